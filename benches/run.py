@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from links import bench_links
+from looked_at import bench_page
 from measure import ROUNDS, show, show_figures, timed, topology_of
 from scale import bench_scale
 from translators import bench_translators
@@ -162,6 +163,7 @@ PARTS: dict[str, Callable[[AgentHub], None]] = {
     "tunnels": bench_tunnels,
     "translators": bench_translators,
     "links": bench_links,
+    "page": bench_page,
 }
 
 if __name__ == "__main__":

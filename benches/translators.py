@@ -13,6 +13,7 @@ from measure import show_figures
 from tunnels import Baseline, Up, compare, installing, native, row_of_routers, slow_path, working_paths
 
 from sixbench.agent import AgentHub
+from sixbench.agent.requests import ConnectionTracking
 from sixbench.model.errors import LabError
 from sixbench.model.path import Path
 from sixbench.model.topology import Topology
@@ -77,7 +78,7 @@ def held_sessions(hub: AgentHub, topology: Topology, path: Path) -> None:
             done = node.call("exec", argv=["sysctl", "-qw", setting])
             if done["exit"]:
                 raise LabError(f"keeping sessions for {SESSIONS_TIMEOUT_S} s: sysctl: {done['stderr'].strip()}")
-        before = {path.nodes[0]: node.call("connection-tracking", forget=True)}
+        before = {path.nodes[0]: node.answer(ConnectionTracking(forget=True))}
         lost, opened_per_s = 0, []
         held = 0
         while held < SESSIONS and not lost:
@@ -85,7 +86,7 @@ def held_sessions(hub: AgentHub, topology: Topology, path: Path) -> None:
             client = up.connections({"count": count, "transport": "udp"}, SESSIONS_TIMEOUT_S)
             lost += client["attempts"] - client["alive"]
             opened_per_s.append(client["established"] * 1e9 / client["establishing_ns"])
-            after = {path.nodes[0]: node.call("connection-tracking")}
+            after = {path.nodes[0]: node.answer(ConnectionTracking())}
             [sessions] = session_evidence(before, after).values()
             lost += sum((sessions.failed or {}).values())
             held = sessions.rise

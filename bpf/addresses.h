@@ -9,12 +9,6 @@
 #include "packet.h"
 #include "structs.h"
 
-static __always_inline bool is_same(const struct address *one, const volatile struct address *other)
-{
-	return one->word[0] == other->word[0] && one->word[1] == other->word[1] && one->word[2] == other->word[2] &&
-	       one->word[3] == other->word[3];
-}
-
 static __always_inline bool is_ipv6_multicast(const struct address *address)
 {
 	return (bpf_ntohl(address->word[0]) >> 24) == 0xff;

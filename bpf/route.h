@@ -4,53 +4,32 @@
 #define SIXBENCH_ROUTE_H
 
 #include "addresses.h"
+#include "found_route.h"
 #include "mapping_6over4.h"
 #include "maps.h"
 #include "outer.h"
 
 /*
- * A route is looked up once a tick (1 to 10 ms): as long, a packet may take one that has changed meanwhile, as one in a
- * queue does. The tick's first packet goes by way of the neighbour, so that the kernel goes on asking whether that is
- * still there; those after it are sent as that one was. A lookup is of the destination, the service and the length.
+ * Looks the outer destination up in the node's routing tables. Returns why the packet cannot go there, or 0. A tick's
+ * first packet goes by way of the neighbour, so that the kernel goes on asking whether that is still there; those after
+ * it are sent as that one was.
  */
-static __always_inline bool is_known_route(const struct outer *outer, struct route *route)
-{
-	struct found_route *found = last_route();
-
-	if (!found || found->tick != bpf_jiffies64() || outer->wire_bytes > found->wire_bytes ||
-	    outer->tos != found->tos || !is_same(&outer->destination, &found->destination))
-		return false;
-	route->ifindex = found->ifindex;
-	route->ethernet = found->ethernet;
-	return true;
-}
-
-static __always_inline void remember_route(const struct outer *outer, const struct bpf_fib_lookup *lookup)
-{
-	struct found_route *found = last_route();
-
-	if (!found)
-		return;
-	found->tick = bpf_jiffies64();
-	found->destination = outer->destination;
-	found->wire_bytes = outer->wire_bytes;
-	found->tos = outer->tos;
-	found->ifindex = lookup->ifindex;
-	__builtin_memcpy(found->ethernet, lookup->dmac, ETH_ALEN);
-	__builtin_memcpy(found->ethernet + ETH_ALEN, lookup->smac, ETH_ALEN);
-}
-
-/* Looks the outer destination up in the node's routing tables. Returns why the packet cannot go there, or 0. */
 static __always_inline int find_route(struct __sk_buff *skb, const struct outer *outer, struct route *route)
 {
 	/* With a length, the path MTU that the kernel has learned is looked at too. */
 	struct bpf_fib_lookup lookup = {.ifindex = TUNNEL.far_ifindex, .tot_len = outer->wire_bytes};
 	/* A group has no neighbour to ask for. */
 	bool is_group = TUNNEL.mapping == MAPPING_6OVER4 && is_6over4_multicast(outer->destination.word[0]);
+	const struct route_query query = {
+		.destination = &outer->destination, .bytes = outer->wire_bytes, .tos = outer->tos};
+	struct found_route *found = last_route(0);
 	int result;
 
-	if (!is_group && is_known_route(outer, route))
+	if (!is_group && found && is_known_route(found, &query)) {
+		route->ifindex = found->ifindex;
+		route->ethernet = found->ethernet;
 		return 0;
+	}
 	if (TUNNEL.outer == 4) {
 		lookup.family = AF_INET;
 		lookup.tos = outer->tos;
@@ -86,8 +65,8 @@ static __always_inline int find_route(struct __sk_buff *skb, const struct outer 
 	} else {
 		__builtin_memcpy(route->next_hop.ipv6_nh, lookup.ipv6_dst, sizeof(lookup.ipv6_dst));
 	}
-	if (!is_group)
-		remember_route(outer, &lookup);
+	if (!is_group && found)
+		remember_route(found, &query, &lookup);
 	return 0;
 }
 

@@ -3,8 +3,10 @@
 #ifndef SIXBENCH_STRUCTS_H
 #define SIXBENCH_STRUCTS_H
 
+#include <stdbool.h>
 #include <linux/bpf.h>
 #include <linux/types.h>
+#include <bpf/bpf_helpers.h>
 
 #define ASSERT_SIZE(type, bytes)	  _Static_assert(sizeof(type) == (bytes), #type)
 #define ASSERT_OFFSET(type, field, bytes) _Static_assert(__builtin_offsetof(type, field) == (bytes), #type "." #field)
@@ -14,6 +16,12 @@ struct address {
 	__be32 word[4];
 };
 ASSERT_SIZE(struct address, 16);
+
+static __always_inline bool is_same(const struct address *one, const volatile struct address *other)
+{
+	return one->word[0] == other->word[0] && one->word[1] == other->word[1] && one->word[2] == other->word[2] &&
+	       one->word[3] == other->word[3];
+}
 
 /* What the outer header carries. */
 enum payload {

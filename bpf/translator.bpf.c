@@ -19,6 +19,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "consts.h"
+#include "found_route.h"
 #include "mapped_addresses.h"
 
 #define ICMPV6 58
@@ -51,7 +52,7 @@ struct way {
 	struct address source, destination;
 	__u32 bytes; /* of the longest packet that it will be cut into */
 	__u8 tos;
-	const struct found_way *found;
+	const struct found_route *found;
 };
 
 /* Echoes have an identifier in the place of ports: RFC 7597 section 8.2. */
@@ -136,12 +137,6 @@ static __always_inline bool ends_to_ipv4(struct translation *found)
 	return to_ipv4(&found->destination6, &found->destination4);
 }
 
-static __always_inline bool is_same_address(const struct address *one, const struct address *other)
-{
-	return one->word[0] == other->word[0] && one->word[1] == other->word[1] && one->word[2] == other->word[2] &&
-	       one->word[3] == other->word[3];
-}
-
 /* Looks up where the translation leaves the node. False: it is for the slow path. */
 static __always_inline bool look_up_way(struct __sk_buff *skb, const struct way *way, bool is_to_ipv6,
 					struct bpf_fib_lookup *lookup)
@@ -166,32 +161,20 @@ static __always_inline bool look_up_way(struct __sk_buff *skb, const struct way 
 							 lookup->dmac[3] | lookup->dmac[4] | lookup->dmac[5]);
 }
 
-/*
- * Where the translation leaves the node. False: it is for the slow path. A way is looked up once a tick (1 to 10 ms):
- * as long, a packet may take one that has changed meanwhile, as one in a queue does. A lookup is of both ends, the
- * service and the length.
- */
+/* Where the translation leaves the node. False: it is for the slow path. */
 static __always_inline bool find_way(struct __sk_buff *skb, struct way *way, bool is_to_ipv6)
 {
-	__u32 key = is_to_ipv6;
-	struct found_way *found = bpf_map_lookup_elem(&WAYS, &key);
+	const struct route_query query = {
+		.source = &way->source, .destination = &way->destination, .bytes = way->bytes, .tos = way->tos};
+	struct found_route *found = last_route(is_to_ipv6);
 	struct bpf_fib_lookup lookup = {};
 
 	if (!found)
 		return false;
-	if (found->tick != bpf_jiffies64() || way->bytes > found->bytes || way->tos != found->tos ||
-	    !is_same_address(&way->source, &found->source) ||
-	    !is_same_address(&way->destination, &found->destination)) {
+	if (!is_known_route(found, &query)) {
 		if (!look_up_way(skb, way, is_to_ipv6, &lookup))
 			return false;
-		found->tick = bpf_jiffies64();
-		found->source = way->source;
-		found->destination = way->destination;
-		found->bytes = way->bytes;
-		found->tos = way->tos;
-		found->ifindex = lookup.ifindex;
-		__builtin_memcpy(found->ethernet, lookup.dmac, ETH_ALEN);
-		__builtin_memcpy(found->ethernet + ETH_ALEN, lookup.smac, ETH_ALEN);
+		remember_route(found, &query, &lookup);
 	}
 	way->found = found;
 	return true;
@@ -254,7 +237,7 @@ static __always_inline void count(enum translated what, const struct translation
 }
 
 /* Gives the packet its Ethernet header and sends it. */
-static __always_inline int send(struct __sk_buff *skb, const struct found_way *way, __be16 ethertype)
+static __always_inline int send(struct __sk_buff *skb, const struct found_route *way, __be16 ethertype)
 {
 	struct ethhdr header = {.h_proto = ethertype};
 

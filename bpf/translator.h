@@ -119,24 +119,4 @@ struct {
 	__type(value, struct count);
 } TRANSLATED SEC(".maps");
 
-/* Where the last packet of a family went, on this processor: true for the tick in which that was looked up. User space
- * has no part in it. */
-struct found_way {
-	__u64 tick; /* of the kernel's clock (HZ); 0: none */
-	struct address source, destination;
-	__u32 bytes; /* of the longest packet that was let through */
-	__u32 ifindex;
-	__u8 tos;
-	__u8 ethernet[2 * ETH_ALEN]; /* destination and source */
-	__u8 padding[3];
-};
-ASSERT_SIZE(struct found_way, 64);
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct found_way);
-} WAYS SEC(".maps");
-
 #endif

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from sixbench.agent import AgentHub
+from sixbench.agent.requests import CaptureStop
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.headers import IPV6
 from sixbench.model.leg import Crossing
@@ -138,12 +139,12 @@ class FragmentsLab(AbstractContextManager["FragmentsLab"]):
         result = client.call("run", timeout_s=LIMIT_S, **asking, **request)
         finished = server.call("finish", timeout_s=LIMIT_S, session=session, sent=result["sent"], timeout_ns=10**9)
         stopped = {
-            name: self.agents[crossing.near].call("capture-stop", capture=name)
+            name: self.agents[crossing.near].answer(CaptureStop(capture=name))
             for crossing, name in zip(self.network.crossings, captures, strict=True)
         }
         after = self._counters()
         file = self._directory / f"{session}.pcapng"
-        file.write_bytes(b"".join(to_pcapng(one["packets"], name, SNAPLEN_BYTES) for name, one in stopped.items()))
+        file.write_bytes(b"".join(to_pcapng(one.packets, name, SNAPLEN_BYTES) for name, one in stopped.items()))
         sizes_bytes = _read(file)
         return Seen(
             sizes_bytes=[sizes_bytes.get(section, []) for section in range(1, len(captures) + 1)],

@@ -19,7 +19,7 @@ def packets_through(
     packets: Sequence[bytes],
     times_ns: Sequence[int] | None = None,
 ) -> list[tuple[str, str, list[bytes]]]:
-    """Fate, rule and packets out of each packet that goes in.
+    """Verdict, rule and packets out of each packet that goes in.
 
     Args:
         sixbench: runs the command.
@@ -35,6 +35,6 @@ def packets_through(
         out = [record.data for record in read_capture(stream)]
     found = []
     for line in map(json.loads, done.stdout.splitlines()):
-        found.append((line["fate"], line["clause"], [out.pop(0) for _ in line["out"]]))
+        found.append((line["verdict"], line["clause"], [out.pop(0) for _ in line["out"]]))
     assert out == []
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import synthetic
 
 from sixbench.model.experiment import PlannedTrial
-from sixbench.model.observer import Arrived, Observer
+from sixbench.model.observer import Arrived, Observer, SenderSample
 from sixbench.model.trial import TrialRecord
 
 
@@ -20,6 +20,17 @@ def tell_all(log: Observer, run: synthetic.Synthetic) -> None:
     log.trial_begins(experiment, combination, PlannedTrial(block=1, combination=combination.name, path="ipv6"))
     log.built("ipv6", 0, 10**8)
     log.arrived(Arrived(key="b001-c0001-ipv6", flow="", direction="forward", from_ns=0, to_ns=10**8, received_bytes=7))
+    log.sampled(
+        SenderSample(
+            key="b001-c0001-ipv6",
+            flow="",
+            direction="forward",
+            t_ns=10**8,
+            rtt_ns=5,
+            cwnd_packets=1.5,
+            retransmits=None,
+        )
+    )
     for record in run.trials:
         log.trial_ended(record)
     log.block_ended(1)
@@ -42,6 +53,17 @@ def tell_until(log: Observer, run: synthetic.Synthetic, trials: Iterable[TrialRe
     log.trial_begins(experiment, combinations[under_way.combination], planned)
     for number in range(12):
         received = 1_100_000 + 40_000 * (number % 3)
+        log.sampled(
+            SenderSample(
+                key=under_way.key,
+                flow="",
+                direction="forward",
+                t_ns=number * 10**8,
+                rtt_ns=(8 + number % 4) * 10**6,
+                cwnd_packets=60.0 + 8 * number,
+                retransmits=number // 5,
+            )
+        )
         log.arrived(
             Arrived(
                 key=under_way.key,

@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 FUZZ = ROOT / "fuzz"
 BUILT = ROOT / "target" / "fuzz"
-OF_ANY_USER = ("request_lines", "greeting", "layers", "slow_path", "translator", "dns", "discovery", "netlink")
+OF_ANY_USER = ("request_lines", "greeting", "layers", "slow_path", "translator", "dns", "discovery", "dhcp", "netlink")
 OF_ROOT = ("bpf_encapsulate", "bpf_decapsulate")
 """The targets of libFuzzer. Those of root load programs into the kernel."""
 ANSWERS = "agent_answers"

@@ -8,6 +8,7 @@ from lab.experiments import read
 from lab.wire import Packet, decode
 
 from sixbench.agent import Agent, AgentHub
+from sixbench.agent.requests import CaptureStop
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
@@ -45,8 +46,8 @@ class Watched:
 
     def file(self, scratch: Path, *, only_arriving: bool = False) -> Path:
         """A pcapng file of them, of those alone that came in from the link where so asked."""
-        captured = self.agent.call("capture-stop", capture=self.interface)["packets"]
-        kept = [packet for packet in captured if not (only_arriving and packet["outgoing"])]
+        captured = self.agent.answer(CaptureStop(capture=self.interface)).packets
+        kept = [packet for packet in captured if not (only_arriving and packet.outgoing)]
         file = scratch / f"{self.agent.name}-{self.interface}.pcapng"
         file.write_bytes(to_pcapng(kept, self.interface, SNAPLEN_BYTES))
         return file

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sixbench.agent import AgentHub
+from sixbench.agent.requests import CaptureStop
 from sixbench.model.direction import UNLIMITED
 from sixbench.model.experiment import LinkChange
 from sixbench.model.network import Blueprint
@@ -66,7 +67,7 @@ def captured(lab: Laboratory, node: str, interface: str, fields: list[str], tmp_
     )
     lines: list[str] = []
     yield lines
-    packets = agent.call("capture-stop", capture="test")["packets"]
+    packets = agent.answer(CaptureStop(capture="test")).packets
     file = tmp_path / "captured.pcapng"
     file.write_bytes(to_pcapng(packets, interface, 65535))
     options = [word for field in fields for word in ("-e", field)]

@@ -25,6 +25,7 @@ topology:
 between: [h1, h2]
 paths:
   phone: {464xlat: {nodes: [h1, r2], discovery: ra}}
+  mostly: {464xlat: {nodes: [h1, r2], discovery: dns64, dns64: r1, option-108: true}}
   office: {464xlat: {nodes: [r1, r2], discovery: dns64, dns64: r2, engine: user, prefix: "2001:db8:6464::/48"}}
 workloads: [{bring-up: {count: 3}}, {ping: {count: 3, interval: 2ms}}]
 blocks: 1
@@ -34,14 +35,27 @@ blocks: 1
 def test_ipv4_works_again_once_the_prefix_is_learned(hub: AgentHub, tmp_path: Path) -> None:
     finished = run(hub, EXPERIMENT, tmp_path / "run")
     assert wrong(finished.trials) == []
-    told = {"phone": ("h1", "ra", "2001:db8:64::/96"), "office": ("r1", "dns64", "2001:db8:6464::/48")}
+    told = {
+        "phone": ("h1", "ra", "2001:db8:64::/96"),
+        "mostly": ("h1", "dns64", "2001:db8:64::/96"),
+        "office": ("r1", "dns64", "2001:db8:6464::/48"),
+    }
     for trial in finished.trials:
         node, by, prefix = told[trial.path]
         found = (trial.evidence.discovered or {})[node]
         assert (found.by, found.prefix, found.others) == (by, prefix, ())
         assert found.asked >= 1
         assert found.source.startswith("fe80:") == (by == "ra")
+        assert (found.dhcp is not None) == (trial.path == "mostly")
+        if found.dhcp is not None:
+            assert (found.dhcp.server, found.dhcp.offered, found.dhcp.wait_s) == ("198.18.0.2", "198.18.0.1", 1800)
         if trial.workload == "bring-up":
+            assert (trial.evidence.dhcp is not None) == (trial.path == "mostly")
+            if trial.evidence.dhcp is not None:
+                seen = trial.evidence.dhcp
+                assert seen.messages == {"discover for option 108": 3, "offer with option 108": 3}
+                assert [packet.layers[-1].kind for packet in seen.packets] == ["dhcp", "dhcp"]
+                assert 0 < trial.metrics["time_to_v6only_p50_ns"] < trial.metrics["time_to_prefix_p50_ns"]
             assert trial.histograms["time_to_ipv4"]["count"] == 3
             assert trial.metrics["time_to_prefix_max_ns"] < trial.metrics["time_to_ipv4_max_ns"]
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import paper_runs
 import pytest
 import synthetic
-from playwright.sync_api import Browser, Page, sync_playwright
+from chromium import chromium
+from playwright.sync_api import Browser, Page
 from synthetic_analysis import plain_analysis
 
 from sixbench.analysis import analyse
@@ -20,15 +19,6 @@ from sixbench.report import html
 from sixbench.report.figures import Drawing, drawings
 from sixbench.store import Run
 
-_ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 FIGURES_OF_A_PAPER = 3
 ROWS = 60
 PATIENCE_MS = 240_000
@@ -45,17 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, without a window. It ends with the module, for other tests count this process's children."""
-    program = shutil.which("chromium")
-    if program is None:
-        reason = "there is no chromium in PATH; install it with: apt-get install chromium"
-        if os.environ.get("SIXBENCH_EXPECT_LAB") == "1":
-            pytest.fail(f"SIXBENCH_EXPECT_LAB is set, but {reason}")
-        pytest.skip(reason)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_ARGUMENTS)
-        yield browser
-        browser.close()
+    """It ends with the module, for other tests count this process's children."""
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

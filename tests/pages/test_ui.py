@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+import observed
 import pytest
 import synthetic
 from axe_playwright_python.sync_playwright import Axe
@@ -18,6 +20,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from told_events import tell_until
 
+from sixbench.model.trial import TrialRecord
 from sixbench.run.proof.pcapng import to_pcapng
 from sixbench.store import EventLog, create_run
 
@@ -25,7 +28,11 @@ PHONE, WIDE = 390, 1400
 PATIENCE_MS = 240_000
 """Reading and analysing a run takes long where the machine is busy."""
 REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
-CAPTURE = to_pcapng([{"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60}], "eth0 of r1 on r1-r2", 128)
+CAPTURE = to_pcapng(
+    [observed.packet({"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60})], "eth0 of r1 on r1-r2", 128
+)
+MANY = 5_000
+MOST_HEAP_BYTES = 200 * 2**20
 SCREENS = (
     "runs",
     "live/live",
@@ -36,6 +43,7 @@ SCREENS = (
     "compare/small/again",
     "learn/6in4/1500",
     "new",
+    "measure",
 )
 
 
@@ -44,6 +52,7 @@ class Served:
     """The page's address with its token, and what the browser said of it."""
 
     address: str
+    directory: Path
     wrong: list[str] = field(default_factory=list)
 
     @property
@@ -78,7 +87,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
         ) as process:
             assert process.stderr is not None
-            found = Served(address=process.stderr.readline().rpartition(" ")[2].strip())
+            address = process.stderr.readline().rpartition(" ")[2].strip()
+            found = Served(address=address, directory=directory)
             yield found
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 0
@@ -94,6 +104,18 @@ def page(browser: Browser, served: Served) -> Iterator[Page]:
     page.route("**/api/doctor", lambda route: route.fulfill(json={"sentence": "Ready, without limits."}))
     yield page
     context.close()
+
+
+@pytest.fixture(scope="module")
+def many(served: Served) -> Iterator[tuple[EventLog, list[TrialRecord]]]:
+    """A run of thousands of trials that goes on: its log, and those that have not ended yet."""
+    run = synthetic.replace_run(synthetic.small(blocks=3), run="many", state="running", ended_realtime_ns=None)
+    valid = [one for one in run.trials if one.status == "ok" and one.combination == run.trials[0].combination]
+    trials = [replace(valid[number % len(valid)], key=f"t{number}", block=1 + number // 3) for number in range(MANY)]
+    *before, first, second, third = trials
+    with create_run(served.directory / "many", run.manifest), EventLog(served.directory / "many.events.jsonl") as log:
+        tell_until(log, run, before, first)
+        yield log, [first, second, third]
 
 
 @pytest.fixture(autouse=True)
@@ -147,9 +169,22 @@ def test_a_run_is_seen_as_it_goes_on_and_reloading_restores_it(page: Page, serve
         expect(page.locator(".now").first).to_have_text("Now: ipv6, block 2, TCP bulk transfer, message 64 KiB")
         expect(page.locator(".wire.lit")).to_have_count(3)
         expect(page.locator("td.ok")).to_have_count(13)
-        expect(page.locator(".series polyline")).to_have_count(1)
+        for name, values in (
+            ("What arrives", "12 values, 94.4 Mbit/s at most"),
+            ("Congestion window", "12 values, 148 p"),
+        ):
+            expect(page.get_by_role("img", name=f"{name} over time: {values}")).to_be_visible()
+        expect(page.locator(".within figure canvas")).to_have_count(4)
         expect(page.locator(".dot")).to_have_count(14)
         page.reload()
+
+
+def test_values_within_a_trial_are_read_at_the_pointer(page: Page, served: Served) -> None:
+    show(page, served, "live/live")
+    figure = page.locator("figure", has_text="TCP's smoothed round-trip time")
+    expect(figure.locator("figcaption")).to_contain_text("11 ms at 1.1 s")
+    figure.locator(".u-over").hover(position={"x": 2, "y": 40})
+    expect(figure.locator("figcaption")).to_contain_text("8 ms at 0 s")
 
 
 def test_the_page_shows_no_verdict_before_the_end(page: Page, served: Served) -> None:
@@ -189,6 +224,8 @@ def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served:
         page.locator(".packets summary", has_text="Ethernet / IPv6 / TCP").first.press("Enter")
         expect(page.get_by_role("rowheader", name="TCP").first).to_be_visible()
         page.reload()
+    page.get_by_text("All of them in their order").press("Enter")
+    expect(page.get_by_text("1 · 0.000 ms · 66 bytes: Ethernet")).to_be_visible(timeout=PATIENCE_MS)
     page.get_by_label("block", exact=True).select_option("2")
     expect(page.get_by_text("b002-c0001-ipv6 invalid")).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_text("the machine's CPU was busy for 97 % of the trial")).to_be_visible()
@@ -254,3 +291,40 @@ def test_runs_before_their_planned_end_are_shown_without_a_verdict(page: Page, s
     expect(page.get_by_text("live: not at the planned end, so there is no verdict yet")).to_be_visible()
     expect(page.locator("table")).to_have_count(0)
     expect(page.locator(".dot").first).to_be_attached()
+
+
+def test_an_update_among_thousands_of_trials_touches_what_is_new(
+    page: Page, served: Served, many: tuple[EventLog, list[TrialRecord]]
+) -> None:
+    log, rest = many
+    show(page, served, "live/many")
+    expect(page.locator(".counts")).to_contain_text(f"{MANY - len(rest)} of ", timeout=PATIENCE_MS)
+    page.evaluate(
+        "() => { window.added = 0; new MutationObserver((all) => { for (const one of all) "
+        "window.added += one.addedNodes.length; }).observe(document.querySelector('main'), "
+        "{ childList: true, subtree: true }); }"
+    )
+    for record in rest:
+        log.trial_ended(record)
+    expect(page.locator(".counts")).to_contain_text(f"{MANY} of ", timeout=PATIENCE_MS)
+    expect(page.locator(".dot")).to_have_count(MANY)
+    assert page.evaluate("window.added") < 20 * len(rest)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    session.send("HeapProfiler.collectGarbage")
+    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    assert metrics["JSHeapTotalSize"] < MOST_HEAP_BYTES
+
+
+def test_a_measurement_to_another_machine_is_asked_for_by_keyboard(page: Page, served: Served) -> None:
+    show(page, served, "measure")
+    page.get_by_label("Machine").fill("192.0.2.1,2001:db8::1")
+    page.get_by_role("button", name="path MTU, hop by hop").press("Enter")
+    page.get_by_label("Key").fill("0123456789abcdef" * 4)
+    command = "sixbench measure 192.0.2.1,2001:db8::1 --pmtu -46 --key FILE"
+    expect(page.get_by_text(command)).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_enabled()
+    assert "0123" not in page.url
+    page.get_by_label("Key").fill("short")
+    expect(page.locator(".problems")).to_contain_text("a key is 64 hexadecimal digits")
+    served.wrong.clear()  # the browser tells of the answer 422

@@ -1,16 +1,24 @@
-"""tayga in the place of our translator: the same networks, the same evidence, the same path MTUs."""
+"""tayga in the place of our translator: the same networks, the same evidence, the same path MTUs. And tayga at the
+other end of ours."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lab.experiments import run, wrong
 
 from sixbench.agent import AgentHub
+from sixbench.mechanisms import install, tayga
+from sixbench.model.device import Translator
+from sixbench.model.network import Network
+from sixbench.model.path import Path as Way
+from sixbench.model.reason import ReasonKind
+from sixbench.model.topology import Topology
 
 EXPERIMENT = """
 topology:
@@ -66,3 +74,51 @@ def test_tayga_and_ours_tell_the_same_path_mtus(hub: AgentHub, tmp_path: Path) -
             found.setdefault(trial.path, {})[engine] = told
     for path, by_engine in found.items():
         assert by_engine["tayga"] == by_engine["user"], path
+
+
+PAIRS = """
+topology:
+  nodes: {h1: host, r1: router, r2: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2]}, {endpoints: [r2, h2]}]
+between: [h1, h2]
+paths: {pair: PATH}
+workloads: WORKLOADS
+blocks: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "node", "hops"),
+    [
+        ("{464xlat: {nodes: [h1, r2], engine: ebpf}}", "r2", tayga.HOPS),
+        ("{464xlat: {nodes: [h1, r2], engine: user}}", "h1", tayga.HOPS - 1),
+        ("{siit: {nodes: [r1, r2], client: ipv4, engine: ebpf}}", "r1", tayga.HOPS),
+        ("{siit: {nodes: [r1, r2], client: ipv4, engine: user}}", "r2", tayga.HOPS),
+    ],
+    ids=["tayga-as-plat", "tayga-as-clat", "tayga-first", "tayga-last"],
+)
+def test_ours_and_tayga_are_each_others_other_end(
+    hub: AgentHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, node: str, hops: int
+) -> None:
+    """One of two translators is tayga, as a stage has it, and the other one is ours. All evidence holds but tayga's own
+    counters, which it does not have. A host does not forward what it sends into its translator."""
+
+    def with_tayga(way: Way, topology: Topology, between: tuple[str, str]) -> Network:
+        network = install(way, topology, between)
+        stage = {node: tayga.TAYGA.make(next(device for device in network.translators if device.node == node))}
+        devices = tuple(
+            replace(device, made_by="tayga", hops=hops)
+            if isinstance(device, Translator) and device.node == node
+            else device
+            for device in network.devices
+        )
+        return replace(network, devices=devices, stages=(stage, *network.stages))
+
+    monkeypatch.setattr("sixbench.run.laboratory.install", with_tayga)
+    finished = run(hub, PAIRS.replace("PATH", path).replace("WORKLOADS", WORKLOADS), tmp_path / "run")
+    assert len(finished.trials) == 4
+    for trial in finished.trials:
+        assert [reason.kind for reason in trial.reasons] == [ReasonKind.NOT_COUNTED], trial.reasons
+        assert f"{node} could not be asked" in trial.reasons[0].text
+        for segment in trial.evidence.segments or ():
+            assert (segment.other_addresses, segment.other_hop_limits) == ({}, {}), (trial.key, segment)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sixbench.agent.answers import check
 from sixbench.agent.requests import REQUESTS
-from sixbench.agent.requests.request import Request
 from sixbench.agent.results import check_result
 from sixbench.model.errors import AgentError
 from sixbench.model.workload import Side
@@ -19,6 +19,8 @@ from sixbench.model.workloads import WORKLOADS
 from sixbench.run.cpu import core_shares, find_span, machine_cores, spun_ns
 from sixbench.run.measure_trials import assess
 from sixbench.store.packet_log import packet_log_files
+
+pytestmark = pytest.mark.computes
 
 ANSWERS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))
 """What agents answered in a run of all workloads; long lists are cut."""
@@ -43,14 +45,7 @@ def checked(one: Mapping[str, Any], answer: object) -> None:
         side: Side = "client" if one["op"] == "run" else "server"
         check_result(one["workload"], side, one["params"], answer, one["op"])
     else:
-        Request.check(_Asked(one["op"]), answer)  # type: ignore[arg-type]
-
-
-class _Asked:
-    """As much of a request as its answer is held against."""
-
-    def __init__(self, op: str) -> None:
-        self.op, self.answer = op, REQUESTS[op].answer
+        check(REQUESTS[one["op"]].answer, answer, one["op"])
 
 
 def places(value: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
@@ -62,18 +57,22 @@ def places(value: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int 
 
 
 def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
-    """The answer with one thing missing or another, everywhere in turn."""
-    for place in places(answer):
+    """A copy of the answer with one thing missing or another, everywhere in turn. Each is the same copy, changed."""
+    one = copy.deepcopy(answer)
+    for place in list(places(answer)):
+        holder = one
+        for key in place[:-1]:
+            holder = holder[key]
+        whole = copy.copy(holder)
         for other in ("left out", *OTHERS):
-            one = copy.deepcopy(answer)
-            holder = one
-            for key in place[:-1]:
-                holder = holder[key]
             if isinstance(other, str) and other == "left out":
                 del holder[place[-1]]
             else:
                 holder[place[-1]] = other
             yield f"{place}: {other!r}", one
+            holder.clear()
+            holder.update(whole) if isinstance(holder, dict) else holder.extend(whole)
+    assert one == answer
 
 
 def judged(workload: str, params: dict[str, Any], client: Any, server: Any) -> None:

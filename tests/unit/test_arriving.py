@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from sixbench.agent.answers import ProgressAnswer
+from sixbench.agent.requests import Progress
 from sixbench.model.errors import AgentError
-from sixbench.run.arriving import SHORTEST_NS, Arriving, Watching
+from sixbench.model.observer import Arrived, Observer, SenderSample
+from sixbench.run.arriving import SHORTEST_NS, Ends, Watching, ends_of
 
 
 class Receiver:
@@ -17,11 +20,11 @@ class Receiver:
         self._answers = list(answers)
         self.asked: list[str] = []
 
-    def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
-        self.asked.append(f"{op} {fields['session']}")
+    def answer(self, request: Progress, *, timeout_s: float) -> ProgressAnswer:
+        self.asked.append(f"{request.op} {request.session}")
         if not self._answers:
             raise AgentError("no-session", "it is over")
-        return self._answers.pop(0)
+        return request.read(self._answers.pop(0))
 
 
 def _at(now_ms: int, received_bytes: int) -> dict[str, Any]:
@@ -29,16 +32,42 @@ def _at(now_ms: int, received_bytes: int) -> dict[str, Any]:
     return {"now_ns": 5 * 10**9 + now_ms * 10**6, "first_ns": 5 * 10**9, "received_bytes": received_bytes}
 
 
-def _seen(*answers: dict[str, Any], until_ns: int | None = None) -> list[Arriving]:
-    seen: list[Arriving] = []
-    receiver = Receiver(*answers)
-    watching = Watching(
-        {"forward": receiver}, "b001", "ipv6", every_ns=SHORTEST_NS, until_ns=until_ns, watch=seen.append
-    )
+class Keeping(Observer):
+    """Keeps what it is told."""
+
+    wants_values = True
+
+    def __init__(self) -> None:
+        self.arrivals: list[Arrived] = []
+        self.samples: list[SenderSample] = []
+
+    def arrived(self, seen: Arrived) -> None:
+        self.arrivals.append(seen)
+
+    def sampled(self, seen: SenderSample) -> None:
+        self.samples.append(seen)
+
+
+def _watched(ends: Ends, observer: Observer | None, until_ns: int | None = None) -> Watching:
+    return Watching({"forward": ends}, "b001", "b001-ipv6", every_ns=SHORTEST_NS, until_ns=until_ns, observer=observer)
+
+
+def _seen(*answers: dict[str, Any], until_ns: int | None = None) -> list[Arrived]:
+    keeping, receiver = Keeping(), Receiver(*answers)
+    watching = _watched(Ends(receiver=receiver), keeping, until_ns)
     with watching:
         watching.wait()
     assert set(receiver.asked) == {"progress b001"}
-    return seen
+    return keeping.arrivals
+
+
+def _sampled(*samples: dict[str, Any] | None, until_ns: int | None = None) -> list[SenderSample]:
+    keeping = Keeping()
+    answers = [{"now_ns": 1} | ({} if sample is None else {"sending": sample}) for sample in samples]
+    watching = _watched(Ends(receiver=Receiver(), sender=Receiver(*answers)), keeping, until_ns)
+    with watching:
+        watching.wait()
+    return keeping.samples
 
 
 def test_each_interval_is_what_came_since_the_one_before_by_the_receivers_clock() -> None:
@@ -48,7 +77,43 @@ def test_each_interval_is_what_came_since_the_one_before_by_the_receivers_clock(
         (100, 210, 33_000),
     ]
     assert [one.rate_bps for one in seen] == [800e3, 2.4e6]
-    assert {(one.path, one.direction) for one in seen} == {("ipv6", "forward")}
+    assert {(one.key, one.direction, one.datagrams) for one in seen} == {("b001-ipv6", "forward", None)}
+
+
+def test_lost_datagrams_are_those_of_each_interval_and_late_ones_make_it_negative() -> None:
+    def at(now_ms: int, unique: int, lost: int) -> dict[str, Any]:
+        return _at(now_ms, 100 * unique) | {"datagrams": {"unique": unique, "lost_middle": lost}}
+
+    seen = _seen(at(100, 10, 2), at(200, 20, 5), at(300, 32, 3))
+    assert [(one.datagrams, one.lost_middle) for one in seen] == [(10, 2), (10, 3), (12, -2)]
+
+
+def test_each_sample_of_a_sender_is_told_once_and_what_the_kernel_does_not_tell_is_unknown() -> None:
+    one, two = {"t_ns": 0, "rtt_ns": 5, "cwnd_packets": 10.5, "retransmits": 0}, {"t_ns": 10**8, "rtt_ns": 6}
+    seen = _sampled(None, one, one, two)
+    assert [(each.t_ns, each.rtt_ns, each.cwnd_packets, each.retransmits) for each in seen] == [
+        (0, 5, 10.5, 0),
+        (10**8, 6, None, None),
+    ]
+    assert len(_sampled(one, two, until_ns=10**8)) == 1
+
+
+@pytest.mark.parametrize(
+    ("workload", "direction", "ends"),
+    [
+        ("tcp-stream", "forward", {"forward": ("server", "client")}),
+        ("tcp-stream", "reverse", {"reverse": ("client", "server")}),
+        ("udp-stream", "both", {"forward": ("server", None), "reverse": ("client", None)}),
+        ("tcp-rr", "forward", {}),
+    ],
+)
+def test_the_ends_of_a_flow_are_asked_that_tell_something(
+    workload: str, direction: str, ends: dict[str, tuple[str, str | None]]
+) -> None:
+    client, server = Receiver(), Receiver()
+    names = {id(client): "client", id(server): "server", id(None): None}
+    found = ends_of(workload, {"direction": direction}, client=client, server=server)
+    assert {name: (names[id(one.receiver)], names[id(one.sender)]) for name, one in found.items()} == ends
 
 
 def test_a_flow_that_stands_still_is_told_with_a_rate_of_zero() -> None:
@@ -64,17 +129,17 @@ def test_a_receiver_that_cannot_be_asked_is_asked_no_more() -> None:
 
 
 def test_a_mistake_of_ours_in_the_thread_that_asks_is_raised_at_the_end() -> None:
-    def broken(seen: Arriving) -> None:
-        raise ZeroDivisionError
+    class Broken(Keeping):
+        def arrived(self, seen: Arrived) -> None:
+            raise ZeroDivisionError
 
-    receiver = Receiver(_at(100, 1_000))
-    watching = Watching({"reverse": receiver}, "b001", "ipv6", every_ns=SHORTEST_NS, until_ns=None, watch=broken)
+    watching = _watched(Ends(receiver=Receiver(_at(100, 1_000))), Broken())
     with pytest.raises(ZeroDivisionError), watching:
         watching.wait()
 
 
 def test_nobody_is_asked_where_nobody_watches() -> None:
     receiver = Receiver()
-    with Watching({"forward": receiver}, "b001", "ipv6", every_ns=SHORTEST_NS, until_ns=None, watch=None):
+    with _watched(Ends(receiver=receiver, sender=receiver), None):
         pass
     assert receiver.asked == []

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sixbench.agent.requests.request import Request
 from sixbench.model.errors import AgentError
 from sixbench.run.processors import Processors
 
@@ -14,12 +15,11 @@ from sixbench.run.processors import Processors
 def kept_awake(error: AgentError, ended: AgentError | None) -> Processors:
     """Processors whose agent fails when it is asked how long they were busy."""
 
-    def call(op: str, **_: Any) -> dict[str, Any]:
-        if op == "awake":
+    def answer(request: Request[Any], **_: Any) -> None:
+        if request.op == "awake":
             raise error
-        return {}
 
-    agent = SimpleNamespace(call=call, ended=ended)
+    agent = SimpleNamespace(answer=answer, ended=ended)
     hub: Any = SimpleNamespace(start=lambda names: dict.fromkeys(names, agent))
     processors = Processors(hub)
     processors.start(keep_awake=True)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sixbench.run.cpu import (
-    ORCHESTRATOR,
-    THROTTLED,
+    Sample,
+    Span,
     agent_cores,
     busy_ns,
     clock_step_ns,
@@ -21,7 +21,6 @@ from sixbench.run.cpu import (
 )
 from sixbench.run.trial import machine_changes
 
-Sample = dict[str, Any]
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
@@ -37,7 +36,7 @@ def sample(clock_ns: int, *cores: tuple[int, ...], realtime_ns: int | None = Non
 
 
 NOTHING = (0,) * 8
-SPAN = {
+SPAN: Span = {
     "from": sample(0, NOTHING, NOTHING),
     "to": sample(10**9, (10, 5, 20, 40, 5, 2, 8, 10), (100, 0, 0, 0, 0, 0, 0, 0), agent_ns=10**8),
 }
@@ -52,20 +51,20 @@ def test_time_is_told_in_cores() -> None:
 
 
 def test_a_machine_that_says_when_it_is_idle_is_known_exactly() -> None:
-    span = {"from": sample(0, NOTHING) | {"idle_ns": 7}, "to": sample(10**9, (10,) * 8)}
+    span: Span = {"from": sample(0, NOTHING) | {"idle_ns": 7}, "to": sample(10**9, (10,) * 8)}
     span["to"]["idle_ns"] = 600_000_007
     assert busy_ns(span) == 400_000_000
     assert machine_cores(span, spun_ns=100_000_000)["busy"] == pytest.approx(0.3)
 
 
 def test_what_running_a_trial_takes_is_known_where_it_is_told() -> None:
-    span = {"from": SPAN["from"] | {ORCHESTRATOR: 5}, "to": SPAN["to"] | {ORCHESTRATOR: 12}}
+    span: Span = {"from": SPAN["from"] | {"orchestrator_ns": 5}, "to": SPAN["to"] | {"orchestrator_ns": 12}}
     assert orchestrator_ns(span) == 7
     assert orchestrator_ns(SPAN) == 0
 
 
 def test_what_heat_slowed_down_is_known_where_the_kernel_counts_it() -> None:
-    assert throttled({"from": SPAN["from"] | {THROTTLED: 5}, "to": SPAN["to"] | {THROTTLED: 12}}) == 7
+    assert throttled({"from": SPAN["from"] | {"throttled": 5}, "to": SPAN["to"] | {"throttled": 12}}) == 7
     assert throttled(SPAN) == 0
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from sixbench.agent.requests import REQUESTS
 from sixbench.engines import EBPF
 from sixbench.lab.build import _filled
@@ -13,9 +15,12 @@ from sixbench.mechanisms import find_engine, install
 from sixbench.mechanisms.discovering import wrong_prefix
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.observation import CaptureAnswer, TranslatorState
 from sixbench.model.reason import ReasonKind
 from sixbench.model.stage import Request
 from sixbench.model.workloads import WORKLOADS
+from sixbench.run.proof.discovered import dhcp_evidence, without_questions
+from sixbench.run.proof.packets import viewpoints
 from sixbench.run.proof.translators import translator_evidence
 
 Read = Callable[[str], Experiment]
@@ -77,9 +82,9 @@ def test_another_prefix_than_the_plats_is_told(read: Read) -> None:
     clat = network(read, BY_RA).learning
     assert clat is not None
     assert clat.discovery is not None
-    assert wrong_prefix(clat.discovery, {"prefix": "2001:db8:64::/96"}) is None
+    assert wrong_prefix(clat.discovery, "2001:db8:64::/96") is None
     assert (
-        wrong_prefix(clat.discovery, {"prefix": "64:ff9b::/96"})
+        wrong_prefix(clat.discovery, "64:ff9b::/96")
         == "r1 told the prefix 64:ff9b::/96, where the PLAT has 2001:db8:64::/96"
     )
 
@@ -99,6 +104,79 @@ def test_tayga_does_not_learn(read: Read) -> None:
     clat = network(read, BY_RA).learning
     assert clat is not None
     assert find_engine("tayga").unfit(clat) == "tayga has its prefix from its configuration; leave discovery out"
+
+
+def test_the_clat_first_asks_whether_it_needs_ipv4(read: Read) -> None:
+    made = network(read, "{464xlat: {nodes: [h1, r2], discovery: ra, option-108: true}}")
+    _, serve = requests(made, "r1")
+    assert serve.op == "dhcp-serve"
+    known = {"device": "eth0", "server": "198.18.0.2", "first": "198.18.0.1", "last": "198.18.0.1", "prefix_bits": 24}
+    assert known.items() <= serve.fields.items()
+    assert serve.fields["v6only_wait_s"] == 1800
+    ask, discover, _ = requests(made, "h1")
+    assert (ask.op, ask.fields["device"], discover.op) == ("dhcp-ask", "eth0", "prefix-discover")
+    for request in (serve, ask):
+        REQUESTS[request.op](**request.fields)
+    assert made.learning is not None
+    assert made.learning.discovery is not None
+    assert made.learning.discovery.dhcp == ask.fields
+
+
+def test_the_next_router_tells_it_though_another_one_resolves(read: Read) -> None:
+    made = network(read, "{464xlat: {nodes: [h1, r2], discovery: dns64, dns64: r2, option-108: true}}")
+    assert [request.op for request in requests(made, "r1")] == ["dhcp-serve"]
+    assert [request.op for request in requests(made, "h1")][:2] == ["dhcp-ask", "prefix-discover"]
+
+
+def message(name: str, **fields: Any) -> dict[str, Any]:
+    layers = [{"kind": "ethernet"}, {"kind": "ipv4"}, {"kind": "udp"}, {"kind": "dhcp", "message": name, **fields}]
+    return {"wire_bytes": 342, "data": "", "layers": layers}
+
+
+def capture(packets: list[dict[str, Any]]) -> CaptureAnswer:
+    return CaptureAnswer.model_validate({"packets": packets, "matched": len(packets)})
+
+
+DISCOVER = message("discover", wants_v6only=True)
+OFFER = message("offer", wants_v6only=False, v6only_wait_s=1800)
+
+
+@pytest.mark.parametrize(
+    ("packets", "kinds"),
+    [
+        ([DISCOVER, OFFER, DISCOVER, OFFER], []),
+        ([DISCOVER, message("offer", wants_v6only=False)], [ReasonKind.NOT_SEEN, ReasonKind.OTHER_PATH]),
+        ([message("discover", wants_v6only=False), OFFER], [ReasonKind.NOT_SEEN, ReasonKind.OTHER_PATH]),
+        ([DISCOVER, OFFER, message("request", wants_v6only=True)], [ReasonKind.OTHER_PATH]),
+        ([], [ReasonKind.NOT_SEEN, ReasonKind.NOT_SEEN]),
+    ],
+)
+def test_packets_prove_that_it_does_without(read: Read, packets: list[dict[str, Any]], kinds: list[ReasonKind]) -> None:
+    made = network(read, "{464xlat: {nodes: [h1, r2], discovery: ra, option-108: true}}")
+    views = viewpoints(made)
+    captures = [capture(packets if number == 0 else []) for number in range(len(views))]
+    seen, reasons = dhcp_evidence(made, views, captures)
+    assert [reason.kind for reason in reasons] == kinds
+    assert seen is not None
+    assert sum(seen.messages.values()) == len(packets)
+    assert len(seen.packets) == min(2, len(packets))
+    assert [one.packets for one in without_questions(made, captures)] == [[] for _ in views]
+
+
+def test_other_paths_have_no_dhcp(read: Read) -> None:
+    made = network(read, BY_RA)
+    assert dhcp_evidence(made, viewpoints(made), [capture([DISCOVER])] * 3) == (None, [])
+
+
+def test_the_time_until_it_does_without_counts_from_the_beginning() -> None:
+    kind = WORKLOADS["bring-up"]
+    told = repetition(dhcp_ns=1_600)
+    told["clat"]["dhcp"] = {"asked": 2}
+    results = {"repetitions": [told, told]}
+    measured = kind.summarise({}, results, {})
+    assert measured.metrics["time_to_v6only_p50_ns"] == 600
+    assert measured.notes == ["in 2 of 2 repetitions, the CLAT had to ask more than once"]
+    assert kind.traffic({}, results, {}).foreign_packets == 4
 
 
 def repetition(**changes: Any) -> dict[str, Any]:
@@ -136,9 +214,10 @@ def test_requests_that_begin_late_measure_nothing() -> None:
     assert measured.metrics == {}
 
 
-def counted(packets: int) -> dict[str, Any]:
+def counted(packets: int) -> TranslatorState:
     count = {"packets": packets, "bytes": 100 * packets}
-    return {"to_ipv6": count, "to_ipv4": count, "slow": {"udp": count}, "answered": {}, "drops": {}}
+    told = {"to_ipv6": count, "to_ipv4": count, "slow": {"udp": count}, "answered": {}, "drops": {}}
+    return TranslatorState.model_validate(told)
 
 
 def test_the_counters_of_translators_that_were_taken_away_count(read: Read) -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from sixbench.cli.doctor_command import conclusion_lines, counters_capability
 from sixbench.lab.doctor import Answer, Capability
-from sixbench.lab.mending import OTHER_KERNEL, MachineFacts, mend_capability, mend_engine
+from sixbench.lab.mending import OTHER_KERNEL, MachineState, mend_capability, mend_engine
 from sixbench.run.doctor_conclusion import conclude
 from sixbench.run.mechanism_doctor import EngineAnswer
 
-ROOT = MachineFacts(is_root=True)
-USER = MachineFacts(is_root=False)
+ROOT = MachineState(is_root=True)
+USER = MachineState(is_root=False)
 NO_SIT = "this kernel has no sit devices, or may not load their module (CONFIG_IPV6_SIT)"
 
 
@@ -29,14 +29,14 @@ def test_a_machine_with_everything_is_ready() -> None:
 
 
 def test_each_limit_has_what_mends_it() -> None:
-    facts = MachineFacts(is_root=False, modules=frozenset({"sit"}))
+    machine = MachineState(is_root=False, modules=frozenset({"sit"}))
     answers = [
         engine("6in4", "kernel", "no", NO_SIT),
         engine("6rd", "kernel", "no", NO_SIT),
         engine("6in4", "ebpf", "yes"),
         engine("6rd", "ebpf", "yes"),
     ]
-    found = conclude([capability("ip", "yes", required=True), capability("tcpdump")], answers, facts)
+    found = conclude([capability("ip", "yes", required=True), capability("tcpdump")], answers, machine)
     assert found.ready
     assert conclusion_lines(found) == [
         "Ready. 2 limits:",
@@ -73,17 +73,17 @@ def test_what_every_run_needs_is_told_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason", "facts", "mend"),
+    ("name", "reason", "machine", "mend"),
     [
         ("agent", "nowhere", ROOT, "make install, or pip install sixbench-agent"),
         ("nft", "not on the PATH", ROOT, "apt-get install nftables"),
-        ("netem", "none", MachineFacts(is_root=True, modules=frozenset({"sch_netem"})), "modprobe sch_netem"),
+        ("netem", "none", MachineState(is_root=True, modules=frozenset({"sch_netem"})), "modprobe sch_netem"),
         ("netem", "none", ROOT, OTHER_KERNEL),
         ("network namespaces", "Operation not permitted", USER, "run it as root"),
         (
             "network namespaces",
             "Operation not permitted",
-            MachineFacts(is_root=False, forbidding=("kernel.apparmor_restrict_unprivileged_userns=0",)),
+            MachineState(is_root=False, forbidding=("kernel.apparmor_restrict_unprivileged_userns=0",)),
             "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
         ),
         ("hardware counters", "perf_event_open failed: No such file", ROOT, "no command does; a virtual machine"),
@@ -96,12 +96,12 @@ def test_what_every_run_needs_is_told_alone() -> None:
         ),
         ("KVM", "there is no kernel; fetch one: sixbench kernels add debian-6.1", ROOT, "sixbench kernels add"),
         ("KVM", "/dev/kvm may not be opened by this user; the group kvm may", USER, "sudo usermod -aG kvm"),
-        ("KVM", "there is no /dev/kvm", MachineFacts(is_root=True, modules=frozenset({"kvm_amd"})), "modprobe kvm_amd"),
+        ("KVM", "there is no /dev/kvm", MachineState(is_root=True, modules=frozenset({"kvm_amd"})), "modprobe kvm_amd"),
         ("KVM", "there is no /dev/kvm", ROOT, "no command does; a virtual machine needs nested virtualisation"),
     ],
 )
-def test_what_mends_a_capability(name: str, reason: str, facts: MachineFacts, mend: str) -> None:
-    assert mend_capability(capability(name, reason=reason), facts).startswith(mend)
+def test_what_mends_a_capability(name: str, reason: str, machine: MachineState, mend: str) -> None:
+    assert mend_capability(capability(name, reason=reason), machine).startswith(mend)
 
 
 @pytest.mark.parametrize(

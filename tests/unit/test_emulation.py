@@ -18,6 +18,7 @@ from sixbench.mechanisms import MECHANISMS
 from sixbench.model.emulation import DISTRIBUTIONS, Chosen, GilbertElliott, Impairments
 from sixbench.model.errors import ExperimentError
 from sixbench.model.evidence.links import Summary
+from sixbench.model.observation import EmulateAnswer
 from sixbench.model.topology import Link, Topology
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
@@ -238,12 +239,17 @@ def test_netem_is_given_the_distribution_that_our_emulator_has(distribution: Any
     assert fmean(theirs) == pytest.approx(0, abs=0.01 * jitter_ns)
 
 
-def record(**changed: Any) -> dict[str, Any]:
+def histogram(p99_ns: int, count: int = 1000) -> dict[str, Any]:
+    values = dict.fromkeys(("min", "max", "mean", "stdev", "p50", "p90", "p999"), 1)
+    return values | {"unit": "ns", "count": count, "p99": p99_ns, "buckets": [[1, 1]]}
+
+
+def record(**changed: Any) -> EmulateAnswer:
     way = {"packets": 1000, "lost": 0, "socket_drops": 0, "no_room": 0, "send_errors": 0} | {
-        "delay": {"unit": "ns", "count": 1000, "p99": 5_050_000, "buckets": [[1, 1]]},
-        "lateness": {"unit": "ns", "count": 1000, "p99": 50_000, "buckets": [[1, 1]]},
+        "delay": histogram(5_050_000),
+        "lateness": histogram(50_000),
     }
-    return {"forward": way | changed, "reverse": way}
+    return EmulateAnswer.model_validate({"forward": way | changed, "reverse": way})
 
 
 @pytest.mark.parametrize(
@@ -253,13 +259,15 @@ def record(**changed: Any) -> dict[str, Any]:
         ({"socket_drops": 3}, "lost packets that it could not take in time: 3"),
         ({"no_room": 3}, "for want of memory"),
         ({"send_errors": 3}, "could not send"),
-        ({"lateness": {"unit": "ns", "count": 1000, "p99": 260_000}}, "1 % of the packets were late by 0.26 ms"),
-        ({"lateness": {"unit": "ns", "count": 10, "p99": 260_000}}, None),
+        ({"lateness": histogram(260_000)}, "1 % of the packets were late by 0.26 ms"),
+        ({"lateness": histogram(260_000, count=10)}, None),
     ],
 )
 def test_a_trial_whose_emulator_fell_behind_is_invalid(changed: dict[str, Any], words: str | None) -> None:
     topology = topologies("delay: 5ms")[0]
     found = assess(topology, {"h1-h2": record(**changed)})
     assert [words in reason.text for reason in found.invalid if words] == ([True] if words else [])
-    assert found.links["h1-h2"].way("forward").delay == Summary(unit="ns", count=1000, p99=5_050_000)
+    assert found.links["h1-h2"].way("forward").delay == Summary(
+        unit="ns", count=1000, min=1, max=1, mean=1, stdev=1, p50=1, p90=1, p99=5_050_000, p999=1
+    )
     assert texts(assess(topology, {}).invalid) == ["the emulator of h1-h2 did not report what it did"]

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from sixbench.agent.requests import REQUESTS
+from sixbench.agent.requests.request import Answered
+from sixbench.agent.requests.request import Request as AgentRequest
 from sixbench.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.device import Tunnel
@@ -275,13 +277,22 @@ class Probe:
 
     def call(self, op: str, **fields: Any) -> dict[str, Any]:
         self.asked.append(f"{op} {fields.get('engine', '')}".strip())
-        if op == "tunnel-add" and fields.get("engine") != "user" and not self.has_bpf:
-            raise AgentError("system", "probe: tunnel-add: this process lacks CAP_BPF")
+        if op in ("tunnel-add", "translator-add") and fields.get("engine") != "user" and not self.has_bpf:
+            raise AgentError("system", f"probe: {op}: this process lacks CAP_BPF")
         if op == "exec" and "-batch" in fields["argv"] and not self.has_devices:
             return {"exit": 1, "stdout": "", "stderr": "Error: Unknown device type.\nCommand failed -:1\n"}
+        if op == "exec" and fields["argv"][0] == "tayga":
+            raise AgentError("exec", "probe: exec: starting tayga: No such file or directory (os error 2)")
+        if op == "exec" and fields["argv"][0] == "sh":
+            said = [line for line in fields["argv"][-1].splitlines() if "has no module" in line]
+            words = "".join(said).strip().removeprefix('echo "').removesuffix('" >&2')
+            return {"exit": len(said), "stdout": "", "stderr": words}
         if op == "exec" and fields["argv"][0] == "unshare":
             return {"exit": 127, "stdout": "", "stderr": f"{fields['argv'][-1]}: not found"}
         return {"exit": 0, "stdout": "", "stderr": ""}
+
+    def answer(self, request: AgentRequest[Answered]) -> Answered:
+        return request.read(self.call(request.op, **dataclasses.asdict(request)))
 
 
 def chosen(probe: Probe, read: Read, path: str) -> str | None:
@@ -314,6 +325,32 @@ def test_the_first_engine_that_works_is_taken_and_named(read: Read, probe: Probe
             "{teredo: [h1, r2]}",
             "test.yaml:6: paths.p: teredo cannot be executed on this machine by miredo: the program miredo-server is "
             "missing (Debian package miredo-server)",
+        ),
+        (
+            Probe(has_devices=True),
+            "{siit: {nodes: [r1], engine: tayga}}",
+            "test.yaml:6: paths.p: siit cannot be executed on this machine by tayga: the program tayga is missing "
+            "(Debian package tayga); other engines of siit: ebpf, user, jool",
+        ),
+        (
+            Probe(has_devices=True),
+            "{siit: {nodes: [r1], engine: jool}}",
+            "test.yaml:6: paths.p: siit cannot be executed on this machine by jool: this kernel has no module "
+            "jool_siit; use one that is built with it, by: sixbench kernels add debian-6.1 --with jool, and run with "
+            "--kernel debian-6.1; other engines of siit: ebpf, user, tayga",
+        ),
+        (
+            Probe(has_devices=True),
+            "{nat64: {nodes: [r1], engine: jool}}",
+            "test.yaml:6: paths.p: nat64 cannot be executed on this machine by jool: this kernel has no module "
+            "jool; use one that is built with it, by: sixbench kernels add debian-6.1 --with jool, and run with "
+            "--kernel debian-6.1; other engines of nat64: ebpf, user",
+        ),
+        (
+            Probe(has_bpf=False),
+            "{464xlat: {nodes: [r1, r2], engine: ebpf}}",
+            "test.yaml:6: paths.p: 464xlat cannot be executed on this machine by ebpf: translator-add: this process "
+            "lacks CAP_BPF; other engines of 464xlat: user",
         ),
         (
             Probe(),

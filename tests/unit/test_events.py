@@ -15,7 +15,7 @@ from sixbench.model.direction import Direction, Queue
 from sixbench.model.emulation import Impairments
 from sixbench.model.experiment import Experiment, LinkChange
 from sixbench.model.path import Path
-from sixbench.report.link_words import event_words
+from sixbench.report.link_descriptions import event_words
 from sixbench.theory import expected, expected_amid_changes
 
 Read = Callable[[str], Experiment]

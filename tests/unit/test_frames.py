@@ -74,6 +74,11 @@ def problems(paths: str, frames: str, access: str = "mtu: 1500") -> str:
         ("{n: native4}", "{frame: 64B}", "mtu: 1500", "packet-rate is missing"),
         ("{n: native4}", "{packet-rate: 1kpps}", "mtu: 1500", "frame is missing"),
         ("{n: native4}", "{frame: 64B, packet-rate: 1kpps, direction: up}", "mtu: 1500", "not one of forward"),
+        ("{n: native4}", "{frame: 64B, packet-rate: 1kpps, step-after: 1s}", "mtu: 1500", "give both, or neither"),
+        (
+            *("{n: native4}", "{frame: 64B, packet-rate: 1kpps, step-after: 1s, step-rate: 15kpps}", "rate: 10Mbit"),
+            "15000 frames/s are above the line rate",
+        ),
         ("{n: native4}", "{frame: 64B, packet-rate: 1kpps, flows: 2}", "mtu: 1500", "give ports: pseudo-random"),
         ("{n: native4}", "{frame: 64B, packet-rate: 900Mpps, duration: 9s}", "mtu: 1500", "at most 4294967296"),
     ],
@@ -123,6 +128,33 @@ def test_a_tester_that_was_too_slow_says_nothing_of_the_device(
     [reason] = measured.invalid
     assert reason.kind is kind
     assert words in reason.text
+
+
+def test_a_frame_that_leaves_before_the_next_one_is_due_is_not_too_late() -> None:
+    slow = {"frame_bytes": 1518, "rate_pps": 50, "count": 10}
+    sent = SENT | {"measured_ns": 180_000_000, "lateness": TIMES | {"p999": 19_000_000}}
+    assert WORKLOADS["frames"].summarise(slow, sent, CAME).invalid == []
+    late = sent | {"lateness": TIMES | {"p999": 21_000_000}}
+    [reason] = WORKLOADS["frames"].summarise(slow, late, CAME).invalid
+    assert "21 ms late or later, where 20 ms are tolerated" in reason.text
+
+
+def test_the_time_to_recover_is_until_the_last_lost_frame_was_due() -> None:
+    params = {"frame_bytes": 64, "rate_pps": 1000, "duration_ns": 20_000_000}
+    params |= {"step_after_ns": 10_000_000, "step_rate_pps": 500, "direction": "both"}
+    sent = SENT | {"sent": 15, "due": 15, "measured_ns": 18_000_000}
+    came = CAME | {"unique": 14, "lost_middle": 1, "lost_tail": 0}
+
+    def recovery_ns(*last_lost: int) -> float | None:
+        there, back = ({**came, "last_lost": last} for last in last_lost)
+        client = {"forward_sender": sent, "reverse_receiver": back}
+        server = {"forward_receiver": there, "reverse_sender": sent}
+        return WORKLOADS["frames"].summarise(params, client, server).metrics.get("recovery_ns")
+
+    assert recovery_ns(9, 3) == 0
+    assert recovery_ns(12, 3) == 4_000_000
+    assert recovery_ns(12, 13) == 6_000_000
+    assert WORKLOADS["frames"].summarise(PARAMS, SENT, CAME).metrics.get("recovery_ns") is None
 
 
 def test_both_directions_have_their_own_rates() -> None:

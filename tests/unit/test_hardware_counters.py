@@ -10,14 +10,19 @@ import synthetic
 from synthetic_analysis import plain_analysis
 
 from sixbench.agent import Agent
+from sixbench.agent.requests.request import Answered, Request
 from sixbench.cli.doctor_command import counters_capability
 from sixbench.model.errors import AgentError
+from sixbench.model.observation import PerfAnswer
 from sixbench.report import FORMATS, html
 from sixbench.report.terminal import render as render_terminal
 from sixbench.run.hardware_counters import Counted, HardwareCounters, ask, hardware_metrics, hardware_notes
 
 COUNTS = {"cycles": 9_000, "instructions": 4_500, "cpus": 2, "enabled_ns": 2_000, "running_ns": 2_000}
 REFUSED = AgentError("system", "h1: counting cycles and instructions on CPU 0: perf_event_open failed")
+
+
+perf = PerfAnswer.model_validate
 
 
 class Scripted:
@@ -28,12 +33,12 @@ class Scripted:
         self.answers = answers
         self.asked: list[str] = []
 
-    def call(self, op: str, **_: Any) -> dict[str, Any]:
-        self.asked.append(op)
-        answer = self.answers[op.removeprefix("perf-")]
+    def answer(self, request: Request[Answered], **_: Any) -> Answered:
+        self.asked.append(request.op)
+        answer = self.answers[request.op.removeprefix("perf-")]
         if isinstance(answer, AgentError):
             raise answer
-        return answer
+        return request.read(answer)
 
 
 def counted(agent: Scripted) -> Counted:
@@ -47,14 +52,14 @@ def counted(agent: Scripted) -> Counted:
 
 def test_what_was_counted_is_kept_once() -> None:
     agent = Scripted(start={}, stop=COUNTS)
-    assert counted(agent) == Counted(counts=COUNTS)
+    assert counted(agent) == Counted(counts=perf(COUNTS))
     assert agent.asked == ["perf-start", "perf-stop"]
 
 
 def test_a_kernel_that_refuses_is_asked_nothing_more_and_its_reason_is_known() -> None:
     agent = Scripted(start=REFUSED)
     found = counted(agent)
-    assert (found.counts, found.lost, agent.asked) == ({}, None, ["perf-start"])
+    assert (found.counts, found.lost, agent.asked) == (None, None, ["perf-start"])
     assert found.refused is not None
     assert "perf_event_open failed" in found.refused
     assert hardware_notes(found) == [], "it is told once, of the run"
@@ -65,7 +70,7 @@ def test_a_kernel_that_refuses_is_asked_nothing_more_and_its_reason_is_known() -
 def test_counters_that_never_ran_are_told_of_the_trial() -> None:
     lost = AgentError("system", "reading the counters: they never ran")
     found = counted(Scripted(start={}, stop=lost))
-    assert found.counts == {}
+    assert found.counts is None
     assert "they never ran" in hardware_notes(found)[0]
     assert "they never ran" in (ask(cast(Agent, Scripted(start={}, stop=lost))) or "")
 
@@ -78,7 +83,7 @@ def test_an_agent_in_trouble_is_no_refusal(where: str) -> None:
 
 
 def test_counts_are_told_by_packet_and_by_cycle() -> None:
-    assert hardware_metrics(COUNTS, 3) == {
+    assert hardware_metrics(perf(COUNTS), 3) == {
         "cycles_per_packet": 3_000,
         "instructions_per_packet": 1_500,
         "instructions_per_cycle": 0.5,
@@ -88,19 +93,18 @@ def test_counts_are_told_by_packet_and_by_cycle() -> None:
 @pytest.mark.parametrize(
     ("counts", "packets", "known"),
     [
-        ({}, 3, set()),
         (COUNTS, 0, {"instructions_per_cycle"}),
         (COUNTS | {"cycles": 0}, 3, set()),
         (COUNTS | {"instructions": 0}, 3, set()),
     ],
 )
 def test_what_is_not_known_is_absent(counts: dict[str, int], packets: int, known: set[str]) -> None:
-    assert set(hardware_metrics(counts, packets)) == known
+    assert set(hardware_metrics(perf(counts), packets)) == known
 
 
 def test_scaled_counts_say_so() -> None:
-    assert hardware_notes(Counted(counts=COUNTS)) == []
-    (note,) = hardware_notes(Counted(counts=COUNTS | {"running_ns": 500}))
+    assert hardware_notes(Counted(counts=perf(COUNTS))) == []
+    (note,) = hardware_notes(Counted(counts=perf(COUNTS | {"running_ns": 500})))
     assert "the counters ran for only 25 % of the time" in note
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sixbench.cli.command_groups import BY_HAND, EXPERIMENTS, MACHINE, OTHERS, RESULTS, TWO_MACHINES
+from sixbench.cli.command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACHINES, OTHERS, RESULTS, TWO_MACHINES
 
 
 def groups(text: str) -> dict[str, list[str]]:
@@ -26,10 +26,12 @@ def groups(text: str) -> dict[str, list[str]]:
 def test_commands_stand_in_groups(sixbench: Callable[..., Any]) -> None:
     done = sixbench("--help")
     sections = groups(done.stdout)
-    assert [name for name in sections if name != "Options"] == [*(EXPERIMENTS, RESULTS, TWO_MACHINES, BY_HAND, MACHINE)]
+    told = [name for name in sections if name != "Options"]
+    assert told == [EXPERIMENTS, RESULTS, TWO_MACHINES, MANY_MACHINES, BY_HAND, MACHINE]
     names = {heading: [line.split()[0] for line in lines] for heading, lines in sections.items()}
     assert {"papers", "plan", "run", "resume"} <= set(names[EXPERIMENTS])
     assert names[TWO_MACHINES] == ["serve", "key", "measure"]
+    assert names[MANY_MACHINES] == ["scheduler", "cell"]
     assert "doctor" in names[MACHINE]
 
 

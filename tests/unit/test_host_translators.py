@@ -164,7 +164,7 @@ def test_names_that_dns_has_not_are_told(problems: Problems) -> None:
         ),
         (
             "{bih: {nodes: [h1], pool: 10.0.0.0/30}}",
-            "6 addresses of IPv6 nodes need as many of IPv4, and 10.0.0.0/30 has 1",
+            "more IPv6 nodes need an address of the pool than it has: 6, and 10.0.0.0/30 has 1; give a larger one",
         ),
         ("{bih: {nodes: [h1], pool: 224.0.0.0/8}}", "is for no hosts; give another one, such as 172.21.112.0/20"),
         ("{bih: {nodes: [h1], pool: '2001:db8::/96'}}", "is not an IPv4 prefix"),

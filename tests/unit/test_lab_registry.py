@@ -21,7 +21,7 @@ GONE = ProcessId(pid=1, start_ticks=-1)
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of labs of our own."""
     monkeypatch.setattr(registry, "directory", lambda: tmp_path / "labs")
     return tmp_path / "labs"
@@ -109,43 +109,43 @@ DAMAGED: list[Any] = [
 
 
 @pytest.mark.parametrize("content", DAMAGED)
-def test_a_damaged_file_is_no_lab_and_is_cleaned(place: Path, running: ProcessId, content: Any) -> None:
+def test_a_damaged_file_is_no_lab_and_is_cleaned(folder: Path, running: ProcessId, content: Any) -> None:
     registry.save(lab("fine", running))
-    path = place / "damaged.json"
+    path = folder / "damaged.json"
     if isinstance(content, dict):
-        whole = json.loads((place / "fine.json").read_text())
+        whole = json.loads((folder / "fine.json").read_text())
         content = json.dumps(content if content == {"name": "x"} else whole | content)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     assert registry.all_labs() == [lab("fine", running)]
     assert registry.clean() == [str(path)]
 
 
-def test_what_a_crash_left_is_cleaned(place: Path, running: ProcessId) -> None:
+def test_what_a_crash_left_is_cleaned(folder: Path, running: ProcessId) -> None:
     assert registry.clean() == []
     registry.save(lab("up", running))
     dead = registry.save(lab("dead", GONE))
-    half = place / "half.partial"
+    half = folder / "half.partial"
     half.write_text("{")
     assert sorted(registry.clean()) == sorted([str(dead), str(half)])
     assert registry.all_labs() == [lab("up", running)]
     assert registry.clean() == []
 
 
-def test_the_directory_is_ours_alone(place: Path, running: ProcessId) -> None:
+def test_the_directory_is_ours_alone(folder: Path, running: ProcessId) -> None:
     registry.save(lab("lab", running))
-    assert place.stat().st_mode & 0o777 == 0o700
+    assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_directory_that_others_could_have_made_is_not_believed(
-    place: Path, running: ProcessId, tmp_path: Path
+    folder: Path, running: ProcessId, tmp_path: Path
 ) -> None:
     file = registry.save(lab("lab", running))
-    place.chmod(0o777)
+    folder.chmod(0o777)
     assert registry.all_labs() == []
     assert registry.clean() == []
-    place.chmod(0o700)
-    moved = place.rename(tmp_path / "a-strangers")
-    place.symlink_to(moved)
+    folder.chmod(0o700)
+    moved = folder.rename(tmp_path / "a-strangers")
+    folder.symlink_to(moved)
     half = moved / "half.partial"
     half.write_text("{")
     assert registry.clean() == []
@@ -156,10 +156,10 @@ def test_a_directory_that_others_could_have_made_is_not_believed(
 
 
 def test_labs_in_a_directory_of_someone_else_are_not_believed(
-    place: Path, running: ProcessId, monkeypatch: pytest.MonkeyPatch
+    folder: Path, running: ProcessId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.save(lab("lab", running))
-    monkeypatch.setattr(registry, "_is_ours", lambda place: False)
+    monkeypatch.setattr(registry, "_is_ours", lambda folder: False)
     assert registry.all_labs() == []
     assert registry.clean() == []
     with pytest.raises(WriteError, match="is not a directory that only this user may write in; remove it"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from observed import timers
 from synthetic import link
 
 from sixbench.lab.queues import MIN_BURST_FRAMES
@@ -30,9 +31,9 @@ def test_what_the_kernel_tells_is_known_by_link_and_node() -> None:
         {"netns_inode": 7, "device": "a-b", "expired": 9, "late": 1, "worst_ns": 8, "lost_ns": 3},
         {"netns_inode": 8, "device": "a-b", "expired": 9, "late": 1, "worst_ns": 8, "lost_ns": 3},
     ]
-    found = timer_evidence(watched, seen, {7: "a"})
+    found = timer_evidence(watched, timers(seen), {7: "a"})
     assert found == {"a-b": {"a": LateTimers(expired=9, late=1, worst_ns=8, lost_ns=3, slack_ns=5)}}
-    assert timer_evidence(watched, [seen[0] | {"expired": 0}], {7: "a"}) == {}
+    assert timer_evidence(watched, timers([seen[0] | {"expired": 0}]), {7: "a"}) == {}
 
 
 def judged(lost_ns: int) -> tuple[list[str], list[ReasonKind]]:

@@ -328,6 +328,8 @@ def test_a_path_mtu_is_a_table() -> None:
         "tcp_bytes": 1280,
         "limiting_hop": {"index": 1, "address": "2001:db8:1::1"},
         "converged_ns": {"probed": 5_000_000},
+        "probes": 9,
+        "probe_bytes": 10_000,
     }
     hole = way | {
         "kernel_bytes": 1500,

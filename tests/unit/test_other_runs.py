@@ -22,9 +22,10 @@ from sixbench.cli.running import begin_run
 from sixbench.lab import registry
 from sixbench.model.errors import UsageError, WriteError
 from sixbench.model.trial import TrialRecord
-from sixbench.run import other_runs
-from sixbench.run.other_runs import Presence, measuring, running
-from sixbench.store import create_new_run, new_directory, read_run
+from sixbench.run import announcements, other_runs
+from sixbench.run.other_runs import Presence, announced_page, measuring, running
+from sixbench.store import Folder, create_new_run, create_run, new_directory, open_run, read_run
+from sixbench.ui.look import Look
 
 OURS = f"tested{os.getpid()}-"
 """The names of runs of this test begin with it: others may run on this machine."""
@@ -139,7 +140,7 @@ def test_of_two_that_wait_and_begin_at_once_in_two_namespaces_one_goes_on(
 
 def test_namespaces_of_the_agents_of_this_run_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
-    monkeypatch.setattr(other_runs, "_of_namespace", lambda process, _: looked_at.append(process) or set())
+    monkeypatch.setattr(announcements, "_of_namespace", lambda process, _: looked_at.append(process) or set())
     agent = begun_elsewhere()
     try:
         running()
@@ -176,10 +177,10 @@ def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.Mo
     told: list[str] = []
     other = ExitStack()
     other.enter_context(announced(FIRST))
-    real, sleep = running, time.sleep
+    real, sleep = announcements.announced_names, time.sleep
 
-    def of_tests() -> set[other_runs.OtherRun]:
-        return {one for one in real() or () if one.name.startswith(OURS)}
+    def of_tests() -> set[str]:
+        return {name for name in real() or () if OURS in name}
 
     def later(seconds: float) -> None:
         if seconds == other_runs.POLL_S:
@@ -188,7 +189,7 @@ def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.Mo
         else:  # another process of these tests announces a run just now
             sleep(seconds)
 
-    monkeypatch.setattr(other_runs, "running", of_tests)
+    monkeypatch.setattr(other_runs, "announced_names", of_tests)
     monkeypatch.setattr(other_runs.time, "sleep", later)
     with announced(SECOND, wait=True, told=told) as second:
         assert own_runs() == [SECOND]
@@ -204,16 +205,98 @@ def test_what_strangers_call_their_sockets_is_no_run() -> None:
             stranger = sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
             stranger.bind(f"\0sixbench/run/{name}")
             own = next(other for other in running() or () if other.name == NAME)
-            stranger.sendto(name.encode() or b"\xff", f"\0sixbench/run/{own.told}")
+            stranger.sendto(b"run/" + name.encode() or b"\xff", f"\0sixbench/{own.told}")
         assert own_runs() == [NAME]
         assert of_this_test(presence.during_trial()) == []
 
 
 def test_a_machine_that_does_not_tell_is_told_as_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(other_runs, "PROC", tmp_path / "none")
+    monkeypatch.setattr(announcements, "PROC", tmp_path / "none")
     with announced(wait=True) as presence:
         assert presence.others() is None
         assert presence.during_trial() is None
+
+
+# Pages that look at a run
+
+HERE, THERE = (8, 1234), (8, 1235)
+
+
+def is_watched(presence: Presence, directory: tuple[int, int] | None = HERE) -> bool | None:
+    return presence.noted(small().trials[0], directory).watched
+
+
+def looks_at(directory: tuple[int, int]) -> socket.socket:
+    page = announced_page(directory)
+    assert page is not None
+    return page
+
+
+def test_a_trial_knows_whether_a_page_looks_at_its_run() -> None:
+    with announced() as presence:
+        assert is_watched(presence) is False
+        with looks_at(HERE):
+            assert [is_watched(presence, directory) for directory in (HERE, THERE, None)] == [True, False, None]
+            presence.next_trial()
+        assert is_watched(presence) is True, "it looked as the trial began"
+        presence.next_trial()
+        assert is_watched(presence) is False
+        assert of_this_test(presence.during_trial()) == [], "a page is no run"
+
+
+def test_a_page_that_was_opened_and_closed_within_a_trial_is_known_too() -> None:
+    with announced() as presence:
+        looks_at(HERE).close()
+        assert is_watched(presence) is True
+
+
+def test_a_page_announces_itself_once_the_run_has_a_directory_and_until_its_stream_ends(tmp_path: Path) -> None:
+    look = Look(lambda: Folder.open(tmp_path).folder("a"))
+    look.announce()
+    (tmp_path / "a").mkdir()
+    with announced() as presence:
+        directory = Folder.open(tmp_path / "a").identity
+        assert is_watched(presence, directory) is False
+        look.announce()
+        (tmp_path / "a").rename(tmp_path / "b")
+        presence.next_trial()
+        assert is_watched(presence, directory) is True
+        look.close()
+        presence.next_trial()
+        assert is_watched(presence, directory) is False
+
+
+def test_whether_a_page_looks_is_unknown_where_the_machine_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(announcements, "PROC", tmp_path / "none")
+    with announced() as presence:
+        assert is_watched(presence) is None
+
+
+@pytest.mark.parametrize("told", [[None, False], [False, True], [None, None]])
+def test_the_manifest_says_whether_a_page_looked_even_if_the_run_goes_on_later(
+    told: list[bool | None], tmp_path: Path
+) -> None:
+    made = small()
+    first, second = (replace(trial, watched=one) for trial, one in zip(made.trials, told, strict=False))
+    expected = None if told == [None, None] else True in told
+    with create_run(tmp_path / "a", made.manifest) as writer:
+        writer.add_trial(first, {})
+        writer.add_trial(second, {})
+    writer, _ = open_run(tmp_path / "a")  # as after a crash: nothing was saved since
+    with writer:
+        writer.save_manifest()
+    kept = read_run(tmp_path / "a")
+    assert (kept.manifest.watched, [trial.watched for trial in kept.trials]) == (expected, told)
+
+
+def test_the_report_says_during_how_many_trials_a_page_looked() -> None:
+    made = small()
+    run = replace(made.in_memory(), trials=[replace(made.trials[0], watched=True), *made.trials[1:]])
+    words = f"A page of sixbench ui looked at this run during 1 of {len(made.trials)} trials"
+    assert any(remark.startswith(words) for remark in analyse(run).remarks)
+    assert not any("sixbench ui" in remark for remark in analyse(made.in_memory()).remarks)
 
 
 # Records and reports

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
-from sixbench.lab.placement import pin, place
+from sixbench.lab.placement import pin, processors_of
+from sixbench.model.observation import AwakeAnswer
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.cpu import WATCHED, watched_ns
+from sixbench.run.cpu import Sample, Span, watched_ns
 from sixbench.run.environment import GUEST
 from sixbench.run.processors import is_virtual
 
@@ -28,30 +31,30 @@ def machine(folder: Path, cores: dict[int, tuple[str, int]]) -> Path:
 
 
 def test_together_is_on_the_best_processor() -> None:
-    assert place("together", NODES, (3, 1, 0)) == {"client": (3,), "router": (3,), "server": (3,)}
+    assert processors_of("together", NODES, (3, 1, 0)) == {"client": (3,), "router": (3,), "server": (3,)}
 
 
 def test_nodes_keep_off_the_emulators_processor() -> None:
-    assert place("together", NODES, (3, 1), emulator=3) == dict.fromkeys(NODES, (1,))
-    assert place("apart", NODES, (3, 1), emulator=3) == dict.fromkeys(NODES, (1, 3))
+    assert processors_of("together", NODES, (3, 1), emulator=3) == dict.fromkeys(NODES, (1,))
+    assert processors_of("apart", NODES, (3, 1), emulator=3) == dict.fromkeys(NODES, (1, 3))
 
 
 @pytest.mark.parametrize("policy", ["together", "apart", "free"])
 def test_one_processor_is_for_all(policy: str) -> None:
-    assert place(policy, NODES, (0,)) == dict.fromkeys(NODES, (0,))  # type: ignore[arg-type]
+    assert processors_of(policy, NODES, (0,)) == dict.fromkeys(NODES, (0,))  # type: ignore[arg-type]
 
 
 def test_apart_shares_the_socket_and_not_the_core(tmp_path: Path) -> None:
     folder = machine(
         tmp_path, {0: ("0,2", 0), 1: ("1,3", 1), 2: ("0,2", 0), 3: ("1,3", 1), 4: ("4-5", 0), 5: ("4-5", 0)}
     )
-    assert place("apart", NODES, (0, 1, 2, 3, 4, 5), folder=folder)["server"] == (4,)
-    assert place("apart", NODES, (0, 2, 1), folder=folder)["server"] == (1,)
-    assert place("apart", NODES, (0, 2), folder=folder) == {"client": (0,), "router": (0,), "server": (2,)}
+    assert processors_of("apart", NODES, (0, 1, 2, 3, 4, 5), folder=folder)["server"] == (4,)
+    assert processors_of("apart", NODES, (0, 2, 1), folder=folder)["server"] == (1,)
+    assert processors_of("apart", NODES, (0, 2), folder=folder) == {"client": (0,), "router": (0,), "server": (2,)}
 
 
 def test_free_is_everywhere() -> None:
-    assert place("free", NODES, (3, 1, 0)) == dict.fromkeys(NODES, (0, 1, 3))
+    assert processors_of("free", NODES, (3, 1, 0)) == dict.fromkeys(NODES, (0, 1, 3))
 
 
 def test_every_thread_is_pinned() -> None:
@@ -78,6 +81,21 @@ def test_every_thread_is_pinned() -> None:
     assert seen == [{one}]
 
 
+def test_programs_that_it_has_started_are_pinned() -> None:
+    before = os.sched_getaffinity(0)
+    one = max(before)
+    script = "sleep 60 & echo $!; wait"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True) as shell:
+        try:
+            assert shell.stdout is not None
+            program = int(shell.stdout.readline())
+            assert pin(shell.pid, {one})
+            assert os.sched_getaffinity(shell.pid) == os.sched_getaffinity(program) == {one}
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+    assert os.sched_getaffinity(0) == before
+
+
 def test_a_processor_that_is_not_there_is_refused() -> None:
     before = os.sched_getaffinity(0)
     assert not pin(os.getpid(), {max(before) + 1000})
@@ -97,12 +115,13 @@ def test_workloads_have_a_policy(workload: str, params: dict[str, bool], policy:
     assert WORKLOADS[workload].placement(params) == policy
 
 
-def watched(**busy_ns: int) -> dict[str, object]:
-    return {WATCHED: {"processors": [{"processor": int(name[1:]), "busy_ns": ns} for name, ns in busy_ns.items()]}}
+def watched(**busy_ns: int) -> Sample:
+    told = [{"processor": int(name[1:]), "busy_ns": ns} for name, ns in busy_ns.items()]
+    return {"watched": AwakeAnswer.model_validate({"clock_ns": 0, "processors": told})}
 
 
 def test_the_busy_time_of_the_nodes_processors_is_told() -> None:
-    span = {"from": watched(p0=5, p1=7), "to": watched(p0=9, p1=100)}
+    span: Span = {"from": watched(p0=5, p1=7), "to": watched(p0=9, p1=100)}
     assert watched_ns(span, {1}) == 93
     assert watched_ns(span, {0, 1}) == 97
     assert watched_ns(span, {0, 2}) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fragments_lab import Profile
+from observed import by_node
 
 from sixbench.model.evidence.fragments import FragmentLink, Fragments
 from sixbench.model.path import Path
@@ -39,8 +40,8 @@ def judged(
         path,
         {"sent": sent, "warmup_sent": 0},
         {"received": received, "warmup_received": 0},
-        {name: (before or {}).get(name, counters()) for name in nodes},
-        nodes,
+        by_node({name: (before or {}).get(name, counters()) for name in nodes}),
+        by_node(nodes),
     )
 
 

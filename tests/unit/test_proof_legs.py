@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sixbench.mechanisms import install
+from sixbench.model.captured import IpHeader
 from sixbench.model.experiment import Experiment
 from sixbench.model.headers import stack_name
 from sixbench.model.leg import Crossing
@@ -45,7 +46,7 @@ def headers(crossing: Crossing, is_forward: bool = True, **changed: Any) -> list
 def seen(crossing: Crossing, *packets: list[dict[str, Any]], **options: Any) -> LegMatch:
     match = LegMatch(crossings=(crossing,), **options)
     for layers in packets:
-        match.see(stack_name(crossing.headers), layers)
+        match.see(stack_name(crossing.headers), [IpHeader(**layer) for layer in layers])
     return match
 
 

@@ -6,9 +6,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import observed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from observed import by_node
 
 from sixbench.model.evidence.losses import Losses, LostPlace
 from sixbench.model.topology import Topology
@@ -48,7 +50,7 @@ def found(
     client: dict[str, Any] | None = None,
     **drops: Any,
 ) -> LossEvidence:
-    seen = Drops(reports=reports, **drops)
+    seen = Drops(reports=observed.drops(reports), **drops)
     return loss_evidence({"udp"}, topology(), NETNS, client or {"sent": 100}, server, seen, {}, {})
 
 
@@ -118,7 +120,8 @@ def test_what_the_senders_socket_refused_was_never_sent() -> None:
 
 
 def test_a_workload_without_a_ledger_has_no_number_of_lost() -> None:
-    evidence = loss_evidence({"tcp"}, topology(), NETNS, {}, {}, Drops(reports=[report(packets=7, protocol=6)]), {}, {})
+    seen = Drops(reports=observed.drops([report(packets=7, protocol=6)]))
+    evidence = loss_evidence({"tcp"}, topology(), NETNS, {}, {}, seen, {}, {})
     [place] = evidence.losses.located or ()
     assert evidence.losses == Losses(located=(place,), counters=())
     assert place.other_packets == 7
@@ -140,7 +143,9 @@ def test_drop_counters_of_every_kind_that_rose_are_named() -> None:
         rules_before={"r1": {"fragments": 1}},
         rules_after={"r1": {"fragments": 7, "too-big": 0, "masqueraded": 1}},
     )
-    found = loss_evidence({"udp"}, topology(), NETNS, {}, {}, drops, {"r1": early}, {"r1": late}).losses
+    found = loss_evidence(
+        {"udp"}, topology(), NETNS, {}, {}, drops, by_node({"r1": early}), by_node({"r1": late})
+    ).losses
     assert {one.counter: one.packets for one in found.counters or ()} == {
         "eth0 rx_dropped": 3,
         "eth1 tbf 1: dropped": 5,

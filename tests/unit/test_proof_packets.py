@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from observed import by_node, captured
 from reasons import texts
 
 from sixbench.mechanisms import install, legs_of
@@ -129,9 +130,9 @@ def judged(
         after = counters(view, 105, 10_500, **own)
     return judge(
         [view],
-        [{"packets": packets, "dropped": 0}],
-        {node: counters(view, 5, 500)},
-        {node: after},
+        [captured(packets)],
+        by_node({node: counters(view, 5, 500)}),
+        by_node({node: after}),
         traffic,
     )
 
@@ -197,13 +198,13 @@ def test_every_link_is_judged_by_its_own_claim(read: Read) -> None:
         before[view.end.node]["interfaces"] |= counters(view, 5, 500)["interfaces"]
         after[view.end.node]["interfaces"] |= counters(view, 105, 10_500)["interfaces"]
     plain, inside = packet("ipv6", "udp"), packet("ipv4", "ipv6", "udp")
-    captures = [{"packets": [one], "dropped": 0} for one in (plain, inside, plain)]
-    right = judge(views, captures, before, after, TRAFFIC)
+    captures = [captured([one]) for one in (plain, inside, plain)]
+    right = judge(views, captures, by_node(before), by_node(after), TRAFFIC)
     assert right.invalid == []
     assert [segment.claimed for segment in right.evidence.segments] == ["ipv6", "ipv6 in ipv4", "ipv6"]
     assert (right.evidence.middle, right.evidence.families) == (1, {"ipv4": 0, "ipv6": 1})
-    captures[0] = {"packets": [inside], "dropped": 0}
-    assert texts(judge(views, captures, before, after, TRAFFIC).invalid) == [
+    captures[0] = captured([inside])
+    assert texts(judge(views, captures, by_node(before), by_node(after), TRAFFIC).invalid) == [
         "1 of 1 packets seen on l0 at r1 were ipv6 in ipv4, where the path claims ipv6"
     ]
 
@@ -338,8 +339,8 @@ def test_no_packet_is_no_evidence(view: Viewpoint, packets: list[Packet]) -> Non
 
 def test_a_capture_without_packets_is_no_evidence(view: Viewpoint) -> None:
     node = view.end.node
-    before, after = {node: counters(view, 5, 500)}, {node: counters(view, 105, 10_500, ip=100)}
-    assert texts(judge([view], [{}], before, after, TRAFFIC).invalid) == [
+    before, after = by_node({node: counters(view, 5, 500)}), by_node({node: counters(view, 105, 10_500, ip=100)})
+    assert texts(judge([view], [captured()], before, after, TRAFFIC).invalid) == [
         f"no packet of the trial was seen on l1 at {node}"
     ]
 
@@ -410,13 +411,10 @@ def test_packets_of_a_family_that_nothing_answered_need_not_have_come_far(
         ("six", ("ipv6",)),
     ]
     seen = {"near": ["ipv4", "ipv6"], "four": ["ipv4"], "far": ["ipv4"], "six": []}
-    captures = [{"packets": [packet(kind, "tcp") for kind in seen[view.link.name]]} for view in views]
+    captures = [captured(packet(kind, "tcp") for kind in seen[view.link.name]) for view in views]
     nodes = {view.end.node for view in views}
-    empty: Counters = {
-        "interfaces": {f"eth{number}": counters(views[0], 9, 900)["interfaces"]["lo"] for number in range(3)},
-        "snmp": {},
-    }
-    judgement = judge(views, captures, dict.fromkeys(nodes, empty), dict.fromkeys(nodes, empty), Traffic(silent=silent))
+    nothing = by_node({node: {"interfaces": {f"eth{number}": {} for number in range(3)}} for node in nodes})
+    judgement = judge(views, captures, nothing, nothing, Traffic(silent=silent))
     assert {words.split(" on ")[1].split(" at ")[0] for words in texts(judgement.invalid)} == set(missing)
     expected = {"ipv6": ("near",)} if silent else {}
     assert judgement.evidence.silent == expected
@@ -434,8 +432,8 @@ def test_an_end_of_a_tunnel_sees_both_families(read: Read, ip: int) -> None:
         before = {far.end.node: counters(far, 5, 500)}
         after = {far.end.node: counters(far, 105, 10_500, ip=ip, ip6=1000)}
         others = [other for other in views if far.end.node in (other.crossing.near, other.crossing.far)]
-        captures = [{"packets": [packet(*other.crossing.headers, "udp")], "dropped": 0} for other in others]
-        found = judge(others, captures, before, after, Traffic())
+        captures = [captured([packet(*other.crossing.headers, "udp")]) for other in others]
+        found = judge(others, captures, by_node(before), by_node(after), Traffic())
         told_words = [words for words in texts(found.invalid) if "received" in words]
         expected = [f"{view.end.node} received {ip} ipv4 packets during a trial over ipv6"] if told and ip else []
         assert told_words == expected
@@ -444,16 +442,17 @@ def test_an_end_of_a_tunnel_sees_both_families(read: Read, ip: int) -> None:
 @pytest.mark.parametrize("after", [{}, {"interfaces": {}, "snmp": {}}, {"interfaces": {"eth9": {}}, "snmp": {}}])
 def test_counters_that_are_not_there_are_told(view: Viewpoint, after: Counters) -> None:
     node = view.end.node
-    before = {node: counters(view, 5, 500)}
-    given = {node: after} if after else {}
-    found = judge([view], [{"packets": [packet("ipv4")]}], before, given, TRAFFIC)
+    before = by_node({node: counters(view, 5, 500)})
+    given = by_node({node: after} if after else {})
+    found = judge([view], [captured([packet("ipv4")])], before, given, TRAFFIC)
     assert texts(found.invalid) == [f"{node} could not be asked for the counters of {view.end.name}"]
     assert link_traffic(view, before, given) is None
 
 
 def test_packets_and_bytes_of_the_link(view: Viewpoint) -> None:
     node = view.end.node
-    assert link_traffic(view, {node: counters(view, 5, 500)}, {node: counters(view, 8, 900)}) == (6, 800)
+    before, after = by_node({node: counters(view, 5, 500)}), by_node({node: counters(view, 8, 900)})
+    assert link_traffic(view, before, after) == (6, 800)
 
 
 @pytest.mark.parametrize(("count", "payload_bytes", "is_right"), [(8, 0, True), (9, 0, False), (1, 1, False)])

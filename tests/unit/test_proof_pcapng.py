@@ -8,8 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import observed
 import pytest
 
+from sixbench.model.observation import Packet
 from sixbench.run.proof.pcapng import to_pcapng
 
 SIX_IN_FOUR = (
@@ -22,8 +24,9 @@ SIX_IN_FOUR = (
 TIME_NS = 1_760_000_000_123_456_789
 
 
-def packet(data: str = SIX_IN_FOUR, **fields: Any) -> dict[str, Any]:
-    return {"realtime_ns": TIME_NS, "wire_bytes": len(data) // 2, "outgoing": False, "data": data} | fields
+def packet(data: str = SIX_IN_FOUR, **fields: Any) -> Packet:
+    told = {"realtime_ns": TIME_NS, "wire_bytes": len(data) // 2, "outgoing": False, "data": data}
+    return observed.packet(told | fields)
 
 
 def blocks(content: bytes) -> list[tuple[int, bytes]]:

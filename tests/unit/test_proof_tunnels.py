@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from observed import tunnels
 from reasons import texts
 
 from sixbench.mechanisms import MECHANISMS, install
@@ -70,7 +71,7 @@ def test_only_what_changed_in_the_trial_counts(tunnel: Tunnel) -> None:
             "other": counters(1, 1),
         },
     }
-    found = tunnel_evidence(tunnel(), early, late, {})
+    found = tunnel_evidence(tunnel(), tunnels(early), tunnels(late), {})
     assert found == {
         "r1": {"6in4-1": end(100, 50, 2, 1, drops={"ecn-invalid": count(3, 300)})},
         "r2": {"6in4-1": end(50, 100, slow={"outer-options": count(7, 7000)})},
@@ -79,7 +80,7 @@ def test_only_what_changed_in_the_trial_counts(tunnel: Tunnel) -> None:
 
 def test_a_tunnel_that_was_not_asked_before_counts_from_its_start(tunnel: Tunnel) -> None:
     late = {"r1": {"6in4-1": counters(3, 4)}}
-    assert tunnel_evidence(tunnel(), {}, late, {}) == {"r1": {"6in4-1": end(3, 4)}}
+    assert tunnel_evidence(tunnel(), {}, tunnels(late), {}) == {"r1": {"6in4-1": end(3, 4)}}
 
 
 def test_tunnels_of_the_kernel_are_interfaces(tunnel: Tunnel) -> None:
@@ -202,7 +203,7 @@ def test_the_run_time_of_programs_is_a_mean_over_all_tunnels() -> None:
         "r1": {"6in4-1": programs(encapsulate=(10, 2000), decapsulate=(5, 500))},
         "r2": {"6in4-1": programs(encapsulate=(30, 6000), decapsulate=(0, 0))},
     }
-    assert program_times(measured) == {"bpf_encapsulate_ns": 8000 / 40, "bpf_decapsulate_ns": 100.0}
+    assert program_times(tunnels(measured)) == {"bpf_encapsulate_ns": 8000 / 40, "bpf_decapsulate_ns": 100.0}
 
 
 @pytest.mark.parametrize(
@@ -211,4 +212,4 @@ def test_the_run_time_of_programs_is_a_mean_over_all_tunnels() -> None:
 )
 def test_a_program_that_did_not_run_has_no_run_time(measured: Counted) -> None:
     """Neither 0 nor NaN stands for what is missing."""
-    assert program_times(measured) == {}
+    assert program_times(tunnels(measured)) == {}

@@ -14,7 +14,7 @@ from sixbench.cli.common import load_paper
 from sixbench.model.errors import StoreError
 from sixbench.model.units import TIMED_UNITS, scale
 from sixbench.report import FORMATS, html
-from sixbench.report.run_description import environment_facts
+from sixbench.report.run_description import environment_properties
 from sixbench.store import Environment, Guest, Run
 
 BANNER = "All times in this run come from a virtual clock"
@@ -78,10 +78,10 @@ def test_comparisons_of_runs_are_told_likewise() -> None:
 def test_the_kernels_of_emulated_machines_stand_with_their_emulator() -> None:
     guests = {name: replace(virtual(name), kernel=f"{name[7:]}.0") for name in ("debian-5.10", "debian-6.12")}
     run = synthetic.replace_run(synthetic.small(), environment=guests["debian-5.10"], guests=guests).in_memory()
-    facts = dict(environment_facts(run))
-    assert facts["Clock"] == "virtual clock of 1 ns an instruction"
-    assert facts["Kernel debian-6.12"] == "6.12.0 (QEMU 10.0.2, tcg, seed 7)"
-    assert "Kernel" not in facts
+    found = dict(environment_properties(run))
+    assert found["Clock"] == "virtual clock of 1 ns an instruction"
+    assert found["Kernel debian-6.12"] == "6.12.0 (QEMU 10.0.2, tcg, seed 7)"
+    assert "Kernel" not in found
 
 
 def test_trials_by_several_clocks_are_in_no_report() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sixbench.model.emulation import Chosen, GilbertElliott, Impairments
-from sixbench.report.link_words import impairments_words
+from sixbench.report.link_descriptions import impairments_words
 
 
 @pytest.mark.parametrize(

@@ -222,9 +222,9 @@ def test_paths_say_where_they_are_installed_and_how_long_that_took() -> None:
 
 
 def test_mtus_of_all_networks_are_named() -> None:
-    facts = {item.path.name: item for item in path_descriptions(synthetic.many_levels(blocks=1).in_memory())}
-    assert facts["router-to-router"].mtu_bytes == [1480, 8980]
-    assert facts["ipv4"].mtu_bytes == []
+    found = {item.path.name: item for item in path_descriptions(synthetic.many_levels(blocks=1).in_memory())}
+    assert found["router-to-router"].mtu_bytes == [1480, 8980]
+    assert found["ipv4"].mtu_bytes == []
 
 
 def test_the_addresses_behind_translation_are_both_named() -> None:

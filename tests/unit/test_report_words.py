@@ -15,7 +15,7 @@ from sixbench.model.experiment import Statistics
 from sixbench.model.finding import Analysis, Finding
 from sixbench.model.trial import TrialRecord
 from sixbench.report import bars, rows, validity, words
-from sixbench.report.answers import Answer, answers
+from sixbench.report.answers import Answer, answer_rows
 
 
 def finding(**changes: Any) -> Finding:
@@ -43,7 +43,7 @@ def finding(**changes: Any) -> Finding:
 
 
 def answered(*findings: Finding, trials: Sequence[TrialRecord] = ()) -> list[Answer]:
-    return answers(Analysis(estimates=[], findings=list(findings)), Statistics(), trials)
+    return answer_rows(Analysis(estimates=[], findings=list(findings)), Statistics(), trials)
 
 
 def said(*findings: Finding) -> list[str]:

@@ -117,7 +117,7 @@ def test_a_tunnel_adds_its_header_on_its_line() -> None:
 
 
 def test_every_size_that_fits_is_tested_over_the_paths_and_the_tester() -> None:
-    made, procedure = design(experiment(WIRE), "2544", [], [], quick=True)
+    made, procedure = design(experiment(WIRE), "2544", ["throughput"], [], quick=True)
     assert [one.levels["frame_bytes"] for one in made.combinations] == [64, 128, 256, 512, 1024, 1280, 1518]
     assert [path.name for path in made.paths] == ["ipv4", "tester-ipv4"]
     assert procedure.testers == ("tester-ipv4",)
@@ -154,3 +154,42 @@ def test_a_path_with_a_device_in_a_host_cannot_be_tested() -> None:
     text = WIRE.replace("{ipv4: native4}", "{tunnel: {6in4: [h1, h2]}}")
     with pytest.raises(UsageError, match="tunnel cannot be tested: frames cannot go over 6in4"):
         design(experiment(text), "2544", [], [], quick=True)
+
+
+NAT64 = """
+experiment: nat64
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
+between: [h1, h2]
+paths: {nat64: {nat64: [r1]}}
+workloads: [ping]
+"""
+
+
+def test_devices_that_keep_state_have_the_tests_of_rfc_9693_and_no_frames() -> None:
+    made, procedure = design(experiment(NAT64), "9693", [], [], quick=True)
+    assert procedure.tests == ("establishment", "capacity", "teardown")
+    assert procedure.testers == ()
+    assert {one.workload.kind for one in made.combinations} == {"connections"}
+    assert all("frame_bytes" not in one.levels for one in made.combinations)
+
+
+def test_overload_is_not_for_devices_that_keep_state() -> None:
+    made, _ = design(experiment(NAT64), "8219", [], [128], quick=True)
+    tests = {one.levels["rfc_test"] for one in made.combinations}
+    assert {"throughput", "recovery", "establishment"} <= tests
+    assert "overload" not in tests
+    with pytest.raises(UsageError, match="the test overload says nothing of nat64: a device that keeps state"):
+        design(experiment(NAT64), "8219", ["overload"], [128], quick=True)
+
+
+def test_devices_without_state_have_no_connections_to_count() -> None:
+    with pytest.raises(UsageError, match="the test capacity says nothing of ipv4: nothing on the path keeps state"):
+        design(experiment(WIRE), "9693", ["capacity"], [], quick=True)
+    with pytest.raises(UsageError, match="no test of profile 9693 says anything of ipv4"):
+        design(experiment(WIRE), "9693", [], [], quick=True)
+    made, _ = design(experiment(WIRE), "8219", [], [128], quick=True)
+    assert {one.levels["rfc_test"] for one in made.combinations} == {
+        *("throughput", "latency", "pdv", "frame-loss-rate", "back-to-back", "recovery", "overload"),
+    }

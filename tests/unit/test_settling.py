@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from observed import counted
 
+from sixbench.model.observation import CountersAnswer
 from sixbench.run.settling import MARGIN_NS, STILL_NS, Left, is_still, is_waiting, settle
 
 MS = 1_000_000
 
 
-def counters(passed: int, queued: int = 0, **others: int) -> dict[str, Any]:
+def counters(passed: int, queued: int = 0, **others: int) -> CountersAnswer:
     queues = {"e0": [{"kind": "tbf", "handle": "1:", "dropped": 0, "waiting": queued}]}
-    return {"interfaces": {"e0": {"rx_packets": passed, "tx_packets": 7}}, "queues": queues, **others}
+    return counted({"interfaces": {"e0": {"rx_packets": passed, "tx_packets": 7}}, "queues": queues, **others})
 
 
 class Clock:
     """Time that passes only by sleeping, and by a look, which takes a tenth of a millisecond."""
 
-    def __init__(self, looks: Iterator[dict[str, Any]]) -> None:
+    def __init__(self, looks: Iterator[dict[str, CountersAnswer]]) -> None:
         self.now_ns = 0
         self.looks = looks
 
     def sleep(self, duration_ns: int) -> None:
         self.now_ns += duration_ns
 
-    def look(self) -> dict[str, Any]:
+    def look(self) -> dict[str, CountersAnswer]:
         self.now_ns += MS // 10
         return next(self.looks)
 
 
 def settled_after_ns(
-    looks: list[dict[str, Any]], seen: dict[str, Any], least_ns: int = 0, most_ns: int = 100 * MS
+    looks: list[dict[str, CountersAnswer]], seen: dict[str, CountersAnswer], least_ns: int = 0, most_ns: int = 100 * MS
 ) -> int:
     """How long it waits; the last look, and no other, is what it returns."""
     left = Left(ended_ns=0, counters=seen, least_ns=least_ns, most_ns=most_ns, still_ns=STILL_NS)
@@ -57,7 +58,7 @@ def test_packets_that_wait_for_a_processor_or_in_an_emulated_link_are_under_way(
         looks = [{"a": counters(5, **{one: 1})}, {"a": counters(5, **{one: 0})}]
         assert settled_after_ns(looks, {"a": counters(5)}) > 2 * STILL_NS
         assert is_waiting(counters(5, **{one: 1}))
-    assert not is_waiting({"interfaces": {}})
+    assert not is_waiting(counted({}))
 
 
 def test_what_no_queue_shows_is_waited_for_in_full() -> None:
@@ -76,6 +77,6 @@ def test_what_never_stands_still_is_waited_for_as_long_as_theory_says() -> None:
     ("earlier", "still"),
     [({"a": counters(5)}, True), ({"a": counters(4)}, False), ({}, False), ({"b": counters(5)}, False)],
 )
-def test_a_node_is_still_only_if_it_was_looked_at_before(earlier: dict[str, Any], still: bool) -> None:
+def test_a_node_is_still_only_if_it_was_looked_at_before(earlier: dict[str, CountersAnswer], still: bool) -> None:
     assert is_still(earlier, {"a": counters(5)}) is still
     assert not is_still(earlier, {"a": counters(5, 1)})

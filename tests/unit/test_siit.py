@@ -12,6 +12,7 @@ from sixbench.mechanisms import install
 from sixbench.model.device import Translator
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.observation import TranslatorState
 from sixbench.model.routing import all_routes
 from sixbench.model.workload import Traffic
 from sixbench.run.proof.translators import check_translators, translation_notes, translator_evidence
@@ -178,10 +179,10 @@ def test_sources_learn_path_mtus_in_their_own_family(network: Make) -> None:
     assert four.attempts[0].told == {("h1", "h2"): 1280}
 
 
-def counted(to_ipv6: int, to_ipv4: int, **more: dict[str, Any]) -> dict[str, Any]:
+def counted(to_ipv6: int, to_ipv4: int, **more: dict[str, Any]) -> TranslatorState:
     """As `translator-counters` answers of one translator, packets of 1000 bytes."""
     told = {name: {"packets": n, "bytes": 1000 * n} for name, n in (("to_ipv6", to_ipv6), ("to_ipv4", to_ipv4))}
-    return {"slow": {}, "answered": {}, "drops": {}} | told | more
+    return TranslatorState.model_validate({"slow": {}, "answered": {}, "drops": {}} | told | more)
 
 
 def test_translators_account_for_what_arrived(network: Make) -> None:

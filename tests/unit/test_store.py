@@ -188,13 +188,13 @@ def test_a_trial_is_flushed_whole_before_it_has_its_name_and_its_name_before_it_
     writer = create_run(tmp_path / "run", manifest)
     done: list[str] = []
 
-    def place(descriptor: int) -> str:
+    def shown(descriptor: int) -> str:
         return os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}"))
 
     fsync, rename = os.fsync, os.rename
 
     def flushed(descriptor: int) -> None:
-        done.append(place(descriptor))
+        done.append(shown(descriptor))
         fsync(descriptor)
 
     def renamed(*names: Any, **folders: Any) -> None:

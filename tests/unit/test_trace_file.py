@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixbench.model.capture_file import CaptureError
+from sixbench.model.observation import Packet
 from sixbench.model.trace import MAX_PACKETS
 from sixbench.plan.trace_file import read_trace
 from sixbench.run.proof.pcapng import to_pcapng
@@ -108,7 +109,13 @@ def test_pcapng_in_every_byte_order_and_resolution(file: Path, order: str, optio
 
 def test_what_our_own_captures_hold_is_read(file: Path) -> None:
     packets = [
-        {"realtime_ns": 10**18 + at, "wire_bytes": 200, "outgoing": True, "data": (ETHERNET + b"\x08\x00" + data).hex()}
+        Packet(
+            realtime_ns=10**18 + at,
+            wire_bytes=200,
+            outgoing=True,
+            data=(ETHERNET + b"\x08\x00" + data).hex(),
+            layers=[],
+        )
         for at, data in ((0, ipv4(100)), (7_000, ipv4(40)))
     ]
     assert read(file, to_pcapng(packets, "eth0", 192)) == [(0, 100), (7_000, 40)]

@@ -61,7 +61,7 @@ def carried(tmp_path: Path, sixbench: Command) -> Callable[..., list[bytes]]:
 
 @pytest.fixture
 def explained(tmp_path: Path, sixbench: Command) -> Callable[..., list[tuple[str, str]]]:
-    """The fate of each packet, and the rule."""
+    """The verdict of each packet, and the rule."""
 
     def run(arguments: Sequence[str], *packets: bytes) -> list[tuple[str, str]]:
         (tmp_path / "in.pcap").write_bytes(pcap(packets))
@@ -69,7 +69,7 @@ def explained(tmp_path: Path, sixbench: Command) -> Callable[..., list[tuple[str
         assert done.exit == 0, done.stderr
         told = [json.loads(line) for line in done.stdout.splitlines()]
         assert [one["number"] for one in told] == list(range(1, len(packets) + 1))
-        return [(one["fate"], one["clause"]) for one in told]
+        return [(one["verdict"], one["clause"]) for one in told]
 
     return run
 
@@ -113,7 +113,7 @@ def test_json_has_the_same(tmp_path: Path, sixbench: Command) -> None:
     done = sixbench("translate", *SIX_IN_FOUR, "--in", tmp_path / "in.pcap", "--json")
     assert json.loads(done.stdout) == {
         "number": 1,
-        "fate": "translated",
+        "verdict": "translated",
         "clause": "encapsulated",
         "section": "RFC 4213 section 3.5",
         "words": "The outer headers are put before the packet.",
@@ -298,7 +298,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path, sixbench: Command)
     [
         ("exit 0", 3, "the agent ended with code 0 before it had answered"),
         ("echo help me >&2; exit 9", 3, "the agent ended with code 9 before it had answered: help me"),
-        ("read first; read second; echo '{}'; cat > /dev/null", 3, "a packet was answered without fate"),
+        ("read first; read second; echo '{}'; cat > /dev/null", 3, "a packet was answered without verdict"),
         ("read first; read second; echo rubbish; cat > /dev/null", 3, "that is no JSON"),
     ],
 )

@@ -24,7 +24,7 @@ SHARED, OUTSIDE = "192.0.2.18", "198.51.100.2"
 
 @pytest.fixture
 def through(tmp_path: Path, sixbench: Command) -> Through:
-    """Fate, rule and packets out of each packet that goes in."""
+    """Verdict, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
         return packets_through(sixbench, tmp_path, ("map-t", *OPTIONS, *options), packets)
@@ -39,8 +39,8 @@ def sent(source: str, destination: str, ports: tuple[int, int]) -> bytes:
 
 
 def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through) -> None:
-    [(fate, clause, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *EDGE)
-    assert (fate, clause) == ("translated", "to-ipv6")
+    [(verdict, clause, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *EDGE)
+    assert (verdict, clause) == ("translated", "to-ipv6")
     embedded = IPv6Address("64:ff9b:1::c633:6402")
     assert carried[8:40] == MAP_ADDRESS.packed + embedded.packed
     assert carried[40:] == datagram(MAP_ADDRESS, embedded, (1232, 53))
@@ -79,11 +79,11 @@ def test_a_domain_has_several_rules_and_edges_with_an_ipv4_prefix(through: Throu
     edge = ("--ce", "2001:db9:50::/44")
     [(_, _, [carried])] = through([packet], *rules, *edge)
     assert IPv6Address(carried[8:24]) == IPv6Address("2001:db9:50:0:0:cb00:7153:0")
-    [(fate, _, [found])] = through([carried], *rules)
-    assert (fate, found) == ("translated", packet)
+    [(verdict, _, [found])] = through([carried], *rules)
+    assert (verdict, found) == ("translated", packet)
     [(_, _, [carried])] = through([answer], *rules)
-    [(fate, _, [found])] = through([carried], *rules, *edge)
-    assert (fate, found) == ("translated", answer)
+    [(verdict, _, [found])] = through([carried], *rules, *edge)
+    assert (verdict, found) == ("translated", answer)
     [(_, _, [carried])] = through([sent(OUTSIDE, "203.0.114.1", (53, 4096))], *rules)
     assert IPv6Address(carried[24:40]) == IPv6Address("2001:dba:1::cb00:7201:0")
 

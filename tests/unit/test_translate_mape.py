@@ -32,7 +32,7 @@ SHARED, OUTSIDE = "192.0.2.18", "198.51.100.2"
 
 @pytest.fixture
 def through(tmp_path: Path, sixbench: Command) -> Through:
-    """Fate, rule and packets out of each packet that goes in."""
+    """Verdict, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
         return packets_through(sixbench, tmp_path, ("map-e", *OPTIONS, *options), packets)
@@ -48,8 +48,8 @@ def sent(source: str, destination: str, ports: tuple[int, int]) -> bytes:
 
 def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through) -> None:
     packet, answer = sent(SHARED, OUTSIDE, (1232, 53)), sent(OUTSIDE, SHARED, (53, 1232))
-    [(fate, rule, [carried])] = through([packet], *EDGE)
-    assert (fate, rule) == ("translated", "encapsulated")
+    [(verdict, rule, [carried])] = through([packet], *EDGE)
+    assert (verdict, rule) == ("translated", "encapsulated")
     assert carried[8:40] == MAP_ADDRESS.packed + RELAY.packed
     assert through([carried]) == [("translated", "decapsulated", [packet])]
     [(_, _, [carried])] = through([answer])
@@ -78,11 +78,11 @@ def test_a_domain_has_several_rules_and_edges_with_an_ipv4_prefix(through: Throu
     edge = ("--ce", "2001:db9:50::/44")
     [(_, _, [carried])] = through([packet], *rules, *edge)
     assert IPv6Address(carried[8:24]) == IPv6Address("2001:db9:50:0:0:cb00:7150:0")
-    [(fate, _, [found])] = through([carried], *rules)
-    assert (fate, found) == ("translated", packet)
+    [(verdict, _, [found])] = through([carried], *rules)
+    assert (verdict, found) == ("translated", packet)
     [(_, _, [carried])] = through([answer], *rules)
-    [(fate, _, [found])] = through([carried], *rules, *edge)
-    assert (fate, found) == ("translated", answer)
+    [(verdict, _, [found])] = through([carried], *rules, *edge)
+    assert (verdict, found) == ("translated", answer)
     [(_, _, [carried])] = through([sent(OUTSIDE, "203.0.114.1", (53, 4096))], *rules)
     assert IPv6Address(carried[24:40]) == IPv6Address("2001:dba:1::cb00:7201:0")
 

@@ -127,8 +127,8 @@ OWN = ("--own4", "192.0.2.254", "--own6", LWAFTR)
 
 def test_an_lwaftr_knows_whose_a_port_is(through: Through) -> None:
     answer = over4(SERVER, POOL, (53, 5 * 1024 + 9))
-    [(fate, _, [carried])] = through([(1, answer)], "lw4o6", "--role", "aftr", *TABLE)
-    assert (fate, carried[8:40]) == ("translated", IPv6Address(LWAFTR).packed + IPv6Address(B4).packed)
+    [(verdict, _, [carried])] = through([(1, answer)], "lw4o6", "--role", "aftr", *TABLE)
+    assert (verdict, carried[8:40]) == ("translated", IPv6Address(LWAFTR).packed + IPv6Address(B4).packed)
     b4 = ("lw4o6", "--role", "b4", "--br", LWAFTR, "--binding", f"{POOL},6,5,{B4}")
     assert through([(1, carried)], *b4) == [("translated", "decapsulated", [answer])]
     [(_, _, [sent])] = through([(1, over4(POOL, SERVER, (5 * 1024 + 9, 53)))], *b4)
@@ -138,8 +138,8 @@ def test_an_lwaftr_knows_whose_a_port_is(through: Through) -> None:
 
 def test_an_lwaftr_tells_who_is_bound_to_nothing_and_sends_back_what_is_for_another(through: Through) -> None:
     nobodys = over4(SERVER, POOL, (53, 9))
-    [(fate, _, [told])] = through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *OWN)
-    assert (fate, told[20:22]) == ("answered", b"\3\1")
+    [(verdict, _, [told])] = through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *OWN)
+    assert (verdict, told[20:22]) == ("answered", b"\3\1")
     assert through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *OWN, "--no-tell")[0][0] == "dropped"
     inner = over4(POOL, POOL, (5 * 1024, 7 * 1024))
     packet = ipv6(inner, source=B4, destination=LWAFTR, protocol=4)
@@ -147,8 +147,8 @@ def test_an_lwaftr_tells_who_is_bound_to_nothing_and_sends_back_what_is_for_anot
     assert (rule, back[24:40], back[40:]) == ("encapsulated", IPv6Address("2001:db8:b4::2").packed, inner)
     assert through([(1, packet)], "lw4o6", "--role", "aftr", *TABLE, "--no-hairpin")[0][1] == "decapsulated"
     strange = ipv6(inner, source="2001:db8:b4::9", destination=LWAFTR, protocol=4)
-    [(fate, _, [told])] = through([(1, strange)], "lw4o6", "--role", "aftr", *TABLE, *OWN)
-    assert (fate, told[40:42]) == ("answered", b"\1\5")
+    [(verdict, _, [told])] = through([(1, strange)], "lw4o6", "--role", "aftr", *TABLE, *OWN)
+    assert (verdict, told[40:42]) == ("answered", b"\1\5")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ DF, MORE = 0x4000, 0x2000
 
 @pytest.fixture
 def translated(tmp_path: Path, sixbench: Command) -> Translated:
-    """Fate, rule and packets out of each packet that goes in."""
+    """Verdict, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
         return packets_through(sixbench, tmp_path, ("siit", *SIIT, *options), packets)
@@ -108,8 +108,8 @@ def test_section_4_1_headers_to_ipv6(translated: Translated, payload: bytes, pro
 def test_section_5_1_headers_to_ipv4(translated: Translated, payload: bytes, protocol: int, at: int) -> None:
     before = sealed(from_known6(payload, protocol, traffic_class=0xE1, hop_limit=9), protocol, at)
     after = sealed(from_known4(payload, protocol, tos=0xE1, ttl=8, flags_and_offset=DF), protocol, at)
-    ((fate, clause, (found,)),) = translated([before])
-    assert (fate, clause) == ("translated", "to-ipv4")
+    ((verdict, clause, (found,)),) = translated([before])
+    assert (verdict, clause) == ("translated", "to-ipv4")
     assert without_identification(found) == without_identification(after)
 
 
@@ -131,8 +131,8 @@ def test_echoes_both_ways(translated: Translated, kind4: int, kind6: int) -> Non
     assert translated([in4]) == [("translated", "to-ipv6", [in6])]
     in6 = sealed(from_known6(bytes([kind6, 0]) + echo, ICMPV6), ICMPV6, 2)
     in4 = sealed(from_known4(bytes([kind4, 0]) + echo, ICMP, ttl=63), ICMP, 2)
-    ((fate, clause, (found,)),) = translated([in6])
-    assert (fate, clause) == ("translated", "to-ipv4")
+    ((verdict, clause, (found,)),) = translated([in6])
+    assert (verdict, clause) == ("translated", "to-ipv4")
     assert without_identification(found) == without_identification(in4)
 
 
@@ -168,8 +168,8 @@ def test_section_5_2_packet_too_big(translated: Translated, told: int, options: 
     sent6 = sealed(to_known6(udp(bytes(1400)), hop_limit=3), UDP, 6)
     sent4 = sealed(to_known4(udp(bytes(1400)), ttl=3, flags_and_offset=DF), UDP, 6)
     error6 = sealed(from_known6(struct.pack("!BBHI", 2, 0, 0, told) + sent6[:500], ICMPV6), ICMPV6, 2)
-    ((fate, clause, (found,)),) = translated([error6], *options)
-    assert (fate, clause, len(found)) == ("translated", "error-to-ipv4", 20 + 8 + 480)
+    ((verdict, clause, (found,)),) = translated([error6], *options)
+    assert (verdict, clause, len(found)) == ("translated", "error-to-ipv4", 20 + 8 + 480)
     assert (found[20:22], found[26:28], checksum(found[20:])) == (b"\3\4", struct.pack("!H", expected), 0)
     quoted = found[28:]
     assert quoted[:4] + quoted[6:10] + quoted[12:] == (sent4[:4] + sent4[6:10] + sent4[12:])[:476]
@@ -210,7 +210,7 @@ def test_errors_of_its_own_come_out_too(translated: Translated) -> None:
     long4 = sealed(to_known4(udp(bytes(1473)), flags_and_offset=DF), UDP, 6)
     long6 = sealed(from_known6(udp(bytes(1453))), UDP, 6)
     found = translated([late4, late6, long4, long6], "--mtu4", "1480")
-    assert [(fate, clause) for fate, clause, _ in found] == [
+    assert [(verdict, clause) for verdict, clause, _ in found] == [
         ("answered", "hop-limit"),
         ("answered", "hop-limit"),
         ("answered", "fragmentation-needed"),
@@ -254,8 +254,8 @@ def test_several_prefixes_and_mappings(translated: Translated) -> None:
     )
     # The four bits behind the mapping's prefixes are the host's in both: RFC 7757 section 3.2.
     after = sealed(ipv4(udp(b"data"), source="203.0.113.23", destination=HOST4, ttl=63), UDP, 6)
-    ((fate, _, (found,)),) = translated([packet], *options)
-    assert (fate, without_identification(found)) == ("translated", without_identification(after))
+    ((verdict, _, (found,)),) = translated([packet], *options)
+    assert (verdict, without_identification(found)) == ("translated", without_identification(after))
 
 
 def test_denied_addresses_and_who_is_told(translated: Translated) -> None:
@@ -263,8 +263,8 @@ def test_denied_addresses_and_who_is_told(translated: Translated) -> None:
     deny = ("--deny", "198.51.100.0/24")
     assert translated([packet], *deny) == [("dropped", "denied", [])]
     assert translated([packet], "--deny", "198.51.100.3")[0][0] == "translated"
-    ((fate, clause, (answer,)),) = translated([packet], *deny, "--tell", "denied")
-    assert (fate, clause, answer[20:22], answer[28:]) == ("answered", "denied", b"\3\x0d", packet)
+    ((verdict, clause, (answer,)),) = translated([packet], *deny, "--tell", "denied")
+    assert (verdict, clause, answer[20:22], answer[28:]) == ("answered", "denied", b"\3\x0d", packet)
     assert answer[12:20] == IPv4Address(OWN4).packed + IPv4Address(HOST4).packed
 
 
@@ -284,9 +284,9 @@ def test_addresses_that_have_to_be_allowed(
     refused, allowed = (
         json.loads(sixbench("translate", "siit", *arguments, *options).stdout) for options in ((), (option,))
     )
-    assert (refused["fate"], refused["clause"], refused["out"]) == ("dropped", clause, [])
+    assert (refused["verdict"], refused["clause"], refused["out"]) == ("dropped", clause, [])
     embedded = IPv6Address(int(IPv6Address(prefix.removesuffix("/96"))) + int(IPv4Address(destination)))
-    assert (allowed["fate"], allowed["out"][0]["destination"]) == ("translated", str(embedded))
+    assert (allowed["verdict"], allowed["out"][0]["destination"]) == ("translated", str(embedded))
 
 
 def test_rfc_6791_errors_of_routers_that_nothing_maps(translated: Translated) -> None:
@@ -304,8 +304,8 @@ def test_rfc_6791_errors_of_routers_that_nothing_maps(translated: Translated) ->
     late4 = ipv4(struct.pack("!BBHI", 11, 0, 0, 0) + sent4, source="10.9.9.9", destination=KNOWN4, protocol=ICMP)
     late4, deny = sealed(late4, ICMP, 2), ("--deny", "10.0.0.0/8")
     for options, source in (((), OWN6), (("--error-pool6", "2001:db8:aa::7"), "2001:db8:aa::7")):
-        ((fate, clause, (packet,)),) = translated([late4], *deny, *options)
-        assert (fate, clause, packet[8:24]) == ("translated", "error-to-ipv6", IPv6Address(source).packed)
+        ((verdict, clause, (packet,)),) = translated([late4], *deny, *options)
+        assert (verdict, clause, packet[8:24]) == ("translated", "error-to-ipv6", IPv6Address(source).packed)
         assert checksum(pseudo(packet, ICMPV6) + packet[40:]) == 0
 
 
@@ -342,8 +342,8 @@ def test_identifications_by_a_seed(translated: Translated) -> None:
 
 
 def test_udp_without_a_checksum_goes_on_where_it_may(translated: Translated) -> None:
-    ((fate, _, packets),) = translated([to_known4(udp(b"data"))], "--zero-checksum", "forward")
-    assert (fate, packets) == ("translated", [to_known6(udp(b"data"), hop_limit=63)])
+    ((verdict, _, packets),) = translated([to_known4(udp(b"data"))], "--zero-checksum", "forward")
+    assert (verdict, packets) == ("translated", [to_known6(udp(b"data"), hop_limit=63)])
 
 
 def test_rfc_7757_hosts_of_the_table_reach_each_other(translated: Translated) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from sixbench.lab.render import render_path
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.observation import RelayAnswer
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
@@ -152,12 +152,12 @@ def test_what_is_not_exact_is_not_given(read: Read) -> None:
     assert hops_of(found.paths[0], found.topologies[0], found.between) is None
 
 
-def answer(**changes: int) -> dict[str, Any]:
+def answer(**changes: int) -> RelayAnswer:
     tcp = {"open": 0, "opened": 0, "reset": 0, "unreachable": 0, "bytes_to_ipv4": 0, "bytes_to_ipv6": 0}
     udp = {"open": 0, "opened": 0, "errors": 0, "not_sent": 0, "datagrams_to_ipv4": 0, "datagrams_to_ipv6": 0}
     udp |= {"bytes_to_ipv4": 0, "bytes_to_ipv6": 0}
     refused = {name: changes.pop(name) for name in ("sessions", "no-server") if name in changes}
-    return {"tcp": tcp | changes, "udp": udp, "refused": refused, "most": 9}
+    return RelayAnswer.model_validate({"tcp": tcp | changes, "udp": udp, "refused": refused, "most": 9})
 
 
 TRAFFIC = Traffic(forward_payload_bytes=1000, reverse_payload_bytes=200)

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import observed
+import paper_runs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
 from starlette.testclient import TestClient
 
-from sixbench.model.captured import packet_of
 from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.packets import Segment
 from sixbench.run.proof.pcapng import to_pcapng
@@ -27,7 +28,9 @@ from sixbench.ui.app import application
 TOKEN = "a-token"
 HOST = "127.0.0.1:8066"
 
-CAPTURE = to_pcapng([{"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60}], "eth0 of r1 on r1-r2", 128)
+CAPTURE = to_pcapng(
+    [observed.packet({"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60})], "eth0 of r1 on r1-r2", 128
+)
 
 SERIES: dict[str, dict[str, list[Any]]] = {
     "forward_receiver": {"t_ns": [100_000_000, 200_000_000], "bytes": [1_250_000, 2_500_000]},
@@ -67,7 +70,7 @@ def written(
     """A run whose first trial has these files, `SERIES`, and packets on a link if any; the keys of its trials."""
     run = synthetic.replace_run(synthetic.small(), state=state)
     if packets:
-        seen = tuple(packet_of(packet) for packet in packets)
+        seen = tuple(observed.packet(packet).kept for packet in packets)
         segment = Segment(link="r1-r2", node="r1", captured_packets=7, stacks={"ipv6 in ipv4": 7}, packets=seen)
         run.trials[0] = replace(run.trials[0], evidence=Evidence(segments=(segment,)))
     with create_run(directory, run.manifest) as writer:
@@ -138,6 +141,64 @@ def test_a_header_says_whence_where_to_and_what_else(tmp_path: Path, client: Tes
     ]
 
 
+FRAME = (
+    "00000000000200000000000186dd"
+    "60000000000c114020010db800010000000000000000000120010db800020000000000000000000203e807d0000cbeef64617461"
+)
+"""UDP from 2001:db8:1::1 to 2001:db8:2::2, with 4 bytes of payload."""
+
+
+def capture(packets: int, data: str = FRAME) -> bytes:
+    frames = [{"realtime_ns": 10**18 + number * 10**6, "wire_bytes": 66, "data": data} for number in range(packets)]
+    return to_pcapng(frames, "eth0 of r1 on r1-r2", 128)
+
+
+def test_all_packets_of_a_capture_are_told_a_page_at_a_time(tmp_path: Path, client: TestClient) -> None:
+    key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": capture(205)})
+    pages = [client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2?first={first}").json() for first in (0, 100, 200)]
+    assert [(len(one["packets"]), one["more"]) for one in pages] == [(100, True), (100, True), (5, False)]
+    told = [packet for one in pages for packet in one["packets"]]
+    assert [(one["number"], one["after_ns"]) for one in told] == [(1 + index, index * 10**6) for index in range(205)]
+    assert {(one["wire_bytes"], one["stack"]) for one in told} == {(66, "Ethernet / IPv6 / UDP")}
+    assert told[204]["layers"][1]["to"] == "2001:db8:2::2"
+    assert client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2?first=900").json() == {"packets": [], "more": False}
+
+
+@pytest.mark.parametrize("asked", ["h1-r1", "no-such", "..%2Fr1-r2", "r1-r2?first=-1", "r1-r2?first=x"])
+def test_packets_that_there_are_not_are_not_told(tmp_path: Path, client: TestClient, asked: str) -> None:
+    key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
+    assert client.get(f"/api/runs/mine/trials/{key}/packets/{asked}").status_code in (404, 422)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"no capture", "r1-r2.pcapng: "), (capture(3)[:-9], "r1-r2.pcapng: "), (capture(2, "ff" * 60), None)],
+)
+def test_packets_of_a_stranger_are_told_as_far_as_they_are_any(
+    tmp_path: Path, client: TestClient, content: bytes, words: str | None
+) -> None:
+    key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": content})
+    answer = client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2")
+    if words is None:
+        assert [one["layers"][0]["name"] for one in answer.json()["packets"]] == ["Ethernet", "Ethernet"]
+    else:
+        assert (answer.status_code, words in answer.json()["error"]) == (404, True)
+
+
+def test_an_agent_that_cannot_decode_is_told(
+    tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
+    for program, words in (
+        ("/no/such", "starting /no/such"),
+        ("/bin/false", "ended with code 1"),
+        ("/bin/true", "0 of"),
+    ):
+        monkeypatch.setattr(trial, "find_agent", lambda program=program: Path(program))
+        answer = client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2")
+        assert (answer.status_code, words in answer.json()["error"]) == (500, True)
+
+
 def test_files_of_a_trial_are_given_as_they_were_recorded(tmp_path: Path, client: TestClient) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE, "other.bin": b"x"})
     answer = client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng")
@@ -204,3 +265,16 @@ def test_tables_for_a_paper_are_those_of_the_report(tmp_path: Path, client: Test
     early = client.get("/api/runs/stopped/tables/latex")
     assert early.status_code == 409
     assert "not at its planned end" in early.json()["error"]
+
+
+def test_the_tables_of_a_paper_that_a_run_from_the_page_repeats_are_copied(tmp_path: Path, client: TestClient) -> None:
+    name = "herrera-6to4-tunnel"
+    assert name in {one["name"] for one in client.get("/api/gallery").json()["experiments"]}
+    run = paper_runs.imagined(paper_runs.experiment(name, quick=True))
+    manifest = replace(run.manifest, paper=name, state="complete")
+    with create_run(tmp_path / "mine", manifest) as writer:
+        for record in run.trials:
+            writer.add_trial(record, {})
+    for form in ("latex", "md"):
+        text = client.get(f"/api/runs/mine/tables/{form}").json()["text"]
+        assert [table for table in ("Table 1", "Table 2") if table not in text] == [], form

@@ -13,6 +13,8 @@ usage: sixbench-agent node --name NAME [--here]
                             [--max-client-flows N] [--max-flows N] [--max-rate BITS] [--max-duration S] [--one-off]
        sixbench-agent connect HOST PORT [--key FILE] [--bind ADDRESS] [-4 | -6]
        sixbench-agent translate
+       sixbench-agent decode
+       sixbench-agent device-init
        sixbench-agent --parameters
        sixbench-agent --version
 
@@ -24,6 +26,9 @@ unless other addresses are given. Beyond loopback it needs a key.
 connect: Connect standard input and output with an agent that serves.
 translate: Take packets through a tunnel or a translator. The first line of standard input says which, every other one is a
 packet; each is answered on standard output. It needs no root.
+decode: Tell the headers of packets. Every line of standard input is a packet; each is answered on standard output. It
+needs no root.
+device-init: For the agent itself, which starts a device under test by it.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
 
 /// What the command line asks for.
@@ -37,6 +42,10 @@ pub enum Invocation {
     Connect(ConnectOptions),
     /// Take packets through a mechanism.
     Translate,
+    /// Tell the headers of packets.
+    Decode,
+    /// Be the first process in the namespaces of a device under test.
+    DeviceInit,
     /// Say which parameters the workloads have.
     Parameters,
     /// Say which version this is.
@@ -63,7 +72,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some("node") => parse_node(arguments).map(Invocation::Node),
         Some("serve") => remote::parse_serve(arguments).map(Invocation::Serve),
         Some("connect") => remote::parse_connect(arguments).map(Invocation::Connect),
-        Some("translate") => parse_translate(arguments),
+        Some("translate") => parse_bare("translate", arguments, Invocation::Translate),
+        Some("decode") => parse_bare("decode", arguments, Invocation::Decode),
+        Some("device-init") => Ok(Invocation::DeviceInit),
         Some("--parameters") => Ok(Invocation::Parameters),
         Some("--version" | "-V") => Ok(Invocation::Version),
         Some("--help" | "-h") => Ok(Invocation::Help),
@@ -87,10 +98,15 @@ fn parse_node(mut arguments: impl Iterator<Item = Result<String, String>>) -> Re
     }
 }
 
-fn parse_translate(mut arguments: impl Iterator<Item = Result<String, String>>) -> Result<Invocation, String> {
+/// A command that takes no arguments.
+fn parse_bare(
+    command: &str,
+    mut arguments: impl Iterator<Item = Result<String, String>>,
+    invocation: Invocation,
+) -> Result<Invocation, String> {
     match arguments.next().transpose()? {
-        None => Ok(Invocation::Translate),
-        Some(other) => Err(format!("`translate` has no argument `{other}`")),
+        None => Ok(invocation),
+        Some(other) => Err(format!("`{command}` has no argument `{other}`")),
     }
 }
 
@@ -108,6 +124,7 @@ mod tests {
         assert_eq!(parse(&["node", "--name", "h1"]), node(false));
         assert_eq!(parse(&["node", "--here", "--name", "h1"]), node(true));
         assert_eq!(parse(&["translate"]), Ok(Invocation::Translate));
+        assert_eq!(parse(&["decode"]), Ok(Invocation::Decode));
         assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
         assert_eq!(parse(&["--parameters"]), Ok(Invocation::Parameters));
     }
@@ -122,6 +139,7 @@ mod tests {
             &["node", "--name", ""],
             &["node", "--name", "a", "b"],
             &["translate", "siit"],
+            &["decode", "x"],
         ] {
             assert!(parse(words).is_err(), "{words:?}");
         }

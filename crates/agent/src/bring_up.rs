@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sixbench_measure::clock;
 use sixbench_plane::Translators;
-use sixbench_services::prefix;
+use sixbench_services::{dhcp, prefix};
 
 use crate::failure::{Failure, to_value};
 use crate::job::Job;
@@ -16,6 +16,9 @@ use crate::translators;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BringUp {
+    /// Asked before all else, where IPv4 addresses are given too.
+    #[serde(default)]
+    dhcp: Option<dhcp::Ask>,
     discovery: prefix::Request,
     translator: translators::Add,
     /// Lines for `ip -batch`, once the translator is there.
@@ -23,12 +26,14 @@ pub struct BringUp {
     ip: Vec<String>,
 }
 
-/// Learns the prefix, makes the translator with it, and the routes into it. All times are of the monotonic clock, which nodes of one machine share.
+/// Asks whether IPv4 can be done without, if it is to, learns the prefix, makes the translator with it, and the routes into it. All times are of the monotonic clock, which nodes of one machine share.
 pub fn bring_up(translators: &Arc<Mutex<Translators>>, request: BringUp) -> Job {
     let shared = Arc::clone(translators);
     Box::new(move || {
-        let BringUp { discovery, translator, ip } = request;
+        let BringUp { dhcp, discovery, translator, ip } = request;
         let begun_ns = clock::monotonic_ns();
+        let told = dhcp.map(|request| dhcp::ask(&request)).transpose()?;
+        let told = told.map(|told| (told, clock::monotonic_ns()));
         let discovered = prefix::discover(&discovery)?;
         let discovered_ns = clock::monotonic_ns();
         let translator = translator.with_prefix(discovered.prefix);
@@ -37,9 +42,14 @@ pub fn bring_up(translators: &Arc<Mutex<Translators>>, request: BringUp) -> Job 
         sixbench_plane::device::ip(&lines)
             .map_err(|error| Failure::system("making the routes into the translator", "ip -batch", error))?;
         let configured_ns = clock::monotonic_ns();
-        Ok(json!({
+        let mut answer = json!({
             "discovered": to_value(&discovered)?,
             "begun_ns": begun_ns, "discovered_ns": discovered_ns, "configured_ns": configured_ns,
-        }))
+        });
+        if let Some((told, told_ns)) = told {
+            answer["dhcp"] = to_value(&told)?;
+            answer["dhcp_ns"] = json!(told_ns);
+        }
+        Ok(answer)
     })
 }

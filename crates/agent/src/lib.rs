@@ -4,17 +4,20 @@
 //! describes, and what a node does but traffic: commands, sysctls, counters, captures. What may not: how traffic is sent and
 //! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), how services work (`sixbench-services`), how bytes come from another machine (`sixbench-remote`), and what packets look like (`sixbench-wire`).
 //!
-//! `node` reads requests and hands them out, one module an operation; `remote` does so for clients on other machines, of which it lets them do less; `translate` takes packets through a mechanism, without a node; [`protocol`] says what a request may look like.
+//! `node` reads requests and hands them out, one module an operation; `remote` does so for clients on other machines, of which it lets them do less; `translate` takes packets through a mechanism and `decode` tells their headers, without a node; [`protocol`] says what a request may look like.
 //!
 //! It is a library so that fuzzers reach what reads a stranger's bytes ([`lines`], [`protocol`]). `unsafe` only in `sys`.
 
 mod answers;
 mod args;
+mod asked;
 mod awake;
 mod bring_up;
 mod capture;
 mod conversation;
 mod counters;
+mod decode;
+mod device;
 mod drops;
 mod emulation;
 mod exec;
@@ -72,7 +75,9 @@ pub fn run() -> ExitCode {
         },
         Ok(Invocation::Serve(options)) => remote::serve(options),
         Ok(Invocation::Connect(options)) => remote::connect(&options),
+        Ok(Invocation::DeviceInit) => device::run_init(),
         Ok(Invocation::Translate) => translate::translate(),
+        Ok(Invocation::Decode) => decode::decode(),
         Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),
     }
 }

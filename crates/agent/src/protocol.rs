@@ -1,10 +1,10 @@
 //! What a request may look like.
 
 use serde::Deserialize;
-use sixbench_services::{broker, discovery, dns, multicast, prefix, relay};
+use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
-    awake, bring_up, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels,
+    awake, bring_up, capture, device, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels,
 };
 
 /// The version of the protocol that this agent speaks.
@@ -82,6 +82,11 @@ pub enum Request {
     },
     RouterSolicit(discovery::Solicit),
     PrefixDiscover(prefix::Request),
+    DhcpServe(dhcp::Serve),
+    DhcpStop {
+        device: String,
+    },
+    DhcpAsk(dhcp::Ask),
     BrokerStart(Box<broker::Start>),
     BrokerStatus {},
     BrokerStop {},
@@ -94,6 +99,9 @@ pub enum Request {
     RelayStart(relay::Request),
     RelayCounters {},
     RelayStop {},
+    DeviceStart(Box<device::Start>),
+    DeviceCounters(device::Counters),
+    DeviceLog(device::Said),
 }
 
 impl Request {
@@ -140,6 +148,9 @@ impl Request {
             Request::AdvertiseStop { .. } => "advertise-stop",
             Request::RouterSolicit(_) => "router-solicit",
             Request::PrefixDiscover(_) => "prefix-discover",
+            Request::DhcpServe(_) => "dhcp-serve",
+            Request::DhcpStop { .. } => "dhcp-stop",
+            Request::DhcpAsk(_) => "dhcp-ask",
             Request::BrokerStart(_) => "broker-start",
             Request::BrokerStatus {} => "broker-status",
             Request::BrokerStop {} => "broker-stop",
@@ -151,6 +162,9 @@ impl Request {
             Request::RelayStart(_) => "relay-start",
             Request::RelayCounters {} => "relay-counters",
             Request::RelayStop {} => "relay-stop",
+            Request::DeviceStart(_) => "device-start",
+            Request::DeviceCounters(_) => "device-counters",
+            Request::DeviceLog(_) => "device-log",
         }
     }
 }

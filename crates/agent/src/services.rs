@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::json;
 use sixbench_plane::Tunnels;
 use sixbench_services::broker::{self, Broker, Lease};
+use sixbench_services::dhcp;
 use sixbench_services::discovery::{self, Advertiser};
 use sixbench_services::dns;
 use sixbench_services::multicast::{self, Forwarder};
@@ -18,6 +19,7 @@ use crate::failure::{Failure, Outcome, to_value};
 use crate::job::Job;
 
 const MAX_ADVERTISERS: usize = 64;
+const MAX_DHCP_SERVERS: usize = 64;
 const MAX_LEASES: usize = 64;
 
 /// The services of this node. Only the thread that reads requests starts and stops them; broker and leases work on its tunnels.
@@ -25,6 +27,7 @@ pub struct Services {
     tunnels: Arc<Mutex<Tunnels>>,
     forwarder: Option<Forwarder>,
     advertisers: BTreeMap<String, Advertiser>,
+    dhcp_servers: BTreeMap<String, dhcp::Server>,
     broker: Option<Broker>,
     leases: Leases,
     dns: Option<dns::Server>,
@@ -42,6 +45,7 @@ impl Services {
             tunnels,
             forwarder: None,
             advertisers: BTreeMap::new(),
+            dhcp_servers: BTreeMap::new(),
             broker: None,
             leases: Leases::default(),
             dns: None,
@@ -97,6 +101,31 @@ impl Services {
     /// Looks for the prefix of a NAT64.
     pub fn discover_prefix(&self, request: prefix::Request) -> Job {
         Box::new(move || to_value(&prefix::discover(&request)?))
+    }
+
+    /// Gives IPv4 addresses from now on.
+    pub fn serve_dhcp(&mut self, request: &dhcp::Serve) -> Outcome {
+        let count = self.dhcp_servers.len();
+        let Entry::Vacant(entry) = self.dhcp_servers.entry(request.device.clone()) else {
+            return Err(Error::Exists(format!("this node is a DHCP server on {}", request.device)).into());
+        };
+        if count >= MAX_DHCP_SERVERS {
+            let message = format!("this node is a DHCP server on {MAX_DHCP_SERVERS} devices already");
+            return Err(Failure::new("busy", message));
+        }
+        entry.insert(dhcp::Server::start(request)?);
+        Ok(json!({}))
+    }
+
+    /// Gives no more.
+    pub fn stop_dhcp(&mut self, device: &str) -> Outcome {
+        let server = self.dhcp_servers.remove(device);
+        to_value(&present(server, &format!("DHCP server on {device}"))?.counters())
+    }
+
+    /// Asks whether IPv4 can be done without.
+    pub fn ask_dhcp(&self, request: dhcp::Ask) -> Job {
+        Box::new(move || to_value(&dhcp::ask(&request)?))
     }
 
     /// Hands out tunnels from now on.

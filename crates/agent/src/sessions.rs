@@ -164,15 +164,11 @@ impl Sessions {
         Ok(Box::new(move || settle(server.finish(&finish), &reservation.cancel)))
     }
 
-    /// What has arrived at a session so far, and the time of this on the same clock.
+    /// What has arrived at a session so far and how its senders fare, and the time of this on the same clock.
     pub fn progress(&self, session: &str) -> Outcome {
-        let arrived = self.table.progress(session)?.arrived();
-        let mut answer = json!({ "now_ns": clock::monotonic_ns() });
-        if let Some(arrived) = arrived {
-            answer["first_ns"] = json!(arrived.first_ns);
-            answer["received_bytes"] = json!(arrived.bytes);
-        }
-        Ok(answer)
+        let mut answer = self.table.progress(session)?.told();
+        answer.insert("now_ns".into(), json!(clock::monotonic_ns()));
+        Ok(Value::Object(answer))
     }
 
     /// Cancels a session. Where a `run` or `finish` is at work on it, that is answered and ends it, and there is nothing more to do here;

@@ -5,6 +5,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sixbench_measure::clock;
 use sixbench_netlink::tracking;
 
 use crate::failure::{Failure, Outcome};
@@ -38,12 +39,16 @@ pub struct Request {
     forget: bool,
 }
 
-/// Forgets if asked to, and reads. `forgotten` tells whether this kernel can forget, which takes `nf_conntrack_netlink`.
+/// Forgets if asked to, and reads. `forgotten` tells whether this kernel can forget, which takes `nf_conntrack_netlink`, and
+/// `forget_ns` how long that took.
 pub fn answer(request: &Request) -> Outcome {
+    let begun_ns = clock::monotonic_ns();
     let forgotten = request.forget.then(|| tracking::forget_all().is_ok());
+    let forget_ns = clock::monotonic_ns() - begun_ns;
     let mut answer = read()?;
     if let Some(forgotten) = forgotten {
         answer["forgotten"] = json!(forgotten);
+        answer["forget_ns"] = json!(forget_ns);
     }
     Ok(answer)
 }

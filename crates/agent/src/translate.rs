@@ -5,25 +5,19 @@ pub mod siit;
 #[cfg(test)]
 mod vectors;
 
-use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sixbench_plane::Spec;
-use sixbench_plane::whole::{Fate, Whole};
+use sixbench_plane::whole::{Verdict, Whole};
 use sixbench_wire::nat64::Nat64;
-use sixbench_wire::siit::{Clause, Decision, Fate as SiitFate, Ports, Translator};
+use sixbench_wire::siit::{Clause, Decision, Ports, Translator, Verdict as SiitVerdict};
 use sixbench_wire::virtual_reassembly::{Taken, VirtualReassembly};
 
+use crate::asked;
 use crate::capture::hex;
-use crate::lines::{Line, Lines};
-use crate::{EXIT_CANNOT, EXIT_USAGE, complain};
-
-/// The longest line, its end not counted. A packet has at most 65,575 bytes.
-pub const MAX_LINE_BYTES: usize = 1 << 18;
 
 /// The first line.
 #[derive(Deserialize)]
@@ -62,7 +56,7 @@ struct Question {
 /// What became of a packet.
 #[derive(Serialize)]
 struct Answer {
-    fate: &'static str,
+    verdict: &'static str,
     reason: &'static str,
     section: Option<&'static str>,
     words: &'static str,
@@ -81,86 +75,29 @@ struct Way {
     fragments: Option<VirtualReassembly>,
 }
 
-/// Why the conversation ended before its input did.
-#[derive(Debug)]
-enum End {
-    /// The input is not what it should be: a sentence.
-    Refused(String),
-    /// Input or output failed.
-    Broken(io::Error),
-}
-
-impl From<io::Error> for End {
-    fn from(error: io::Error) -> Self {
-        Self::Broken(error)
-    }
-}
-
 /// Answers standard input on standard output until it ends.
 pub fn translate() -> ExitCode {
-    let mut output = io::stdout().lock();
-    let refusal = match converse(io::stdin().lock(), &mut output) {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(End::Broken(error)) => return complain(&format!("translate: {error}"), EXIT_CANNOT),
-        Err(End::Refused(refusal)) => refusal,
-    };
-    match writeln!(output, "{}", json!({ "error": refusal })).and_then(|()| output.flush()) {
-        Ok(()) => ExitCode::from(EXIT_USAGE),
-        Err(error) => complain(&format!("translate: {error}"), EXIT_CANNOT),
-    }
+    asked::on_standard_streams("translate", answers())
 }
 
-fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), End> {
-    let mut lines = Lines::new(input, MAX_LINE_BYTES);
+/// Takes the first line for the mechanism, and answers every other one.
+fn answers() -> impl FnMut(&[u8]) -> Result<Option<Answer>, String> {
     let mut way: Option<Way> = None;
-    let mut number = 0_u64;
-    while let Some(line) = lines.next()? {
-        number += 1;
-        let refused = |reason: String| End::Refused(format!("line {number}: {reason}"));
-        let Line::Complete(line) = line else {
-            return Err(refused(format!("a line has at most {MAX_LINE_BYTES} bytes")));
-        };
-        match &mut way {
-            None => way = Some(Way::of(Mechanism::read(line).map_err(refused)?)),
-            Some(way) => {
-                let (packet, time) = packet_of(line).map_err(refused)?;
-                let answer = way.answer(&packet, time);
-                serde_json::to_writer(&mut *output, &answer).map_err(io::Error::from)?;
-                output.write_all(b"\n")?;
-            }
+    move |line| match &mut way {
+        None => {
+            way = Some(Way::of(Mechanism::read(line)?));
+            Ok(None)
         }
-    }
-    Ok(output.flush()?)
-}
-
-fn packet_of(line: &[u8]) -> Result<(Vec<u8>, Duration), String> {
-    let Question { packet, time_ns } = serde_json::from_slice(line).map_err(|error| words(&error))?;
-    let digit = |&octet: &u8| char::from(octet).to_digit(16);
-    let packet = packet
-        .as_bytes()
-        .chunks(2)
-        .map(|pair| match pair {
-            [high, low] => Some(((digit(high)? << 4) | digit(low)?) as u8),
-            _ => None,
-        })
-        .collect::<Option<_>>()
-        .ok_or_else(|| "a packet is two hexadecimal digits a byte".to_owned())?;
-    Ok((packet, Duration::from_nanos(time_ns)))
-}
-
-/// What is wrong with a line; of values without their column, which whoever gave them does not know.
-fn words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    match text.strip_suffix(&place) {
-        Some(told) if error.is_data() => told.to_owned(),
-        _ => text,
+        Some(way) => {
+            let Question { packet, time_ns } = asked::read(line)?;
+            Ok(Some(way.answer(&asked::bytes_of(&packet)?, Duration::from_nanos(time_ns))))
+        }
     }
 }
 
 impl Mechanism {
     fn read(line: &[u8]) -> Result<Self, String> {
-        match serde_json::from_slice(line).map_err(|error| words(&error))? {
+        match asked::read(line)? {
             Told::Tunnel { tunnel, own4, own6, hairpins, tells_unbound } => {
                 let whole = Whole::new(&tunnel, own4, own6).map_err(|error| error.to_string())?;
                 Ok(Self::Tunnel(Box::new(whole.hairpinning(hairpins).telling(tells_unbound))))
@@ -189,12 +126,12 @@ impl Mechanism {
                     Some(ports) => whole.carry_fragment(packet, ports),
                     None => whole.carry(packet),
                 };
-                let (fate, packets) = match &carried.fate {
-                    Fate::Through(packets) => ("translated", &packets[..]),
-                    Fate::Answered(packet) => ("answered", std::slice::from_ref(packet)),
-                    Fate::Dropped => ("dropped", &[][..]),
+                let (verdict, packets) = match &carried.verdict {
+                    Verdict::Through(packets) => ("translated", &packets[..]),
+                    Verdict::Answered(packet) => ("answered", std::slice::from_ref(packet)),
+                    Verdict::Dropped => ("dropped", &[][..]),
                 };
-                Answer::new(fate, (carried.outcome.reason(), carried.section, carried.words()), packets)
+                Answer::new(verdict, (carried.outcome.reason(), carried.section, carried.words()), packets)
             }
             Self::Siit(translator) => match ports {
                 Some(ports) => Answer::of(&translator.translate_fragment(packet, ports)),
@@ -233,34 +170,35 @@ impl Way {
 
 impl Answer {
     fn of(decision: &Decision) -> Self {
-        let fate = match decision.fate {
-            SiitFate::Translated => "translated",
-            SiitFate::Answered => "answered",
-            SiitFate::Dropped => "dropped",
+        let verdict = match decision.verdict {
+            SiitVerdict::Translated => "translated",
+            SiitVerdict::Answered => "answered",
+            SiitVerdict::Dropped => "dropped",
         };
-        Self::by(fate, decision.clause, &decision.packets)
+        Self::by(verdict, decision.clause, &decision.packets)
     }
 
-    fn by(fate: &'static str, clause: Clause, packets: &[Vec<u8>]) -> Self {
-        Self::new(fate, (clause.name(), Some(clause.clause()), clause.words()), packets)
+    fn by(verdict: &'static str, clause: Clause, packets: &[Vec<u8>]) -> Self {
+        Self::new(verdict, (clause.name(), Some(clause.clause()), clause.words()), packets)
     }
 
     /// By a rule: its name, where it is written, and what it says.
     fn new(
-        fate: &'static str,
+        verdict: &'static str,
         (reason, section, words): (&'static str, Option<&'static str>, &'static str),
         packets: &[Vec<u8>],
     ) -> Self {
-        Self { fate, reason, section, words, packets: packets.iter().map(|packet| hex(packet)).collect() }
+        Self { verdict, reason, section, words, packets: packets.iter().map(|packet| hex(packet)).collect() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::asked::{MAX_LINE_BYTES, conversation};
 
     const SIX_IN_FOUR: &str = r#"{"mechanism": "tunnel", "tunnel": {"device": "t", "underlay": ["u"], "mtu_bytes": 1480, "outer": "ipv4", "payload": "ipv6", "local": "192.0.2.1", "mapping": {"kind": "fixed", "remote": "192.0.2.2"}}}"#;
     const SIIT: &str = r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b:1::/96"], "explicit": [["192.0.2.1/32", "2001:db8::1/128"]], "own4": "198.18.1.1"}}"#;
@@ -269,13 +207,7 @@ mod tests {
         "60000000000c114020010db800010000000000000000000120010db800020000000000000000000203e807d0000cbeef64617461";
 
     fn answers(lines: &[&str]) -> (Vec<Value>, Result<(), String>) {
-        let (input, mut output) = (lines.join("\n") + "\n", Vec::new());
-        let end = converse(input.as_bytes(), &mut output).map_err(|end| match end {
-            End::Refused(reason) => reason,
-            End::Broken(error) => panic!("{error}"),
-        });
-        let text = String::from_utf8(output).expect("UTF-8");
-        (text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect(), end)
+        conversation(super::answers(), lines)
     }
 
     fn refusal(lines: &[&str]) -> String {
@@ -288,13 +220,13 @@ mod tests {
         let (found, end) = answers(&[SIX_IN_FOUR, &question, r#"{"packet": ""}"#]);
         assert_eq!(end, Ok(()));
         assert_eq!(
-            (&found[0]["fate"], &found[0]["reason"], &found[0]["section"]),
+            (&found[0]["verdict"], &found[0]["reason"], &found[0]["section"]),
             (&json!("translated"), &json!("encapsulated"), &json!("RFC 4213 section 3.5"))
         );
         assert_eq!(found[0]["words"], "The outer headers are put before the packet.");
         let outer = found[0]["packets"][0].as_str().expect("hexadecimal");
         assert!(outer.starts_with("45000048") && outer.ends_with(UDP6), "{outer}");
-        assert_eq!((&found[1]["fate"], &found[1]["packets"]), (&json!("dropped"), &json!([])));
+        assert_eq!((&found[1]["verdict"], &found[1]["packets"]), (&json!("dropped"), &json!([])));
     }
 
     #[test]
@@ -303,9 +235,9 @@ mod tests {
         let to_ipv4 = from_host.replacen("20010db8000200000000000000000002", "0064ff9b0001000000000000c6120202", 1);
         let (found, end) = answers(&[SIIT, &format!(r#"{{"packet": "{to_ipv4}"}}"#), r#"{"packet": "60"}"#]);
         assert_eq!(end, Ok(()));
-        assert_eq!((&found[0]["fate"], &found[0]["reason"]), (&json!("translated"), &json!("to-ipv4")));
+        assert_eq!((&found[0]["verdict"], &found[0]["reason"]), (&json!("translated"), &json!("to-ipv4")));
         assert!(found[0]["packets"][0].as_str().expect("hexadecimal").ends_with("64617461"));
-        assert_eq!((&found[1]["fate"], &found[1]["reason"]), (&json!("dropped"), &json!("malformed")));
+        assert_eq!((&found[1]["verdict"], &found[1]["reason"]), (&json!("dropped"), &json!("malformed")));
     }
 
     #[test]

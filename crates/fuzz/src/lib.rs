@@ -4,6 +4,7 @@
 //! them the corpus in `fuzz/corpus` and changes of it, on any toolchain.
 #![forbid(unsafe_code)]
 
+mod dhcp;
 mod discovery;
 mod dns;
 mod greeting;
@@ -14,6 +15,7 @@ mod request_lines;
 mod translator;
 mod tunnels;
 
+pub use dhcp::dhcp;
 pub use discovery::discovery;
 pub use dns::dns;
 pub use greeting::greeting;
@@ -27,7 +29,7 @@ pub use translator::translator;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Those that any user can run.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("request_lines", request_lines),
     ("greeting", greeting),
     ("layers", layers),
@@ -35,6 +37,7 @@ pub const TARGETS: [Target; 8] = [
     ("translator", translator),
     ("dns", dns),
     ("discovery", discovery),
+    ("dhcp", dhcp),
     ("netlink", netlink),
 ];
 

@@ -4,11 +4,11 @@
 //! What is not here: the way of a packet to the tunnel (a router that forwards it takes a hop), fragments of outer packets, which the kernel puts together
 //! before, and mappings that ask a link for its neighbours (6over4) or the node for its routes (ISATAP).
 
+mod explanations;
 mod outer;
 mod sections;
 mod too_long;
 mod unbound;
-mod words;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -36,7 +36,7 @@ pub struct Whole {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
     /// What became of it.
-    pub fate: Fate,
+    pub verdict: Verdict,
     /// Why.
     pub outcome: Outcome,
     /// Where that is written, such as `RFC 4213 section 3.6`, if it is.
@@ -46,13 +46,13 @@ pub struct Carried {
 impl Carried {
     /// What the outcome says of the packet, as a sentence.
     pub fn words(&self) -> &'static str {
-        words::of(self.outcome)
+        explanations::of(self.outcome)
     }
 }
 
 /// What became of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum Verdict {
     /// It went through: in several packets if a router has to cut it for the tunnel.
     Through(Vec<Vec<u8>>),
     /// Its source is told by this packet.
@@ -114,12 +114,12 @@ impl Whole {
         } else {
             (Way::In, self.encapsulate(packet, ports))
         };
-        let (outcome, fate) = carried.unwrap_or_else(|outcome| {
+        let (outcome, verdict) = carried.unwrap_or_else(|outcome| {
             let told =
                 self.tells_unbound.then(|| unbound::answer(way, packet, outcome, self.own4, self.own6)).flatten();
-            (outcome, told.map_or(Fate::Dropped, Fate::Answered))
+            (outcome, told.map_or(Verdict::Dropped, Verdict::Answered))
         });
-        Carried { fate, outcome, section: sections::of(&self.spec, way, packet, outcome) }
+        Carried { verdict, outcome, section: sections::of(&self.spec, way, packet, outcome) }
     }
 
     /// Whether it takes ports to say what becomes of a packet.
@@ -148,18 +148,18 @@ impl Whole {
         }
     }
 
-    fn out(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Fate), Outcome> {
+    fn out(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Verdict), Outcome> {
         let inner = self.decapsulate(packet, ports)?;
         if !(self.hairpins && self.is_for_an_edge(&inner)) {
-            return Ok((Outcome::Decapsulated, Fate::Through(vec![inner])));
+            return Ok((Outcome::Decapsulated, Verdict::Through(vec![inner])));
         }
         match self.encapsulate(&inner, ports) {
             Err(outcome) if self.tells_unbound => {
                 // Who sent it is behind this end as well.
                 let told = unbound::answer(Way::In, &inner, outcome, self.own4, self.own6).ok_or(outcome)?;
                 match self.encapsulate(&told, None)? {
-                    (_, Fate::Through(packets)) if packets.len() == 1 => {
-                        Ok((outcome, packets.into_iter().next().map_or(Fate::Dropped, Fate::Answered)))
+                    (_, Verdict::Through(packets)) if packets.len() == 1 => {
+                        Ok((outcome, packets.into_iter().next().map_or(Verdict::Dropped, Verdict::Answered)))
                     }
                     _ => Err(outcome),
                 }
@@ -181,24 +181,24 @@ impl Whole {
         Ok(payload[range].to_vec())
     }
 
-    fn encapsulate(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Fate), Outcome> {
+    fn encapsulate(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Verdict), Outcome> {
         let inner = Inner { ports, ..Inner::read(packet)? };
         let packet = &packet[..inner.bytes];
         let mtu_bytes = self.spec.mtu_bytes as usize;
         if packet.len() <= mtu_bytes {
-            return Ok((Outcome::Encapsulated, Fate::Through(vec![self.wrap(&inner, packet)?])));
+            return Ok((Outcome::Encapsulated, Verdict::Through(vec![self.wrap(&inner, packet)?])));
         }
         // What the tunnel would not take is not cut for it, nor answered.
         rules::encapsulate(&self.spec, &inner, packet, [0; 6])?;
         if inner.dont_fragment {
             let answer = too_long::answer(packet, &inner, self.spec.mtu_bytes, self.own4, self.own6);
-            return Ok((Outcome::OuterTooBig, answer.map_or(Fate::Dropped, Fate::Answered)));
+            return Ok((Outcome::OuterTooBig, answer.map_or(Verdict::Dropped, Verdict::Answered)));
         }
         let pieces = too_long::cut(packet, &inner, mtu_bytes);
         // The first one has the ports of all.
         let ports = ports.or_else(|| self.needs_ports().then(|| inner.own_ports(packet)));
         let wrapped = pieces.iter().map(|piece| self.wrap(&Inner { ports, ..Inner::read(piece)? }, piece));
-        Ok((Outcome::Encapsulated, Fate::Through(wrapped.collect::<std::result::Result<_, _>>()?)))
+        Ok((Outcome::Encapsulated, Verdict::Through(wrapped.collect::<std::result::Result<_, _>>()?)))
     }
 
     fn wrap(&mut self, inner: &Inner, packet: &[u8]) -> std::result::Result<Vec<u8>, Outcome> {

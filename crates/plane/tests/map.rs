@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use sixbench_plane::abi::Outcome;
-use sixbench_plane::whole::{Fate, Whole};
+use sixbench_plane::whole::{Verdict, Whole};
 use sixbench_wire::map::Rule;
 use sixbench_wire::siit::Net;
 use sixbench_wire::{ipv4, protocol};
@@ -77,8 +77,8 @@ fn packet(ends: [Ipv4Addr; 2], number: u8, ports: [u16; 2], offset_bytes: u16) -
 }
 
 fn through(end: &mut Whole, packet: &[u8]) -> Vec<u8> {
-    match end.carry(packet).fate {
-        Fate::Through(packets) => <[_; 1]>::try_from(packets).map(|[packet]| packet).expect("one packet"),
+    match end.carry(packet).verdict {
+        Verdict::Through(packets) => <[_; 1]>::try_from(packets).map(|[packet]| packet).expect("one packet"),
         other => panic!("{other:?}"),
     }
 }

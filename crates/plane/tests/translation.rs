@@ -14,7 +14,7 @@ use sixbench_plane::program::Features;
 use sixbench_plane::sys;
 use sixbench_plane::translators::Program;
 use sixbench_wire::map::{Psid, Rule};
-use sixbench_wire::siit::{Domain, Fate, Net, Settings, Translator};
+use sixbench_wire::siit::{Domain, Net, Settings, Translator, Verdict};
 use sixbench_wire::{checksum, protocol};
 
 const CASES: u32 = 4000;
@@ -152,7 +152,7 @@ impl Given {
 fn expected(translator: &mut Translator, packet: &[u8], got: &[u8]) -> Option<Vec<u8>> {
     let decision = translator.translate(packet);
     let [mut translated] = <[_; 1]>::try_from(decision.packets).ok()?;
-    if decision.fate != Fate::Translated {
+    if decision.verdict != Verdict::Translated {
         return None;
     }
     // The program sends the packet itself, so it takes the hop that the node takes of others.

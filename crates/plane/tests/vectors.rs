@@ -13,7 +13,7 @@ use sixbench_plane::abi::{Address, Outcome};
 use sixbench_plane::program::Features;
 use sixbench_plane::slow::rules;
 use sixbench_plane::spec::{Family, Mapping, Payload};
-use sixbench_plane::whole::{Fate, Whole};
+use sixbench_plane::whole::{Verdict, Whole};
 use sixbench_wire::checksum;
 
 #[derive(Deserialize)]
@@ -215,20 +215,20 @@ fn whole_packets_agree() {
         let packet = bytes(&vector.packet);
         let carried = Whole::new(&tunnel, None, None).expect("a tunnel").carry(&packet);
         assert!(carried.words().ends_with('.'), "{}", path.display());
-        let (reason, fate) = match vector.outcome.as_str() {
-            "encapsulated" => ("encapsulated", Fate::Through(vec![bytes(&vector.packet_out.expect("a packet"))])),
+        let (reason, verdict) = match vector.outcome.as_str() {
+            "encapsulated" => ("encapsulated", Verdict::Through(vec![bytes(&vector.packet_out.expect("a packet"))])),
             "decapsulated" => {
-                ("decapsulated", Fate::Through(vec![without_padding(bytes(&vector.packet_out.expect("a packet")))]))
+                ("decapsulated", Verdict::Through(vec![without_padding(bytes(&vector.packet_out.expect("a packet")))]))
             }
             // The programs leave them to the slow path, which carries them.
-            "outer-options" => ("decapsulated", Fate::Through(vec![without_padding(packet[24..].to_vec())])),
+            "outer-options" => ("decapsulated", Verdict::Through(vec![without_padding(packet[24..].to_vec())])),
             // The checksum in that packet is wrong, which only the slow path looks at.
-            "gre-checksum" => ("gre-flags", Fate::Dropped),
+            "gre-checksum" => ("gre-flags", Verdict::Dropped),
             // The tunnel carries no IPv4, so that a packet of it can only be an outer one.
-            "inner-family" => ("not-ours", Fate::Dropped),
-            reason => (reason, Fate::Dropped),
+            "inner-family" => ("not-ours", Verdict::Dropped),
+            reason => (reason, Verdict::Dropped),
         };
-        assert_eq!((carried.outcome.reason(), carried.fate), (reason, fate), "{}", path.display());
+        assert_eq!((carried.outcome.reason(), carried.verdict), (reason, verdict), "{}", path.display());
         assert!(carried.section.is_some() || carried.outcome == Outcome::SourceNotPeer, "{}", path.display());
         count += 1;
     }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sixbench_plane::Spec;
 use sixbench_plane::abi::Outcome;
-use sixbench_plane::whole::{Fate, Whole};
+use sixbench_plane::whole::{Verdict, Whole};
 use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
 fn spec(outer: &str, payload: &str, local: &str, remote: &str, more: Value) -> Spec {
@@ -60,9 +60,9 @@ fn ipv6_packet(next_header: u8, payload: &[u8]) -> Vec<u8> {
     [&header.emit()[..], payload].concat()
 }
 
-fn through(fate: Fate) -> Vec<Vec<u8>> {
-    match fate {
-        Fate::Through(packets) => packets,
+fn through(verdict: Verdict) -> Vec<Vec<u8>> {
+    match verdict {
+        Verdict::Through(packets) => packets,
         other => panic!("{other:?}"),
     }
 }
@@ -73,7 +73,7 @@ fn an_ipv4_packet_that_is_too_long_is_cut_where_it_may_be() {
     let carried = whole(&four_in_six()).carry(&ipv4_packet(false, 17, &payload));
     assert_eq!((carried.outcome, carried.section), (Outcome::Encapsulated, Some("RFC 2473 section 3.1")));
     let mut found = Vec::new();
-    let pieces = through(carried.fate);
+    let pieces = through(carried.verdict);
     for (index, outer) in pieces.iter().enumerate() {
         let inner = ipv4::Packet::parse(Span::whole(&outer[40..])).expect("IPv4");
         assert!(outer.len() <= 1280 + 40 && checksum::is_valid(&outer[40..60]));
@@ -93,7 +93,7 @@ fn options_that_are_not_copied_are_in_the_first_fragment_only() {
     packet.splice(20..20, options);
     packet[0] = 0x47;
     packet[2..4].copy_from_slice(&1428_u16.to_be_bytes());
-    let pieces = through(whole(&four_in_six()).carry(&packet).fate);
+    let pieces = through(whole(&four_in_six()).carry(&packet).verdict);
     assert_eq!(pieces[0][60..68], options);
     assert_eq!(pieces[1][60..68], [1, 1, 1, 131, 3, 4, 1, 0]);
     assert_eq!(pieces.iter().map(|piece| piece.len() - 68).sum::<usize>(), 1400);
@@ -103,7 +103,7 @@ fn options_that_are_not_copied_are_in_the_first_fragment_only() {
 fn the_source_is_told_of_a_packet_that_is_too_long() {
     let carried = whole(&six_in_four()).carry(&ipv6_packet(17, &[0; 1300]));
     assert_eq!((carried.outcome, carried.section), (Outcome::OuterTooBig, Some("RFC 8200 section 5")));
-    let Fate::Answered(answer) = carried.fate else { panic!("{carried:?}") };
+    let Verdict::Answered(answer) = carried.verdict else { panic!("{carried:?}") };
     let told = ipv6::Packet::parse(Span::whole(&answer)).expect("IPv6");
     assert_eq!(told.destination().to_string(), "2001:db8:1::1");
     assert_eq!((&answer[40..42], &answer[44..48]), (&[2, 0][..], &1280_u32.to_be_bytes()[..]));
@@ -111,7 +111,7 @@ fn the_source_is_told_of_a_packet_that_is_too_long() {
     assert_eq!(checksum::add(pseudo, checksum::sum(&answer[40..])), u16::MAX);
 
     let carried = whole(&four_in_six()).carry(&ipv4_packet(true, 17, &[0; 1300]));
-    let Fate::Answered(answer) = carried.fate else { panic!("{carried:?}") };
+    let Verdict::Answered(answer) = carried.verdict else { panic!("{carried:?}") };
     assert_eq!((&answer[20..22], &answer[26..28]), (&[3, 4][..], &1280_u16.to_be_bytes()[..]));
     assert!(checksum::is_valid(&answer[..20]) && checksum::is_valid(&answer[20..]));
 }
@@ -122,7 +122,7 @@ fn no_error_is_about_an_error_and_none_comes_from_nowhere() {
     error[0] = 3;
     let dropped = |mut whole: Whole, packet: &[u8]| {
         let carried = whole.carry(packet);
-        assert_eq!((carried.fate, carried.outcome), (Fate::Dropped, Outcome::OuterTooBig));
+        assert_eq!((carried.verdict, carried.outcome), (Verdict::Dropped, Outcome::OuterTooBig));
     };
     dropped(whole(&six_in_four()), &ipv6_packet(protocol::ICMPV6, &error));
     dropped(whole(&four_in_six()), &ipv4_packet(true, protocol::ICMP, &error));
@@ -133,7 +133,7 @@ fn no_error_is_about_an_error_and_none_comes_from_nowhere() {
 #[test]
 fn outer_packets_that_may_be_fragmented_have_numbers_of_their_own() {
     let mut tunnel = whole(&six_in_four());
-    let numbers = [0, 1, 2].map(|_| through(tunnel.carry(&ipv6_packet(17, &[0; 8])).fate)[0][4..6].to_vec());
+    let numbers = [0, 1, 2].map(|_| through(tunnel.carry(&ipv6_packet(17, &[0; 8])).verdict)[0][4..6].to_vec());
     assert_eq!(numbers, [[0, 0], [0, 1], [0, 2]]);
 }
 
@@ -141,10 +141,10 @@ fn outer_packets_that_may_be_fragmented_have_numbers_of_their_own() {
 fn gre_takes_what_is_for_its_end_for_an_outer_packet() {
     let tunnel = spec("ipv4", "gre", "192.0.2.1", "192.0.2.2", json!({}));
     let packet = ipv4_packet(false, 17, &[1, 2, 3, 4]);
-    let outer = through(whole(&tunnel).carry(&packet).fate).remove(0);
+    let outer = through(whole(&tunnel).carry(&packet).verdict).remove(0);
     let peer = spec("ipv4", "gre", "192.0.2.2", "192.0.2.1", json!({}));
     let carried = whole(&peer).carry(&outer);
-    assert_eq!((carried.outcome, carried.fate), (Outcome::Decapsulated, Fate::Through(vec![packet])));
+    assert_eq!((carried.outcome, carried.verdict), (Outcome::Decapsulated, Verdict::Through(vec![packet])));
     // To this end it is only one more packet to carry.
     assert_eq!(whole(&tunnel).carry(&outer).outcome, Outcome::RoutingLoop);
 }
@@ -162,7 +162,7 @@ fn a_gre_checksum_is_checked() {
             .map(|packet| ipv4::Repr { source, destination, ..ipv4::Repr::parse(&packet) }.emit());
         [&header.expect("IPv4")[..], gre].concat()
     };
-    assert_eq!(whole(&tunnel).carry(&outer(&gre)).fate, Fate::Through(vec![inner]));
+    assert_eq!(whole(&tunnel).carry(&outer(&gre)).verdict, Verdict::Through(vec![inner]));
     gre[5] ^= 1;
     assert_eq!(whole(&tunnel).carry(&outer(&gre)).outcome, Outcome::GreFlags);
 }
@@ -191,15 +191,15 @@ proptest! {
             (six_in_four(), far, ipv6_packet(17, &payload))
         };
         let carried = whole(&near).carry(&packet);
-        match carried.fate {
-            Fate::Through(outer) => {
-                let inner: Vec<_> = outer.iter().flat_map(|outer| through(whole(&far).carry(outer).fate)).collect();
+        match carried.verdict {
+            Verdict::Through(outer) => {
+                let inner: Vec<_> = outer.iter().flat_map(|outer| through(whole(&far).carry(outer).verdict)).collect();
                 let found: Vec<u8> = inner.iter().flat_map(|piece| &piece[if version == 4 { 20 } else { 40 }..]).copied().collect();
                 prop_assert_eq!(found, payload);
                 prop_assert!(packet.len() > 1280 || inner == [packet]);
             }
-            Fate::Answered(_) => prop_assert!(packet.len() > 1280 && (version == 6 || dont_fragment)),
-            Fate::Dropped => prop_assert!(false, "{:?}", carried.outcome),
+            Verdict::Answered(_) => prop_assert!(packet.len() > 1280 && (version == 6 || dont_fragment)),
+            Verdict::Dropped => prop_assert!(false, "{:?}", carried.outcome),
         }
     }
 
@@ -225,9 +225,9 @@ proptest! {
         }
         for tunnel in &tunnels {
             let carried = whole(tunnel).carry(&data);
-            match carried.fate {
-                Fate::Through(packets) => prop_assert!(!packets.is_empty() && packets.iter().all(|packet| packet.len() >= 20)),
-                Fate::Answered(_) | Fate::Dropped => prop_assert!(carried.outcome != Outcome::Encapsulated),
+            match carried.verdict {
+                Verdict::Through(packets) => prop_assert!(!packets.is_empty() && packets.iter().all(|packet| packet.len() >= 20)),
+                Verdict::Answered(_) | Verdict::Dropped => prop_assert!(carried.outcome != Outcome::Encapsulated),
             }
         }
     }

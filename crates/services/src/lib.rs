@@ -1,17 +1,20 @@
 //! What a node does for others besides traffic and tunnels: the service requests of `docs/protocol.md`.
 //!
 //! What lives here: IPv4 multicast forwarding ([`multicast`]), router discovery ([`discovery`]), the tunnel broker with its client
-//! ([`broker`]), a resolver with DNS64 ([`dns`]), a relay of transports ([`relay`]), and how a CLAT learns its prefix ([`prefix`]). What may not: the agent's lines, and how tunnels carry packets (`sixbench-plane`).
+//! ([`broker`]), a resolver with DNS64 ([`dns`]), a relay of transports ([`relay`]), addresses of IPv4 and how to do without ([`dhcp`]), and how a CLAT
+//! learns its prefix ([`prefix`]). What may not: the agent's lines, and how tunnels carry packets (`sixbench-plane`).
 //!
 //! A service is a value: it works by a thread of its own, in the network namespace of the thread that started it, and ends when it is dropped.
 //! Formats and decisions are apart from sockets, in files without I/O. `unsafe` only in [`sys`].
 
 pub mod broker;
+pub mod dhcp;
 pub mod discovery;
 pub mod dns;
 mod error;
 pub mod multicast;
 pub mod prefix;
+mod random;
 pub mod relay;
 mod sys;
 mod worker;

@@ -112,6 +112,19 @@ impl Ledger {
         sent.checked_sub(self.next_expected)
     }
 
+    /// The largest number that did not come, of `sent` datagrams; absent where all came.
+    pub fn last_lost(&self, sent: u64) -> Option<u64> {
+        if sent > self.next_expected {
+            return Some(sent - 1);
+        }
+        let pages = self.seen.iter().enumerate().rev();
+        { pages }.find_map(|(number, page)| {
+            let first = number as u64 * PAGE_SEQUENCES;
+            let length = self.next_expected.saturating_sub(first).min(PAGE_SEQUENCES);
+            page.last_missing(length as usize).map(|index| first + index as u64)
+        })
+    }
+
     /// The numbers that came more than once.
     pub fn duplicate_sequences(&self) -> &Ranges {
         &self.duplicate_sequences
@@ -182,6 +195,15 @@ impl Page {
         (is_missing, { next }.next())
     }
 
+    /// The last of the first so many that is missing.
+    fn last_missing(&self, length: usize) -> Option<usize> {
+        match self {
+            Page::Empty => length.checked_sub(1),
+            Page::Full => None,
+            Page::Partial(bits) => (0..length).rev().find(|&index| bits.words[index / 64] & (1 << (index % 64)) == 0),
+        }
+    }
+
     /// Whether it was not in the set before.
     fn insert(&mut self, index: usize) -> bool {
         let bits = match self {
@@ -248,6 +270,7 @@ mod tests {
         let numbers = |ranges: &Ranges| ranges.iter().flat_map(|[first, last]| first..=last).collect::<Vec<_>>();
         assert_eq!(numbers(&ledger.lost_sequences(Some(sent))), missing);
         assert_eq!(numbers(&ledger.lost_sequences(None)), middle);
+        assert_eq!(ledger.last_lost(sent), missing.last().copied());
         assert!(numbers(ledger.duplicate_sequences()).iter().eq(&again));
         assert!(numbers(ledger.reordered_sequences()).iter().eq(&overtaken));
     }
@@ -280,6 +303,8 @@ mod tests {
             prop_assert_eq!(ledger.lost_middle(), start);
             let lost: Vec<_> = ledger.lost_sequences(Some(start + length + 7)).iter().collect();
             let tail = [start + length, start + length + 6];
+            prop_assert_eq!(ledger.last_lost(start + length + 7), Some(start + length + 6));
+            prop_assert_eq!(ledger.last_lost(start + length), start.checked_sub(1));
             prop_assert_eq!(lost, if start == 0 { vec![tail] } else { vec![[0, start - 1], tail] });
         }
     }

@@ -1,9 +1,12 @@
 //! How far a session is, for whoever asks while it is at work.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What has arrived in the measured window so far, over all flows of a session's end. Each value is a recent one by itself.
+use serde_json::{Map, Value, json};
+
+/// What has arrived in the measured window so far, over all flows of a session's end, and how its senders fare. Each
+/// value is a recent one by itself.
 #[derive(Clone, Default)]
 pub struct Progress(Arc<Counts>);
 
@@ -12,6 +15,30 @@ struct Counts {
     /// On the monotonic clock; 0 before.
     first_ns: AtomicU64,
     bytes: AtomicU64,
+    datagrams: Mutex<Option<Datagrams>>,
+    sending: Mutex<Option<Sending>>,
+}
+
+/// The datagrams of a flow so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Those that came, each once.
+    pub unique: u64,
+    /// Those that have not come, though a later one has.
+    pub lost_middle: u64,
+}
+
+/// How senders of TCP fare, by one sample of `TCP_INFO`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sending {
+    /// When it was taken, since the measured window opened.
+    pub t_ns: u64,
+    /// The smoothed round-trip time, a mean over the streams.
+    pub rtt_ns: Option<u64>,
+    /// The congestion window, a mean over the streams.
+    pub cwnd_packets: Option<f64>,
+    /// Over all streams, since the window opened.
+    pub retransmits: Option<u64>,
 }
 
 /// What has arrived.
@@ -37,6 +64,45 @@ impl Progress {
         let first_ns = self.0.first_ns.load(Ordering::Relaxed);
         (first_ns != 0).then(|| Arrived { first_ns, bytes: self.0.bytes.load(Ordering::Relaxed) })
     }
+
+    /// Notes how many datagrams of the flow came.
+    pub fn note_datagrams(&self, datagrams: Datagrams) {
+        *lock(&self.0.datagrams) = Some(datagrams);
+    }
+
+    /// Notes a sample of senders.
+    pub fn note_sending(&self, sending: Sending) {
+        *lock(&self.0.sending) = Some(sending);
+    }
+
+    /// All of it as `progress` answers it (docs/protocol.md). What is not known is absent.
+    pub fn told(&self) -> Map<String, Value> {
+        let mut told = Map::new();
+        if let Some(Arrived { first_ns, bytes }) = self.arrived() {
+            told.insert("first_ns".into(), json!(first_ns));
+            told.insert("received_bytes".into(), json!(bytes));
+        }
+        let datagrams = *lock(&self.0.datagrams);
+        if let Some(Datagrams { unique, lost_middle }) = datagrams {
+            told.insert("datagrams".into(), json!({"unique": unique, "lost_middle": lost_middle}));
+        }
+        let sending = *lock(&self.0.sending);
+        if let Some(Sending { t_ns, rtt_ns, cwnd_packets, retransmits }) = sending {
+            let values = [
+                ("t_ns", Some(json!(t_ns))),
+                ("rtt_ns", rtt_ns.map(Value::from)),
+                ("cwnd_packets", cwnd_packets.map(Value::from)),
+                ("retransmits", retransmits.map(Value::from)),
+            ];
+            let known = values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+            told.insert("sending".into(), Value::Object(known.collect()));
+        }
+        told
+    }
+}
+
+fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -51,5 +117,23 @@ mod tests {
         other.add(5, 100);
         other.add(9, 20);
         assert_eq!(progress.arrived(), Some(Arrived { first_ns: 5, bytes: 120 }));
+    }
+
+    #[test]
+    fn what_was_noted_last_is_told_to_all_and_what_is_not_known_is_absent() {
+        let progress = Progress::default();
+        assert_eq!(progress.told(), Map::new());
+        let other = progress.clone();
+        other.add(5, 100);
+        other.note_datagrams(Datagrams { unique: 5, lost_middle: 1 });
+        other.note_sending(Sending { t_ns: 1, rtt_ns: Some(6), ..Sending::default() });
+        other.note_sending(Sending { t_ns: 2, cwnd_packets: Some(10.5), retransmits: Some(0), ..Sending::default() });
+        let expected = json!({
+            "first_ns": 5,
+            "received_bytes": 100,
+            "datagrams": {"unique": 5, "lost_middle": 1},
+            "sending": {"t_ns": 2, "cwnd_packets": 10.5, "retransmits": 0},
+        });
+        assert_eq!(Value::Object(progress.told()), expected);
     }
 }

@@ -313,4 +313,22 @@ fn what_arrives_is_counted_for_whoever_asks_meanwhile() {
     server.finish(&FINISH).unwrap();
     assert_eq!(client.progress.arrived().unwrap().bytes, 1 << 20);
     assert_eq!(result["reverse_receiver"]["received_bytes"], 1 << 20);
+    assert!(!client.progress.told().contains_key("sending"), "it only receives");
+}
+
+#[test]
+fn how_senders_fare_is_told_to_whoever_asks_meanwhile() {
+    let params = json!({"duration_ns": 30_000_000, "warmup_ns": 10_000_000, "interval_ns": 10_000_000, "streams": 2});
+    let server = serve("tcp-stream", V6, &params);
+    let client = endpoint(V6, server.port());
+    let result = workload("tcp-stream").run(&client, &params, &Cancel::default()).unwrap();
+    server.finish(&FINISH).unwrap();
+    let told = client.progress.told();
+    let series = &result["forward_sender"]["series"];
+    let last = series["t_ns"].as_array().unwrap().len() - 1;
+    for name in ["t_ns", "rtt_ns", "cwnd_packets"] {
+        assert_eq!(told["sending"][name], series[name][last], "{name}");
+    }
+    let retransmits: u64 = series["retransmits"].as_array().unwrap().iter().map(|each| each.as_u64().unwrap()).sum();
+    assert_eq!(told["sending"]["retransmits"], retransmits);
 }

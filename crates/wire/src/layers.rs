@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::ethernet::{self, ethertype};
 use crate::ipv4::{self, Fragment};
 use crate::ipv6::{self, Extension};
-use crate::{Defect, Flaw, Span, arp, gre, icmp, protocol, tcp, teredo, udp, vxlan};
+use crate::{Defect, Flaw, Span, arp, dhcp, gre, icmp, protocol, tcp, teredo, udp, vxlan};
 
 /// A packet with more layers than this is not read to its end: an Ethernet header, eight IP headers one inside the other, with GRE
 /// between some, and what they carry.
@@ -99,6 +99,16 @@ pub enum Layer {
     /// An IPv6 packet follows. `bytes` counts the authentication and the origin indication, of which most packets have neither.
     Teredo {
         bytes: usize,
+    },
+    /// Of a message that was captured whole.
+    Dhcp {
+        bytes: usize,
+        message: &'static str,
+        /// Whether the client can do without IPv4, and asks whether it is to: RFC 8925.
+        wants_v6only: bool,
+        /// For how long it is to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        v6only_wait_s: Option<u32>,
     },
     Icmp(IcmpFields),
     Icmpv6(IcmpFields),
@@ -207,6 +217,7 @@ enum Format {
     Tcp,
     Udp,
     Vxlan,
+    Dhcp,
     Icmp,
     Icmpv6,
 }
@@ -232,6 +243,7 @@ impl<'a> Layers<'a> {
             Format::Tcp => self.tcp(),
             Format::Udp => self.udp(),
             Format::Vxlan => self.vxlan(),
+            Format::Dhcp => self.dhcp(),
             Format::Icmp => self.icmp(icmp::Version::V4).map(Layer::Icmp),
             Format::Icmpv6 => self.icmp(icmp::Version::V6).map(Layer::Icmpv6),
         }
@@ -325,6 +337,10 @@ impl<'a> Layers<'a> {
         if let Some(packet) = teredo::Packet::parse(datagram.payload(), ports) {
             (self.next, self.rest) = (Next::Teredo { bytes: packet.header_bytes() }, packet.payload());
         }
+        let is_dhcp = ports.iter().all(|port| [dhcp::SERVER_PORT, dhcp::CLIENT_PORT].contains(port));
+        if is_dhcp && whole_dhcp(datagram.payload()).is_some() {
+            (self.next, self.rest) = (Next::Header(Format::Dhcp), datagram.payload());
+        }
         Ok(Layer::Udp {
             bytes: udp::HEADER_BYTES,
             source_port: datagram.source_port(),
@@ -337,6 +353,17 @@ impl<'a> Layers<'a> {
         let packet = vxlan::Packet::parse(self.rest).ok_or(Flaw::Malformed(Defect::Vxlan))?;
         (self.next, self.rest) = (Next::Header(Format::Ethernet), packet.payload());
         Ok(Layer::Vxlan { bytes: vxlan::HEADER_BYTES, vni: packet.vni() })
+    }
+
+    fn dhcp(&mut self) -> Result<Layer, Flaw> {
+        let message = whole_dhcp(self.rest).ok_or(Flaw::Truncated)?;
+        let bytes = self.rest.captured().len();
+        Ok(Layer::Dhcp {
+            bytes,
+            message: message.kind.name(),
+            wants_v6only: message.wants_v6only(),
+            v6only_wait_s: message.v6only_wait_s,
+        })
     }
 
     fn icmp(&mut self, version: icmp::Version) -> Result<IcmpFields, Flaw> {
@@ -370,6 +397,12 @@ impl<'a> Layers<'a> {
             Err(flaw) => Next::Flawed { of: "ip", flaw },
         }
     }
+}
+
+/// The message that a datagram has. `None`: it is none, or was not captured whole, so that options may be missing.
+fn whole_dhcp(payload: Span<'_>) -> Option<dhcp::Message> {
+    let is_whole = payload.length() == Some(payload.captured().len());
+    dhcp::Message::parse(payload.captured()).ok().filter(|_| is_whole)
 }
 
 impl Iterator for Layers<'_> {
@@ -440,6 +473,7 @@ impl Format {
             Format::Tcp => "tcp",
             Format::Udp => "udp",
             Format::Vxlan => "vxlan",
+            Format::Dhcp => "dhcp",
             Format::Icmp => "icmp",
             Format::Icmpv6 => "icmpv6",
         }

@@ -14,6 +14,7 @@
 
 pub mod arp;
 pub mod checksum;
+pub mod dhcp;
 pub mod dns;
 pub mod ethernet;
 pub mod gre;

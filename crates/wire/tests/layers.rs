@@ -388,3 +388,18 @@ fn teredo_of_a_server_may_begin_with_indications() {
         assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp"], "{indications:?}");
     }
 }
+
+/// RFC 8925: what a host asks, and what it is told.
+#[test]
+fn dhcp_says_whether_ipv4_can_be_done_without() {
+    let dhcp = |ports: &str, options: &str| {
+        let fixed = ["01 01 06 00", &"00 ".repeat(232), "63 82 53 63", options].join(" ");
+        teredo(ports, &[&fixed])
+    };
+    let found = dhcp("00 44 00 43", "35 01 01  37 02 01 6c  ff");
+    assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp", "dhcp"]);
+    assert_eq!(found[3], json!({"kind": "dhcp", "bytes": 248, "message": "discover", "wants_v6only": true}));
+    // The type of a server's message, and other ports.
+    assert_eq!(kinds(&dhcp("00 44 00 43", "35 01 02  ff")), ["ethernet", "ipv4", "udp"]);
+    assert_eq!(kinds(&dhcp("00 44 00 45", "35 01 01  ff")), ["ethernet", "ipv4", "udp"]);
+}

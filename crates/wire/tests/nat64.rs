@@ -10,7 +10,7 @@ use packets::{header4, header6, packet4, packet6};
 use proptest::prelude::*;
 use proptest::sample::select;
 use sixbench_wire::nat64::{Filtering, Inside, Nat64, Outside, PoolRange, Protocol, Settings, StaticBinding, Timeouts};
-use sixbench_wire::siit::{self, Clause, Decision, Fate, Net};
+use sixbench_wire::siit::{self, Clause, Decision, Net, Verdict};
 use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
 const POOL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -77,7 +77,7 @@ fn back(from: Ipv4Addr, to: Ipv4Addr, number: u8, ports: [u16; 2], flags: u8) ->
 }
 
 fn through(decision: &Decision) -> &[u8] {
-    assert_eq!(decision.fate, Fate::Translated, "{decision:?}");
+    assert_eq!(decision.verdict, Verdict::Translated, "{decision:?}");
     let [packet] = &decision.packets[..] else { panic!("{decision:?}") };
     packet
 }
@@ -153,7 +153,7 @@ proptest! {
             let decision = translator.translate(&packet, None, START);
             let amounts = translator.amounts();
             prop_assert!(amounts.bindings <= amounts.sessions && amounts.sessions <= 20);
-            prop_assert!(decision.fate != Fate::Translated || amounts.bindings > 0);
+            prop_assert!(decision.verdict != Verdict::Translated || amounts.bindings > 0);
         }
     }
 }
@@ -163,17 +163,17 @@ fn nobody_gets_in_whom_no_host_has_asked() {
     let mut translator = nat64();
     let unasked = back(SERVER, POOL, protocol::UDP, [53, 4000], 0);
     let decision = translator.translate(&unasked, None, START);
-    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::NoBinding));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::NoBinding));
     translator.translate(&out(host(1), SERVER, protocol::UDP, [4000, 53], 0), None, START);
     // RFC 6146 section 3.5.1.2: whoever it is may answer, unless addresses are filtered.
     let other = back(OTHER, POOL, protocol::UDP, [53, 4000], 0);
-    assert_eq!(translator.translate(&other, None, START).fate, Fate::Translated);
+    assert_eq!(translator.translate(&other, None, START).verdict, Verdict::Translated);
     let filtering = Filtering::AddressDependent;
     let mut translator = Nat64::new(Settings { filtering, ..settings() }).expect("right settings");
     translator.translate(&out(host(1), SERVER, protocol::UDP, [4000, 53], 0), None, START);
     assert_eq!(translator.translate(&other, None, START).clause, Clause::Filtered);
     let same = back(SERVER, POOL, protocol::UDP, [54, 4000], 0);
-    assert_eq!(translator.translate(&same, None, START).fate, Fate::Translated, "from another port");
+    assert_eq!(translator.translate(&same, None, START).verdict, Verdict::Translated, "from another port");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn sessions_end_with_their_time() {
         let ports = if number == protocol::ICMP { [4000, 4000] } else { [53, 4000] };
         let answer = back(SERVER, POOL, number, ports, ACK);
         let before = START + last - Duration::from_nanos(1);
-        assert_eq!(translator.translate(&answer, None, before).fate, Fate::Translated);
+        assert_eq!(translator.translate(&answer, None, before).verdict, Verdict::Translated);
         let then = if number == protocol::TCP { START + last } else { before + last };
         assert_eq!(translator.translate(&answer, None, then).clause, Clause::NoBinding);
         assert_eq!((translator.amounts().bindings, translator.amounts().sessions), (0, 0));
@@ -289,14 +289,14 @@ fn what_is_full_says_so_and_frees_itself() {
     let mut translator = Nat64::new(Settings { pool: pool.clone(), ..settings() }).expect("right settings");
     for port in 1..=4 {
         let decision = translator.translate(&out(host(1), SERVER, protocol::UDP, [port, 53], 0), None, START);
-        assert_eq!(decision.fate, Fate::Translated);
+        assert_eq!(decision.verdict, Verdict::Translated);
     }
     let fifth = out(host(1), SERVER, protocol::UDP, [5, 53], 0);
     assert_eq!(translator.translate(&fifth, None, START).clause, Clause::NoPortLeft);
     let echo = out(host(1), SERVER, protocol::ICMPV6, [5, 5], 0);
-    assert_eq!(translator.translate(&echo, None, START).fate, Fate::Translated, "identifiers are no ports");
+    assert_eq!(translator.translate(&echo, None, START).verdict, Verdict::Translated, "identifiers are no ports");
     let then = START + Timeouts::default().udp;
-    assert_eq!(translator.translate(&fifth, None, then).fate, Fate::Translated);
+    assert_eq!(translator.translate(&fifth, None, then).verdict, Verdict::Translated);
     let mut translator = Nat64::new(Settings { max_sessions: 1, ..settings() }).expect("right settings");
     translator.translate(&out(host(1), SERVER, protocol::UDP, [1, 53], 0), None, START);
     assert_eq!(translator.translate(&fifth, None, START).clause, Clause::TableFull);

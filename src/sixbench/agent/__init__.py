@@ -5,6 +5,6 @@ Imports `model` only.
 
 from .binary import agent_version, find_agent
 from .client import Agent, AgentHub
-from .packets import PacketFate, PacketMechanism
+from .packets import PacketDecision, PacketMechanism
 
-__all__ = ["Agent", "AgentHub", "PacketFate", "PacketMechanism", "agent_version", "find_agent"]
+__all__ = ["Agent", "AgentHub", "PacketDecision", "PacketMechanism", "agent_version", "find_agent"]

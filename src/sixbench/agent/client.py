@@ -17,13 +17,15 @@ import threading
 import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..model.errors import AgentError, CapabilityError, UsageError
+from ..model.json_object import JsonObject
 from .requests import REQUESTS
-from .requests.request import Request
+from .requests.request import Answered, Request
 
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 2**20
@@ -42,48 +44,72 @@ _STDERR_TAIL_BYTES = 4096
 _EXIT_USAGE = 2
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Pending:
+    """A request that is not answered yet.
+
+    Attributes:
+        is_read: whether the future gets the answer in its form, rather than as it came.
+    """
+
+    request: Request[Any]
+    future: Future[Any]
+    is_read: bool = True
+
+
 class Agent:
     """One agent: one node."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name = name
         self.pid = process.pid
-        self.hello: dict[str, Any] = {}
+        self.hello: JsonObject = {}
         self._process = process
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._next_id = 1
-        self._pending: dict[int, tuple[Request, Future[dict[str, Any]]]] = {}
+        self._pending: dict[int, _Pending] = {}
         self._buffer = bytearray()
         self._stderr = bytearray()
         self._ended: AgentError | None = None
 
-    def submit(self, op: str, **fields: Any) -> Future[dict[str, Any]]:
-        """Sends a request (`messages.REQUESTS[op]` with these fields). The future gives its `ok` object, of that
-        request's form, or raises `AgentError`."""
-        request = REQUESTS[op](**fields)
-        future: Future[dict[str, Any]] = Future()
-        with self._lock:
-            if self._ended is not None:
-                future.set_exception(self._ended)
-                return future
-            request_id = self._next_id
-            self._next_id += 1
-            self._pending[request_id] = request, future
-        line = json.dumps(request.to_json(request_id)).encode()
-        if len(line) > MAX_REQUEST_BYTES:
-            words = f"{self.name}: the request {op} of {len(line)} bytes is larger than {MAX_REQUEST_BYTES}"
-            self._settle(request_id, AgentError("line-too-long", words))
-        else:
-            self._send(line + b"\n")
+    def ask(self, request: Request[Answered]) -> Future[Answered]:
+        """Sends a request. The future gives the answer in its form, or raises `AgentError`."""
+        future: Future[Answered] = Future()
+        self._submit(_Pending(request=request, future=future))
         return future
 
-    def call(self, op: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: Any) -> dict[str, Any]:
+    def answer(self, request: Request[Answered], *, timeout_s: float = CALL_TIMEOUT_S) -> Answered:
         """Sends a request and waits. Raises `AgentError`, of code `agent-silent` when nothing comes in time."""
-        future = self.submit(op, **fields)
-        return self.wait(future, op, timeout_s)
+        return self.wait(self.ask(request), request.op, timeout_s)
 
-    def wait(self, future: Future[dict[str, Any]], op: str, timeout_s: float) -> dict[str, Any]:
+    def submit(self, op: str, **fields: Any) -> Future[JsonObject]:
+        """As `ask`, for a request that is data, as a stage has it: `requests.REQUESTS[op]` with these fields. The
+        future gives its `ok` object as it came, once its form has been found right."""
+        future: Future[JsonObject] = Future()
+        self._submit(_Pending(request=REQUESTS[op](**fields), future=future, is_read=False))
+        return future
+
+    def call(self, op: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: Any) -> JsonObject:
+        """As `answer`, for a request that is data."""
+        return self.wait(self.submit(op, **fields), op, timeout_s)
+
+    def _submit(self, pending: _Pending) -> None:
+        with self._lock:
+            if self._ended is not None:
+                pending.future.set_exception(self._ended)
+                return
+            request_id = self._next_id
+            self._next_id += 1
+            self._pending[request_id] = pending
+        line = json.dumps(pending.request.to_json(request_id)).encode()
+        if len(line) > MAX_REQUEST_BYTES:
+            words = f"the request {pending.request.op} of {len(line)} bytes is larger than {MAX_REQUEST_BYTES}"
+            self._settle(request_id, AgentError("line-too-long", f"{self.name}: {words}"))
+        else:
+            self._send(line + b"\n")
+
+    def wait(self, future: Future[Answered], op: str, timeout_s: float) -> Answered:
         """Waits for a request sent before. An agent that is silent is given up and killed. Only a `run` is left alone,
         because its caller may cancel it."""
         try:
@@ -94,6 +120,11 @@ class Agent:
         if op != "run":
             self._break("agent-silent", what)
         raise AgentError("agent-silent", f"the agent of {self.name} (process {self.pid}) {what}")
+
+    @property
+    def netns_inode(self) -> int:
+        """The network namespace that it holds, as the kernel numbers it."""
+        return int(self.hello["netns_inode"])
 
     @property
     def last_words(self) -> str:
@@ -162,23 +193,23 @@ class Agent:
             case _:
                 self._break("agent-broken", f"answered with something that is no response: {line[:100]!r}")
 
-    def _settle(self, request_id: int, outcome: dict[str, Any] | AgentError) -> None:
+    def _settle(self, request_id: int, outcome: JsonObject | AgentError) -> None:
         """Gives a request its outcome. The outcome of an unknown request is dropped."""
         with self._lock:
-            request, future = self._pending.pop(request_id, (None, None))
-        if request is None or future is None:
+            pending = self._pending.pop(request_id, None)
+        if pending is None:
             return
         if isinstance(outcome, AgentError):
-            future.set_exception(outcome)
+            pending.future.set_exception(outcome)
             return
         try:
-            answer = request.check(outcome)
+            answer = pending.request.read(outcome)
         except AgentError as error:
-            future.set_exception(AgentError(error.code, f"{self.name}: {error}"))
+            pending.future.set_exception(AgentError(error.code, f"{self.name}: {error}"))
         except Exception as mistake:  # noqa: BLE001, raised where the answer is waited for, not in the reading thread
-            future.set_exception(mistake)
+            pending.future.set_exception(mistake)
         else:
-            future.set_result(answer)
+            pending.future.set_result(answer if pending.is_read else outcome)
 
     def _break(self, code: str, what: str) -> None:
         """Gives up an agent that no longer takes requests."""
@@ -195,8 +226,8 @@ class Agent:
                 self._ended = error
             pending = list(self._pending.values())
             self._pending.clear()
-        for _, future in pending:
-            future.set_exception(self._ended)
+        for one in pending:
+            one.future.set_exception(self._ended)
 
     def _gone(self) -> None:
         """Waits for the end of an agent whose output has ended."""

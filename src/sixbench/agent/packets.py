@@ -25,7 +25,7 @@ _MAX_TIME_NS = 2**63
 
 
 @dataclass(frozen=True, kw_only=True)
-class PacketFate:
+class PacketDecision:
     """What became of a packet.
 
     Attributes:
@@ -35,7 +35,7 @@ class PacketFate:
         packets: what came out, with what waited for it.
     """
 
-    fate: Literal["translated", "answered", "dropped", "waits"]
+    verdict: Literal["translated", "answered", "dropped", "waits"]
     reason: str
     section: str | None
     words: str
@@ -77,7 +77,7 @@ class PacketMechanism:
             assert stream is not None
             stream.close()
 
-    def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketFate]:
+    def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:
         """What becomes of packets, one after the other. Raises `UsageError` where the mechanism cannot be as it was
         told, and `AgentError`.
 
@@ -85,10 +85,9 @@ class PacketMechanism:
             packets: each with its time in nanoseconds since any instant.
         """
         self._unsent += b"".join(
-            _line({"packet": packet.hex(), "time_ns": min(max(time_ns, 0), _MAX_TIME_NS)})
-            for time_ns, packet in packets
+            _line({"packet": packet.hex(), "time_ns": min(max(time_ns, 0), _MAX_TIME_NS)}) for time_ns, packet in packets
         )
-        return [_fate(line) for line in self._exchange(len(packets))]
+        return [_decision(line) for line in self._exchange(len(packets))]
 
     def finish(self) -> None:
         """Ends the conversation. Raises what `carry` raises, of a mechanism that has not been given a packet either."""
@@ -179,9 +178,9 @@ def _raise_refusal(line: bytes) -> None:
             raise AgentError("bad-request", f"the agent refused a packet: {text}")
 
 
-def _fate(line: bytes) -> PacketFate:
+def _decision(line: bytes) -> PacketDecision:
     message = _message(line)
     check(PacketAnswer, message, "a packet")
     packets = tuple(bytes.fromhex(packet) for packet in message["packets"])
-    rule = {name: message[name] for name in ("fate", "reason", "section", "words")}
-    return PacketFate(**rule, packets=packets)
+    rule = {name: message[name] for name in ("verdict", "reason", "section", "words")}
+    return PacketDecision(**rule, packets=packets)

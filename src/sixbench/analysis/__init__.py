@@ -10,6 +10,7 @@ blocks. It may import `stats`, `store`, `theory`, `plan` and `model`; never `lab
 `findings`        each path against its baseline: ratio, interval, verdict
 `candidates`      what can be compared, and the finding that each comparison becomes
 `looks`           looks at what is not decided yet, and what they may spend of the error
+`cell_effects`    what the machines of a run say, each by itself
 `noise`           the A/A comparisons beside them
 `blocks_needed`   about how many blocks would make an answer of what is undecided
 `stopping`        when a combination has been measured often enough
@@ -40,6 +41,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         run: as `store.read_run` gives it; it may be unfinished.
         paper: the paper that the experiment reproduces, whose claims are judged and whose numbers are set beside ours.
     """
+    from .cell_effects import cell_effects, cell_remarks
     from .clock import beside_paper, clock_of, shown_estimates, shown_findings
     from .estimates import estimates
     from .findings import findings
@@ -51,14 +53,18 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         outlying_remarks,
         steal_remarks,
         tester_remarks,
+        watch_remarks,
     )
 
     clock = clock_of(run)
     is_planned = run.manifest.procedure is None  # the trials of a search are no repetitions
     measured = estimates(run) if is_planned else []
     found = findings(run, measured) if is_planned else []
+    effects = cell_effects(run) if is_planned else []
     remarks = [
+        *cell_remarks(effects, run),
         *neighbour_remarks(run.trials),
+        *watch_remarks(run.trials),
         *load_remarks(run.trials),
         *steal_remarks(run.trials),
         *tester_remarks(run.trials),
@@ -67,7 +73,10 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         *mechanism_remarks(run.manifest.experiment.paths),
     ]
     analysis = Analysis(
-        estimates=shown_estimates(measured, clock), findings=shown_findings(found, clock), remarks=remarks
+        estimates=shown_estimates(measured, clock),
+        findings=shown_findings(found, clock),
+        cells=effects,
+        remarks=remarks,
     )
     if paper is None:
         return analysis

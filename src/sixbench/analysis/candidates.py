@@ -17,16 +17,26 @@ from .estimates import PathTrials, measured_metrics
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A comparison to be made."""
+    """A comparison to be made.
+
+    Attributes:
+        cells: the machine that measured each pair; None: that of the run.
+    """
 
     combination: Combination
     metric: Metric
     path: Path
     baseline: str
     pairs: Pairs
+    cells: tuple[str | None, ...]
     invalid: int
     theory: float | None
     theory_baseline: float | None
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether it is in a headline metric of its workload."""
+        return self.metric.name in WORKLOADS[self.combination.workload.kind].headline
 
 
 def candidates(
@@ -40,7 +50,7 @@ def candidates(
         groups: the trials by combination and path.
     """
     found = []
-    for path, baseline in compared_paths(experiment):
+    for path, baseline in compared_paths(experiment, combination):
         group, base = groups[combination.name, path.name], groups[combination.name, baseline]
         if not (group.attempted or base.attempted):
             continue  # An interrupted run that did not come to it: not tried is not inconclusive.
@@ -58,6 +68,7 @@ def candidates(
                         baseline=[base.ok[block].metrics[column] for block in blocks],
                         scale=metric.scale,
                     ),
+                    cells=tuple(group.ok[block].cell for block in blocks),
                     invalid=group.invalid + base.invalid,
                     theory=group.theory.get(column),
                     theory_baseline=base.theory.get(column),
@@ -66,17 +77,21 @@ def candidates(
     return found
 
 
-def compared_paths(experiment: Experiment) -> list[tuple[Path, str]]:
-    """Every path that is compared, with the name of the one that it is compared with."""
-    return [(path, path.aa_of or experiment.baseline) for path in experiment.paths if path.name != experiment.baseline]
+def compared_paths(experiment: Experiment, combination: Combination) -> list[tuple[Path, str]]:
+    """Every path that is compared at a combination, with the name of the one that it is compared with."""
+    baseline = experiment.baseline_of(combination)
+    return [(path, path.aa_of or baseline) for path in experiment.paths_of(combination) if path.name != baseline]
 
 
 def _common_blocks(path: PathTrials, baseline: PathTrials, column: str) -> list[int]:
-    """The blocks in which both have a valid trial with that metric, in order."""
+    """The blocks in which both have a valid trial with that metric, by the same machine, in order."""
     return sorted(
         block
         for block, trial in path.ok.items()
-        if column in trial.metrics and block in baseline.ok and column in baseline.ok[block].metrics
+        if column in trial.metrics
+        and block in baseline.ok
+        and column in baseline.ok[block].metrics
+        and baseline.ok[block].cell == trial.cell
     )
 
 
@@ -158,7 +173,7 @@ def finding_of(
         theory_baseline=candidate.theory_baseline,
         invalid=candidate.invalid,
         is_aa=candidate.path.aa_of is not None,
-        headline=metric.name in WORKLOADS[combination.workload.kind].headline,
+        headline=candidate.is_headline,
         spread=comparison.spread,
         looks=None if look is None else len(look.blocks),
         estimator=comparison.estimator if comparison.n else None,

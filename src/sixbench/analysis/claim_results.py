@@ -63,10 +63,11 @@ class Results:
 
         Empty for the baseline itself, which an altered experiment may have made of the path.
         """
-        if path == self.experiment.baseline:
+        baseline = self.experiment.baseline_of(combination)
+        if path == baseline:
             return {}
         own = self.by_block(combination, path, metric)
-        base = self.by_block(combination, self.experiment.baseline, metric)
+        base = self.by_block(combination, baseline, metric)
         return {block: own[block] / base[block] for block in own if base.get(block, 0) > 0 and own[block] > 0}
 
     def margin(self, combination: Combination) -> float:

@@ -15,8 +15,8 @@ from ..model.names import level
 from ..model.paper import Amount, Contrast, Direction, Formula, Magnitude, Selector, Trend
 from ..stats import Comparison
 from .claim_blocks import blocks_of_a_trend, blocks_to_decide
+from .claim_numbers import change, change_with_interval, quantity, signed, subject
 from .claim_results import Results, level_of
-from .claim_words import change, change_with_interval, place, quantity, signed
 
 MIN_BLOCKS = 3
 """With fewer trials of each nobody knows how far they would scatter. A t interval of two has 12.7 standard
@@ -141,7 +141,7 @@ def amount_votes(test: Amount, results: Results) -> list[Vote]:
             estimate = results.estimate(combination, path, metric)
             if estimate is None:
                 continue
-            where = place(combination, path, metric)
+            where = subject(combination, path, metric)
             low, high = estimate.ci_low, estimate.ci_high
             if estimate.n < MIN_BLOCKS or low is None or high is None:
                 few = f"{where}: {estimate.n} valid trials, too few"
@@ -180,7 +180,7 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
     for combination in results.combinations(selector):
         margin = results.margin(combination)
         for path in selector.paths:
-            where = place(combination, path, metric)
+            where = subject(combination, path, metric)
             if against is not None:
                 own, other = (results.by_block(combination, name, metric) for name in (path, against))
                 compared = results.compare(own, other, margin, scale=METRICS[metric].scale)
@@ -287,8 +287,9 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
     """
     metric = test.selector.metric
     series = {level_of(c, test.factor): _series(test.of, results, c, path, metric) for c in group}
-    where = place(group[0], path, metric, without=test.factor)
-    thing = f"{where}{' against ' + results.experiment.baseline if test.of == 'ratio' else ''}"
+    where = subject(group[0], path, metric, without=test.factor)
+    baseline = results.experiment.baseline_of(group[0])
+    thing = f"{where}{' against ' + baseline if test.of == 'ratio' else ''}"
     blocks = sorted({block for values in series.values() for block in values})
     correlations = []
     for block in blocks:
@@ -354,8 +355,9 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
     share = test.of == "value" and _is_share(metric)
     margin = results.margin(at) if test.margin is None else test.margin
     found = results.compare(after, before, margin, scale="difference" if share else "ratio")
-    where = place(at, path, metric, without=test.factor)
-    thing = f"{where}{' against ' + results.experiment.baseline if test.of == 'ratio' else ''}"
+    where = subject(at, path, metric, without=test.factor)
+    baseline = results.experiment.baseline_of(at)
+    thing = f"{where}{' against ' + baseline if test.of == 'ratio' else ''}"
     middle = _change_percent(found, share=share)
     if found.n < MIN_BLOCKS or middle is None or found.low is None or found.high is None:
         return Vote(outcome="unknown", n=found.n, sentence=f"{thing}: {found.n} pairs of valid trials, too few")

@@ -21,6 +21,7 @@ from ..model.paper import (
     Trend,
     Untestable,
 )
+from .claim_numbers import amount, change, percent, quantity
 from .claim_results import Results
 from .claim_votes import (
     MIN_BLOCKS,
@@ -32,7 +33,6 @@ from .claim_votes import (
     magnitude_votes,
     trend_votes,
 )
-from .claim_words import amount, change, percent, quantity
 from .published_tables import compare_tables
 from .published_values import compare_published, in_theory
 from .system_kernels import NEEDS_KERNELS, system_kernels

@@ -40,17 +40,13 @@ class PathTrials:
 
 
 def group_trials(run: Run) -> dict[tuple[str, str], PathTrials]:
-    """The trials by combination and path, for every combination and path of the experiment."""
+    """The trials by combination and path, for every combination and each path that it goes over."""
     return by_path(run.manifest.experiment, run.trials)
 
 
 def by_path(experiment: Experiment, trials: Iterable[TrialRecord]) -> dict[tuple[str, str], PathTrials]:
-    """These trials by combination and path, for every combination and path of the experiment."""
-    groups = {
-        (combination.name, path.name): PathTrials()
-        for combination in experiment.combinations
-        for path in experiment.paths
-    }
+    """These trials by combination and path, for every combination and each path that it goes over."""
+    groups = {(combination.name, path.name): PathTrials() for combination, path in experiment.cells}
     for trial in trials:
         group = groups.setdefault((trial.combination, trial.path), PathTrials())
         if trial.status == "ok":
@@ -79,24 +75,23 @@ def estimates(run: Run) -> list[Estimate]:
     experiment = run.manifest.experiment
     groups = group_trials(run)
     found: list[tuple[Estimate, list[float]]] = []
-    for combination in experiment.combinations:
-        for path in experiment.paths:
-            group = groups[combination.name, path.name]
-            for metric in measured_metrics(group):
-                column = metric.column
-                values = [trial.metrics[column] for trial in group.ok.values() if column in trial.metrics]
-                estimate = Estimate(
-                    workload=combination.workload.kind,
-                    metric=metric.name,
-                    unit=metric.unit,
-                    levels=combination.levels,
-                    combination=combination.name,
-                    path=path.name,
-                    n=len(values),
-                    value=trimmed_mean(values, experiment.statistics.trim),
-                    theory=group.theory.get(column),
-                )
-                found.append((estimate, values))
+    for combination, path in experiment.cells:
+        group = groups[combination.name, path.name]
+        for metric in measured_metrics(group):
+            column = metric.column
+            values = [trial.metrics[column] for trial in group.ok.values() if column in trial.metrics]
+            estimate = Estimate(
+                workload=combination.workload.kind,
+                metric=metric.name,
+                unit=metric.unit,
+                levels=combination.levels,
+                combination=combination.name,
+                path=path.name,
+                n=len(values),
+                value=trimmed_mean(values, experiment.statistics.trim),
+                theory=group.theory.get(column),
+            )
+            found.append((estimate, values))
     return _with_intervals(found, experiment.statistics.confidence)
 
 

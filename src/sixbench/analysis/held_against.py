@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..mechanisms import MECHANISMS
 from ..model.path import Path
-from ..model.wording import listed
+from ..model.quoting import listed
 
 
 def mechanism_remarks(paths: Sequence[Path]) -> list[str]:

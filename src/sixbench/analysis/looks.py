@@ -18,7 +18,7 @@ from ..model.metric import CPU_METRICS
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
 from ..stats import Looks
-from .candidates import Candidate, candidates, compare_candidates, finding_of
+from .candidates import Candidate, candidates, compare_candidates, compared_paths, finding_of
 from .estimates import by_path
 from .noise import with_noise
 
@@ -137,11 +137,10 @@ def _adjusted(candidate: Candidate, p_value: float | None, experiment: Experimen
     if p_value is None:
         return None
     metric = candidate.metric.name
-    combinations = sum(
-        metric in (*WORKLOADS[one.workload.kind].metrics, *CPU_METRICS) for one in experiment.combinations
+    comparisons = sum(
+        (path.aa_of is None) == (candidate.path.aa_of is None)
+        for one in experiment.combinations
+        if metric in (*WORKLOADS[one.workload.kind].metrics, *CPU_METRICS)
+        for path, _ in compared_paths(experiment, one)
     )
-    paths = sum(
-        path.name != experiment.baseline and (path.aa_of is None) == (candidate.path.aa_of is None)
-        for path in experiment.paths
-    )
-    return min(1.0, p_value * combinations * paths)
+    return min(1.0, p_value * comparisons)

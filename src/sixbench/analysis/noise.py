@@ -9,9 +9,9 @@ from ..model.bypass import NEAR_SHARE
 from ..model.experiment import Experiment
 from ..model.finding import Finding
 from ..model.metric import COLUMNS
-from ..model.names import metric_in_sentence, place, workload_title
+from ..model.names import metric_in_sentence, subject, workload_title
+from ..model.quoting import listed
 from ..model.trial import TrialRecord
-from ..model.wording import listed
 
 
 def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Finding]:
@@ -130,6 +130,17 @@ def neighbour_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     ]
 
 
+def watch_remarks(trials: Sequence[TrialRecord]) -> list[str]:
+    """A sentence on pages of `sixbench ui` that looked at the run; empty if there were none."""
+    watched = sum(trial.watched is True for trial in trials)
+    if not watched:
+        return []
+    return [
+        f"A page of sixbench ui looked at this run during {watched} of {len(trials)} trials, and used a processor "
+        "meanwhile. For numbers to publish, repeat the run with no page open."
+    ]
+
+
 def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     """A sentence for each workload whose results depend on the tester as much as on the paths."""
     valid = [trial for trial in trials if trial.status == "ok" and trial.bypass]
@@ -150,5 +161,5 @@ def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
 
 def _names(findings: Sequence[Finding], most: int = 5) -> str:
     """The first few of these, by metric, workload, path and levels."""
-    named = [place(finding.workload, finding.metric, finding.path, finding.levels) for finding in findings[:most]]
+    named = [subject(finding.workload, finding.metric, finding.path, finding.levels) for finding in findings[:most]]
     return "; ".join(named) + (f"; and {len(findings) - most} more" if len(findings) > most else "")

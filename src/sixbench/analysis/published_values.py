@@ -10,7 +10,7 @@ from ..model.experiment import Combination
 from ..model.finding import Estimate, PublishedComparison
 from ..model.kernels import COLUMN
 from ..model.paper import SYSTEM, UNIT_FACTORS, OurMeasurement, OurTheory, Paper, PublishedValue, own_unit, unit_factor
-from ..model.wording import listed
+from ..model.quoting import listed
 from .claim_results import Results, level_of
 from .claim_votes import in_percent
 from .system_kernels import NEEDS_KERNELS
@@ -156,7 +156,7 @@ def _base(ours: OurMeasurement, results: Results, combination: Combination, path
     """The value that a path's own value is compared with."""
     metric = ours.selector.metric
     if not ours.against:
-        return results.estimate(combination, results.experiment.baseline, metric)
+        return results.estimate(combination, results.experiment.baseline_of(combination), metric)
     other = _at(results, combination, ours)
     return None if other is None else results.estimate(other, path, metric)
 

@@ -90,7 +90,7 @@ def _places(run: Run) -> dict[Place, PathTrials]:
     places: dict[Place, PathTrials] = {}
     for combination in run.manifest.experiment.combinations:
         kind, levels = combination.workload.kind, tuple(sorted(combination.levels.items()))
-        for path in run.manifest.experiment.paths:
+        for path in run.manifest.experiment.paths_of(combination):
             places[kind, levels, seen[kind, levels], path.name] = groups[combination.name, path.name]
         seen[kind, levels] += 1
     return places

@@ -62,14 +62,14 @@ def rules_met(
     ):
         return ()
     metric = METRICS[WORKLOADS[combination.workload.kind].primary]
-    values: dict[str, Values] = {path.name: {} for path in experiment.paths}
+    values: dict[str, Values] = {path.name: {} for path in experiment.paths_of(combination)}
     for trial in trials:
         if trial.status == "ok" and metric.column in trial.metrics:
             values.setdefault(trial.path, {})[trial.block] = trial.metrics[metric.column]
     measured = {path: by_block for path, by_block in values.items() if by_block}
     if rules.deviation is not None and not all(_is_steady(v, rules.deviation) for v in measured.values()):
         return ()
-    if rules.precision is not None and not _is_precise(experiment, measured, metric, rules.precision):
+    if rules.precision is not None and not _is_precise(experiment, combination, measured, metric, rules.precision):
         return ()
     given: dict[StopRule, object] = {
         "precision": rules.precision,
@@ -84,10 +84,12 @@ def _is_steady(values: Values, deviation: float) -> bool:
     return variation is not None and (variation < deviation or variation == 0)
 
 
-def _is_precise(experiment: Experiment, measured: dict[str, Values], metric: Metric, precision: float) -> bool:
-    confidence = experiment.statistics.confidence
-    baseline = measured.get(experiment.baseline, {})
-    others = [values for path, values in measured.items() if path != experiment.baseline]
+def _is_precise(
+    experiment: Experiment, combination: Combination, measured: dict[str, Values], metric: Metric, precision: float
+) -> bool:
+    confidence, name = experiment.statistics.confidence, experiment.baseline_of(combination)
+    baseline = measured.get(name, {})
+    others = [values for path, values in measured.items() if path != name]
     if not baseline or not others:
         return all(_relative_width(v, confidence) <= precision for v in chain(others, [baseline] if baseline else []))
     estimator = experiment.statistics.estimator

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ..report import words
 from ..report.figures import Drawing, Picture, cut, style
-from . import wording
+from . import numbers
 from .metric import CalibratedMetric
 from .results import AtTruth, OverPath
 
@@ -95,7 +95,7 @@ class _Figure:
             if is_log:
                 scale("log")
                 axis.set_minor_locator(NullLocator())
-            axis.set_major_formatter(FuncFormatter(lambda value, _: wording.value(self.metric, value)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: numbers.value(self.metric, value)))
         axes.set_xlabel(f"truth{' (log scale)' if is_log else ''}")
         axes.set_ylabel(f"measured{' (log scale)' if is_log else ''}")
         axes.tick_params(axis="x", labelrotation=30)
@@ -115,10 +115,10 @@ class _Figure:
         reach = [_reach(one) for one in every if one.is_trusted] or [_reach(one) for one in every]
         if max(reach, default=0.0) > 0:
             axes.set_ylim(-1.15 * max(reach), 1.15 * max(reach))
-            cut.mark(axes, "y", beyond, lambda error: wording.deviation(self.metric, error) or "0")
+            cut.mark(axes, "y", beyond, lambda error: numbers.deviation(self.metric, error) or "0")
         axes.set_xticks(range(len(truths)), [words.level(self.metric.column, truth) for truth in truths])
         axes.tick_params(axis="x", labelrotation=30)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: wording.deviation(self.metric, value) or "0"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: numbers.deviation(self.metric, value) or "0"))
         axes.set_xlabel(words.factor(self.metric.column))
         axes.set_ylabel("measured minus true")
 
@@ -150,7 +150,7 @@ class _Figure:
         self.tips[gid] = [self._tip(over, one)]
 
     def _tip(self, over: OverPath, one: AtTruth) -> str:
-        said = wording.bias(self.metric, one.bias) or f"{one.covered} of {one.judged} exact"
+        said = numbers.bias(self.metric, one.bias) or f"{one.covered} of {one.judged} exact"
         return f"{over.path}, {words.level(self.metric.column, one.truth)}\n{said}"
 
     def _look(self, path: str) -> dict[str, str]:

@@ -35,5 +35,8 @@ def sections(found: Sequence[OverPath]) -> list[page.Section]:
 def html(found: Sequence[OverPath], run: Run) -> str:
     """The page."""
     return page.render(
-        TITLE, _LEAD, [*run_description.run_facts(run), *run_description.environment_facts(run)], sections(found)
+        TITLE,
+        _LEAD,
+        [*run_description.run_properties(run), *run_description.environment_properties(run)],
+        sections(found),
     )

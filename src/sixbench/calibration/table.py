@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ..report import words
 from ..report.tables import Column, Table
-from . import wording
+from . import numbers
 from .metrics import BY_NAME
 from .results import OverPath
 
@@ -33,12 +33,12 @@ def summary_table(name: str, found: Sequence[OverPath]) -> Table:
         rows.append(
             [
                 over.path,
-                wording.trials(over),
-                wording.bias(metric, over.bias),
-                wording.deviation(metric, max(spreads, default=None), sign=False),
-                wording.deviation(metric, max(uncertain, default=None), sign=False),
-                wording.coverage(over.coverage, over),
-                wording.trusted(metric, over),
+                numbers.trials(over),
+                numbers.bias(metric, over.bias),
+                numbers.deviation(metric, max(spreads, default=None), sign=False),
+                numbers.deviation(metric, max(uncertain, default=None), sign=False),
+                numbers.coverage(over.coverage, over),
+                numbers.trusted(metric, over),
             ]
         )
     columns = [
@@ -54,10 +54,10 @@ def truths_table(name: str, found: Sequence[OverPath]) -> Table:
         [
             words.level(metric.column, one.truth),
             over.path,
-            wording.trials(one),
-            wording.bias(metric, one.bias),
-            wording.deviation(metric, one.spread, sign=False),
-            wording.deviation(metric, one.uncertainty, sign=False),
+            numbers.trials(one),
+            numbers.bias(metric, one.bias),
+            numbers.deviation(metric, one.spread, sign=False),
+            numbers.deviation(metric, one.uncertainty, sign=False),
             f"{one.covered}/{one.judged}" if one.judged else "",
             "yes" if one.is_trusted else "no",
         ]
@@ -81,7 +81,7 @@ def remarks(found: Iterable[OverPath]) -> list[str]:
                 cause = f"; {metric.causes}" if metric.causes else ""
                 said.append(
                     f"{metric.label} over {over.path} is biased at {where}: "
-                    f"{wording.bias(metric, worst.bias)} at {words.level(metric.column, worst.truth)}{cause}"
+                    f"{numbers.bias(metric, worst.bias)} at {words.level(metric.column, worst.truth)}{cause}"
                 )
             said += [
                 f"{metric.label} over {over.path}: {words.count(count, 'trial')} not valid, because: {reason}"

@@ -16,9 +16,10 @@ from . import completions
 from .bugs import keeping_trials
 from .command_groups import MACHINE
 from .common import default_directory, note
-from .event_logs import EVENTS, event_log, observers
+from .event_logs import event_log, observers
+from .options import CALIBRATION_OUT, EVENTS, QUIET, RESULTS_AS_JSON, WAIT
 from .progress import Progress
-from .running import WAIT, agent_hub, begin_run, probe_machine, tell
+from .running import agent_hub, begin_run, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -50,12 +51,7 @@ def calibrate(
     seed: int = typer.Option(
         SEED, "--seed", metavar="N", min=0, help="Seed of the random order, and of what links do at random."
     ),
-    out: Path | None = typer.Option(
-        None,
-        "--out",
-        metavar="DIR",
-        help="The run directory; default: runs/calibrate-DATE-TIME. An interrupted calibration there is finished.",
-    ),
+    out: Path | None = CALIBRATION_OUT,
     null: bool = typer.Option(
         False,
         "--null",
@@ -69,8 +65,8 @@ def calibrate(
         max=100_000,
         help="With --null: how many comparisons; default 200, with --quick 32. A quarter more have a slower link.",
     ),
-    json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+    json: bool = RESULTS_AS_JSON,
+    quiet: bool = QUIET,
     wait: bool = WAIT,
     events: Path | None = EVENTS,
 ) -> int:
@@ -92,6 +88,7 @@ def calibrate(
     from ..calibration.metrics import chosen
     from ..lab.privileges import enter_namespace_if_needed
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import Manifest, holds_run
 
     metrics = chosen(only)
@@ -122,6 +119,7 @@ def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool, 
     from ..calibration.design import is_calibration
     from ..model.errors import UsageError
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import open_run
 
     writer, so_far = open_run(directory)

@@ -13,6 +13,7 @@ import typer
 from . import completions
 from .command_groups import MACHINE
 from .common import print_json
+from .options import JSON
 
 if TYPE_CHECKING:
     from ..lab.doctor import Answer, Capability
@@ -36,7 +37,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+    json: bool = JSON,
     kernel: str | None = typer.Option(
         None,
         "--kernel",
@@ -51,7 +52,7 @@ def doctor(
     """
     from dataclasses import asdict
 
-    from ..lab.mending import machine_facts
+    from ..lab.mending import machine_state
     from ..run.doctor_conclusion import conclude
     from ..run.environment import GUEST
 
@@ -62,7 +63,7 @@ def doctor(
     capabilities, answers = _examine()
     if GUEST not in os.environ:
         capabilities.append(kvm_capability())
-    conclusion = conclude(capabilities, answers, machine_facts())
+    conclusion = conclude(capabilities, answers, machine_state())
     if json:
         print_json(
             {

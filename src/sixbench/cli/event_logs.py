@@ -7,17 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from .common import note
 
 if TYPE_CHECKING:
     from ..model.observer import Observer
     from ..store import EventLog
-
-EVENTS: Path | None = typer.Option(
-    None, "--events", metavar="FILE", help="Append what the run does to this file, a line of JSON for each event."
-)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ import typer
 from ..model.errors import Bug, SixbenchError, UsageError
 from ..model.exit_codes import Exit
 from ..model.kernels import is_kernel_name, no_such_kernel
-from ..model.wording import listed, printable
+from ..model.quoting import listed, printable
 from .bugs import keeping_trials
 from .common import note
 from .presenting import present

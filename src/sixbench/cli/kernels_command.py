@@ -35,7 +35,7 @@ def add(
     """Fetch a kernel from Debian and keep it."""
     from ..guest import add_kernel
     from ..model.errors import UsageError
-    from ..model.wording import printable
+    from ..model.quoting import printable
 
     if with_ not in (None, "jool"):
         raise UsageError(f"--with {printable(str(with_))}: only jool can be built for a kernel")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
+from functools import cache
+from typing import Any
 
 import typer
 
@@ -13,6 +15,7 @@ from ..model.errors import ExperimentError, SixbenchError
 from ..model.exit_codes import Exit, exit_codes_line
 from . import (
     calibrate_command,
+    cell_command,
     compare_command,
     doctor_command,
     kernels_command,
@@ -81,6 +84,7 @@ compare_command.register(app)
 ui_command.register(app)
 serve_command.register(app)
 measure_command.register(app)
+cell_command.register(app)
 lab_command.register(app)
 theory_command.register(app)
 translate_command.register(app)
@@ -97,7 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     search_usual_places()
     try:
         with between_imports():
-            result = app(args=arguments, prog_name=NAME, standalone_mode=False)
+            result = _commands()(args=arguments, prog_name=NAME, standalone_mode=False)
         return result if isinstance(result, int) else Exit.DONE
     except typer.Exit as stop:
         return stop.exit_code
@@ -119,6 +123,12 @@ def main(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except Exception as error:  # noqa: BLE001, nothing is hidden: the traceback is kept
         return tell(error)
+
+
+@cache
+def _commands() -> Any:
+    """The tree of all commands, which takes typer some 30 ms to make."""
+    return typer.main.get_command(app)
 
 
 def _words_of(error: typer.TyperException) -> str:

@@ -12,7 +12,9 @@ import typer
 from ..model.errors import UsageError
 from . import completions
 from .command_groups import TWO_MACHINES
+from .event_logs import event_log
 from .iperf3_arguments import MeasureCommand
+from .options import EVENTS
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -110,6 +112,7 @@ def measure(
     ),
     key: Path | None = typer.Option(None, "--key", metavar="FILE", help="The key that both machines have."),
     out: Path | None = typer.Option(None, "--out", metavar="DIR", help="Also keep the trials in a run directory."),
+    events: Path | None = EVENTS,
     json: bool = typer.Option(False, "-J", "--json", help="Print one JSON document."),
 ) -> int:
     """Measure to a machine that runs `sixbench serve`.
@@ -154,12 +157,13 @@ def measure(
     families = tuple(item.family for item in addresses)
     experiment = as_experiment(workload_of_options(options, families), host, families, blocks, _as_comment())
     with (
+        event_log(events) as log,
         AgentHub(find_agent()) as hub,
         Machines(hub, target, addresses) as machines,
         measuring(experiment.name, wait=False, told=tell) as presence,
     ):
         shows = _shows(options, experiment)
-        return Measuring(experiment, machines, presence, as_json=json, out=out, shows_intervals=shows).run()
+        return Measuring(experiment, machines, presence, as_json=json, out=out, shows_intervals=shows, log=log).run()
 
 
 def _host(argument: str | None, option: str | None) -> str:

@@ -17,9 +17,10 @@ from ..model.errors import Interrupted, SixbenchError
 from ..model.exit_codes import Exit
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
+from ..model.observer import Arrived, Observer, Observers
+from ..model.trial import TrialRecord
 from ..plan.schedule import all_trials
 from ..report import measure_json, measure_text
-from ..run.arriving import Arriving
 from ..run.environment import gather
 from ..run.machines import Machines
 from ..run.measure_trials import measure
@@ -27,7 +28,7 @@ from ..run.other_runs import Presence
 from ..run.requirements import read_sysctls
 from ..run.session import expected_ns
 from ..run.trial import Outcome
-from ..store import Environment, Manifest, Run, RunState, create_run, write_derived
+from ..store import Environment, EventLog, Manifest, Run, RunState, create_run, write_derived
 from .bugs import keeping_trials
 from .common import note
 from .progress import Progress
@@ -40,6 +41,7 @@ class Measuring:
         presence: this measurement among the runs of this machine.
         out: where a run directory of it is made.
         shows_intervals: whether each trial is printed with its intervals rather than on one line.
+        log: is told what the measurement does. None: nobody asked for its events.
     """
 
     def __init__(
@@ -51,14 +53,17 @@ class Measuring:
         as_json: bool,
         out: Path | None,
         shows_intervals: bool,
+        log: EventLog | None = None,
     ) -> None:
         self.experiment = experiment
         self.presence = presence
         self.machines = machines
         self.as_json = as_json
         self.shows_intervals = shows_intervals
+        self.log = log
         self.order = list(all_trials(experiment))
         self.total = len(self.order)
+        self.told: Observer = Observers(*([] if log is None else [log]))
         self.outcomes: list[Outcome] = []
         self.addresses = {
             path.name: (machines.addresses[path.family].client, machines.addresses[path.family].server)
@@ -89,12 +94,15 @@ class Measuring:
             note(f"measuring for {timed_ns / 1e9:g} s")
         try:
             with Progress(quiet=not self._needs_progress()) as progress:
-                self._begins(progress)
-                watch = self._arriving if self.shows_intervals and not self.as_json and sys.stderr.isatty() else None
-                for outcome in measure(self.experiment, self.machines, watch):
-                    self._ended(outcome)
-                    progress.trial_ended(outcome.record)
-                    self._begins(progress)
+                shown = self.shows_intervals and not self.as_json and sys.stderr.isatty()
+                told = self.told = Observers(
+                    progress, *([self.log] if self.log else []), *([_Shown(self)] if shown else [])
+                )
+                told.planned(self.experiment, "" if self.writer is None else str(self.writer.directory), 0)
+                self._begins()
+                for outcome in measure(self.experiment, self.machines, told if told.wants_values else None):
+                    told.trial_ended(self._ended(outcome))
+                    self._begins()
         except (KeyboardInterrupt, SixbenchError) as error:
             self._conclude("interrupted")
             if isinstance(error, KeyboardInterrupt):
@@ -113,7 +121,7 @@ class Measuring:
         """Whether somebody at a terminal would otherwise see nothing: each trial's own line goes elsewhere."""
         return self.total > 1 and sys.stderr.isatty() and (self.as_json or not sys.stdout.isatty())
 
-    def _begins(self, progress: Progress) -> None:
+    def _begins(self) -> None:
         """Tells of the next trial, if there is one."""
         self.presence.next_trial()
         done = len(self.outcomes)
@@ -122,14 +130,13 @@ class Measuring:
             timed_ns = expected_ns(combination.workload.params)
             took_ns = sum(outcome.record.elapsed_ns for outcome in self.outcomes)
             each_ns = took_ns // done if done else timed_ns or 0
-            progress.progress(done, self.total, each_ns * (self.total - done))
-            progress.trial_begins(self.experiment, combination, self.order[done])
+            self.told.progress(done, self.total, each_ns * (self.total - done))
+            self.told.trial_begins(self.experiment, combination, self.order[done])
 
-    def _arriving(self, seen: Arriving) -> None:
-        note(measure_text.arriving(seen.path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
-
-    def _ended(self, outcome: Outcome) -> None:
-        outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))
+    def _ended(self, outcome: Outcome) -> TrialRecord:
+        """Keeps and prints a trial, and returns it as it is kept."""
+        directory = None if self.writer is None else self.writer.identity
+        outcome = replace(outcome, record=self.presence.noted(outcome.record, directory))
         self.outcomes.append(outcome)
         if self.writer is not None:
             self.writer.add_trial(outcome.record, outcome.series, outcome.files)
@@ -138,11 +145,13 @@ class Measuring:
             self._say("\n" + (f"{shown}\n" if shown else "") + measure_text.summary(outcome.record))
         else:
             self._say(measure_text.one_line(outcome.record, len(self.outcomes), self.total))
+        return outcome.record
 
     def _conclude(self, state: RunState) -> None:
         """Analyses, keeps and prints what there is."""
         if self.writer is not None:
             self.writer.save_manifest(state=state, ended_realtime_ns=time.time_ns())
+        self.told.ended(state, len(self.outcomes))
         if not self.outcomes:
             return
         run = Run(
@@ -152,7 +161,7 @@ class Measuring:
         )
         analysis = self._analysis(run)
         if self.writer is not None:
-            _keep(run, analysis)
+            self.told.report_written(str(_keep(run, analysis)))
         if self.as_json:
             typer.echo(self._document(run, analysis), nl=False)
         else:
@@ -184,7 +193,8 @@ class Measuring:
             sys.stdout.flush()
 
 
-def _keep(run: Run, analysis: Analysis) -> None:
+def _keep(run: Run, analysis: Analysis) -> Path:
+    """Writes what follows from a run into its directory. Returns the report's file."""
     from ..report import FORMATS
 
     made = {
@@ -193,6 +203,21 @@ def _keep(run: Run, analysis: Analysis) -> None:
     }
     written = write_derived(run, made)
     note(f"report: {written['report.html']}")
+    return written["report.html"]
+
+
+class _Shown(Observer):
+    """What arrives while a trial goes on, printed as it does."""
+
+    wants_values = True
+
+    def __init__(self, measuring: Measuring) -> None:
+        self._measuring = measuring
+
+    def arrived(self, seen: Arrived) -> None:
+        """Prints a line."""
+        path = self._measuring.order[len(self._measuring.outcomes)].path
+        note(measure_text.arriving(path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
 
 
 def _environment(machines: Machines) -> Environment:

@@ -54,7 +54,7 @@ def _path(name: str) -> Path:
     """The file that a name means. Raises `UsageError` where it can name no experiment."""
     from ..model.errors import UsageError
     from ..model.identifiers import NAME, NAME_RULE
-    from ..model.wording import printable
+    from ..model.quoting import printable
 
     path = Path(name) if name.endswith((".yaml", ".yml")) else Path(f"{name}{SUFFIX}")
     if not NAME.fullmatch(path.stem):

@@ -13,7 +13,7 @@ from ..model.exit_codes import Exit
 from .bugs import keeping_trials
 from .common import default_directory, note
 from .progress import Progress
-from .running import agent_hub, probe_machine, tell
+from .running import agent_hub, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,7 @@ def calibrate_null(
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import Interrupted, UsageError
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import holds_run, new_directory
 
     directory = out or default_directory(NAME)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..mechanisms import embedding
 from ..model.errors import UsageError
-from ..model.wording import shown
+from ..model.quoting import shown
 from .packet_options import Given, Option, choice, ipv4_net, ipv6_prefix, number
 from .packet_siit import siit_line
 

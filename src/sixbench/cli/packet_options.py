@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
-from ..model.wording import shown
+from ..model.quoting import shown
 
 Given = Mapping[str, Any]
 """The values of the options that were given, by option without its dashes."""

@@ -12,11 +12,11 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..agent import PacketFate, PacketMechanism
+from ..agent import PacketDecision, PacketMechanism
 from ..model.capture_file import MAX_PACKET_BYTES, CaptureError, PcapWriter, Record, ip_start, read_capture
 from ..model.errors import UsageError
 from ..model.files import open_regular
-from ..model.wording import printable
+from ..model.quoting import printable
 from ..store import replacing
 
 STANDARD = "-"
@@ -119,25 +119,25 @@ class Passage:
     """A packet, and what became of it."""
 
     packet: NumberedPacket
-    fate: PacketFate
+    decision: PacketDecision
 
     def in_words(self) -> str:
-        """A line: number, fate, rule and its section, addresses before and after, and what the rule says."""
-        section = f" ({self.fate.section})" if self.fate.section else ""
-        what = f"{self.packet.number} {self.fate.fate}, {self.fate.reason}{section}: {_in_words([self.packet.data])}"
-        after = f" -> {_in_words(self.fate.packets)}" if self.fate.packets else ""
-        return f"{what}{after}. {self.fate.words}"
+        """A line: number, verdict, rule and its section, addresses before and after, and what the rule says."""
+        section = f" ({self.decision.section})" if self.decision.section else ""
+        decided = f"{self.decision.verdict}, {self.decision.reason}{section}"
+        after = f" -> {_in_words(self.decision.packets)}" if self.decision.packets else ""
+        return f"{self.packet.number} {decided}: {_in_words([self.packet.data])}{after}. {self.decision.words}"
 
     def to_json(self) -> str:
         """The same as a JSON object on one line."""
         told = {
             "number": self.packet.number,
-            "fate": self.fate.fate,
-            "clause": self.fate.reason,
-            "section": self.fate.section,
-            "words": self.fate.words,
+            "verdict": self.decision.verdict,
+            "clause": self.decision.reason,
+            "section": self.decision.section,
+            "words": self.decision.words,
             "in": _to_json(self.packet.data),
-            "out": [_to_json(packet) for packet in self.fate.packets],
+            "out": [_to_json(packet) for packet in self.decision.packets],
         }
         return json.dumps(told, allow_nan=False)
 
@@ -155,31 +155,31 @@ class Journey:
     def __iter__(self) -> Iterator[Passage]:
         """Each packet when what came out of it has been written. Raises `UsageError` and `AgentError`."""
         for batch in _batches(self._packets):
-            fates = self._mechanism.carry([(packet.time_ns, packet.data) for packet in batch])
-            for packet, fate in zip(batch, fates, strict=True):
-                self._write(packet, fate)
-                yield Passage(packet=packet, fate=fate)
+            decisions = self._mechanism.carry([(packet.time_ns, packet.data) for packet in batch])
+            for packet, decision in zip(batch, decisions, strict=True):
+                self._write(packet, decision)
+                yield Passage(packet=packet, decision=decision)
         self._mechanism.finish()
 
-    def _write(self, packet: NumberedPacket, fate: PacketFate) -> None:
-        self._counts[fate.fate, fate.reason] += 1
-        self._out += len(fate.packets)
+    def _write(self, packet: NumberedPacket, decision: PacketDecision) -> None:
+        self._counts[decision.verdict, decision.reason] += 1
+        self._out += len(decision.packets)
         if self._written is None:
             return
         try:
-            for one in fate.packets:
+            for one in decision.packets:
                 self._written.write(packet.time_ns, one)
         except CaptureError as error:
             raise UsageError(f"{self._packets.name}: packet {packet.number}: {error}") from error
 
     def summary(self) -> str:
         """How many packets there were, and what became of how many by which rule."""
-        fates: dict[str, Counter[str]] = {}
-        for (fate, reason), count in sorted(self._counts.items()):
-            fates.setdefault(fate, Counter())[reason] += count
+        verdicts: dict[str, Counter[str]] = {}
+        for (verdict, reason), count in sorted(self._counts.items()):
+            verdicts.setdefault(verdict, Counter())[reason] += count
         parts = [
-            f"{counts.total()} {fate} ({', '.join(f'{count} {reason}' for reason, count in counts.most_common())})"
-            for fate, counts in sorted(fates.items(), reverse=True)
+            f"{counts.total()} {verdict} ({', '.join(f'{count} {reason}' for reason, count in counts.most_common())})"
+            for verdict, counts in sorted(verdicts.items(), reverse=True)
         ]
         told = f"packets: {self._counts.total()} in, {self._out} out"
         told += f"; {', '.join(parts)}" if parts else ""

@@ -11,6 +11,7 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import load_experiment, load_paper, print_json
+from .options import JSON
 from .plan_text import time_words, trials_words
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def papers(
     name: str | None = typer.Argument(
         None, help="The paper to show; default: a list of all.", autocompletion=completions.papers
     ),
-    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+    json: bool = JSON,
 ) -> None:
     """List the papers that you can reproduce, or show one.
 

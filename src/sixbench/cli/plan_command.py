@@ -12,6 +12,7 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import experiment_source, load_experiment, print_json
+from .options import SEED, SET
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -39,12 +40,10 @@ def plan(
     experiment: str = typer.Argument(
         help="An experiment file, or the name of a shipped one.", autocompletion=completions.experiments
     ),
-    set_: list[str] = typer.Option(
-        [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
-    ),
+    set_: list[str] = SET,
     quick: bool = typer.Option(False, "--quick", help="Plan what `run --quick` would run."),
     blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Plan exactly this many blocks."),
-    seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
+    seed: int | None = SEED,
     commands: bool = typer.Option(
         False, "--commands", help="Print every command that would be run, with the rest as comments."
     ),
@@ -130,6 +129,7 @@ def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
                 "topology": c.topology,
                 "placement": placement_of(experiment, c.workload),
             }
+            | ({"paths": list(c.paths)} if c.paths else {})
             | ({"events": [asdict(event) for event in c.events]} if c.events else {})
             for c in experiment.combinations
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .plan_text import blocks_words, ends_words, link_words, path_words, time_words, trials_words
+from .plan_text import blocks_words, ends_words, link_descriptions, path_words, time_words, trials_words
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -18,7 +18,7 @@ def script_of(experiment: Experiment, estimated: Estimate, list_trials: bool) ->
     from ..model.workloads import WORKLOADS
     from ..plan.schedule import all_trials
     from ..plan.workload_file import describe_params
-    from ..report.link_words import event_words
+    from ..report.link_descriptions import event_words
 
     lines = [
         f"# {experiment.name}: {trials_words(experiment)}: {blocks_words(experiment)}",
@@ -89,7 +89,7 @@ def topology_lines(topology: Topology) -> list[str]:
         for end in link.ends:
             addresses = " ".join(str(address) for address in (end.ipv4, end.ipv6) if address is not None)
             lines.append(f"#   {link.name}: {end.node} {end.name}: {addresses}")
-    lines += ["", "# links", *(f"#   {link.name}: {link_words(link)}" for link in topology.links)]
+    lines += ["", "# links", *(f"#   {link.name}: {link_descriptions(link)}" for link in topology.links)]
     for name, script in render(topology).items():
         lines += [
             "",

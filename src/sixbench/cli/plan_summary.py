@@ -12,7 +12,7 @@ from .plan_text import (
     counted,
     duration_words,
     ends_words,
-    link_words,
+    link_descriptions,
     path_words,
     time_words,
     trials_words,
@@ -61,6 +61,7 @@ def summary_of(experiment: Experiment, estimated: Estimate, name: str, list_tria
         "",
         *_section(_network_heading(experiment), _network_rows(experiment)),
         *_section("Paths", [(path.name, _path_words(experiment, path)) for path in experiment.paths]),
+        *_section_of_programs(experiment),
         *_section("Addresses", _address_rows(experiment)),
         *_section("Workloads", _workload_rows(experiment)),
         *_section("Processors", _processor_rows(experiment)),
@@ -155,7 +156,7 @@ def _network_rows(experiment: Experiment) -> list[tuple[str, str]]:
     all_told: dict[str, dict[str, list[int]]] = {link.name: {} for link in first.links}
     for number, topology in enumerate(experiment.topologies, start=1):
         for link in topology.links:
-            all_told[link.name].setdefault(link_words(link), []).append(number)
+            all_told[link.name].setdefault(link_descriptions(link), []).append(number)
     for name, told in all_told.items():
         if len(told) == 1:
             rows.append((name, next(iter(told))))
@@ -212,26 +213,53 @@ def _address_rows(experiment: Experiment) -> list[tuple[str, str]]:
     return rows
 
 
+def _section_of_programs(experiment: Experiment) -> list[str]:
+    """What the experiment would run as whoever runs sixbench; nothing where it runs no programs of its own."""
+    from .consent import commands_by_path
+    from .options import ALLOW_FLAG
+
+    found = commands_by_path(experiment.paths)
+    if not found:
+        return []
+    rows = [(name, command) for name, commands in found.items() for command in commands]
+    lines = _section("Programs of the experiment", rows)
+    told = f"They run with all rights of whoever runs sixbench, and only with {ALLOW_FLAG}."
+    return [*lines[:-1], *_indented(told), ""]
+
+
 def _addresses(topology: Topology) -> list[tuple[object, ...]]:
     return [(end.node, end.name, end.ipv4, end.ipv6) for link in topology.links for end in link.ends]
 
 
 def _workload_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """One row for each workload of the file: what all its combinations have, and the values of what is swept."""
-    from ..report.link_words import event_words
+    from ..report.link_descriptions import event_words
 
-    groups: dict[tuple[str, frozenset[str]], list[Combination]] = {}
+    groups: dict[tuple[str, frozenset[str], tuple[str, ...]], list[Combination]] = {}
     for combination in experiment.combinations:
-        key = (combination.workload.kind, frozenset(combination.workload.params))
+        key = (combination.workload.kind, frozenset(combination.workload.params), combination.paths)
         groups.setdefault(key, []).append(combination)
     rows = [
-        (kind, f"{_params_words(kind, group)} {_number_words(len(group))}".strip())
-        for (kind, _), group in groups.items()
+        (kind, "; ".join(filter(None, [_group_words(kind, group), _over_words(experiment, group[0])])))
+        for (kind, _, _), group in groups.items()
     ]
     events = dict.fromkeys(
         text for c in experiment.combinations for text in event_words(experiment.topologies[c.topology], c.events)
     )
     return rows + [("", f"In the midst of a trial: {text}") for text in events]
+
+
+def _group_words(kind: str, group: list[Combination]) -> str:
+    return f"{_params_words(kind, group)} {_number_words(len(group))}".strip()
+
+
+def _over_words(experiment: Experiment, combination: Combination) -> str:
+    """The paths that it names, and what they are compared with where that is not the experiment's baseline."""
+    if not combination.paths:
+        return ""
+    baseline = experiment.baseline_of(combination)
+    compared = "" if baseline == experiment.baseline else f", baseline {baseline}"
+    return f"over {', '.join(combination.paths)}{compared}"
 
 
 def _number_words(combinations: int) -> str:

@@ -30,13 +30,10 @@ def blocks_words(experiment: Experiment) -> str:
     """Such as `6 combinations x 3 paths x 5 blocks`, with the rule that ends blocks early."""
     blocks = experiment.blocks
     least = "" if blocks.minimum == blocks.maximum else f"{blocks.minimum} to "
-    product = " x ".join(
-        [
-            counted(len(experiment.combinations), "combination"),
-            counted(len(experiment.paths), "path"),
-            least + counted(blocks.maximum, "block"),
-        ]
-    )
+    measured = [counted(len(experiment.combinations), "combination"), counted(len(experiment.paths), "path")]
+    if any(combination.paths for combination in experiment.combinations):
+        measured = [f"{len(experiment.cells)} of {' x '.join(measured)}"]
+    product = " x ".join([*measured, least + counted(blocks.maximum, "block")])
     until = [] if blocks.until is None else ["until answers are decided"]
     time = [] if blocks.time_ns is None else [f"for at most {format_duration(blocks.time_ns)}"]
     return ", ".join([product, *until, *time])
@@ -92,9 +89,9 @@ def ends_words(legs: Legs) -> str:
     return f"{first.source} to {first.destination}{own}{seen}"
 
 
-def link_words(link: Link) -> str:
+def link_descriptions(link: Link) -> str:
     """Such as `profile dsl, MTU 1492; from h1: 8 Mbit/s, delay 10 ms; from r1: 33 Mbit/s, delay 10 ms`."""
-    from ..report.link_words import direction_words
+    from ..report.link_descriptions import direction_words
 
     parts = [f"profile {link.profile}, MTU {link.mtu_bytes}" if link.profile else f"MTU {link.mtu_bytes}"]
     told = [direction_words(direction) for direction in link.directions]

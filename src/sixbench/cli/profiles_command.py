@@ -10,6 +10,7 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import print_json
+from .options import JSON
 
 if TYPE_CHECKING:
     from ..plan.profile_file import Profile
@@ -26,7 +27,7 @@ def profiles(
         help="The profile to show, with the sources of its numbers; default: a list of all.",
         autocompletion=completions.profiles,
     ),
-    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+    json: bool = JSON,
 ) -> None:
     """List the access networks that a link can be, such as dsl or lte.
 
@@ -55,7 +56,7 @@ def profiles(
 def _lines(profile: Profile) -> list[str]:
     from ..plan.link_settings import direction
     from ..plan.profile_file import SIDES
-    from ..report.link_words import direction_words
+    from ..report.link_descriptions import direction_words
 
     mtu = f", MTU {profile.mtu_bytes}" if profile.mtu_bytes else ""
     told = {side: direction_words(direction(own)) for side, own in zip(SIDES, profile.directions, strict=True)}

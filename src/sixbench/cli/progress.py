@@ -14,6 +14,7 @@ from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.metric import METRICS
 from ..model.observer import Observer
 from ..model.parameter import Scalar
+from ..model.quoting import listed
 from ..model.reason import sentences
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
@@ -98,6 +99,16 @@ class Progress(Observer):
         before = self._values.get((combination.name, planned.path))
         if before is not None:
             self._now += f"; it was {before.text} in block {before.block}"
+        self._show()
+
+    def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
+        """Cells measure these blocks."""
+        number = "1 cell" if cells == 1 else f"{cells} cells"
+        self._now = f"{'block' if len(blocks) == 1 else 'blocks'} {listed(map(str, blocks))} on {number}"
+        self._show()
+
+    def _show(self) -> None:
+        """Draws the bar, or prints a line if it is time for one."""
         if self._live is not None:
             self._bar.update(self._task, description="measuring", total=self._expected, completed=self._done)
             self._live.refresh()

@@ -46,7 +46,7 @@ def report(
     """
     from ..analysis import analyse
     from ..model.errors import UsageError
-    from ..model.wording import visible
+    from ..model.quoting import visible
     from ..report import FORMATS, find_format, latex_for_paper, write_figures
     from ..store import read_run
     from ..store.atomic import make_parent, write_file

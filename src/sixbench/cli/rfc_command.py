@@ -11,9 +11,11 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment
-from .event_logs import EVENTS, event_log
+from .consent import require_consent, without_consent
+from .event_logs import event_log
+from .options import ALLOW_PROGRAMS, EVENTS, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
-from .running import WAIT, agent_hub, begin_run, known_calibration, probe_machine, tell
+from .running import agent_hub, begin_run, known_calibration, tell
 
 DEFAULT_PROFILE = "8219"
 
@@ -29,29 +31,33 @@ def rfc(
         autocompletion=completions.experiments,
     ),
     test: list[str] = typer.Option(
-        [], "--test", metavar="NAME", help="Run only this test; may be repeated. There is: throughput."
+        [],
+        "--test",
+        metavar="NAME",
+        help="Run only this test, and those that it needs; may be repeated. There are: throughput, latency, pdv, ipdv, "
+        "frame-loss-rate, back-to-back, recovery, overload, establishment, capacity, teardown, dns64.",
     ),
     profile: str = typer.Option(
-        DEFAULT_PROFILE, "--profile", metavar="2544|5180|8219", help="The RFC whose frame sizes and clauses hold."
+        DEFAULT_PROFILE,
+        "--profile",
+        metavar="2544|5180|8219|9693",
+        help="The RFC whose tests, frame sizes and clauses hold.",
     ),
     frame: list[str] = typer.Option(
         [], "--frame", metavar="SIZE", help="Test only frames of this size, such as 512B; may be repeated."
     ),
-    set_: list[str] = typer.Option(
-        [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
-    ),
+    set_: list[str] = SET,
     quick: bool = typer.Option(
         False, "--quick", help="Shorter trials than the RFC asks for; the report says which clauses that breaks."
     ),
-    out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-rfc-DATE-TIME."
-    ),
-    json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+    out: Path | None = RFC_OUT,
+    json: bool = RESULTS_AS_JSON,
+    quiet: bool = QUIET,
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
 ) -> int:
-    """Test throughput by RFC 2544, 5180 or 8219, clause by clause.
+    """Test devices by RFC 2544, 5180, 8219 or 9693, clause by clause.
 
     The paths are those of the experiment, whose workloads are not used. The tester's own limit is searched first,
     between the hosts without a device. An interrupted run goes on with: sixbench resume DIR.
@@ -61,7 +67,9 @@ def rfc(
     from ..model.units import parse_size
     from ..rfc.design import design
     from ..rfc.search import require_library
+    from ..rfc.tests import TESTS
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import Manifest, check_free
 
     loaded = load_experiment(experiment, set_, False, None, None)
@@ -71,8 +79,10 @@ def rfc(
         raise UsageError(f"--frame: {error}") from None
     if loaded.kernels:
         raise UsageError(f"{experiment} runs in emulated machines, whose clock is no tester's; leave out its kernels")
+    require_consent(loaded.paths, allowed=allow_programs)
     made, procedure = design(loaded, profile, test, wanted, quick=quick)
-    require_library()
+    if any(TESTS[name].needs_search for name in procedure.tests):
+        require_library()
     if out is not None:
         check_free(out, made.text)
     enter_namespace_if_needed(sys.argv[1:])
@@ -88,7 +98,7 @@ def rfc(
                 started_realtime_ns=time.time_ns(),
                 procedure=procedure,
                 calibration=known_calibration(environment.kernel),
-                command=["sixbench", *sys.argv[1:]],
+                command=["sixbench", *without_consent(sys.argv[1:])],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
                 return measure_and_present(made, writer, [], hub, presence, json, quiet, log)

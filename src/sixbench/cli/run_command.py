@@ -12,13 +12,17 @@ import typer
 from ..model.exit_codes import Exit
 from . import completions
 from .bugs import keeping_trials
+from .cell_command import KEY
+from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
-from .event_logs import EVENTS, event_log, observers, refuse_in_guests
+from .consent import refuse_programs_in_cells, refuse_programs_in_guests, require_consent, without_consent
+from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
+from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
-from .running import WAIT, agent_hub, begin_run, known_calibration, probe_machine, tell
+from .running import agent_hub, begin_run, known_calibration, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -39,25 +43,22 @@ def run(
         help="An experiment file, or the name of a shipped one (see: sixbench papers).",
         autocompletion=completions.experiments,
     ),
-    set_: list[str] = typer.Option(
-        [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
-    ),
+    set_: list[str] = SET,
     quick: bool = typer.Option(
         False, "--quick", help="Run for a few minutes only: fewer blocks, shorter trials, wider intervals."
     ),
     blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Run exactly this many blocks."),
-    seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
-    out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-DATE-TIME."
-    ),
+    seed: int | None = SEED,
+    out: Path | None = OUT,
     capture: bool = typer.Option(
         False,
         "--capture",
         help="Keep a pcapng file for every link that a trial crosses, with its first 4096 packets in full.",
     ),
-    json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+    json: bool = FINDINGS_AS_JSON,
+    quiet: bool = QUIET,
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
     kernel: str | None = typer.Option(
         None,
@@ -79,21 +80,33 @@ def run(
         metavar="virtual|real",
         help="The clock of an emulated machine: virtual (it counts instructions, the same everywhere) or real.",
     ),
+    cells: str | None = CELLS,
+    key: Path | None = KEY,
 ) -> int:
     """Run an experiment: build its network, measure, and report."""
     from ..lab.privileges import enter_namespace_if_needed
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
 
     chosen = chosen_kernels(kernel, kernels)
     changes = (set_, quick, blocks, seed, chosen, clock)
     loaded = load_experiment(experiment, *changes)
     guest_clock = check_clock(clock, loaded)
+    require_consent(loaded.paths, allowed=allow_programs)
     from ..store import Manifest, check_free
 
     if out is not None:
         check_free(out, loaded.text)
+    refuse_key_alone(cells, key)
+    if cells is not None:
+        refuse_programs_in_cells(loaded.paths)
+        directory, paper = out or default_directory(loaded.name), paper_name(experiment)
+        return run_on_cells(
+            loaded, directory, out is None, paper, quick, capture, cells, key, wait, json, quiet, events
+        )
     if loaded.kernels:
         refuse_in_guests(events)
+        refuse_programs_in_guests(loaded.paths)
         with measuring(loaded.name, wait=wait, told=tell):
             directory, paper = out or default_directory(loaded.name), paper_name(experiment)
             return run_in_guests(loaded, directory, out is None, paper, quick, capture, guest_clock, json, quiet)
@@ -112,7 +125,7 @@ def run(
                 quick=quick,
                 capture=capture,
                 calibration=known_calibration(environment.kernel),
-                command=["sixbench", *sys.argv[1:]],
+                command=["sixbench", *without_consent(sys.argv[1:])],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
                 return measure_and_present(loaded, writer, [], hub, presence, json, quiet, log)
@@ -122,19 +135,27 @@ def resume(
     directory: Path = typer.Argument(
         help="The directory of an interrupted run.", autocompletion=completions.run_directories
     ),
-    json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    json: bool = FINDINGS_AS_JSON,
+    quiet: bool = QUIET,
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
     report: bool = typer.Option(
         True, "--report/--no-report", help="Compute and print the findings, or leave them out."
     ),
+    cells: str | None = CELLS,
+    key: Path | None = KEY,
 ) -> int:
     """Finish an interrupted run. No trial is run twice."""
     from ..store import open_run
 
+    refuse_key_alone(cells, key)
     writer, run_so_far = open_run(directory)
     with writer:
+        if cells is not None:
+            refuse_programs_in_cells(run_so_far.manifest.experiment.paths)
+            return resume_on_cells(writer, run_so_far, cells, key, wait, json, quiet, report, events)
+        require_consent(run_so_far.manifest.experiment.paths, allowed=allow_programs)
         return _go_on(writer, run_so_far, json, quiet, wait, report, events)
 
 
@@ -145,14 +166,18 @@ def _go_on(
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
 
     if not run_so_far.manifest.experiment.topologies:
         raise UsageError(
             f"{writer.directory} is a measurement between two machines, which cannot be resumed; "
             "measure again with another --out"
         )
+    if run_so_far.manifest.cells:
+        raise UsageError(f"{writer.directory} was measured by cells, and so is the rest; give --cells ADDRESS")
     if run_so_far.manifest.experiment.kernels:
         refuse_in_guests(events)
+        refuse_programs_in_guests(run_so_far.manifest.experiment.paths)
         with measuring(run_so_far.manifest.experiment.name, wait=wait, told=tell):
             return resume_in_guests(writer, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])

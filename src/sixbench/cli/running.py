@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import typer
 
 from .common import note
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
     from ..model.calibration import Calibration
-    from ..model.experiment import Experiment
-    from ..plan.yaml_source import Source
-    from ..store import Environment, Manifest, RunWriter
-
-
-WAIT: bool = typer.Option(False, "--wait", help="Begin only when no other run of sixbench measures on this machine.")
+    from ..store import Manifest, RunWriter
 
 
 def tell(sentence: str) -> None:
@@ -42,13 +33,6 @@ def begin_run(directory: Path, manifest: Manifest, *, is_named: bool) -> RunWrit
     return create_run(directory, manifest) if is_named else create_new_run(directory, manifest)
 
 
-def text_of(experiment: Experiment) -> Source:
-    """The experiment's file as it was when it was read, without changes from a command line."""
-    from ..plan.yaml_source import parse_yaml
-
-    return parse_yaml(experiment.text, experiment.file)
-
-
 def known_calibration(kernel: str) -> Calibration | None:
     """That of this machine with that kernel. Where its file is none, that is said and there is none."""
     from ..model.errors import StoreError
@@ -59,32 +43,3 @@ def known_calibration(kernel: str) -> Calibration | None:
     except StoreError as error:
         note(f"sixbench: {error}")
         return None
-
-
-def probe_machine(
-    hub: AgentHub, experiment: Experiment, source: Callable[[], Source] | None = None
-) -> tuple[Experiment, Environment]:
-    """Starts one node to see that it can be done, chooses the paths' engines and reads the machine's settings in it.
-    Raises `CapabilityError`, and `ExperimentError` where the kernel refuses a setting of a node.
-
-    Args:
-        source: gives the experiment's file with its changes; None: the text that the experiment keeps.
-    """
-    from ..agent import find_agent
-    from ..lab.privileges import in_user_namespace
-    from ..run.engines import choose_engines
-    from ..run.environment import gather
-    from ..run.hardware_counters import ask
-    from ..run.refused_settings import check_settings
-    from ..run.requirements import check_requirements, read_sysctls
-
-    check_settings(hub, experiment.topologies, source or (lambda: text_of(experiment)))
-    probe = hub.start(["probe"])["probe"]
-    try:
-        check_requirements(probe, experiment)
-        environment = gather(find_agent(), read_sysctls(probe), in_user_namespace())
-        refusal = ask(probe)
-        environment = replace(environment, hardware_counters=refusal is None, no_hardware_counters=refusal)
-        return choose_engines(probe, experiment), environment
-    finally:
-        hub.stop([probe])

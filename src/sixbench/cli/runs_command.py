@@ -12,6 +12,7 @@ import typer
 from . import completions
 from .command_groups import RESULTS
 from .common import note, print_json
+from .options import JSON
 from .tables import table_lines
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def runs(
         help="A directory that holds run directories.",
         autocompletion=completions.directories,
     ),
-    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+    json: bool = JSON,
 ) -> None:
     """List the runs that there are, each with its answer.
 
@@ -53,7 +54,7 @@ def runs(
 
 
 def _print(listed: list[ListedRun]) -> None:
-    from ..model.wording import printable
+    from ..model.quoting import printable
 
     rows = [
         [

@@ -10,6 +10,7 @@ from . import completions
 from .command_groups import BY_HAND
 from .common import print_json
 from .fragments_table import print_fragments
+from .options import JSON
 from .tables import print_table
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def theory(
     set_: list[str] = typer.Option(
         [], "--set", metavar="A.B=C", help="With --experiment: change a value of the experiment; may be repeated."
     ),
-    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+    json: bool = JSON,
 ) -> None:
     """Print header overhead, efficiency and goodput limits by theory.
 

@@ -10,6 +10,7 @@ from ..model.exit_codes import Exit
 from . import completions
 from .command_groups import RESULTS
 from .common import print_json
+from .options import JSON
 
 VERIFY_SCHEMA = "sixbench.verification/1"
 
@@ -21,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     directory: Path = typer.Argument(help="A run directory.", autocompletion=completions.run_directories),
-    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+    json: bool = JSON,
 ) -> int:
     """Check that every file of a run's trials is as it was recorded.
 

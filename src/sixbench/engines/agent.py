@@ -14,6 +14,9 @@ TRANSLATIONS = frozenset({"siit"})
 DISCOVER = "prefix-discover"
 """The request by which a node learns the prefix of its translator."""
 
+DHCP_ASK = "dhcp-ask"
+"""The request by which it learns that it can do without IPv4 on its link."""
+
 RELAY_PORT = 3142
 """Where a relay listens for what is redirected to it: any port that nothing else in the node has."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..model.errors import CapabilityError, UsageError
 from ..model.kernels import DEBIAN_KERNELS, HOST_KERNEL, no_such_kernel
-from ..model.wording import listed, printable
+from ..model.quoting import listed, printable
 from . import debian, jool
 from .cache import HALF_MADE, cache_directory, make_whole, no_space, one_at_a_time, unwritable
 from .filesystem import make_filesystem

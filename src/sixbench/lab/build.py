@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from ..model.errors import AgentError, LabError
 from ..model.leg import Address
 from ..model.network import Blueprint
+from ..model.quoting import printable
 from ..model.stage import Answer, Program, Stage
 from ..model.topology import Topology
-from ..model.wording import printable
 from .netem import tc_command
 from .render import NodeScript, fill_pids, render, render_path
 

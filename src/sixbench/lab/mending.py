@@ -1,6 +1,6 @@
 """What would give a machine a capability that it lacks: a command, or words where no command does.
 
-Nothing here tries anything: facts about the machine come as arguments.
+Nothing here tries anything: what is known of the machine comes as an argument.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAMESPACE_SYSCTLS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineFacts:
+class MachineState:
     """What decides which command helps.
 
     Attributes:
@@ -57,10 +57,10 @@ class MachineFacts:
     forbidding: tuple[str, ...] = ()
 
 
-def machine_facts() -> MachineFacts:
-    """The facts of this machine."""
+def machine_state() -> MachineState:
+    """What this machine is."""
     settings = (_setting(path) for path, _, _ in _NAMESPACE_SYSCTLS)
-    return MachineFacts(
+    return MachineState(
         is_root=os.geteuid() == 0,
         modules=_modules_on_disk(Path("/lib/modules") / os.uname().release),
         forbidding=tuple(
@@ -69,73 +69,73 @@ def machine_facts() -> MachineFacts:
     )
 
 
-def mend_capability(capability: Capability, facts: MachineFacts) -> str:
+def mend_capability(capability: Capability, machine: MachineState) -> str:
     """What would make the answer `yes`."""
     name, reason = capability.name, capability.reason
     if name == "agent":
         return "make install, or pip install sixbench-agent"
     if name in _PROGRAMS:
-        install = _as_root(f"apt-get install {_PACKAGES.get(name, name)}", facts)
-        return f"{_as_root(f'systemctl mask {name}', facts)} && {install}" if name in _SERVICES else install
+        install = _as_root(f"apt-get install {_PACKAGES.get(name, name)}", machine)
+        return f"{_as_root(f'systemctl mask {name}', machine)} && {install}" if name in _SERVICES else install
     if name == "network namespaces":
-        if facts.forbidding:
-            return _as_root(f"sysctl -w {' '.join(facts.forbidding)}", facts)
+        if machine.forbidding:
+            return _as_root(f"sysctl -w {' '.join(machine.forbidding)}", machine)
         return (
             "run it as root"
-            if not facts.is_root
+            if not machine.is_root
             else "run it where namespaces may be made, such as outside a container"
         )
     if name in _MODULES:
-        return mend_module(_MODULES[name], facts)
+        return mend_module(_MODULES[name], machine)
     if name == "hardware counters":
         if "Permission denied" in reason or "Operation not permitted" in reason:
-            return _as_root("sysctl -w kernel.perf_event_paranoid=-1", facts)
+            return _as_root("sysctl -w kernel.perf_event_paranoid=-1", machine)
         return "no command does; a virtual machine needs a virtual PMU from its host (QEMU: -cpu host,pmu=on)"
     if name == "KVM":
-        return _mend_kvm(reason, facts)
+        return _mend_kvm(reason, machine)
     return "no command is known"
 
 
-def mend_engine(engine: str, reason: str, facts: MachineFacts) -> str:
+def mend_engine(engine: str, reason: str, machine: MachineState) -> str:
     """What would let an engine make tunnels that it cannot make for that reason."""
     found = _KIND.search(reason)
     if found is not None and found[1] in DEVICE_MODULES:
-        return mend_module(DEVICE_MODULES[found[1]], facts)
+        return mend_module(DEVICE_MODULES[found[1]], machine)
     if "CAP_BPF" in reason or "CAP_NET_ADMIN" in reason:
         return "run it as root"
     package = re.search(r"Debian package ([a-z0-9-]+)", reason)
     if package is not None and package[1] in _MIREDO:
         # Its package starts a Teredo client at once.
         return " && ".join(
-            _as_root(one, facts) for one in ("systemctl mask miredo", f"apt-get install {' '.join(_MIREDO)}")
+            _as_root(one, machine) for one in ("systemctl mask miredo", f"apt-get install {' '.join(_MIREDO)}")
         )
     if package is not None:
-        return _as_root(f"apt-get install {package[1]}", facts)
+        return _as_root(f"apt-get install {package[1]}", machine)
     if engine == "user":
         return "no command is known"
     return OTHER_KERNEL
 
 
-def mend_module(module: str, facts: MachineFacts) -> str:
+def mend_module(module: str, machine: MachineState) -> str:
     """The command that loads a module, where the disk has it; otherwise only another kernel helps."""
-    return _as_root(f"modprobe {module}", facts) if module in facts.modules else OTHER_KERNEL
+    return _as_root(f"modprobe {module}", machine) if module in machine.modules else OTHER_KERNEL
 
 
-def _mend_kvm(reason: str, facts: MachineFacts) -> str:
+def _mend_kvm(reason: str, machine: MachineState) -> str:
     if "apt-get install" in reason:
-        return _as_root(f"apt-get install {reason.partition('apt-get install ')[2].split()[0]}", facts)
+        return _as_root(f"apt-get install {reason.partition('apt-get install ')[2].split()[0]}", machine)
     if "sixbench kernels add" in reason:
         return "sixbench kernels add debian-6.1, then sixbench doctor"
     if "may not be opened by this user" in reason:
         return "sudo usermod -aG kvm $USER, then log in again"
     for module in ("kvm_intel", "kvm_amd"):
-        if "there is no /dev/kvm" in reason and module in facts.modules:
-            return _as_root(f"modprobe {module}", facts)
+        if "there is no /dev/kvm" in reason and module in machine.modules:
+            return _as_root(f"modprobe {module}", machine)
     return "no command does; a virtual machine needs nested virtualisation from its host"
 
 
-def _as_root(command: str, facts: MachineFacts) -> str:
-    return command if facts.is_root else f"sudo {command}"
+def _as_root(command: str, machine: MachineState) -> str:
+    return command if machine.is_root else f"sudo {command}"
 
 
 def _setting(path: str) -> str | None:

@@ -37,7 +37,7 @@ def _numbers(text: str) -> Iterable[int]:
         yield from range(int(first), int(last or first) + 1)
 
 
-def place(
+def processors_of(
     policy: Placement,
     nodes: Sequence[str],
     usable: Sequence[int],
@@ -65,13 +65,16 @@ def place(
 
 
 def pin(pid: int, processors: Iterable[int]) -> bool:
-    """Puts every thread of a process on these processors. Threads that they start follow. Returns whether the kernel
-    did it for all."""
+    """Puts every thread of a process, and of those that it has started, on these processors. What they start follows.
+    Returns whether the kernel did it for all.
+
+    A node's agent is such a process: the programs of its engines, such as tayga, are its children.
+    """
     wanted = set(processors)
     is_done = True
-    for name in _threads(pid):
+    for thread in _threads(pid):
         try:
-            os.sched_setaffinity(int(name), wanted)
+            os.sched_setaffinity(thread, wanted)
         except ProcessLookupError:
             continue  # it has ended since
         except OSError:
@@ -79,8 +82,15 @@ def pin(pid: int, processors: Iterable[int]) -> bool:
     return is_done
 
 
-def _threads(pid: int) -> list[str]:
+def _threads(pid: int) -> Iterable[int]:
+    """Those of a process, and of its descendants (proc_tid_children(5))."""
+    tasks = Path(f"/proc/{pid}/task")
     try:
-        return os.listdir(f"/proc/{pid}/task")
+        threads = [int(name) for name in os.listdir(tasks)]
     except OSError:
-        return []
+        return
+    for thread in threads:
+        yield thread
+        with contextlib.suppress(OSError):  # it has ended since, or the kernel tells nobody's children
+            for child in (tasks / str(thread) / "children").read_text().split():
+                yield from _threads(int(child))

@@ -14,9 +14,9 @@ from ..model.leg import Address, Leg, Legs
 from ..model.network import Network, passages_of
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.quoting import listed, shown
 from ..model.stage import Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
-from ..model.wording import listed, shown
 from .kind import MechanismError, Options
 
 TUNNEL_PREFIX_V6 = IPv6Network("2001:db8::/64")
@@ -323,7 +323,9 @@ def legs_of(
     client, server = between
     passages = passages_of(topology, client, server, family)
     if not passages:
-        raise MechanismError(f'no route leads from "{client}" to "{server}" over IPv{family}')
+        lacking = [link.name for link in topology.route(client, server) or [] if not link.carries(family)]
+        why = f': the link "{lacking[0]}" does not carry it' if lacking else ""
+        raise MechanismError(f'no route leads from "{client}" to "{server}" over IPv{family}{why}')
     sources = [_address(passage.link, passage.near, family) for passage in passages]
     starts = [0] + [
         index

@@ -1,21 +1,22 @@
 """How a CLAT learns the prefix of its network's NAT64: it has it from the start, or a Router Advertisement (RFC 8781)
-or a resolver with DNS64 (RFC 7050) tells it."""
+or a resolver with DNS64 (RFC 7050) tells it. Before that, it may ask by DHCP whether it needs IPv4 on its link at all
+(RFC 8925)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv6Network
 from typing import Any
 
-from ..engines.agent import DISCOVER
+from ..engines.agent import DHCP_ASK, DISCOVER
 from ..model.device import Discovery
 from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.quoting import listed, shown
 from ..model.stage import Request, Stage
-from ..model.wording import listed, shown
+from ..model.topology import Link, Topology
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolving import DNS64 as RESOLVER
@@ -37,11 +38,23 @@ TELLER = replace(
     doc="the node with the resolver that tells the CLAT the prefix, with discovery: dns64",
     unless_given="none",
 )
+OPTION_108 = Parameter(
+    name="option-108",
+    column="option_108",
+    kind="flag",
+    doc="whether the CLAT first asks the router next to it by DHCP for an IPv4 address, and is told to do without (RFC "
+    "8925)",
+    default=False,
+)
 
 TIMEOUT_NS = 5_000_000_000
 """How long a CLAT asks, with pauses that begin at 100 ms and double (RFC 7559)."""
 ROUTER_LIFETIME_S = 1800
 """RFC 4861 section 6.2.1. The prefix has the same lifetime (RFC 8781 section 4.1)."""
+V6ONLY_WAIT_S = 1800
+"""RFC 8925 section 3.4."""
+LEASE_S = 3600
+"""How long hosts that need IPv4 have their addresses. Nothing depends on it here."""
 
 
 def discovers(path: Path) -> bool:
@@ -49,24 +62,38 @@ def discovers(path: Path) -> bool:
     return path.options.get(DISCOVERY.name, STATIC) != STATIC
 
 
-def with_discovery(path: Path, network: Network) -> Network:
+def with_discovery(path: Path, topology: Topology, network: Network) -> Network:
     """The network whose first translator is made once its node has learned the prefix; as it is where it has it from
-    the start. Raises `MechanismError` where nobody could tell it."""
+    the start. Raises `MechanismError` where nobody could tell it.
+
+    Args:
+        topology: as it was before it was parted into families.
+    """
     by = str(path.options.get(DISCOVERY.name, STATIC))
     check_resolver(path)
     if by != DNS64 and RESOLVER.name in path.options:
         raise MechanismError(
             f"dns64 names the resolver for discovery: dns64, and this is discovery: {by}; leave it out", RESOLVER.name
         )
+    asks_dhcp = bool(path.options.get(OPTION_108.name, False))
     if by == STATIC:
+        if asks_dhcp:
+            raise MechanismError(
+                "a CLAT that has its prefix from the start asks nobody: give discovery: ra or dns64, or leave "
+                "option-108 out",
+                OPTION_108.name,
+            )
         return network
     prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
     if by == RA:
         network, discovery = _advertised(path, network, prefix)
     else:
         network, discovery = _answered(path, network, prefix)
+    if asks_dhcp:
+        network, asks = _preferring_ipv6(path, topology, network)
+        discovery = replace(discovery, dhcp=asks)
     clat, *others = network.translators
-    asking = {clat.node: Stage(requests=(_request(discovery),))}
+    asking = {clat.node: Stage(requests=_requests(discovery))}
     stages = (*network.stages, asking)
     learning = replace(clat, discovery=discovery, after_stages=len(stages))
     return replace(network, devices=(learning, *others), stages=stages)
@@ -74,8 +101,7 @@ def with_discovery(path: Path, network: Network) -> Network:
 
 def _advertised(path: Path, network: Network, prefix: IPv6Network) -> tuple[Network, Discovery]:
     """The router is the next node on the way to the PLAT."""
-    clat, plat = path.nodes
-    link, *_ = network.topology.route(clat, plat, 6) or []
+    clat, link = path.nodes[0], _first_link(path, network)
     router = link.other_end(clat)
     advertise = Request(
         op="router-advertise",
@@ -89,6 +115,41 @@ def _advertised(path: Path, network: Network, prefix: IPv6Network) -> tuple[Netw
     fields = {"by": RA, "device": link.end_of(clat).name, "timeout_ns": TIMEOUT_NS}
     told = replace(network, stages=(*network.stages, {router.node: Stage(requests=(advertise,))}))
     return told, Discovery(by=RA, teller=router.node, fields=fields, prefix=prefix)
+
+
+def _first_link(path: Path, network: Network) -> Link:
+    """The one by which the CLAT reaches the PLAT."""
+    clat, plat = path.nodes
+    first, *_ = network.topology.route(clat, plat, 6) or []
+    return first
+
+
+def _preferring_ipv6(path: Path, topology: Topology, network: Network) -> tuple[Network, dict[str, Any]]:
+    """The network whose next router gives IPv4 addresses to those who need them, and what the CLAT asks it. The
+    addresses are those that the ends of the link have where it carries IPv4."""
+    clat, link = path.nodes[0], _first_link(path, network)
+    before = next(one for one in topology.links if one.name == link.name)
+    router, host = before.other_end(clat), before.end_of(clat)
+    if router.ipv4 is None or host.ipv4 is None:
+        raise MechanismError(
+            f'the link "{link.name}" has no IPv4 address that "{router.node}" could give: leave ipv4: none out there, '
+            "or leave option-108 out",
+            OPTION_108.name,
+        )
+    serve = Request(
+        op="dhcp-serve",
+        fields={
+            "device": router.name,
+            "server": str(router.ipv4.ip),
+            "prefix_bits": router.ipv4.network.prefixlen,
+            "first": str(host.ipv4.ip),
+            "last": str(host.ipv4.ip),
+            "lease_s": LEASE_S,
+            "v6only_wait_s": V6ONLY_WAIT_S,
+        },
+    )
+    served = replace(network, stages=(*network.stages, {router.node: Stage(requests=(serve,))}))
+    return served, {"device": host.name, "timeout_ns": TIMEOUT_NS}
 
 
 def _answered(path: Path, network: Network, prefix: IPv6Network) -> tuple[Network, Discovery]:
@@ -116,15 +177,18 @@ def _answered(path: Path, network: Network, prefix: IPv6Network) -> tuple[Networ
     return told, Discovery(by=DNS64, teller=node, fields=fields, prefix=prefix)
 
 
-def _request(discovery: Discovery) -> Request:
-    return Request(op=DISCOVER, fields=discovery.fields, check=lambda answer: wrong_prefix(discovery, answer))
+def _requests(discovery: Discovery) -> tuple[Request, ...]:
+    discover = Request(
+        op=DISCOVER, fields=discovery.fields, check=lambda answer: wrong_prefix(discovery, answer.get("prefix"))
+    )
+    return (discover,) if discovery.dhcp is None else (Request(op=DHCP_ASK, fields=discovery.dhcp), discover)
 
 
-def wrong_prefix(discovery: Discovery, answer: Mapping[str, Any]) -> str | None:
+def wrong_prefix(discovery: Discovery, told: str | None) -> str | None:
     """What is wrong with what a node learned, as a sentence; None if nothing."""
-    if answer.get("prefix") == str(discovery.prefix):
+    if told == str(discovery.prefix):
         return None
-    return f"{discovery.teller} told the prefix {answer.get('prefix')}, where the PLAT has {discovery.prefix}"
+    return f"{discovery.teller} told the prefix {told}, where the PLAT has {discovery.prefix}"
 
 
 def needs_discovery(path: Path) -> str | None:
@@ -132,6 +196,6 @@ def needs_discovery(path: Path) -> str | None:
     if discovers(path):
         return None
     return (
-        "no CLAT of this path learns its prefix; it is for 464xlat with discovery: ra or dns64, so give that, or take "
-        "the path out of this experiment"
+        "no CLAT of this path learns its prefix; it is for 464xlat with discovery: ra or dns64, so give that, or name "
+        "the paths of this workload with paths: beside its parameters"
     )

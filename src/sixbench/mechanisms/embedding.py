@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import pairwise
 
 from ..model.leg import Address
-from ..model.wording import shown, visible
+from ..model.quoting import shown, visible
 
 PREFIX_LENGTHS = (32, 40, 48, 56, 64, 96)
 """RFC 6052 section 2.2."""

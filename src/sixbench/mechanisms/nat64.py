@@ -18,7 +18,7 @@ from ..model.stage import Stage
 from ..model.topology import Topology
 from . import embedding, jool
 from .common import check_overlap, legs_of
-from .discovering import DISCOVERY, TELLER, with_discovery
+from .discovering import DISCOVERY, OPTION_108, TELLER, with_discovery
 from .kind import Mechanism, MechanismError
 from .parting import Stretch, prefix_option
 from .resolving import DNS64, RESOLVER, with_resolver
@@ -84,7 +84,7 @@ def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
 
     network = translated(path, topology, between, table, through_node=path.nodes[1:], own=HOST)
     check_overlap(path, network.topology, [prefix], "clat-prefix")
-    return with_discovery(path, _masqueraded(path, network, inside))
+    return with_discovery(path, topology, _masqueraded(path, network, inside))
 
 
 def _masqueraded(path: Path, network: Network, inside: Iterable[IPv4Network]) -> Network:
@@ -143,6 +143,7 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
         DISCOVERY,
         TELLER,
         RESOLVER,
+        OPTION_108,
     ),
     sample=("r1", "r2"),
 )

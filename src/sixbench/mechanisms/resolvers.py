@@ -13,6 +13,9 @@ from ipaddress import IPv6Network
 from ..model.leg import Address
 from ..model.stage import Program
 
+TESTED_ZONE = "dns64perf.test"
+"""The zone whose names the workload `dns64` asks for. Its authority is the server of a trial."""
+
 TTL_S = 60
 """How long an answer may be kept. Our own resolver has the same."""
 
@@ -31,19 +34,24 @@ class Resolver:
         program: what runs.
         package: the Debian package that has it.
         folder: where the package has its configuration, which it may read under AppArmor too.
-        configuration: its text, from the addresses at which it answers and the prefix.
+        configuration: its text, from the addresses at which it answers, the prefix, and the address of the authority of
+            `TESTED_ZONE`, if any.
         start: the command, which stays in the foreground.
     """
 
     program: str
     package: str
     folder: str
-    configuration: Callable[[Iterable[Address], IPv6Network], list[str]]
+    configuration: Callable[[Iterable[Address], IPv6Network, Address | None], list[str]]
     start: str
 
 
 def resolver_program(
-    resolver: Resolver, own: Iterable[Address], prefix: IPv6Network, names: Mapping[str, Iterable[Address]]
+    resolver: Resolver,
+    own: Iterable[Address],
+    prefix: IPv6Network,
+    names: Mapping[str, Iterable[Address]],
+    authority: Address | None,
 ) -> Program:
     """What runs in the node: a script with the zone and the configuration, which starts the resolver.
 
@@ -57,7 +65,7 @@ def resolver_program(
         *zone(names),
         "ZONE",
         f"cat >{resolver.folder}/sixbench.conf <<'CONFIGURATION'",
-        *resolver.configuration(own, prefix),
+        *resolver.configuration(own, prefix, authority),
         "CONFIGURATION",
         f"{resolver.start} </dev/null",
         "exit $?",
@@ -94,8 +102,13 @@ def zone(names: Mapping[str, Iterable[Address]]) -> list[str]:
     ]
 
 
-def _unbound(own: Iterable[Address], prefix: IPv6Network) -> list[str]:
-    """unbound.conf(5)."""
+def _unbound(own: Iterable[Address], prefix: IPv6Network, authority: Address | None) -> list[str]:
+    """unbound.conf(5). Of `test.` it would say that there is nothing (RFC 6761)."""
+    asked = [
+        "stub-zone:",
+        f'  name: "{TESTED_ZONE}"',
+        f"  stub-addr: {authority}",
+    ]
     return [
         "server:",
         "  do-daemonize: no",
@@ -111,6 +124,7 @@ def _unbound(own: Iterable[Address], prefix: IPv6Network) -> list[str]:
         f"  dns64-prefix: {prefix}",
         "  unblock-lan-zones: yes",
         "  insecure-lan-zones: yes",
+        '  local-zone: "test." nodefault',
         "remote-control:",
         "  control-enable: no",
         "auth-zone:",
@@ -119,12 +133,14 @@ def _unbound(own: Iterable[Address], prefix: IPv6Network) -> list[str]:
         "  for-downstream: no",
         "  for-upstream: yes",
         "  fallback-enabled: no",
+        *(asked if authority is not None else []),
     ]
 
 
-def _bind9(own: Iterable[Address], prefix: IPv6Network) -> list[str]:
+def _bind9(own: Iterable[Address], prefix: IPv6Network, authority: Address | None) -> list[str]:
     """named.conf(5). All that it writes would be in the folder of its zone."""
     addresses = list(own)
+    asked = f'zone "{TESTED_ZONE}" {{ type static-stub; server-addresses {{ {authority}; }}; }};'
 
     def listening(version: int) -> str:
         return "".join(f"{address}; " for address in addresses if address.version == version) or "none; "
@@ -148,6 +164,7 @@ def _bind9(own: Iterable[Address], prefix: IPv6Network) -> list[str]:
         "};",
         "controls { };",
         'zone "." { type primary; file "/etc/bind/zone"; };',
+        *([asked] if authority is not None else []),
     ]
 
 

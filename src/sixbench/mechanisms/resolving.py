@@ -15,8 +15,9 @@ from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.quoting import listed, shown
 from ..model.stage import Request, Stage
-from ..model.wording import listed, shown
+from .common import legs_of
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolvers import RESOLVERS, resolver_program
@@ -97,9 +98,35 @@ def with_dns64(
     other = RESOLVERS.get(str(path.options.get(RESOLVER.name, OWN)))
     if other is None:
         return with_answers(network, node, own, names, {"prefix": str(prefix)}, {})
-    begun = Stage(programs=(resolver_program(other, own, prefix, names),))
+    authority = _authority(network, node)
+    program = resolver_program(other, own, prefix, names, authority)
+    begun = Stage(programs=(program,), nft=_untracked(authority) if authority is not None else "")
     ready = Stage(requests=tuple(_ready(address, prefix, other.program) for address in own))
     return replace(network, stages=(*network.stages, {node: begun}, {node: ready}))
+
+
+def _authority(network: Network, node: str) -> Address | None:
+    """The server's address, by which the resolver asks it as an authority (`TESTED_ZONE`). None: it cannot, or it is
+    the server itself."""
+    server = network.between[1]
+    if node == server or not network.topology.route(node, server, 4):
+        return None
+    return legs_of(network.topology, (node, server), 4)[-1].destination
+
+
+def _untracked(authority: Address) -> str:
+    """A ruleset by which the node tracks none of the questions to the authority: they are its own, and many."""
+    return f"""table ip sixbench_questions {{
+  chain asked {{
+    type filter hook output priority raw; policy accept;
+    ip daddr {authority} udp dport 53 notrack
+  }}
+  chain answered {{
+    type filter hook prerouting priority raw; policy accept;
+    ip saddr {authority} udp sport 53 notrack
+  }}
+}}
+"""
 
 
 def _ready(address: Address, prefix: IPv6Network, program: str) -> Request:

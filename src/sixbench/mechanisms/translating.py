@@ -145,7 +145,11 @@ def one_to_one(
     ]
     hosts = max(0, pool.num_addresses - 1 - first)
     if len(own) > hosts:
-        raise MechanismError(f"{len(own)} addresses of IPv6 nodes need as many of IPv4, and {pool} has {hosts}", "pool")
+        raise MechanismError(
+            f"more IPv6 nodes need an address of the pool than it has: {len(own)}, and {pool} has {hosts}; give a "
+            "larger one",
+            "pool",
+        )
     numbered = enumerate(own, start=first)
     return tuple(embedding.Mapping(IPv4Network(pool[number]), IPv6Network(address)) for number, address in numbered)
 

@@ -29,7 +29,10 @@ _BYTE_ORDER = 0x1A2B3C4D
 _TICKS, _OFFSET = 9, 14
 """Options of an interface: if_tsresol, if_tsoffset."""
 
-_ETHERNET, _NULL, _SLL, _SLL2 = 1, 0, 113, 276
+ETHERNET = 1
+"""LINKTYPEETHERNET: packets begin with their Ethernet header."""
+
+_NULL, _SLL, _SLL2 = 0, 113, 276
 _IP = frozenset({12, 14, RAW_IP, 228, 229})
 _VLAN_TYPES = frozenset({0x8100, 0x88A8})
 _IP_TYPES = frozenset({0x0800, 0x86DD})
@@ -220,9 +223,9 @@ def ip_start(record: Record) -> int | None:
         return 4
     if kind == _SLL2:
         return 20 if struct.unpack("!H", data[:2].ljust(2, b"\0"))[0] in _IP_TYPES else None
-    if kind not in (_ETHERNET, _SLL):
+    if kind not in (ETHERNET, _SLL):
         raise CaptureError(f"link type {kind} cannot be read; Ethernet, Linux cooked, BSD loopback and raw IP can")
-    at = 12 if kind == _ETHERNET else 14
+    at = 12 if kind == ETHERNET else 14
     while len(data) >= at + 2:
         ether_type = struct.unpack("!H", data[at : at + 2])[0]
         if ether_type not in _VLAN_TYPES:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter
+from pydantic import Discriminator, Field, Tag
 
 from .form import Flag, Kept, Name, Natural
 from .headers import IP_HEADERS
@@ -101,6 +100,7 @@ class OtherLayer(Layer):
         vni: of `vxlan`.
         vlan_id, priority: of `vlan`.
         operation, sender, target: of `arp`.
+        message, wants_v6only, v6only_wait_s: of `dhcp`.
         after, number: what an `unknown` layer came after, and its EtherType or protocol.
         of, reason: of what was `truncated` or `malformed`.
     """
@@ -113,6 +113,9 @@ class OtherLayer(Layer):
     operation: Natural | None = None
     sender: Name | None = None
     target: Name | None = None
+    message: Name | None = None
+    wants_v6only: Flag | None = None
+    v6only_wait_s: Natural | None = None
     after: Name | None = None
     number: Natural | None = None
     of: Name | None = None
@@ -123,7 +126,7 @@ _LAYERS: Mapping[str, type[Layer]] = {
     **dict.fromkeys(IP_HEADERS, IpHeader),
     **dict.fromkeys(("tcp", "udp"), TransportHeader),
     **dict.fromkeys(("icmp", "icmpv6"), IcmpHeader),
-    **dict.fromkeys(("gre", "vxlan", "vlan", "arp", "unknown", "truncated", "malformed"), OtherLayer),
+    **dict.fromkeys(("gre", "vxlan", "vlan", "arp", "dhcp", "unknown", "truncated", "malformed"), OtherLayer),
 }
 """The classes of layers by kind. All other kinds have none of their own."""
 
@@ -150,13 +153,3 @@ class KeptPacket(Kept):
 
     wire_bytes: Natural
     layers: Annotated[tuple[AnyLayer, ...], Field(max_length=100)]
-
-
-def packet_of(answer: Mapping[str, Any]) -> KeptPacket:
-    """A packet of an agent's capture (docs/protocol.md)."""
-    return _packet_adapter().validate_python(answer)
-
-
-@cache
-def _packet_adapter() -> TypeAdapter[KeptPacket]:
-    return TypeAdapter(KeptPacket)

@@ -38,6 +38,7 @@ class Device:
         made_by: the request or the program that makes it in a stage, where no engine does beforehand.
         autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
         after_stages: how many stages are done before the engine makes it and it gets its address.
+        routes_itself: whether its node's own routes into it are none of ours.
     """
 
     node: str
@@ -49,6 +50,7 @@ class Device:
     made_by: str | None = None
     autoconfigured: bool = False
     after_stages: int = 0
+    routes_itself: bool = False
 
     @property
     def kind(self) -> tuple[str, ...]:
@@ -100,12 +102,15 @@ class Discovery:
         teller: the node that tells it.
         fields: of the request `prefix-discover`.
         prefix: the one that the NAT64 has, and that must be told.
+        dhcp: the fields of the request `dhcp-ask`, by which its node learns before that it can do without IPv4 (RFC
+            8925); None: it does not ask.
     """
 
     by: str
     teller: str
     fields: dict[str, Any]
     prefix: IPv6Network
+    dhcp: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,6 +103,7 @@ class Combination:
         topology: index into `Experiment.topologies`.
         events: what changes during its trials, in the order of time.
         topology_by_path: index of the network of those paths that have another one: a difference that is known.
+        paths: the names of the paths that it goes over; empty: it goes over all.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Combination:
     topology: int
     events: tuple[LinkChange, ...] = ()
     topology_by_path: dict[str, int] = field(default_factory=dict)
+    paths: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(NAME, self.name, "a combination")
@@ -118,6 +120,10 @@ class Combination:
     def topology_of(self, path: str) -> int:
         """Index of the network that a path of that name has."""
         return self.topology_by_path.get(path, self.topology)
+
+    def goes_over(self, path: str) -> bool:
+        """Whether it has trials on a path of that name."""
+        return not self.paths or path in self.paths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +162,20 @@ class Experiment:
     def path(self, name: str) -> Path:
         """The path of that name, which must exist."""
         return next(path for path in self.paths if path.name == name)
+
+    def paths_of(self, combination: Combination) -> tuple[Path, ...]:
+        """The paths on which a combination has trials."""
+        return tuple(path for path in self.paths if combination.goes_over(path.name))
+
+    def baseline_of(self, combination: Combination) -> str:
+        """What the other paths of a combination are compared with: the baseline, or the first path that the combination
+        names where it does not go over that one."""
+        return self.baseline if combination.goes_over(self.baseline) else combination.paths[0]
+
+    @property
+    def cells(self) -> list[tuple[Combination, Path]]:
+        """Each combination with each path that it goes over."""
+        return [(combination, path) for combination in self.combinations for path in self.paths_of(combination)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -225,6 +225,38 @@ class ComparedTable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CellValue:
+    """The change that one cell found: as in a finding, over its `n` blocks."""
+
+    cell: str
+    n: int
+    ratio: float | None
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellEffect:
+    """A comparison by the cells that measured it.
+
+    Attributes:
+        p_value: of the hypothesis that the change is the same on all of them, adjusted over all such comparisons of the
+            run. None: too few blocks.
+    """
+
+    workload: str
+    metric: str
+    unit: str
+    levels: dict[str, Scalar]
+    combination: str
+    path: str
+    baseline: str
+    p_value: float | None
+    cells: list[CellValue]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Analysis:
     """Everything that a report is made from, beside the manifest and the trials."""
 
@@ -233,4 +265,5 @@ class Analysis:
     claims: list[ClaimResult] = field(default_factory=list)
     published: list[PublishedComparison] = field(default_factory=list)
     tables: list[ComparedTable] = field(default_factory=list)
+    cells: list[CellEffect] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from .wording import shown, visible
+from .quoting import shown, visible
 
 MOST = 1e21
 """The largest number of a trial. 30 years are 1e18 ns."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .wording import visible
+from .quoting import visible
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 NAME_RULE = "a name is 1 to 40 of A-Z, a-z, 0-9, dot, dash and underscore, and starts with a letter or digit"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import CapabilityError
-from .wording import listed, printable
+from .quoting import listed, printable
 
 DEBIAN_KERNELS = {"debian-5.10": "bullseye", "debian-6.1": "bookworm", "debian-6.12": "trixie"}
 """Debian's kernels for virtual machines, and the suites that have them."""

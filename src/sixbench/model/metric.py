@@ -96,7 +96,8 @@ def _hop(name: str, label: str) -> Metric:
 
 
 SESSION_MEMORY = "session_memory"
-"""The metric that follows from the evidence of nodes that track connections."""
+TEARDOWN_RATE = "teardown_rate"
+"""The metrics that follow from the evidence of nodes that track connections."""
 
 
 def _connections(what: str, better: Direction, label: str) -> Metric:
@@ -201,6 +202,14 @@ _ALL = [
         reference="RFC 3511 section 5.3",
     ),
     Metric(
+        name=TEARDOWN_RATE,
+        suffix="per_s",
+        unit="1/s",
+        better="higher",
+        label="Tracked connections forgotten per second",
+        reference="RFC 9693",
+    ),
+    Metric(
         name=SESSION_MEMORY,
         suffix="bytes",
         unit="bytes",
@@ -208,6 +217,7 @@ _ALL = [
         label="Memory of a session where connections are tracked",
         reference="/proc/slabinfo (nf_conntrack)",
     ),
+    *_times("time_to_v6only", "Time until a CLAT knows that it can do without IPv4", "RFC 8925", "p50"),
     *_times("time_to_prefix", "Time until a CLAT has its prefix", "RFC 8781, RFC 7050", "mean", "p50", "max"),
     *_times("time_to_configured", "Time until a CLAT translates", "RFC 6877", "p50"),
     *_times("time_to_ipv4", "Time until IPv4 works", "RFC 6877", "mean", "p50", "max"),
@@ -246,9 +256,33 @@ _ALL = [
         reference="RFC 8305 section 5",
     ),
     _share("failed", "Share of connections that failed", "RFC 8305"),
+    Metric(
+        name="answers_rate",
+        suffix="per_s",
+        unit="1/s",
+        better="higher",
+        label="Right answers per second",
+        reference="RFC 8219 section 9.2",
+    ),
+    Metric(
+        name="questions_answered",
+        suffix="ratio",
+        unit="1",
+        better="higher",
+        label="Questions with a right answer in time",
+        reference="RFC 8219 section 9.2",
+        scale="difference",
+    ),
+    _share("questions_wrong", "Questions with another answer", "RFC 6147"),
+    _share("questions_failed", "Questions that the resolver failed", "RFC 1035 section 4.1.1"),
+    _share("questions_unanswered", "Questions without an answer in time", "RFC 8219 section 9.2"),
+    *_times("response", "Time to an answer", "RFC 8219 section 9.2", "mean", "p50", "p99"),
     *_times("one_way_delay", "One-way delay", "RFC 7679", "mean", "min", "p50", "p99", "p999"),
+    *_times("one_way_delay_reverse", "One-way delay from the server", "RFC 7679", "mean", "p50", "p999"),
     *_times("ipdv", "IPDV (absolute)", "RFC 5481 section 4.1", "mean", "p50", "p99"),
     *_times("pdv", "PDV", "RFC 5481 section 4.2", "p50", "p99", "p999"),
+    *_times("pdv_reverse", "PDV from the server", "RFC 5481 section 4.2", "p999"),
+    _time("recovery", "Time to recover from an overload", "RFC 2544 section 26.5"),
     _time("jitter_rfc3550", "Jitter (RFC 3550)", "RFC 3550 section 6.4.1"),
     Metric(
         name="packets_rate",

@@ -102,7 +102,7 @@ def levels(values: Mapping[str, Scalar], columns: Iterable[str] | None = None) -
     return ", ".join(f"{factor(column)} {level(column, values[column])}" for column in chosen)
 
 
-def place(workload: str, metric: str, path: str, values: Mapping[str, Scalar]) -> str:
+def subject(workload: str, metric: str, path: str, values: Mapping[str, Scalar]) -> str:
     """The thing that a value measures, in the middle of a sentence: `goodput of TCP bulk transfer over ipv6 at message
     64 KiB`."""
     at = levels(values)

@@ -10,7 +10,7 @@ from typing import Self
 
 from .device import Device, Relay, Translator, Tunnel
 from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
-from .stage import Stage
+from .stage import DEVICE_START, Stage
 from .topology import Family, Interface, Topology
 
 
@@ -61,6 +61,16 @@ class Blueprint:
         """The nodes that have devices, each once."""
         return list(dict.fromkeys(device.node for device in self.devices))
 
+    @property
+    def hosting(self) -> tuple[str, ...]:
+        """The nodes that have a program under test."""
+        return tuple(
+            node
+            for stages in self.stages
+            for node, stage in stages.items()
+            if any(request.op == DEVICE_START for request in stage.requests)
+        )
+
     def with_learned(self, learned: Mapping[Address, Address]) -> Self:
         """The same with the IPv6 addresses that were learned when it was built, each by the one that stood for it."""
 
@@ -81,9 +91,11 @@ class Network(Blueprint):
 
     Attributes:
         legs: of the path, from client to server.
+        answering: the nodes besides relays that answer what one leg brings, and send packets of their own on the next.
     """
 
     legs: Legs
+    answering: frozenset[str] = frozenset()
 
     @property
     def blueprint(self) -> Blueprint:
@@ -103,8 +115,8 @@ class Network(Blueprint):
     @property
     def parts(self) -> tuple[Network, ...]:
         """The same network with the legs up to the first relay, those up to the next one, and so on. Packets of one
-        part are no packets of another: they begin anew at a relay."""
-        nodes = {relay.node for relay in self.relays}
+        part are no packets of another: they begin anew at a relay, and where a node answers."""
+        nodes = {relay.node for relay in self.relays} | self.answering
         starts = [0] + [number for number, leg in enumerate(self.legs) if number and leg.near in nodes]
         ends = [*starts[1:], len(self.legs)]
         return tuple(replace(self, legs=self.legs[start:end]) for start, end in zip(starts, ends, strict=True))

@@ -23,6 +23,8 @@ class Arrived:
         flow: the name of the flow in its workload; empty where there is one only.
         direction: `forward` or `reverse`.
         from_ns, to_ns: by the receiver's clock, since the first byte of the measured window arrived.
+        datagrams: those that came, each once. None: the flow has none.
+        lost_middle: how many more are missing below the largest number that came; negative where late ones came.
     """
 
     key: str
@@ -31,14 +33,43 @@ class Arrived:
     from_ns: int
     to_ns: int
     received_bytes: int
+    datagrams: int | None = None
+    lost_middle: int | None = None
+
+    @property
+    def rate_bps(self) -> float:
+        """The rate of payload in the interval."""
+        return 8e9 * self.received_bytes / (self.to_ns - self.from_ns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SenderSample:
+    """How senders of TCP fare at a moment of a trial that is being measured. What the kernel does not tell is None.
+
+    Attributes:
+        key: of the trial.
+        flow, direction: as in `Arrived`.
+        t_ns: by the sender's clock, since the measured window opened.
+        rtt_ns: the smoothed round-trip time, a mean over the streams.
+        cwnd_packets: the congestion window, a mean over the streams.
+        retransmits: of all streams, since the window opened.
+    """
+
+    key: str
+    flow: str
+    direction: str
+    t_ns: int
+    rtt_ns: int | None
+    cwnd_packets: float | None
+    retransmits: int | None
 
 
 class Observer:
     """An object that is told about the progress of a run. What it does not define does not interest it.
 
     Attributes:
-        wants_values: whether `arrived` is to be called. Then receivers are asked during trials, which they are not
-            otherwise.
+        wants_values: whether `arrived` and `sampled` are to be called. Then both ends of flows are asked during
+            trials, which they are not otherwise.
     """
 
     wants_values: bool = False
@@ -58,8 +89,14 @@ class Observer:
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
         """This trial is next; `progress` was called before."""
 
+    def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
+        """So many cells measure these blocks; `progress` was called before."""
+
     def arrived(self, seen: Arrived) -> None:
         """What a receiver told during a trial. Threads call it, one at a time of each flow and direction."""
+
+    def sampled(self, seen: SenderSample) -> None:
+        """What senders told during a trial. Threads call it, one at a time of each flow and direction."""
 
     def trial_ended(self, record: TrialRecord) -> None:
         """A trial was recorded."""
@@ -104,11 +141,22 @@ class Observers(Observer):
         for one in self._observers:
             one.trial_begins(experiment, combination, planned)
 
+    def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.blocks_out(blocks, cells)
+
     def arrived(self, seen: Arrived) -> None:
         """Tells those that want values."""
         for one in self._observers:
             if one.wants_values:
                 one.arrived(seen)
+
+    def sampled(self, seen: SenderSample) -> None:
+        """Tells those that want values."""
+        for one in self._observers:
+            if one.wants_values:
+                one.sampled(seen)
 
     def trial_ended(self, record: TrialRecord) -> None:
         """Tells all."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from .evidence import NO_EVIDENCE, KeptEvidence
-from .form import ABSENT, MAX_ITEMS, Form, Name, Natural, Number, Scalar, Text, Time
+from .form import ABSENT, MAX_ITEMS, Flag, Form, Name, Natural, Number, Scalar, Text, Time
 from .results import KeptResult
 
 MAX_BLOCK = 10**9
@@ -60,3 +60,6 @@ class TrialForm(Form):
     client: KeptResult = ABSENT
     server: KeptResult = ABSENT
     other_runs: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = ABSENT
+    cell: Name = ABSENT
+    attempt: Ordinal = ABSENT
+    watched: Flag = ABSENT

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from .form import ABSENT, Counts, Form, Natural
+from .form import ABSENT, Counts, Form, Name, Natural
 from .results import Socket
 
 
@@ -45,6 +45,7 @@ class Histogram(Form):
     """Values by bucket, and what follows from them; with no values there is nothing but the count."""
 
     count: Natural
+    unit: Name = ABSENT
     buckets: list[Annotated[list[Natural], Field(min_length=2, max_length=2)]]
     min: Natural = ABSENT
     max: Natural = ABSENT

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from .form import ABSENT, Counts, Form, Name, Natural, Range, Ranges
 
 ENDS = ("forward_sender", "forward_receiver", "reverse_sender", "reverse_receiver")
 """The ends of flows that have a result of their own in a side's result."""
+
+
+MAX_HOPS = 255
+"""A hop limit has 8 bits (RFC 8200 section 3)."""
 
 
 class Socket(Form):
@@ -55,6 +59,7 @@ class PathMtu(Form):
     probes: Natural
     probe_bytes: Natural
     lost_probes: Natural = ABSENT
+    routers: Natural = ABSENT
     kernel: KernelPathMtu = ABSENT
     kernel_bytes: Natural = ABSENT
     probed_bytes: Natural = ABSENT
@@ -63,6 +68,7 @@ class PathMtu(Form):
     converged_ns: Counts = ABSENT
     black_hole: Hop = ABSENT
     limiting_hop: Hop = ABSENT
+    hops: Annotated[list[Name | None], Field(max_length=MAX_HOPS)] = ABSENT
 
     @model_validator(mode="after")
     def _is_whole(self) -> PathMtu:

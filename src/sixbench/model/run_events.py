@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from .experiment import Experiment
-from .form import ABSENT, MAX_ITEMS, Form, Name, Natural, Number, Scalar, Text, Time, words_of
+from .form import ABSENT, MAX_ITEMS, Form, Name, Natural, Number, Scalar, Text, Time, Whole, words_of
 from .metric import METRICS
 from .observer import StopRule
 from .trial import TrialRecord
@@ -93,6 +93,22 @@ class Values(Form):
     from_ns: Natural
     to_ns: Natural
     received_bytes: Natural
+    datagrams: Natural = ABSENT
+    lost_middle: Whole = ABSENT
+
+
+class SenderValues(Form):
+    """How senders of TCP fare at a moment of a trial, by their own clock."""
+
+    event: Literal["sender-values"]
+    at_realtime_ns: Time
+    key: Name
+    flow: Name
+    direction: Literal["forward", "reverse"]
+    t_ns: Natural
+    rtt_ns: Natural = ABSENT
+    cwnd_packets: Number = ABSENT
+    retransmits: Natural = ABSENT
 
 
 class EventReason(Form):
@@ -153,7 +169,7 @@ class Ended(Form):
 
 
 RunEvent = Annotated[
-    Planned | Built | TrialStarted | Values | TrialEnded | BlockDone | Stopped | ReportWritten | Ended,
+    Planned | Built | TrialStarted | Values | SenderValues | TrialEnded | BlockDone | Stopped | ReportWritten | Ended,
     Field(discriminator="event"),
 ]
 RUN_EVENTS: tuple[type[Form], ...] = (
@@ -161,6 +177,7 @@ RUN_EVENTS: tuple[type[Form], ...] = (
     Built,
     TrialStarted,
     Values,
+    SenderValues,
     TrialEnded,
     BlockDone,
     Stopped,
@@ -207,6 +224,7 @@ def planned_event(experiment: Experiment, directory: str, done: int, at_realtime
                 "levels": one.levels,
                 "column": METRICS[WORKLOADS[one.workload.kind].primary].column,
                 "unit": METRICS[WORKLOADS[one.workload.kind].primary].unit,
+                "paths": [path.name for path in experiment.paths_of(one)],
             }
             for one in experiment.combinations
         ],

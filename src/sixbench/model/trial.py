@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from .parameter import Scalar
+from .quoting import shown
 from .reason import Reason, ReasonKind
-from .wording import shown
 
 if TYPE_CHECKING:
     from .evidence import Evidence
@@ -48,6 +48,9 @@ class TrialRecord:
             when they are looked at.
         other_runs: the experiments of other runs of sixbench that measured on this machine during it. Empty: there were
             none. None: nobody looked, as in the records of earlier versions.
+        cell: the machine that it was measured on, by its name in the manifest. None: that of the run.
+        attempt: which attempt at its block it belongs to, from 1. None: its block was not handed to a cell.
+        watched: whether a page of `sixbench ui` was told what the run did during it. None: it is not known.
     """
 
     key: str
@@ -74,6 +77,9 @@ class TrialRecord:
     client: Mapping[str, Any] = field(default_factory=dict)
     server: Mapping[str, Any] = field(default_factory=dict)
     other_runs: list[str] | None = None
+    cell: str | None = None
+    attempt: int | None = None
+    watched: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The form of `trial.json`."""

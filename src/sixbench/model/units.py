@@ -11,7 +11,7 @@ import re
 from decimal import Context, Decimal
 from difflib import get_close_matches
 
-from .wording import shown
+from .quoting import shown
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z%µμ/]*)")
 _MAX_LENGTH = 60

@@ -73,6 +73,8 @@ class Traffic:
         by_family: the traffic of each family's flows, where both are used; empty: all flows are of the path's own.
         silent: families over which nothing was answered, so that their packets may not have gone far.
         chooses_hop_limits: whether packets have other hop limits than their host's.
+        foreign_packets: how many packets of the family that the path does not bring them nodes received for the
+            workload's sake.
     """
 
     forward_payload_bytes: int = 0
@@ -82,6 +84,7 @@ class Traffic:
     by_family: Mapping[Family, Traffic] = field(default_factory=dict)
     silent: frozenset[Family] = frozenset()
     chooses_hop_limits: bool = False
+    foreign_packets: int = 0
 
     def of(self, family: Family) -> Traffic:
         """The traffic of this family's flows."""
@@ -184,6 +187,8 @@ class WorkloadKind:
         needs_network: what the workload needs that only a network of sixbench has; None where it also goes between two
             machines.
         brings_up: whether a trial is many times the bring-up of the path's CLAT, which must learn its prefix.
+        asks_resolver: whether a trial's packets are questions to the path's resolver and those that it asks the server,
+            rather than packets from client to server; with its parameter `self_test` the server is asked.
         quick_count: the largest `count` of a trial that `--quick` shortens; None: it leaves the count alone.
         has_series: whether the agent tells what it measured in each interval of the parameter `interval`.
     """
@@ -214,6 +219,7 @@ class WorkloadKind:
     needs_icmp: bool = False
     needs_network: str | None = None
     brings_up: bool = False
+    asks_resolver: bool = False
     quick_count: int | None = None
     has_series: bool = True
 

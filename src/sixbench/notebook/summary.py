@@ -20,7 +20,7 @@ def summary(run: Run, analysis: Analysis) -> str:
     """The HTML. Everything that comes from an experiment is escaped."""
     manifest = run.manifest
     trials = validity.trials(run)
-    said = answers.answers(analysis, manifest.experiment.statistics, run.trials)
+    said = answers.answer_rows(analysis, manifest.experiment.statistics, run.trials)
     title = manifest.experiment.title or manifest.experiment.name
     parts = [
         f"<p><strong>{_text(title)}</strong><br>run {_text(manifest.run)}, {_text(manifest.state)}: "

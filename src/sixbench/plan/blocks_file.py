@@ -6,7 +6,7 @@ from typing import Any
 
 from ..model import units
 from ..model.experiment import Blocks, Statistics
-from ..model.wording import shown
+from ..model.quoting import shown
 from ..model.workloads import WORKLOADS
 from .reader import Reader
 from .yaml_source import KeyPath

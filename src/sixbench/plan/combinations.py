@@ -45,7 +45,6 @@ def expand(
     Args:
         wants_ipv6: whether any path uses IPv6, for the checks that depend on it.
     """
-    families: frozenset[Family] = frozenset(path.family for path in paths)
     network_factors = network.factors()
     _check_forms(reader, factors, network, network_factors)
     topologies: dict[tuple[Scalar, ...], int] = {}
@@ -56,6 +55,8 @@ def expand(
         keys = list(dict.fromkeys([*network_factors, *event_factors, *template.factors()]))
         _check_number(reader, factors, template, keys, len(combinations))
         _check_columns(reader, factors, template, keys, constants)
+        over = _over(template, paths)
+        families: frozenset[Family] = frozenset(path.family for path in paths if not over or path.name in over)
         for assignment in factors.assignments(keys):
             place = tuple(assignment[key] for key in network_factors)
             if place not in topologies:
@@ -71,12 +72,19 @@ def expand(
                     levels={factors.by_key[key].column: assignment[key] for key in keys} | constants,
                     topology=topologies[place],
                     events=() if reader.problems else changes(events, assignment),
+                    paths=over,
                 )
             )
     reader.finish()
     _check_distinct(reader, workloads, combinations)
     reader.finish()
     return tuple(_with_changes(concrete, combinations)), tuple(combinations)
+
+
+def _over(template: WorkloadTemplate, paths: list[Path]) -> tuple[str, ...]:
+    """The paths that a workload names, with the A/A path of one of them; empty: it goes over all."""
+    repeated = [path.name for path in paths if path.aa_of is not None and path.aa_of in template.paths]
+    return (*template.paths, *repeated)
 
 
 def _with_changes(topologies: list[Topology], combinations: list[Combination]) -> Iterator[Topology]:

@@ -10,7 +10,7 @@ from ..model import units
 from ..model.emulation import DISTRIBUTIONS, Chosen, GilbertElliott, Impairments
 from ..model.files import open_regular
 from ..model.parameter import Parameter, Scalar
-from ..model.wording import shown
+from ..model.quoting import shown
 
 MAX_DELAY_NS = 3600 * 10**9
 MAX_LISTED = 4096

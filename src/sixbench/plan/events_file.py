@@ -10,7 +10,7 @@ from ..model import units
 from ..model.emulation import WAYS
 from ..model.experiment import LinkChange
 from ..model.parameter import Params, Scalar
-from ..model.wording import shown
+from ..model.quoting import shown
 from .direction_rules import overridden
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .link_settings import DIRECTION_SETTINGS

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from ..mechanisms import MECHANISMS, Mechanism, MechanismError
+from ..mechanisms.asking import asks_resolver, unasked
 from ..mechanisms.discovering import needs_discovery
 from ..model.errors import ExperimentError
 from ..model.experiment import Combination, Experiment
 from ..model.identifiers import NAME, NAME_RULE
 from ..model.path import Path
 from ..model.placement import PLACEMENTS, Placement
+from ..model.quoting import listed, shown
 from ..model.topology import Topology
-from ..model.wording import listed, shown
 from ..model.workloads import WORKLOADS
 from .blocks_file import read_blocks, read_statistics
 from .combinations import expand
@@ -79,7 +80,8 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     network = TopologyTemplate(nodes={}, links=())
     if "topology" in data:
         network = read_topology(reader, factors, profiles, data["topology"], 6 in carried)
-    workloads = read_workloads(reader, factors, data["workloads"]) if "workloads" in data else []
+    known = [as_name(name) for name in data["paths"]] if isinstance(data.get("paths"), dict) else []
+    workloads = read_workloads(reader, factors, data["workloads"], known) if "workloads" in data else []
     events = read_events(reader, factors, profiles, data["events"], network) if "events" in data else []
     kernels = read_kernels(reader, data)
     baseline = _read_baseline(reader, data, paths)
@@ -101,7 +103,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
     _check_workloads(reader, combinations, topologies, paths, between, mechanisms)
-    trials = len(combinations) * len(paths) * blocks.maximum
+    trials = sum(one.goes_over(path.name) for one in combinations for path in paths) * blocks.maximum
     if trials > MAX_TRIALS:
         reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
     _check_quick(reader, source, mechanisms)
@@ -262,17 +264,28 @@ def _check_workloads(
     """Notes paths that do not bring the families that a workload needs, and those that cannot carry it."""
     if reader.problems:
         return
-    kinds = sorted({combination.workload.kind for combination in combinations})
+    over = {(one.workload.kind, path.name) for one in combinations for path in paths if one.goes_over(path.name)}
+    asking = {
+        (one.workload.kind, path.name)
+        for one in combinations
+        if asks_resolver(one.workload)
+        for path in paths
+        if one.goes_over(path.name)
+    }
     for path in paths:
-        for kind in kinds:
+        for kind in sorted(kind for kind, name in over if name == path.name):
             unfit = mechanisms[path.mechanism].unfit(WORKLOADS[kind])
             if unfit is None and WORKLOADS[kind].brings_up:
                 unfit = needs_discovery(path)
+            if unfit is None and (kind, path.name) in asking:
+                unfit = unasked(path)
             if unfit is not None and path.aa_of is None:
                 reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")
     wanted = {(c.workload.kind, family) for c in combinations for family in WORKLOADS[c.workload.kind].families}
     for kind, family in sorted(wanted):
         for path in paths:
+            if (kind, path.name) not in over:
+                continue
             network = mechanisms[path.mechanism].install(path, topologies[0], between)
             if not network.topology.route(*between, family):
                 reader.problem(

@@ -9,7 +9,7 @@ from itertools import islice, product
 from typing import Any
 
 from ..model.parameter import Scalar
-from ..model.wording import shown
+from ..model.quoting import shown
 from .reader import Reader, suggest
 from .yaml_source import KeyPath
 

@@ -36,6 +36,8 @@ def check_frames(
         if combination.workload.kind != frames.KIND.name:
             continue
         for path in paths:
+            if not combination.goes_over(path.name):
+                continue
             key = combination.topology_of(path.name), path.name
             if key not in networks:
                 networks[key] = mechanisms[path.mechanism].install(path, topologies[key[0]], between)
@@ -83,14 +85,15 @@ def _too_fast(network: Network, params: Params) -> Iterator[tuple[str, str]]:
         if direction == other or rate_bps is None:
             continue
         frame_bytes = int(frames.FRAME.of(params)) + more_bytes
-        rate_pps = float(params[parameter.column])
         most_pps = rate_bps / (8 * (frame_bytes + GAP_BYTES))
-        if rate_pps > most_pps:
-            yield (
-                parameter.name,
-                f"{rate_pps:.0f} frames/s are above the line rate of {link.name}: {rate_bps:.0f} bit/s carry "
-                f"{most_pps:.0f} frames/s of {frame_bytes} bytes",
-            )
+        for one in (parameter, frames.STEP_RATE):
+            rate_pps = float(params.get(one.column, 0))
+            if rate_pps > most_pps:
+                yield (
+                    one.name,
+                    f"{rate_pps:.0f} frames/s are above the line rate of {link.name}: {rate_bps:.0f} bit/s carry "
+                    f"{most_pps:.0f} frames/s of {frame_bytes} bytes",
+                )
 
 
 def _place_of(reader: Reader, name: str) -> KeyPath:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..model.experiment import Combination
 from ..model.kernels import COLUMN, DEBIAN_KERNELS, HOST_KERNEL, is_kernel_name
-from ..model.wording import listed, shown
+from ..model.quoting import listed, shown
 from .reader import Reader
 from .yaml_source import KeyPath
 

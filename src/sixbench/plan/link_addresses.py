@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
 from typing import Any, TypeVar
 
-from ..model.wording import printable, shown
+from ..model.quoting import printable, shown
 from .reader import Reader
 from .yaml_source import KeyPath
 

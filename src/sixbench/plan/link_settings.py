@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from ..model.direction import Direction
 from ..model.emulation import EMULATORS
 from ..model.parameter import Parameter, Scalar
+from ..model.quoting import shown
 from ..model.topology import ETHERNET_MIN_MTU_V6, MAX_MTU, MIN_MTU_V4
-from ..model.wording import shown
 from .direction_rules import check_together
 from .emulation_settings import EMULATION_PARAMETERS, check_impairments, impairments
 from .rate_settings import RATE_PARAMETERS, check_rate, queue

@@ -15,8 +15,8 @@ from decimal import Decimal
 from ..model import units
 from ..model.errors import ExperimentError, UsageError
 from ..model.parameter import Parameter, Scalar
+from ..model.quoting import printable
 from ..model.topology import Family
-from ..model.wording import printable
 from ..model.workload import Workload, WorkloadKind
 from ..model.workloads import WORKLOADS, pmtu, tcp_stream, udp_stream
 from .reader import suggest

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from ..model.identifiers import SYSCTL
 from ..model.parameter import Parameter, Scalar
+from ..model.quoting import printable, shown
 from ..model.topology import FragmentPolicy, IcmpPolicy, Node, NodeKind
-from ..model.wording import printable, shown
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .reader import Reader
 from .yaml_source import KeyPath

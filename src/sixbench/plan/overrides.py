@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..model.errors import ExperimentError, UsageError
-from ..model.wording import listed, printable, shown, visible
+from ..model.quoting import listed, printable, shown, visible
 from ..model.workloads import WORKLOADS
 from .yaml_source import KeyPath, Source, parse_yaml
 

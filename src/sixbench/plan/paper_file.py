@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.paper import Claim, OurMeasurement, OurTheory, Paper, PublishedValue, Untestable
-from ..model.wording import shown
+from ..model.quoting import shown
 from .paper_tables import read_tables
 from .paper_tests import MEASURED_KEYS, THEORY_KEYS, check_unit, read_measured, read_test, read_theory
 from .reader import Reader

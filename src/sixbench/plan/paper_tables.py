@@ -6,7 +6,7 @@ from typing import Any
 
 from ..model.paper import PublishedTable, TableColumn, TableRow
 from ..model.parameter import Scalar
-from ..model.wording import shown
+from ..model.quoting import shown
 from .paper_tests import MEASURED_KEYS, check_unit, read_level, read_measured
 from .reader import Reader
 from .yaml_source import KeyPath

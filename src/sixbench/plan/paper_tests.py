@@ -30,7 +30,7 @@ from ..model.paper import (
     unit_factor,
 )
 from ..model.parameter import Scalar
-from ..model.wording import shown
+from ..model.quoting import shown
 from ..model.workloads import WORKLOADS
 from .reader import Reader
 from .yaml_source import KeyPath

@@ -10,7 +10,7 @@ from ..mechanisms import Mechanism
 from ..model.identifiers import NAME, NAME_RULE
 from ..model.parameter import Scalar
 from ..model.path import Path
-from ..model.wording import shown
+from ..model.quoting import shown
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..model.emulation import WAYS
 from ..model.errors import ExperimentError, UsageError
 from ..model.parameter import Scalar
-from ..model.wording import shown
+from ..model.quoting import shown
 from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, LINK_SETTINGS, check_direction
 from .reader import Reader, suggest
 from .yaml_source import KeyPath, read_yaml

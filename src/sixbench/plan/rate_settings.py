@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..model import units
 from ..model.direction import DISCIPLINES, Queue
 from ..model.parameter import Parameter, Scalar
-from ..model.wording import shown
+from ..model.quoting import shown
 from .emulation_settings import MAX_DELAY_NS
 
 MIN_RATE_BPS = 8_000

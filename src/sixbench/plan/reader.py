@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from ..model.errors import ExperimentError, Problem
-from ..model.wording import article, listed, shown, visible
+from ..model.quoting import article, listed, shown, visible
 from .yaml_source import KeyPath, Source
 
 _T = TypeVar("_T")

@@ -44,8 +44,10 @@ def _block(experiment: Experiment, block: int, paths: Mapping[str, Sequence[str]
 
 def _path_orders(experiment: Experiment, pair: int) -> dict[str, list[str]]:
     """The order of the paths at each combination in the first of two blocks. `pair` counts from 0."""
-    names = [path.name for path in experiment.paths]
-    return {one.name: _path_order(experiment.seed, one.name, pair, names) for one in experiment.combinations}
+    return {
+        one.name: _path_order(experiment.seed, one.name, pair, [path.name for path in experiment.paths_of(one)])
+        for one in experiment.combinations
+    }
 
 
 def _path_order(seed: int, combination: str, pair: int, names: Sequence[str]) -> list[str]:
@@ -56,5 +58,5 @@ def _path_order(seed: int, combination: str, pair: int, names: Sequence[str]) ->
 
 def trial_counts(experiment: Experiment) -> tuple[int, int]:
     """The least and the most trials of a run."""
-    per_block = len(experiment.combinations) * len(experiment.paths)
+    per_block = len(experiment.cells)
     return per_block * experiment.blocks.minimum, per_block * experiment.blocks.maximum

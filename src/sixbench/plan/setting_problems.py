@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..model.errors import ExperimentError
-from ..model.wording import listed
+from ..model.quoting import listed
 from .factors import Factors
 from .profile_file import Profiles
 from .reader import Reader

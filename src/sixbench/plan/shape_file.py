@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-from ..model.wording import shown
+from ..model.quoting import shown
 from .link_settings import LINK_SETTINGS
 from .node_settings import NODE_SETTINGS
 from .reader import Reader, as_name, suggest

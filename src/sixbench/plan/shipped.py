@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..model.errors import UsageError
-from ..model.wording import listed, printable
+from ..model.quoting import listed, printable
 
 EXPERIMENT_FILE = "experiment.yaml"
 PUBLISHED_FILE = "published.yaml"

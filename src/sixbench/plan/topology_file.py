@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from ..model.emulation import WAYS
 from ..model.identifiers import LINK_NAME, LINK_NAME_RULE, NAME, NAME_RULE
+from ..model.quoting import shown
 from ..model.topology import Interface, Topology
-from ..model.wording import shown
 from .addressing import link_ipv4, link_ipv6
 from .factors import Assignment, Factors, Setting
 from .link_addresses import NO_ADDRESSES, LinkPrefix, check_prefixes, read_addresses

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..model.parameter import Parameter, Params, Scalar
+from ..model.quoting import listed, shown
 from ..model.topology import Family
-from ..model.wording import shown
 from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
 from .factors import Assignment, Factors, Setting, Varying, resolve
-from .reader import Reader
+from .reader import Reader, as_name
 from .yaml_source import KeyPath
 
 
@@ -26,6 +26,8 @@ class WorkloadTemplate:
     settings: dict[str, Setting]
     places: dict[str, KeyPath]
     """Where each parameter that is given stands, by its name."""
+    paths: tuple[str, ...] = ()
+    """The paths that it goes over; empty: all."""
 
     def place_of(self, name: str | None) -> KeyPath:
         """Where the parameter of that name stands; where the workload does if it is not given."""
@@ -53,14 +55,22 @@ def values_of(template: WorkloadTemplate, factors: Factors, column: str) -> tupl
     return factors.by_key[setting.factor].values if isinstance(setting, Varying) else (setting.value,)
 
 
-def read_workloads(reader: Reader, factors: Factors, value: Any) -> list[WorkloadTemplate]:
-    """Reads the list: each entry a name, or one name with its parameters."""
+PATHS = "paths"
+"""The key beside a workload's parameters that names the paths that it goes over."""
+
+
+def read_workloads(reader: Reader, factors: Factors, value: Any, paths: Sequence[str]) -> list[WorkloadTemplate]:
+    """Reads the list: each entry a name, or one name with its parameters.
+
+    Args:
+        paths: the names of those that the experiment has.
+    """
     templates = []
     items = reader.sequence(("workloads",), value, "workloads")
     if not items and isinstance(value, list):
         reader.problem(("workloads",), f"no workload is given; known are {', '.join(WORKLOADS)}")
     for index, item in enumerate(items):
-        template = _read_workload(reader, factors, ("workloads", index), item)
+        template = _read_workload(reader, factors, ("workloads", index), item, paths)
         if template is not None:
             templates.append(template)
     return templates
@@ -110,7 +120,9 @@ def _constants(template: WorkloadTemplate) -> dict[str, Scalar]:
     return {column: setting.value for column, setting in template.settings.items() if not isinstance(setting, Varying)}
 
 
-def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -> WorkloadTemplate | None:
+def _read_workload(
+    reader: Reader, factors: Factors, path: KeyPath, item: Any, paths: Sequence[str]
+) -> WorkloadTemplate | None:
     if isinstance(item, str):
         item = {item: None}
     data = reader.mapping(path, item, "a workload")
@@ -129,6 +141,10 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
     settings: dict[str, Setting] = {}
     places: dict[str, KeyPath] = {}
     place = (*path, name)
+    over: tuple[str, ...] = ()
+    if isinstance(given, dict) and PATHS in given:
+        over = _read_paths(reader, (*place, PATHS), given[PATHS], paths)
+        given = {key: value for key, value in given.items() if key != PATHS}
     for keys, value in _flat(reader, place, {} if given is None else given, f"parameters of {name}", list(known)):
         parameter = _packet_rate(known[parameter_name(keys)], known, factors.first_level(value))
         if parameter.column in settings:
@@ -139,7 +155,19 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
         setting = factors.setting((*place, *keys), value, parameter.parse, parameter.suffix, own)
         if setting is not None:
             settings[parameter.column] = setting
-    return WorkloadTemplate(kind=kind, path=place, settings=settings, places=places)
+    return WorkloadTemplate(kind=kind, path=place, settings=settings, places=places, paths=over)
+
+
+def _read_paths(reader: Reader, place: KeyPath, value: Any, paths: Sequence[str]) -> tuple[str, ...]:
+    """The names in the list, each once."""
+    items = reader.sequence(place, value, PATHS)
+    if not items and isinstance(value, list):
+        reader.problem(place, f"no path is named; name those that this workload goes over, out of {listed(paths)}")
+    names = [reader.one_of((*place, index), as_name(item), "path", paths) for index, item in enumerate(items)]
+    for index, name in enumerate(names):
+        if name is not None and name in names[:index]:
+            reader.problem((*place, index), f'"{name}" is named twice')
+    return tuple(name for name in names if name is not None)
 
 
 DISTRIBUTION = "distribution"

@@ -17,7 +17,7 @@ import yaml
 
 from ..model.errors import ExperimentError, Problem, UsageError
 from ..model.files import open_regular
-from ..model.wording import printable, visible
+from ..model.quoting import printable, visible
 
 MAX_FILE_BYTES = 2**20
 MAX_DEPTH = 40

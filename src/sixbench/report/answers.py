@@ -64,7 +64,7 @@ class Answer:
         return f"{self.mark}: {self.hint}" if self.hint else self.mark
 
 
-def answers(analysis: Analysis, statistics: Statistics, trials: Sequence[TrialRecord] = ()) -> list[Answer]:
+def answer_rows(analysis: Analysis, statistics: Statistics, trials: Sequence[TrialRecord] = ()) -> list[Answer]:
     """The rows, in order of the findings. Empty where nothing was compared.
 
     Args:

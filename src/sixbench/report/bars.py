@@ -134,15 +134,15 @@ def _bar(finding: Finding, scale: tuple[float, float]) -> Bar:
     least, most = scale
     length = most - least
 
-    def place(value: float) -> float:
+    def position(value: float) -> float:
         return 0.5 if length == 0 else _MARGIN + (1 - 2 * _MARGIN) * min(1.0, max(0.0, (value - least) / length))
 
     noise = _noise(finding)
     return Bar(
-        **{name: place(value) for name, value in _values(finding).items()},
-        none=place(0.0),
-        noise=None if noise is None else (place(noise[0]), place(noise[1])),
-        theory=next(map(place, _theory(finding)), None),
+        **{name: position(value) for name, value in _values(finding).items()},
+        none=position(0.0),
+        noise=None if noise is None else (position(noise[0]), position(noise[1])),
+        theory=next(map(position, _theory(finding)), None),
     )
 
 

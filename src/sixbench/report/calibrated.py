@@ -9,7 +9,7 @@ from ..model.calibration import Calibrated, Calibration, FalseAlarms
 from ..model.finding import Analysis, Estimate
 from ..model.metric import METRICS
 from ..model.workloads import WORKLOADS
-from ..store import Run
+from ..store import Manifest, Run
 from . import words
 
 NONE = "This machine was not calibrated. Run `sixbench calibrate` to learn how far to trust these numbers."
@@ -26,11 +26,25 @@ def sentence(run: Run, analysis: Analysis) -> str | None:
     manifest = run.manifest
     if not manifest.experiment.topologies or manifest.environment.guest is not None:
         return None
+    if manifest.cells:
+        return _of_cells(manifest)
     calibration = manifest.calibration
     if calibration is None:
         return NONE
     trusted = _trusted(calibration, analysis) if calibration.ranges else NONE
     return trusted if calibration.false_alarms is None else f"{trusted} {_false_alarms(calibration.false_alarms)}"
+
+
+def _of_cells(manifest: Manifest) -> str:
+    """Which cells were calibrated. What each may be trusted for is in its own calibration."""
+    without = [name for name, cell in manifest.cells.items() if cell.calibration is None]
+    if not without:
+        return "All cells were calibrated."
+    were = "was" if len(without) == 1 else "were"
+    return (
+        f"{words.listing(without)} {were} not calibrated, of {words.count(len(manifest.cells), 'cell')}. Run `sixbench "
+        "calibrate` there to learn how far to trust these numbers."
+    )
 
 
 def _trusted(calibration: Calibration, analysis: Analysis) -> str:

@@ -16,15 +16,16 @@ MAX_NODES_NAMED = 6
 CONGESTION = "net.ipv4.tcp_congestion_control"
 
 
-def node_facts(run: Run) -> list[tuple[str, str]]:
+def node_properties(run: Run) -> list[tuple[str, str]]:
     """The nodes' settings in name and value. Where nodes differ, the value says which has which; where the networks of
     a run differ, a node has several values. Of a run that did not read them back, the machine's are told as such."""
-    environments = run.manifest.guests or {"": run.manifest.environment}
+    cells = {name: cell.environment for name, cell in run.manifest.cells.items()}
+    environments = run.manifest.guests or cells or {"": run.manifest.environment}
     nodes: list[str] = []
     settings: dict[str, dict[str, list[str]]] = {}
-    for kernel, environment in environments.items():
+    for place, environment in environments.items():
         for node, values in environment.nodes.items():
-            name = f"{node} on {kernel}" if kernel and len(environments) > 1 else node
+            name = f"{node} on {place}" if place and len(environments) > 1 else node
             nodes.append(name)
             for setting, found in values.items():
                 settings.setdefault(setting, {})[name] = found
@@ -34,7 +35,7 @@ def node_facts(run: Run) -> list[tuple[str, str]]:
 
 
 @once_a_run
-def socket_facts(run: Run) -> list[tuple[str, str]]:
+def socket_properties(run: Run) -> list[tuple[str, str]]:
     """What the sockets of each workload had, as the kernel told it in the valid trials; nothing of workloads whose
     sockets are not told."""
     found: dict[str, dict[str, set[Any]]] = {}

@@ -12,7 +12,7 @@ from ..model.topology import Link
 from ..model.units import format_duration
 from ..store import Run
 from . import words
-from .link_words import impairments_words
+from .link_descriptions import impairments_words
 from .tables import Column, Table, without_empty
 
 TITLE = "Links with a known truth"

@@ -19,7 +19,7 @@ from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, for_page
 from .figures.style import path_styles
 from .sections import PARTS, SECTIONS, ReportData, environment
-from .templating import template
+from .templating import Filled, template
 
 MOST_PAGE_BYTES = 5_000_000
 """The size of the page, which is sent by mail and opened by telephones. What has no room is in the files beside it."""
@@ -66,12 +66,12 @@ def render(run: Run, analysis: Analysis) -> str:
     return text
 
 
-def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int) -> dict[str, Any]:
+def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int) -> Filled:
     """What the page says. `most`: rows of each list."""
     run, analysis, trials = data.run, data.analysis, data.trials
     experiment = run.manifest.experiment
     statistics = experiment.statistics
-    said = answers.answers(analysis, statistics, run.trials)
+    said = answers.answer_rows(analysis, statistics, run.trials)
     findings = _findings(analysis, most)
     chapters = _chapters(shown)
     notes = [*run.problems, *experiment.notes, *run.manifest.notes]
@@ -96,9 +96,9 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "title": experiment.title or experiment.name,
         "experiment": experiment,
         "run": run.manifest,
-        "facts": run_description.run_facts(run),
+        "properties": run_description.run_properties(run),
         "warnings": data.warnings,
-        "parts": _parts(data, filled, has_figures=bool(chapters), most=most),
+        "parts": _parts(data, filled, without=_without(shown, chapters), most=most),
         "notes": notes[:most],
         "answers": said[:_ANSWERS_SHOWN],
         "more_answers": said[_ANSWERS_SHOWN : _ANSWERS_SHOWN + most],
@@ -111,6 +111,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "network": [figure for figure in shown if figure.drawing.section == "network"],
         "chapters": chapters,
         "published_figures": [figure for figure in shown if figure.drawing.section == "published"],
+        "rfc_figures": [figure for figure in shown if figure.drawing.section == "rfc"],
         "header_figures": [figure for figure in shown if figure.drawing.section == "evidence"],
         "left_out": left_out,
         "findings": [_row(finding) for finding in findings],
@@ -118,7 +119,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "findings_left_out": len(analysis.findings) - len(findings),
         "filters": _filters(findings),
         "confidence": words.percent(statistics.confidence),
-        "margin": words.margin_words(statistics),
+        "margin": words.all_margins(statistics),
         "claims": analysis.claims,
         "published": tables.published_table(analysis.published, statistics.confidence) if analysis.published else None,
         "paper_tables": [(tables.paper_table(table), table.note) for table in analysis.tables],
@@ -142,7 +143,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
 _OWN = frozenset(
     {
         *("answers", "remarks", "claims", "published", "published-tables", "paths", "figures", "values", "findings"),
-        *("reasons", "noise", "verdicts", "headers", "environment", "method", "reproduce"),
+        *("reasons", "noise", "verdicts", "headers", "environment", "method", "reproduce", "rfc-figures"),
     }
 )
 """The sections that have a template of their own."""
@@ -152,13 +153,13 @@ _IF_FILLED = frozenset({"claims", "published", "published-tables", "values"})
 
 
 def _parts(
-    data: ReportData, filled: Mapping[str, Sequence[tables.Table]], *, has_figures: bool, most: int
-) -> list[dict[str, Any]]:
-    """The parts of the page that have something, each with its sections."""
-    parts: dict[str, list[dict[str, Any]]] = {}
+    data: ReportData, filled: Mapping[str, Sequence[tables.Table]], *, without: frozenset[str], most: int
+) -> list[Filled]:
+    """The parts of the page that have something, each with its sections. `without`: those that have no figures."""
+    parts: dict[str, list[Filled]] = {}
     for section in SECTIONS:
         own = section.name in _OWN and section.name not in _IF_FILLED
-        if filled[section.name] or (own and (section.name != "figures" or has_figures)):
+        if filled[section.name] or (own and section.name not in without):
             shown = {
                 "name": section.name,
                 "template": f"sections/{section.name if section.name in _OWN else 'tables'}.html.j2",
@@ -169,6 +170,12 @@ def _parts(
             }
             parts.setdefault(section.part, []).append(shown)
     return [{"place": part, "title": PARTS[part], "sections": sections} for part, sections in parts.items()]
+
+
+def _without(shown: Sequence[_Shown], chapters: Sequence[_Chapter]) -> frozenset[str]:
+    """The sections of figures that have none."""
+    has_rfc = any(figure.drawing.section == "rfc" for figure in shown)
+    return frozenset({*([] if chapters else ["figures"]), *([] if has_rfc else ["rfc-figures"])})
 
 
 def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:
@@ -218,7 +225,7 @@ def _findings(analysis: Analysis, most: int) -> list[Finding]:
     return sorted(ordered, key=lambda finding: finding.is_aa)
 
 
-def _row(finding: Finding) -> dict[str, Any]:
+def _row(finding: Finding) -> Filled:
     row = rows.row(finding)
     return {
         "finding": finding,
@@ -255,7 +262,7 @@ def _filters(findings: list[Finding]) -> dict[str, list[str]]:
     }
 
 
-def _evidence(item: PathEvidence) -> dict[str, Any]:
+def _evidence(item: PathEvidence) -> Filled:
     """The link that tells most of a path."""
     link = item.middle
     seen = link.seen if link else {}
@@ -271,7 +278,7 @@ def _evidence(item: PathEvidence) -> dict[str, Any]:
     }
 
 
-def _every_link(item: PathEvidence, link: LinkEvidence) -> dict[str, Any]:
+def _every_link(item: PathEvidence, link: LinkEvidence) -> Filled:
     return {
         "path": item.path,
         "link": link.link,

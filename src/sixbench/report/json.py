@@ -27,8 +27,12 @@
     remarks         sentences
     rfc             of a run of `sixbench rfc`: profile, tests, quick, throughput (path, frame_bytes, is_tester, goal,
                     loss_ratio, lower_pps, upper_pps, line_pps, tester_pps, is_testers: whether the tester was the
-                    limit, refused_pps, trials, refused, failed), conformance (section, asks, state, reason); null:
-                    it is another run
+                    limit, refused_pps, trials, refused, failed), results of the other tests (test, path, frame_bytes,
+                    rate_pps, what, unit, value, p1 and p99: percentiles over trials, trials, refused, failed, remark),
+                    conformance (section, asks, state, reason); null: it is another run
+    cells           of a run that cells measured: machines (name, kernel, cpu, cores, blocks, trials), by_cell
+                    (workload, metric, unit, levels, combination, path, baseline, p_value, cells: cell, n, ratio,
+                    difference, ci_low, ci_high), apart (how many trials came late or twice); null: it was one machine
     calibration     of the machine, when the run began: realtime_ns, quick, ranges (metric, label, path, workload,
                     vouches, column, low, high, least, greatest, uncertainty, scale), false_alarms, outside (sentences
                     about results that lie outside); null: none
@@ -43,10 +47,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 from ..analysis.clock import clock_of
 from ..model.finding import FINDINGS_SCHEMA, Analysis
+from ..model.json_object import JsonObject
 from ..store import Run
 from . import calibrated, rfc, validity, words
 from .evidence import PathEvidence
@@ -58,7 +62,7 @@ def render(run: Run, analysis: Analysis) -> str:
     return json.dumps(document(run, analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def document(run: Run, analysis: Analysis) -> dict[str, Any]:
+def document(run: Run, analysis: Analysis) -> JsonObject:
     """The object itself."""
     manifest, experiment = run.manifest, run.manifest.experiment
     paths = path_descriptions(run)
@@ -87,11 +91,34 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
         "trials": _trials(validity.trials(run)),
         "remarks": list(analysis.remarks),
         "rfc": rfc.document(run),
+        "cells": _cells(run, analysis),
         "calibration": _calibration(run, analysis),
     }
 
 
-def _calibration(run: Run, analysis: Analysis) -> dict[str, Any] | None:
+def _cells(run: Run, analysis: Analysis) -> JsonObject | None:
+    if not run.manifest.cells:
+        return None
+    by_cell = [_plain(asdict(effect)) for effect in analysis.cells]
+    for effect in by_cell:
+        effect["cells"] = [_plain(value) for value in effect["cells"]]
+    machines = []
+    for name, cell in run.manifest.cells.items():
+        own = [trial for trial in run.trials if trial.cell == name]
+        machines.append(
+            {
+                "name": name,
+                "kernel": cell.environment.kernel,
+                "cpu": cell.environment.cpu,
+                "cores": cell.environment.cores,
+                "blocks": len({trial.block for trial in own}),
+                "trials": len(own),
+            }
+        )
+    return {"machines": machines, "by_cell": by_cell, "apart": run.manifest.apart}
+
+
+def _calibration(run: Run, analysis: Analysis) -> JsonObject | None:
     known = run.manifest.calibration
     if known is None:
         return None
@@ -100,7 +127,7 @@ def _calibration(run: Run, analysis: Analysis) -> dict[str, Any] | None:
     return {**data, "outside": calibrated.warnings(run, analysis)}
 
 
-def _trials(trials: validity.Trials) -> dict[str, Any]:
+def _trials(trials: validity.Trials) -> JsonObject:
     counts = asdict(trials)
     counts["reasons"] = [
         {"reason" if key == "text" else key: value for key, value in reason.items()} for reason in counts["reasons"]
@@ -108,7 +135,7 @@ def _trials(trials: validity.Trials) -> dict[str, Any]:
     return counts
 
 
-def _path(described: PathDescription, baseline: str) -> dict[str, Any]:
+def _path(described: PathDescription, baseline: str) -> JsonObject:
     path, way = described.path, described.way
     legs = None if way is None else way.network.legs
     return {
@@ -134,7 +161,7 @@ def _path(described: PathDescription, baseline: str) -> dict[str, Any]:
     }
 
 
-def _evidence(evidence: PathEvidence) -> dict[str, Any]:
+def _evidence(evidence: PathEvidence) -> JsonObject:
     data = asdict(evidence)
     del data["mechanism"], data["engines"]
     data["middle"] = None if evidence.middle is None else evidence.middle.link
@@ -142,12 +169,12 @@ def _evidence(evidence: PathEvidence) -> dict[str, Any]:
     return data
 
 
-def _plain_table(data: dict[str, Any]) -> dict[str, Any]:
+def _plain_table(data: JsonObject) -> JsonObject:
     for key in ("rows", "ours"):
         data[key] = [[words.finite(cell) for cell in row] for row in data[key]]
     return data
 
 
-def _plain(data: dict[str, Any]) -> dict[str, Any]:
+def _plain(data: JsonObject) -> JsonObject:
     """Without NaN and infinity, which are not JSON and no values."""
     return {key: words.finite(value) if isinstance(value, float) else value for key, value in data.items()}

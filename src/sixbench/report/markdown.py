@@ -38,7 +38,7 @@ def render(run: Run, analysis: Analysis) -> str:
 
 
 def _answers(data: ReportData) -> list[str]:
-    said = answers.answers(data.analysis, data.run.manifest.experiment.statistics, data.run.trials)
+    said = answers.answer_rows(data.analysis, data.run.manifest.experiment.statistics, data.run.trials)
     if not said:
         return []
     single = [answer.bars[0] for answer in said if len(answer.bars) == 1]

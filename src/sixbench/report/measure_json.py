@@ -28,6 +28,7 @@ from typing import Any
 
 from .. import __version__
 from ..model.finding import Analysis, Estimate, Finding
+from ..model.json_object import JsonObject
 from ..store import Run
 from . import words
 
@@ -82,5 +83,5 @@ def render(
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _plain(item: Estimate | Finding) -> dict[str, Any]:
+def _plain(item: Estimate | Finding) -> JsonObject:
     return {key: words.finite(value) if isinstance(value, float) else value for key, value in asdict(item).items()}

@@ -31,15 +31,18 @@ class Section:
     drawing: Drawing | None = None
 
 
-def render(title: str, lead: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
+def render(title: str, lead: str, properties: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
     """The page.
 
     Args:
         lead: what it is about, in a sentence or two.
-        facts: names and values, at the top.
+        properties: names and values, at the top.
     """
     from markupsafe import Markup
 
     # Safe: matplotlib and `inline` escape what a figure says.
     markup = {section.title: Markup(for_page(section.drawing)) for section in sections if section.drawing is not None}
-    return template("page.html.j2").render(title=title, lead=lead, facts=facts, sections=sections, markup=markup) + "\n"
+    return (
+        template("page.html.j2").render(title=title, lead=lead, properties=properties, sections=sections, markup=markup)
+        + "\n"
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..model.form import ABSENT
+from ..model.results import Hop, PathMtu
 from ..model.trial import TrialRecord
 from ..model.workloads.pmtu import direction_verdict, verdict
 from . import words
@@ -13,16 +15,13 @@ from .aligned import aligned
 
 def path_mtu_table(records: Sequence[TrialRecord]) -> str:
     """A column a direction and path, and below it the verdict on each path."""
-    ways = [
-        (f"{record.path} {name}", way)
-        for record in records
-        for name, way in (("sent", record.client["forward"]), ("received", record.server["reverse"]))
-    ]
+    ways = [(f"{record.path} {name}", way) for record in records for name, way in directions(record)]
     if not ways:
         return ""
+    found = [PathMtu.model_validate(way) for _, way in ways]
     rows = [["", *(name for name, _ in ways)]]
-    for label, cell in _ROWS:
-        rows.append([label, *(cell(way) for _, way in ways)])
+    rows += [[label, *map(cell, found)] for label, cell in _ROWS]
+    rows.append(["verdict", *(direction_verdict(way) or words.MISSING for _, way in ways)])
     verdicts = [
         f"  verdict on {record.path}: "
         f"{verdict(record.client, record.server) or 'none, for a direction could not be judged'}\n"
@@ -31,55 +30,65 @@ def path_mtu_table(records: Sequence[TrialRecord]) -> str:
     return aligned(rows, left=1) + "".join(verdicts)
 
 
-def _bytes(way: Mapping[str, Any], key: str) -> str:
-    return words.MISSING if way.get(key) is None else f"{way[key]} B"
+def directions(record: TrialRecord) -> list[tuple[str, Mapping[str, Any]]]:
+    """What was found of each direction, as seen from this machine."""
+    return [("sent", record.client["forward"]), ("received", record.server["reverse"])]
 
 
-def _kernel(way: Mapping[str, Any]) -> str:
-    if way.get("kernel_bytes") is None:
+def facts(way: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """All that was found of a direction: label and value."""
+    found = PathMtu.model_validate(way)
+    return [*((label, cell(found)) for label, cell in _ROWS), ("verdict", direction_verdict(way) or words.MISSING)]
+
+
+def _bytes(size_bytes: int | None) -> str:
+    return words.MISSING if size_bytes is None else f"{size_bytes} B"
+
+
+def _kernel(way: PathMtu) -> str:
+    if way.kernel_bytes is None:
         return words.MISSING
-    return f"{way['kernel_bytes']} B" + ("" if way["kernel"]["confirmed"] else " (not confirmed)")
+    return _bytes(way.kernel_bytes) + ("" if way.kernel.confirmed else " (not confirmed)")
 
 
-def _tcp(way: Mapping[str, Any]) -> str:
-    return "stalled" if way["tcp"]["stalled"] else _bytes(way, "tcp_bytes")
+def _tcp(way: PathMtu) -> str:
+    return "stalled" if way.tcp.stalled else _bytes(way.tcp_bytes)
 
 
-def _hop(hop: Mapping[str, Any] | None, address: str) -> str:
-    """Where a hop is, as far as it is known."""
-    if hop is None:
+def _hop(hop: Hop) -> str:
+    """Where a hop is, as far as it is known: by its own address, or by that of the router before it."""
+    if hop == ABSENT:
         return "none"
-    known_as = f" ({hop[address]})" if hop.get(address) else ""
-    if hop.get("index") == 0:
+    known_as = f" ({hop.address or hop.before})" if hop.address or hop.before else ""
+    if hop.index == 0:
         return "this machine's link"
-    if "index" in hop:
-        return f"hop {hop['index']}{known_as}"
-    if "between" in hop:
-        return f"hops {hop['between'][0]} to {hop['between'][1]}"
+    if hop.index != ABSENT:
+        return f"hop {hop.index}{known_as}"
+    if hop.between != ABSENT:
+        return f"hops {hop.between[0]} to {hop.between[1]}"
     return known_as.strip(" ()") or "unknown hop"
 
 
-def _time(way: Mapping[str, Any], name: str) -> str:
-    return words.quantity(way.get("converged_ns", {}).get(name), "ns")
+def _time(way: PathMtu, name: str) -> str:
+    return words.quantity((way.converged_ns or {}).get(name), "ns")
 
 
-def _count(way: Mapping[str, Any], key: str) -> str:
-    return words.MISSING if way.get(key) is None else str(way[key])
+def _count(count: int | None) -> str:
+    return words.MISSING if count is None else str(count)
 
 
-_ROWS = (
-    ("interface's MTU", lambda way: _bytes(way, "interface_bytes")),
+_ROWS: Sequence[tuple[str, Callable[[PathMtu], str]]] = (
+    ("interface's MTU", lambda way: _bytes(way.interface_bytes)),
     ("kernel learned from ICMP", _kernel),
-    ("probing found", lambda way: _bytes(way, "probed_bytes")),
+    ("probing found", lambda way: _bytes(way.probed_bytes)),
     ("TCP settled on", _tcp),
-    ("limited by", lambda way: _hop(way.get("limiting_hop"), "address")),
-    ("black hole after", lambda way: _hop(way.get("black_hole"), "before")),
-    ("routers on the way", lambda way: _count(way, "routers")),
+    ("limited by", lambda way: _hop(way.limiting_hop)),
+    ("black hole after", lambda way: _hop(way.black_hole)),
+    ("routers on the way", lambda way: _count(way.routers)),
     ("time to learn from ICMP", lambda way: _time(way, "kernel")),
     ("time to find by probing", lambda way: _time(way, "probed")),
     ("time until TCP fits", lambda way: _time(way, "tcp")),
-    ("probes", lambda way: _count(way, "probes")),
-    ("bytes of probes", lambda way: _count(way, "probe_bytes")),
-    ("lost probes", lambda way: _count(way, "lost_probes")),
-    ("verdict", lambda way: direction_verdict(way) or words.MISSING),
+    ("probes", lambda way: _count(way.probes)),
+    ("bytes of probes", lambda way: _count(way.probe_bytes)),
+    ("lost probes", lambda way: _count(way.lost_probes)),
 )

@@ -1,15 +1,19 @@
-"""What a run of `sixbench rfc` found: its throughputs, and the clauses of its profile."""
+"""What a run of `sixbench rfc` found: its throughputs, the results of the other tests, and the clauses of its
+profile."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+from ..model.json_object import JsonObject
 from ..rfc.clauses import judged
-from ..rfc.results import AtSize, results_of
+from ..rfc.results import AtSize, Found, results_of, values_of
+from ..rfc.test import Value
+from ..rfc.tests import TESTS
 from ..rfc.throughput import Throughput
 from ..store import Run
 from . import words
-from .tables import Column, Table
+from .tables import Column, Table, without_empty
 
 
 def throughput_table(run: Run) -> Table | None:
@@ -58,11 +62,63 @@ def _remark(one: AtSize, found: Throughput) -> str:
     if found.refused:
         said.append(f"{words.count(found.refused, 'trial')} refused")
     if found.bounds.lower_pps is None:
-        said.append("no rate meets the goal" if found.trials else "not measured")
+        said.append(_why_none(found))
     elif found.bounds.upper_pps is None:
         is_line = one.line_pps is not None and found.bounds.lower_pps >= 0.99 * one.line_pps
         said.append("as fast as the line" if is_line else "as fast as the tester")
     return "; ".join(said)
+
+
+def _why_none(found: Throughput) -> str:
+    if found.trials:
+        return "no rate meets the goal"
+    return "the tester was late at every rate: the machine is busy" if found.refused else "not measured"
+
+
+def test_tables(run: Run) -> list[Table]:
+    """A table for each other test, with a row for each path, frame size and value."""
+    found = values_of(run)
+    return [
+        without_empty(_test_table(TESTS[name].title, [one for one in found if one.test == name]))
+        for name in dict.fromkeys(one.test for one in found)
+    ]
+
+
+def _test_table(title: str, found: Sequence[Found]) -> Table:
+    columns = [
+        Column(name="path"),
+        Column(name="frame", align="right"),
+        Column(name="at frames/s", align="right"),
+        Column(name="what"),
+        Column(name="value", align="right"),
+        Column(name="1st percentile", align="right"),
+        Column(name="99th percentile", align="right"),
+        Column(name="trials", align="right"),
+        Column(name="remark"),
+    ]
+    rows = [
+        [
+            one.path,
+            words.MISSING if one.frame_bytes is None else f"{one.frame_bytes} B",
+            _rate(value.rate_pps),
+            value.name,
+            words.quantity(value.value, value.unit),
+            words.quantity(value.low, value.unit),
+            words.quantity(value.high, value.unit),
+            str(value.trials),
+            _found_remark(one, value),
+        ]
+        for one in found
+        for value in one.values
+    ]
+    return Table(title=title, columns=columns, rows=rows)
+
+
+def _found_remark(found: Found, value: Value) -> str:
+    said = [] if found.failed is None else [f"ended early: {found.failed}"]
+    if found.refused:
+        said.append(f"{words.count(found.refused, 'trial')} refused")
+    return "; ".join([*said, *filter(None, [value.remark])])
 
 
 def conformance_table(run: Run) -> Table | None:
@@ -75,7 +131,7 @@ def conformance_table(run: Run) -> Table | None:
     return Table(title=f"Conformance with RFC {procedure.profile}", columns=columns, rows=rows)
 
 
-def document(run: Run) -> dict[str, Any] | None:
+def document(run: Run) -> JsonObject | None:
     """The same for programs."""
     procedure = run.manifest.procedure
     if procedure is None:
@@ -85,13 +141,14 @@ def document(run: Run) -> dict[str, Any] | None:
         "tests": list(procedure.tests),
         "quick": procedure.quick,
         "throughput": [_result(one, of_goal) for one in results_of(run) for of_goal in one.goals],
+        "results": [_value(found, value) for found in values_of(run) for value in found.values],
         "conformance": [
             {"section": one.section, "asks": one.asks, "state": one.state, "reason": one.reason} for one in judged(run)
         ],
     }
 
 
-def _result(one: AtSize, found: Throughput) -> dict[str, Any]:
+def _result(one: AtSize, found: Throughput) -> JsonObject:
     return {
         "path": one.path,
         "frame_bytes": one.frame_bytes,
@@ -107,4 +164,22 @@ def _result(one: AtSize, found: Throughput) -> dict[str, Any]:
         "trials": found.trials,
         "refused": found.refused,
         "failed": found.failed,
+    }
+
+
+def _value(found: Found, value: Value) -> JsonObject:
+    return {
+        "test": found.test,
+        "path": found.path,
+        "frame_bytes": found.frame_bytes,
+        "rate_pps": value.rate_pps,
+        "what": value.name,
+        "unit": value.unit,
+        "value": value.value,
+        "p1": value.low,
+        "p99": value.high,
+        "trials": value.trials,
+        "refused": found.refused,
+        "failed": found.failed,
+        "remark": value.remark,
     }

@@ -136,12 +136,12 @@ def by_metric(items: Iterable[Item]) -> dict[str, list[Item]]:
     for item in items:
         found.setdefault(item.metric, []).append(item)
 
-    def place(metric: str) -> int:
+    def rank(metric: str) -> int:
         kind = WORKLOADS.get(next(iter(found[metric])).workload)
         order = kind.headline if kind else ()
         return order.index(metric) if metric in order else len(order)
 
-    return {metric: found[metric] for metric in sorted(found, key=place)}
+    return {metric: found[metric] for metric in sorted(found, key=rank)}
 
 
 def varying(items: Iterable[HasLevels]) -> list[str]:
@@ -199,20 +199,30 @@ def expected_ratio(finding: Finding) -> float | None:
 
 
 def _change(finding: Finding) -> tuple[str, str]:
-    """Change and interval in one unit and with the same decimals."""
-    ratio = words.finite(finding.ratio)
-    low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
+    is_told = finding.ratio is None or finding.mark != "too variable"
+    ends = (finding.ci_low, finding.ci_high) if is_told else (None, None)
+    return change_words(finding.ratio, finding.difference, ends, finding.unit)
+
+
+def change_words(
+    ratio: float | None, difference: float | None, interval: tuple[float | None, float | None], unit: str
+) -> tuple[str, str]:
+    """A change and its interval in one unit and with the same decimals.
+
+    Args:
+        ratio: None: the change and the interval are of the difference.
+    """
+    ratio, known = words.finite(ratio), [end for end in map(words.finite, interval) if end is not None]
     if ratio is not None:
         change = words.as_percent(ratio)
-        is_told = finding.mark != "too variable"
-        ends = [words.as_percent(end) for end in (low, high) if end is not None and is_told]
+        ends = [words.as_percent(end) for end in known]
         decimals = words.percent_decimals(change, *ends)
         return f"{words.signed(change, decimals)} %", _interval(ends, decimals)
-    difference = words.finite(finding.difference)
+    difference = words.finite(difference)
     if difference is None:
         return words.MISSING, words.MISSING
-    ends = [end for end in (low, high) if end is not None]
-    divisor, unit = difference_scale([difference, *ends], finding.unit)
+    ends = known
+    divisor, unit = difference_scale([difference, *ends], unit)
     largest = max(abs(value) / divisor for value in (difference, *ends))
     decimals = 3 if largest < 1 else 2 if largest < 10 else 1
     return f"{words.signed(difference / divisor, decimals)} {unit}", _interval(

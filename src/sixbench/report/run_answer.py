@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..model.errors import StoreError
 from ..model.finding import FINDINGS_SCHEMA, Analysis, ClaimResult, Estimate, Finding
-from ..model.wording import shown, visible
+from ..model.json_object import JsonObject
+from ..model.quoting import shown, visible
 from ..model.workloads import WORKLOADS
 from . import rows, words
 from .answers import largest
@@ -16,7 +17,7 @@ from .answers import largest
 Item = TypeVar("Item", Estimate, Finding, ClaimResult)
 
 
-def analysis_of(document: dict[str, Any], file: str) -> Analysis:
+def analysis_of(document: JsonObject, file: str) -> Analysis:
     """The findings, estimates and claims of a `findings.json`. Raises `StoreError` where it is of another schema.
 
     Args:
@@ -82,7 +83,7 @@ def _values(estimates: Sequence[Estimate]) -> list[str]:
     return []
 
 
-def _items(kind: type[Item], document: dict[str, Any], name: str) -> list[Item]:
+def _items(kind: type[Item], document: JsonObject, name: str) -> list[Item]:
     """The items of a list, without what a later version has more. Raises `ValueError` where they have another form."""
     from pydantic import TypeAdapter, ValidationError
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import groupby
-from typing import Any
 
 from ..model.finding import is_too_variable
+from ..model.json_object import JsonObject
 from ..model.metric import METRICS
 from ..model.run_comparison import RUN_COMPARISON_SCHEMA, Cell, Lacking, RunComparison, Sample
 from . import marks, words
@@ -29,7 +29,7 @@ MOST_SETTINGS = 24
 HEADS = ("metric", "path", "old", "new", "change", "interval", "")
 
 
-def document(comparison: RunComparison) -> dict[str, Any]:
+def document(comparison: RunComparison) -> JsonObject:
     """The object."""
     return {"schema": RUN_COMPARISON_SCHEMA, **asdict(comparison), "fails": comparison.fails}
 

@@ -9,8 +9,8 @@ from ..analysis.clock import clock_of
 from ..model.experiment import Experiment
 from ..store import Environment, Run
 from . import words
-from .conditions import node_facts, socket_facts
-from .processors import processor_facts
+from .conditions import node_properties, socket_properties
+from .processors import processor_properties
 from .validity import Trials
 
 STATES = {
@@ -58,21 +58,21 @@ def _virtual_clock(run: Run) -> list[str]:
     ]
 
 
-def run_facts(run: Run) -> list[tuple[str, str]]:
-    """Facts about the run: name and value."""
+def run_properties(run: Run) -> list[tuple[str, str]]:
+    """Properties of the run: name and value."""
     manifest, experiment = run.manifest, run.manifest.experiment
-    facts = [
+    properties = [
         ("Experiment", experiment.name),
         ("Run", manifest.run),
         ("State", manifest.state),
         ("Started", _time(manifest.started_realtime_ns)),
     ]
     if manifest.ended_realtime_ns is not None:
-        facts.append(("Took", words.duration(manifest.ended_realtime_ns - manifest.started_realtime_ns)))
+        properties.append(("Took", words.duration(manifest.ended_realtime_ns - manifest.started_realtime_ns)))
     if manifest.paper:
-        facts.append(("Paper", manifest.paper))
-    facts += [
-        ("Baseline", experiment.baseline),
+        properties.append(("Paper", manifest.paper))
+    properties += [
+        ("Baseline", _baselines(experiment)),
         ("Paths", ", ".join(path.name for path in experiment.paths)),
         *(
             [("Blocks", _blocks(run))]
@@ -81,14 +81,42 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
         ),
         ("Seed", str(experiment.seed)),
     ]
-    return facts
+    return properties
 
 
-def environment_facts(run: Run) -> list[tuple[str, str]]:
-    """Facts about the machine: system, versions, settings; name and value."""
-    environment = run.manifest.environment
+def _baselines(experiment: Experiment) -> str:
+    """The baseline, and those of workloads that do not go over it."""
+    others = {
+        one.workload.kind: experiment.baseline_of(one)
+        for one in experiment.combinations
+        if not one.goes_over(experiment.baseline)
+    }
+    return "; ".join([experiment.baseline, *(f"of {workload}: {name}" for workload, name in others.items())])
+
+
+def environment_properties(run: Run) -> list[tuple[str, str]]:
+    """Properties of the machine: system, versions, settings; name and value. The systems of cells are in a table of
+    their own."""
     return [
         ("Clock", str(clock_of(run)).removeprefix("a ").removesuffix(" clock")),
+        *([] if run.manifest.cells else _machine(run)),
+        *((f"Version of {name}", version) for name, version in _versions(run).items()),
+        *processor_properties(run),
+        *socket_properties(run),
+        *node_properties(run),
+    ]
+
+
+def _versions(run: Run) -> dict[str, str]:
+    """The versions that the machine had, or that all cells had."""
+    cells = [cell.environment.versions for cell in run.manifest.cells.values()]
+    versions = run.manifest.environment.versions
+    return {name: version for name, version in versions.items() if all(one.get(name) == version for one in cells)}
+
+
+def _machine(run: Run) -> list[tuple[str, str]]:
+    environment = run.manifest.environment
+    return [
         *_kernels(run),
         ("Distribution", environment.distribution),
         ("Machine", environment.machine),
@@ -96,10 +124,6 @@ def environment_facts(run: Run) -> list[tuple[str, str]]:
         ("Memory", f"{environment.memory_bytes / 2**30:.3g} GiB"),
         ("Privileges", environment.privileges),
         *([("Hardware counters", counters)] if (counters := _hardware_counters(run)) else []),
-        *((f"Version of {name}", version) for name, version in environment.versions.items()),
-        *processor_facts(run),
-        *socket_facts(run),
-        *node_facts(run),
     ]
 
 
@@ -133,7 +157,7 @@ def method(run: Run) -> str:
         if statistics.trim
         else ""
     )
-    confidence, margin = words.percent(statistics.confidence), words.margin_words(statistics)
+    confidence, margin = words.percent(statistics.confidence), words.all_margins(statistics)
     cost = packet_cost(run)
     return (
         "The trial is the statistical unit. Trials run in blocks. A block is one pass over all paths in random "

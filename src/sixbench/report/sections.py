@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import calibrated, emulated, matrices, path_tables, rfc, rows, run_description, tables, validity, words
+from . import calibrated, cells, emulated, matrices, path_tables, rfc, rows, run_description, tables, validity, words
 from .path_descriptions import PathDescription, path_descriptions
 from .tables import Column, Table
 from .tunnel_counts import total
@@ -72,7 +72,7 @@ class Section:
 def environment(data: ReportData) -> list[tuple[str, str]]:
     """What the machine was like, and how far its numbers can be trusted: names and values."""
     said = calibrated.sentence(data.run, data.analysis)
-    return [*run_description.environment_facts(data.run), *([("Calibration", said)] if said is not None else [])]
+    return [*run_description.environment_properties(data.run), *([("Calibration", said)] if said is not None else [])]
 
 
 def _environment(data: ReportData) -> Table:
@@ -82,7 +82,7 @@ def _environment(data: ReportData) -> Table:
 
 
 def _expected_drops(data: ReportData) -> str:
-    return path_tables.expected_drops(total(end.drops for facts in data.paths for end in facts.evidence.tunnels))
+    return path_tables.expected_drops(total(end.drops for one in data.paths for end in one.evidence.tunnels))
 
 
 PARTS = {
@@ -122,6 +122,7 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: [tables.paper_table(table, paired=True) for table in data.analysis.tables],
         entries="rows of the paper's tables",
     ),
+    Section(name="rfc-figures", part="rfc"),
     Section(
         name="throughput",
         part="rfc",
@@ -130,6 +131,14 @@ SECTIONS: tuple[Section, ...] = (
         about="The highest rate, in frames a second in each direction, at which no more was lost than the goal allows, "
         "and the lowest one at which more was. A line carries rate / (8 (X + O + 20)) frames of X bytes, with the "
         "overhead O. The tester's own throughput was measured without a device.",
+    ),
+    Section(
+        name="rfc-tests",
+        part="rfc",
+        tables=lambda data: rfc.test_tables(data.run),
+        entries="results of tests",
+        about="Values of several trials are their median with the 1st and the 99th percentile (RFC 8219), or their "
+        "mean (RFC 2544, RFC 5180). Forward is from client to server. The delays have the tester's own in them.",
     ),
     Section(
         name="conformance",
@@ -161,6 +170,15 @@ SECTIONS: tuple[Section, ...] = (
         part="validity",
         tables=lambda data: [tables.reasons_table(data.trials)],
         entries="reasons for trials that do not count",
+    ),
+    Section(
+        name="cells",
+        part="validity",
+        tables=lambda data: [cells.effects_table(data.analysis.cells, data.confidence)],
+        entries="comparisons by cell",
+        about="The trials of a pair are of one cell, so that what distinguishes the machines cancels in a change, "
+        "unless the change depends on the machine. A small p-value says that it does (Kruskal and Wallis by "
+        "permutation, Holm's adjustment over the table).",
     ),
     Section(name="noise", part="validity"),
     Section(name="verdicts", part="validity"),
@@ -223,7 +241,13 @@ SECTIONS: tuple[Section, ...] = (
         about="The time that a program of the eBPF engine took for each packet or segment, with its confidence "
         "interval over trials. Measuring it adds about 20\u00a0ns to each run of a program.",
     ),
-    Section(name="environment", part="environment", tables=lambda data: [_environment(data)], entries="facts"),
+    Section(
+        name="machines",
+        part="environment",
+        tables=lambda data: [cells.machines_table(data.run)],
+        entries="cells",
+    ),
+    Section(name="environment", part="environment", tables=lambda data: [_environment(data)], entries="properties"),
     Section(name="method", part="method"),
     Section(name="reproduce", part="reproduce"),
 )

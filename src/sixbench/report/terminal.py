@@ -81,7 +81,7 @@ def comparison(
     """The answers and the headline findings alone, as `render` has them."""
     text = io.StringIO()
     console = console_of(text, width, colour)
-    _answers(console, answers.answers(analysis, statistics, trials), statistics, bars.BLOCKS)
+    _answers(console, answers.answer_rows(analysis, statistics, trials), statistics, bars.BLOCKS)
     for of_workload in rows.by_workload(rows.headline(analysis)).values():
         console.print()
         findings_of_workload(console, of_workload, statistics.confidence)
@@ -120,7 +120,7 @@ def _write(page: _Page) -> None:
 
 def _first_answers(page: _Page) -> None:
     statistics = page.data.run.manifest.experiment.statistics
-    said = answers.answers(page.data.analysis, statistics, page.data.run.trials)
+    said = answers.answer_rows(page.data.analysis, statistics, page.data.run.trials)
     if said:
         page.console.print()
         _answers(page.console, said[:MOST_ANSWERS], statistics, page.glyphs)

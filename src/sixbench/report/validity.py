@@ -99,7 +99,7 @@ def trials(run: Run) -> Trials:
                 keys=keys,
             )
     return Trials(
-        planned=experiment.blocks.minimum * len(experiment.combinations) * len(experiment.paths),
+        planned=experiment.blocks.minimum * len(experiment.cells),
         total=len(run.trials),
         ok=counts["ok"],
         invalid=counts["invalid"],

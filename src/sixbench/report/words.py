@@ -20,7 +20,7 @@ from ..model.units import scale
 MISSING = names.MISSING
 level, levels, factor = names.level, names.levels, names.factor
 metric_label, metric_in_sentence = names.metric_label, names.metric_in_sentence
-workload_title, protocol, place = names.workload_title, names.protocol, names.place
+workload_title, protocol, subject = names.workload_title, names.protocol, names.subject
 
 MINUS = "−"
 
@@ -125,8 +125,8 @@ def count(number_of: int, one: str, many: str | None = None) -> str:
     return f"{number_of} {one if number_of == 1 else many or one + 's'}"
 
 
-def margin_words(statistics: Statistics) -> str:
-    """The margin of equivalence: `1 %`, or `1 % (5 % of TCP connection)`."""
+def all_margins(statistics: Statistics) -> str:
+    """The margins of equivalence of an experiment: `1 %`, or `1 % (5 % of TCP connection)`."""
     text = percent(statistics.margin)
     by_margin: dict[float, list[str]] = {}
     for workload, margin in statistics.margins.items():

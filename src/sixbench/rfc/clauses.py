@@ -8,25 +8,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from ipaddress import ip_network
 from typing import Literal
 
+from ..mechanisms import install
 from ..model.procedure import Procedure
 from ..store import Run
-from .lengths import Lengths, lengths
-from .results import AtSize, results_of
+from .lengths import Lengths
+from .places import Places
+from .results import AtSize, Found, places_of, results_of, values_of
 from .sizes import LEAST_OVER_IPV6, sizes_of
+from .tests import TESTS
+from .tests.latency import LEAST_TAGGED
 
 State = Literal["met", "not met", "not applicable"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What a run says about how it was tested."""
+class Tested:
+    """A run of tests, as clauses look at it.
+
+    Attributes:
+        results: the throughputs.
+        values: the results of the other tests.
+    """
 
     run: Run
-    procedure: Procedure
-    own: Lengths
+    places: Places
     results: Sequence[AtSize]
+    values: Sequence[Found]
+
+    @property
+    def procedure(self) -> Procedure:
+        """Which tests were run, by which rules."""
+        return self.places.procedure
+
+    @property
+    def own(self) -> Lengths:
+        """The lengths of trials."""
+        return self.places.own
 
     @property
     def devices(self) -> list[AtSize]:
@@ -34,7 +54,7 @@ class Facts:
         return [result for result in self.results if not result.is_tester]
 
 
-Judge = Callable[[Facts], tuple[State, str]]
+Judge = Callable[[Tested], tuple[State, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,29 +84,119 @@ class Judged:
 
 def judged(run: Run) -> list[Judged]:
     """The clauses of the run's profile, decided. Empty for a run that is no such test."""
-    procedure = run.manifest.procedure
-    if procedure is None:
+    places = places_of(run)
+    if places is None:
         return []
-    facts = Facts(run=run, procedure=procedure, own=lengths(procedure.quick), results=results_of(run))
-    clauses: Sequence[Clause] = import_module(f".profiles.rfc{procedure.profile}", __package__).CLAUSES
+    tested = Tested(run=run, places=places, results=results_of(run), values=values_of(run))
+    clauses: Sequence[Clause] = import_module(f".profiles.rfc{places.procedure.profile}", __package__).CLAUSES
     found = []
     for clause in clauses:
-        state, reason = clause.judge(facts)
+        state, reason = clause.judge(tested)
         found.append(Judged(section=clause.section, asks=clause.asks, state=state, reason=reason))
     return found
 
 
 def always(state: State, reason: str) -> Judge:
     """What does not depend on the run."""
-    return lambda facts: (state, reason)
+    return lambda tested: (state, reason)
 
 
-def sizes(facts: Facts) -> tuple[State, str]:
+def was_run(name: str) -> Judge:
+    """Whether a test was run in full length at every place where it says something, and has its results."""
+
+    def judge(tested: Tested) -> tuple[State, str]:
+        test, own = TESTS[name], tested.own
+        if name not in tested.procedure.tests:
+            return "not met", f"it was not asked for: --test {name}"
+        testers = tested.procedure.testers
+        unfit = [
+            why
+            for path in tested.run.manifest.experiment.paths
+            if path.name not in testers and (why := tested.places.unfit(test, path)) is not None
+        ]
+        found = [one for one in tested.values if one.test == name and one.path not in testers]
+        if unfit and not found:
+            return "not applicable", unfit[0]
+        unknown = [one for one in found if all(value.value is None for value in one.values)]
+        if not found:
+            return "not met", "it was not measured"
+        if len(unknown) == len(found):
+            return "not applicable" if name in _MAY_HAVE_NONE else "not met", unknown[0].values[0].remark
+        if unknown and name not in _MAY_HAVE_NONE:
+            why = unknown[0].failed or unknown[0].values[0].remark
+            return "not met", f"nothing is known at {len(unknown)} of {len(found)} places: {why}"
+        if tested.procedure.quick:
+            return "not met", f"--quick: {test.shortened(own)}"
+        fewest = min(value.trials for one in found for value in one.values if value.value is not None)
+        if fewest < test.times(own):
+            return "not met", f"only {fewest} of {test.times(own)} at one place: the tester could not do the others"
+        some = f"; not at {len(unknown)} of {len(found)} places: {unknown[0].values[0].remark}" if unknown else ""
+        return "met", f"{test.shortened(own)}{some}"
+
+    return judge
+
+
+def beyond(name: str, state: State, reason: str) -> Judge:
+    """What holds of any run of a test, where the test says something of the devices."""
+
+    def judge(tested: Tested) -> tuple[State, str]:
+        own, why = was_run(name)(tested)
+        return (own, why) if own == "not applicable" else (state, reason)
+
+    return judge
+
+
+_MAY_HAVE_NONE = frozenset({"back-to-back", "recovery"})
+"""Tests that some devices have no result of: a burst or an overload that they do not notice."""
+
+
+def tagged(tested: Tested) -> tuple[State, str]:
+    """Whether so many frames of each stream had a tag (RFC 8219 section 7.2)."""
+    rates = [value.rate_pps for one in tested.values if one.test == "latency" for value in one.values if value.rate_pps]
+    if not rates:
+        return "not met", "latency was not measured"
+    fewest = int(min(rates) * tested.own.latency_s)
+    words = f"every frame has a time stamp, at least {fewest} in each stream"
+    return ("met" if fewest >= LEAST_TAGGED else "not met"), words
+
+
+def self_test(tested: Tested) -> tuple[State, str]:
+    """Whether the tester can answer 2.2 times as many questions by itself (RFC 8219 section 9.2.1)."""
+    testers = tested.procedure.testers
+    found = [value for one in tested.values if one.test == "dns64" and one.path not in testers for value in one.values]
+    if not found:
+        state, reason = was_run("dns64")(tested)
+        return ("not applicable" if state == "not applicable" else "not met"), reason
+    failed = next((value.remark for value in found if not value.remark.startswith("self-test passed")), None)
+    return ("met", found[0].remark) if failed is None else ("not met", failed)
+
+
+_BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))
+"""RFC 2544 appendix C.2.2, and RFC 5180 section 8 with its erratum 1752."""
+
+
+def addresses(tested: Tested) -> tuple[State, str]:
+    """Whether the hosts have addresses that are for benchmarking alone."""
+    experiment = tested.run.manifest.experiment
+    others = [
+        address
+        for path in experiment.paths
+        if path.name not in tested.procedure.testers
+        for leg in install(path, experiment.topologies[0], experiment.between).legs[:1]
+        for address in (leg.source,)
+        if not any(address.version == network.version and address in network for network in _BENCHMARKING)
+    ]
+    if others:
+        return "not met", f"the client has {others[0]}, by the experiment, in namespaces that nothing else reaches"
+    return "met", "the addresses of the tester are of 198.18.0.0/15 and 2001:2::/48"
+
+
+def sizes(tested: Tested) -> tuple[State, str]:
     """Whether every frame size of the profile was tested."""
-    with_ipv6 = any(path.family == 6 or path.server_family == 6 for path in facts.run.manifest.experiment.paths)
-    done = {result.frame_bytes for result in facts.devices}
-    wanted = sizes_of(facts.procedure.profile, with_ipv6 or LEAST_OVER_IPV6 in done)
-    left_out = facts.procedure.left_out or {}
+    with_ipv6 = any(path.family == 6 or path.server_family == 6 for path in tested.run.manifest.experiment.paths)
+    done = {result.frame_bytes for result in tested.devices}
+    wanted = sizes_of(tested.procedure.profile, with_ipv6 or LEAST_OVER_IPV6 in done)
+    left_out = tested.procedure.left_out or {}
     missing = [size for size in wanted if size not in done]
     if not missing:
         return "met", f"all {len(wanted)} sizes"
@@ -94,37 +204,39 @@ def sizes(facts: Facts) -> tuple[State, str]:
     return "not met", f"without {', '.join(map(str, missing))}: {why}"
 
 
-def length(facts: Facts) -> tuple[State, str]:
+def length(tested: Tested) -> tuple[State, str]:
     """Whether the final trials of searches last 60 s."""
-    goal = facts.own.goals[0]
+    goal = tested.own.goals[0]
     if goal.final_s >= 60:
         return "met", f"shorter trials search; those that decide last {goal.final_s:g} s"
     return "not met", f"--quick: trials that decide last {goal.final_s:g} s"
 
 
-def residual(facts: Facts) -> tuple[State, str]:
+def residual(tested: Tested) -> tuple[State, str]:
     """Whether late frames are waited for."""
-    if facts.own.residual_s >= 2:
+    if tested.own.residual_s >= 2:
         return "met", "frames count for 2 s after the last one was sent; later ones are told as late"
-    return "not met", f"--quick: frames count for {facts.own.residual_s:g} s after the last one was sent"
+    return "not met", f"--quick: frames count for {tested.own.residual_s:g} s after the last one was sent"
 
 
-def throughput(facts: Facts) -> tuple[State, str]:
+def throughput(tested: Tested) -> tuple[State, str]:
     """Whether each throughput is known."""
-    unknown = [one for one in facts.devices if one.goals[0].bounds.lower_pps is None]
+    if not tested.devices:
+        return "not met", "it was not asked for: --test throughput"
+    unknown = [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]
     if unknown:
         places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in unknown[:3])
-        return "not met", f"no rate without loss was found for {len(unknown)} of {len(facts.devices)}: {places}"
+        return "not met", f"no rate without loss was found for {len(unknown)} of {len(tested.devices)}: {places}"
     return "met", "the highest rate without loss, by MLRsearch (RFC 9971)"
 
 
-def tester(facts: Facts) -> tuple[State, str]:
+def tester(tested: Tested) -> tuple[State, str]:
     """Whether the tester was faster than what it tested (RFC 2544 section 6)."""
-    if all(one.tester_pps is None for one in facts.devices):
+    if all(one.tester_pps is None for one in tested.devices):
         return "not met", "the tester's own limit is not known"
-    limited = [one for one in facts.devices if one.goals[0].is_testers or _is_at_tester(one)]
+    limited = [one for one in tested.devices if one.goals[0].is_testers or _is_at_tester(one)]
     if limited:
-        return "not met", f"the tester was the limit of {len(limited)} of {len(facts.devices)} results, which say so"
+        return "not met", f"the tester was the limit of {len(limited)} of {len(tested.devices)} results, which say so"
     return "met", "without a device the tester carried more than every result, or the line was the limit"
 
 
@@ -137,8 +249,8 @@ def _is_at_tester(one: AtSize) -> bool:
     )
 
 
-def line(facts: Facts) -> tuple[State, str]:
+def line(tested: Tested) -> tuple[State, str]:
     """Whether the results can be held against a line's rate."""
-    if any(one.line_pps is not None for one in facts.devices):
+    if any(one.line_pps is not None for one in tested.devices):
         return "met", "beside each result, less the overhead of the mechanism"
     return "not applicable", "no link of the paths has a rate"

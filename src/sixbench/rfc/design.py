@@ -1,4 +1,5 @@
 """The experiment that is made of a user's: its paths and networks, and a combination for each test and frame size.
+Tests that send no frames have one combination.
 
 Beside the user's paths stand those of the tester: for each family the two hosts on one link, without a device.
 """
@@ -12,30 +13,30 @@ from ..mechanisms import MECHANISMS, install
 from ..model.errors import UsageError
 from ..model.experiment import Blocks, Combination, Experiment
 from ..model.network import Network
+from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.procedure import TEST_LEVEL, Procedure
+from ..model.quoting import listed, shown
 from ..model.topology import MAX_MTU, Topology
-from ..model.wording import listed, shown
 from ..model.workload import Workload
-from ..model.workloads import frames
+from ..model.workloads import WORKLOADS, frames
 from ..plan.experiment_file import read_topology_only
 from ..plan.frames_check import too_large
 from ..plan.yaml_source import parse_yaml
-from .lengths import lengths
+from .lengths import Lengths, lengths
+from .places import SIZE_LEVEL
 from .sizes import SIZES, sizes_of
-
-TESTS = ("throughput",)
-"""The tests there are."""
-
-_LEVEL_SIZE = frames.FRAME.column
+from .test import RfcTest
+from .tests import TESTS, with_needed
 
 
 def design(
-    experiment: Experiment, profile: str, tests: Sequence[str], wanted: Sequence[int], *, quick: bool
+    experiment: Experiment, profile: str, named: Sequence[str], wanted: Sequence[int], *, quick: bool
 ) -> tuple[Experiment, Procedure]:
     """The experiment and its procedure.
 
     Args:
+        named: the tests; empty: those of the profile that say something of a path. What they need comes with them.
         wanted: frame sizes; empty: those of the profile that all paths carry.
 
     Raises:
@@ -43,11 +44,68 @@ def design(
     """
     if profile not in SIZES:
         raise UsageError(f"there is no profile {shown(profile)}; there are {listed(sorted(SIZES))}")
-    for test in tests:
-        if test not in TESTS:
-            raise UsageError(f"there is no test {shown(test)}; there are {listed(TESTS)}")
+    for name in named:
+        if name not in TESTS:
+            raise UsageError(f"there is no test {shown(name)}; there are {listed(TESTS)}")
     paths = [path for path in experiment.paths if path.aa_of is None]
-    networks = [(path, _network(experiment, path)) for path in paths]
+    networks = [(path, install(path, experiment.topologies[0], experiment.between)) for path in paths]
+    chosen = with_needed(named or [test.name for test in TESTS.values() if profile in test.profiles])
+    tests = [TESTS[name] for name in chosen]
+    for test in tests:
+        reasons = [why for pair in networks if (why := test.unfit(*pair)) is not None]
+        if test.name in named and len(reasons) == len(networks):
+            raise UsageError(
+                f"the test {test.name} says nothing of {listed([one.name for one in paths])}: {reasons[0]}"
+            )
+    fitting = [test for test in tests if any(test.unfit(*pair) is None for pair in networks)]
+    if not fitting:
+        why = tests[0].unfit(*networks[0])
+        raise UsageError(f"no test of profile {profile} says anything of {listed([one.name for one in paths])}: {why}")
+    tests = fitting
+    own = lengths(quick)
+    sized = [test for test in tests if test.by_frame_size]
+    sizes, left_out = _sizes(networks, profile, wanted) if sized else ([], {})
+    families = sorted({path.family for path in paths}) if any(test.over_testers for test in tests) else []
+    testers = [_tester(family, paths) for family in families]
+    hosts = _hosts_only(experiment.between, max(sizes, default=0))
+    places = [
+        (test, size) for test in tests if test.run is not None for size in (sizes if test.by_frame_size else [None])
+    ]
+    combinations = [
+        Combination(
+            name=f"c{number:04d}",
+            workload=Workload(kind=test.workload, params=_params(test, size, own)),
+            levels={TEST_LEVEL: test.name} | ({} if size is None else {SIZE_LEVEL: size}),
+            topology=0,
+            topology_by_path={path.name: 1 for path in testers},
+        )
+        for number, (test, size) in enumerate(places, 1)
+    ]
+    made = replace(
+        experiment,
+        paths=(*paths, *testers),
+        baseline=paths[0].name,
+        topologies=(experiment.topologies[0], hosts),
+        combinations=tuple(combinations),
+        blocks=Blocks(minimum=1, maximum=1),
+        bottleneck="any",
+    )
+    procedure = Procedure(
+        profile=profile,
+        tests=chosen,
+        quick=quick,
+        testers=tuple(path.name for path in testers),
+        left_out=left_out or None,
+    )
+    return made, procedure
+
+
+def _sizes(
+    networks: Sequence[tuple[Path, Network]], profile: str, wanted: Sequence[int]
+) -> tuple[list[int], dict[int, str]]:
+    """The sizes that are tested, and those of the profile that are not, with the reason."""
+    for path, network in networks:
+        _check_carries_frames(path, network)
     families = {leg.family for _, network in networks for leg in network.legs}
     fitting, left_out = list[int](), dict[int, str]()
     for size in wanted or sizes_of(profile, with_ipv6=6 in families):
@@ -60,45 +118,18 @@ def design(
             left_out[size] = why
     if not fitting:
         raise UsageError(f"no frame size of profile {profile} can be tested: {next(iter(left_out.values()))}")
-    testers = [_tester(family, paths) for family in sorted({path.family for path in paths})]
-    hosts = _hosts_only(experiment.between, max(fitting))
-    combinations = [
-        Combination(
-            name=f"c{number:04d}",
-            workload=Workload(kind=frames.KIND.name, params=_params(size, quick)),
-            levels={TEST_LEVEL: test, _LEVEL_SIZE: size},
-            topology=0,
-            topology_by_path={path.name: 1 for path in testers},
-        )
-        for number, (test, size) in enumerate(((test, size) for test in tests or TESTS for size in fitting), 1)
-    ]
-    made = replace(
-        experiment,
-        paths=(*paths, *testers),
-        baseline=paths[0].name,
-        topologies=(experiment.topologies[0], hosts),
-        combinations=tuple(combinations),
-        blocks=Blocks(minimum=1, maximum=1),
-        bottleneck="any",
-    )
-    names = tuple(path.name for path in testers)
-    procedure = Procedure(
-        profile=profile, tests=tuple(tests) or TESTS, quick=quick, testers=names, left_out=left_out or None
-    )
-    return made, procedure
+    return fitting, left_out
 
 
-def _network(experiment: Experiment, path: Path) -> Network:
+def _check_carries_frames(path: Path, network: Network) -> None:
     """Raises `UsageError` where frames cannot go over the path."""
-    mechanism = MECHANISMS[path.mechanism]
-    unfit = mechanism.unfit(frames.KIND)
-    network = install(path, experiment.topologies[0], experiment.between)
-    in_host = [device.node for device in network.devices if device.node in experiment.between]
+    unfit = MECHANISMS[path.mechanism].unfit(frames.KIND)
+    hosts = network.between
+    in_host = [device.node for device in network.devices if device.node in hosts]
     if unfit is None and in_host:
         unfit = f"it has a device in the host {in_host[0]}, and frames begin at the host's interface, behind it"
     if unfit is not None:
         raise UsageError(f"{path.name} cannot be tested: frames cannot go over {path.mechanism}: {unfit}")
-    return network
 
 
 def _unfit(networks: Iterable[tuple[Path, Network]], size: int) -> Iterator[str]:
@@ -106,18 +137,20 @@ def _unfit(networks: Iterable[tuple[Path, Network]], size: int) -> Iterator[str]
         least = frames.LEAST_BYTES[network.family]
         if size < least:
             yield f"frames of {size} bytes are too small for {path.name}: at least {least} over IPv{network.family}"
-        yield from (words for _, words in too_large(network, path, {_LEVEL_SIZE: size}))
+        yield from (words for _, words in too_large(network, path, {SIZE_LEVEL: size}))
 
 
-def _params(size: int, quick: bool) -> dict[str, int | float | str | bool]:
-    """Those of a trial but for its rate and length, which the test chooses; the least of both stands for them."""
-    own = lengths(quick)
+def _params(test: RfcTest, size: int | None, own: Lengths) -> dict[str, Scalar]:
+    """Those of the test's trials but for what it chooses for each; the least of these stand for them."""
+    if size is None:
+        return WORKLOADS[test.workload].with_lengths(test.params(own))
     return {
-        _LEVEL_SIZE: size,
+        SIZE_LEVEL: size,
         frames.PACKET_RATE.column: 1,
         "direction": "both",
         "duration_ns": round(own.ramp_s * 1e9),
         frames.RESIDUAL.column: round(own.residual_s * 1e9),
+        **test.params(own),
     }
 
 

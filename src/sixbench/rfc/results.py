@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..mechanisms import install
-from ..model.experiment import Experiment
-from ..model.procedure import TEST_LEVEL, Procedure
-from ..model.topology import Family
-from ..model.trial import TrialRecord
+from ..model.procedure import TEST_LEVEL
 from ..store import Run
-from .lengths import lengths
-from .sizes import line_pps
-from .throughput import Throughput, read
+from .places import SIZE_LEVEL, Places, by_place
+from .test import Value
+from .tests import TESTS
+from .throughput import Throughput, is_refused, read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,38 +32,87 @@ class AtSize:
     goals: Sequence[Throughput]
 
 
-def results_of(run: Run) -> list[AtSize]:
-    """The results in the order of the experiment, those of the tester last. Empty for a run that is no such test."""
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The results of a test at a place.
+
+    Attributes:
+        frame_bytes: None: the test sends no frames.
+        refused: how many trials say nothing of the device.
+        failed: why it ended early. None: it did not.
+    """
+
+    test: str
+    path: str
+    frame_bytes: int | None
+    values: Sequence[Value]
+    refused: int
+    failed: str | None
+
+
+def places_of(run: Run) -> Places | None:
+    """The places of a run. None for a run that is no such test."""
     procedure = run.manifest.procedure
     if procedure is None:
+        return None
+    return Places(experiment=run.manifest.experiment, procedure=procedure, records=by_place(run.trials))
+
+
+def results_of(run: Run) -> list[AtSize]:
+    """The throughputs in the order of the experiment, those of the tester last. Empty for a run that is no such
+    test."""
+    places = places_of(run)
+    if places is None:
         return []
-    experiment = run.manifest.experiment
-    goals = lengths(procedure.quick).goals
-    by_place: dict[tuple[str, str], list[TrialRecord]] = {}
-    for record in run.trials:
-        by_place.setdefault((record.path, record.combination), []).append(record)
+    testers = places.procedure.testers
     found = []
-    for path in sorted(experiment.paths, key=lambda path: path.name in procedure.testers):
-        for combination in experiment.combinations:
+    for path in sorted(places.experiment.paths, key=lambda path: path.name in testers):
+        for combination in places.experiment.combinations:
             if combination.levels.get(TEST_LEVEL) != "throughput":
                 continue
-            size = int(combination.levels["frame_bytes"])
-            network = install(path, experiment.topologies[combination.topology_of(path.name)], experiment.between)
-            tester = tester_of(experiment, procedure, path.family)
-            own = read(by_place.get((str(tester), combination.name), []), goals[:1])
+            place = places.place(combination, path)
+            goals = read(places.records.get((combination.name, path.name), []), places.own.goals)
             found.append(
                 AtSize(
                     path=path.name,
-                    frame_bytes=size,
-                    is_tester=path.name in procedure.testers,
-                    line_pps=line_pps(network, size),
-                    tester_pps=own[0].bounds.lower_pps,
-                    goals=read(by_place.get((path.name, combination.name), []), goals),
+                    frame_bytes=int(combination.levels[SIZE_LEVEL]),
+                    is_tester=path.name in testers,
+                    line_pps=place.line_pps,
+                    tester_pps=goals[0].bounds.lower_pps if path.name in testers else place.tester_pps,
+                    goals=goals,
                 )
             )
     return found
 
 
-def tester_of(experiment: Experiment, procedure: Procedure, family: Family) -> str | None:
-    """The path without a device whose hosts send what a path of that family sends."""
-    return next((name for name in procedure.testers if experiment.path(name).family == family), None)
+def values_of(run: Run) -> list[Found]:
+    """The results of the tests but for throughputs, test by test and path by path. Empty for a run that is no such
+    test."""
+    places = places_of(run)
+    if places is None:
+        return []
+    found = []
+    for name in places.procedure.tests:
+        test = TESTS.get(name)
+        if test is None:
+            continue
+        read_from = test.reads or test.name
+        own = [(combination, path) for one, combination, path in places.each() if one.name == read_from]
+        order = {path.name: number for number, path in enumerate(places.experiment.paths)}
+        for combination, path in sorted(own, key=lambda pair: order[pair[1].name]):
+            records = places.records.get((combination.name, path.name), [])
+            place = places.place(combination, path)
+            values = test.values(records, place)
+            if values:
+                failed = (one.reasons[0].text for one in records if one.status == "failed" and one.reasons)
+                found.append(
+                    Found(
+                        test=name,
+                        path=path.name,
+                        frame_bytes=place.frame_bytes,
+                        values=values,
+                        refused=sum(map(is_refused, records)),
+                        failed=next(failed, None),
+                    )
+                )
+    return found

@@ -1,7 +1,8 @@
 """The search for a throughput, by MLRsearch, the library of the authors of RFC 9971.
 
 A trial that the tester could not carry out says nothing of the device, so it never becomes a loss. The rate at which it
-happened time and again is above what the tester can do, and so is every higher one: the search begins anew under it.
+happened time and again is above what the tester can do, and so is every higher one: a rate is looked for that it can,
+and the search begins anew there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import sqrt
 
 from ..model.errors import CapabilityError
 from .goal import Goal, LoadTrial
@@ -20,10 +22,10 @@ ATTEMPTS = 3
 """How often a trial is tried that the tester could not carry out."""
 
 UNDER_REFUSED = 0.9
-"""The share of a rate above the tester's limit at which the search goes on."""
+"""How near to a rate above the tester's limit the one has to be at which the search goes on, as a share of it."""
 
-MAX_STEPS = 60
-"""How often a search may begin anew: `UNDER_REFUSED` to this power is less than 0.2 %."""
+MAX_STEPS = 20
+"""How often a search may begin anew."""
 
 LONGEST_S = 10.0**7
 """The library stops a search by the time that it took. Ours has none, so that it repeats."""
@@ -65,14 +67,44 @@ def search(measure: Measure, goals: Sequence[Goal], most_pps: float) -> Searched
     """
     refused: float | None = None
     for _ in range(MAX_STEPS):
-        if most_pps <= LEAST_PPS:
-            break
         try:
             return Searched(refused_pps=refused, found=_search_once(measure, goals, most_pps))
         except _TooFast as too_fast:
-            refused = too_fast.load_pps
-            most_pps = UNDER_REFUSED * refused
+            can_pps, refused = _under(measure, goals[0].initial_s, too_fast.load_pps)
+            if can_pps is None:
+                break
+            most_pps = can_pps
     return Searched(refused_pps=refused, found=False)
+
+
+def _under(measure: Measure, duration_s: float, refused_pps: float) -> tuple[float | None, float]:
+    """A rate that the tester can do, and the next higher one that was refused. None: it can do none, which is the
+    machine's fault rather than the rate's.
+
+    It goes down faster and faster, and then between the two.
+    """
+
+    def can(load_pps: float) -> bool:
+        try:
+            _tried(measure, load_pps, duration_s)
+        except _TooFast:
+            return False
+        return True
+
+    share = UNDER_REFUSED
+    while not can(share * refused_pps):
+        refused_pps *= share
+        share *= share
+        if share * refused_pps <= LEAST_PPS:
+            return None, refused_pps
+    can_pps = share * refused_pps
+    while can_pps < UNDER_REFUSED * refused_pps * (1 - 1e-9):
+        between_pps = sqrt(can_pps * refused_pps)
+        if can(between_pps):
+            can_pps = between_pps
+        else:
+            refused_pps = between_pps
+    return can_pps, refused_pps
 
 
 def require_library() -> None:

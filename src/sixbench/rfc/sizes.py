@@ -5,12 +5,15 @@ from __future__ import annotations
 from ..model.headers import HEADERS, MIN_FRAME_BYTES
 from ..model.network import Network
 
+_OF_8219 = (64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216)
+
 SIZES: dict[str, tuple[int, ...]] = {
     "2544": (64, 128, 256, 512, 1024, 1280, 1518),
     "5180": (64, 128, 256, 512, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),
-    "8219": (64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),
+    "8219": _OF_8219,
+    "9693": _OF_8219,
 }
-"""RFC 2544 section 9.1, RFC 5180 section 5.1.1, RFC 8219 section 5.1.1."""
+"""RFC 2544 section 9.1, RFC 5180 section 5.1.1, RFC 8219 section 5.1.1, which RFC 9693 takes."""
 
 LEAST_OVER_IPV6 = 84
 """Where IPv6 comes in, it takes the place of 64 (RFC 8219 section 5.1.1)."""

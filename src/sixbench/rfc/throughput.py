@@ -100,7 +100,7 @@ def is_refused(record: TrialRecord) -> bool:
 def load_trial(record: TrialRecord) -> LoadTrial | None:
     """What a trial says of the device. None: nothing."""
     is_all_lost = record.status == "invalid" and any(reason.kind in _DEVICES_OWN for reason in record.reasons)
-    if record.status != "ok" and not (is_all_lost and not _is_testers(record)):
+    if record.status != "ok" and not (is_all_lost and not spoiled_by_tester(record)):
         return None
     counted = [_counts(record, *names) for names in _FLOWS]
     sent, arrived = (sum(one[index] for one in counted) for index in (0, 1))
@@ -110,7 +110,13 @@ def load_trial(record: TrialRecord) -> LoadTrial | None:
     return LoadTrial(load_pps=load_of(record), duration_s=duration_s, loss_ratio=max(0, sent - arrived) / sent)
 
 
-def _is_testers(record: TrialRecord) -> bool:
+def says_loss(record: TrialRecord) -> bool:
+    """Whether a trial says how much the device loses: also where that was all."""
+    return load_trial(record) is not None
+
+
+def spoiled_by_tester(record: TrialRecord) -> bool:
+    """Whether the tester did not do what it should."""
     testers = (ReasonKind.TESTER_LIMITED, ReasonKind.NOTHING_SENT, ReasonKind.CLOCK_STEP, ReasonKind.PROCESSORS_CHANGED)
     return any(reason.kind in testers for reason in record.reasons)
 

@@ -1,16 +1,19 @@
-"""The progress of a trial between two machines: the receivers are asked, interval by interval, what has arrived."""
+"""The progress of a trial: receivers are asked, interval by interval, what has arrived, and senders how they fare."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Protocol
 
+from ..agent.answers import ArrivedDatagrams, ProgressAnswer
+from ..agent.requests import Progress
 from ..model.errors import AgentError
+from ..model.form import ABSENT
+from ..model.observer import Arrived, Observer, SenderSample
+from ..model.parameter import Params
 from .session import ANSWER_TIMEOUT_S
-
-_Agent = TypeVar("_Agent")
 
 FIRST_LOOK_S = 0.1
 """How often receivers are asked until something has arrived."""
@@ -22,81 +25,81 @@ SHORTEST_NS = 100 * 10**6
 TELLING = ("tcp-stream", "udp-stream")
 """The agent's workloads whose receivers tell of their progress (docs/protocol.md)."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Arriving:
-    """What arrived in an interval, by the receiver's clock.
-
-    Attributes:
-        path: of the experiment.
-        direction: `forward` or `reverse`.
-        from_ns, to_ns: since the first byte arrived.
-    """
-
-    path: str
-    direction: str
-    from_ns: int
-    to_ns: int
-    received_bytes: int
-
-    @property
-    def rate_bps(self) -> float:
-        """The rate of payload in the interval."""
-        return 8e9 * self.received_bytes / (self.to_ns - self.from_ns)
-
-
-Watch = Callable[[Arriving], None]
+SAMPLED = ("tcp-stream",)
+"""Those whose senders do."""
 
 
 class Asked(Protocol):
     """The part of an agent that is used here."""
 
-    def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
+    def answer(self, request: Progress, *, timeout_s: float) -> ProgressAnswer:
         """Asks and waits. Raises `AgentError`."""
 
 
-def receivers_of(params: Mapping[str, Any], *, client: _Agent, server: _Agent) -> dict[str, _Agent]:
-    """The receivers of a flow, by direction."""
-    both = {"forward": server, "reverse": client}
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """Whom to ask about a direction of a flow.
+
+    Attributes:
+        sender: None: it tells nothing.
+    """
+
+    receiver: Asked
+    sender: Asked | None = None
+
+
+def ends_of(workload: str, params: Params, *, client: Asked, server: Asked) -> dict[str, Ends]:
+    """The ends of a flow, by direction. Empty where those of its workload tell nothing."""
+    if workload not in TELLING:
+        return {}
+    both = {"forward": (client, server), "reverse": (server, client)}
     direction = params.get("direction", "forward")
-    return {name: agent for name, agent in both.items() if direction in (name, "both")}
+    return {
+        name: Ends(receiver=receiver, sender=sender if workload in SAMPLED else None)
+        for name, (sender, receiver) in both.items()
+        if direction in (name, "both")
+    }
 
 
 class Watching:
-    """Asks receivers about a session, each in a thread of its own, for as long as the context lasts.
+    """Asks both ends about a session, each in a thread of its own, for as long as the context lasts.
 
     Args:
-        receivers: by direction.
+        ends: by direction.
+        key, flow: of the trial and of the flow in it, for the observer.
         every_ns: length of an interval.
         until_ns: when the measured window ends, counted from the first arrival; None: it is not known. The interval
             that ends with it is in the results, exactly.
-        watch: is told of each interval, by those threads one at a time. None: nobody is asked.
+        observer: is told of each interval and sample, by those threads one at a time. None: nobody is asked.
 
-    A receiver that does not answer, such as one of an earlier version, is not asked again.
+    Who does not answer, such as one of an earlier version, is not asked again.
     """
 
     def __init__(
         self,
-        receivers: Mapping[str, Asked],
+        ends: Mapping[str, Ends],
         session: str,
-        path: str,
+        key: str,
+        flow: str = "",
         *,
         every_ns: int,
         until_ns: int | None,
-        watch: Watch | None,
+        observer: Observer | None,
     ) -> None:
         self._session = session
-        self._path = path
+        self._key = key
+        self._flow = flow
         self._every_ns = max(SHORTEST_NS, every_ns)
         self._until_ns = until_ns
-        self._watch = watch
+        self._observer = observer
         self._telling = threading.Lock()
         self._over = threading.Event()
         self._mistakes: list[Exception] = []
-        self._threads = [
-            threading.Thread(target=self._look, args=(direction, receiver), name=f"arriving-{direction}", daemon=True)
-            for direction, receiver in (receivers.items() if watch is not None else ())
-        ]
+        self._threads: list[threading.Thread] = []
+        for direction, end in ends.items() if observer is not None else ():
+            self._will(self._ask_receiver, direction, end.receiver)
+            if end.sender is not None:
+                self._will(self._ask_sender, direction, end.sender)
 
     def __enter__(self) -> None:
         for thread in self._threads:
@@ -110,38 +113,87 @@ class Watching:
             raise self._mistakes[0]
 
     def wait(self) -> None:
-        """Waits until no receiver is asked any more."""
+        """Waits until nobody is asked any more."""
         for thread in self._threads:
             thread.join()
 
-    def _look(self, direction: str, receiver: Asked) -> None:
-        try:
-            self._ask_and_tell(direction, receiver)
-        except Exception as mistake:  # noqa: BLE001, raised at the end of the context
-            self._mistakes.append(mistake)
+    def _will(self, asking: Callable[[str, Asked], None], direction: str, asked: Asked) -> None:
+        """Prepares a thread."""
 
-    def _ask_and_tell(self, direction: str, receiver: Asked) -> None:
-        told_ns, told_bytes, pause_s = 0, 0, FIRST_LOOK_S
-        while not self._over.wait(pause_s):
+        def look() -> None:
             try:
-                answer = receiver.call("progress", timeout_s=ANSWER_TIMEOUT_S, session=self._session)
-                first_ns, received_bytes = answer.get("first_ns"), answer.get("received_bytes")
-                if first_ns is None or received_bytes is None:
-                    continue
-                now_ns, now_bytes = int(answer["now_ns"]) - int(first_ns), int(received_bytes)
+                asking(direction, asked)
             except AgentError:
-                return
+                pass
+            except Exception as mistake:  # noqa: BLE001, raised at the end of the context
+                self._mistakes.append(mistake)
+
+        self._threads.append(threading.Thread(target=look, name=f"watching-{direction}", daemon=True))
+
+    def _ask_receiver(self, direction: str, receiver: Asked) -> None:
+        """Raises `AgentError`."""
+        told_ns, told, pause_s = 0, None, FIRST_LOOK_S
+        while not self._over.wait(pause_s):
+            answer = receiver.answer(Progress(session=self._session), timeout_s=ANSWER_TIMEOUT_S)
+            if ABSENT in (answer.first_ns, answer.received_bytes):
+                continue
+            now_ns, now = answer.now_ns - answer.first_ns, answer
             if self._until_ns is not None and now_ns >= self._until_ns:
                 return
             if now_ns - told_ns >= self._every_ns // 2:
-                self._tell(direction, told_ns, now_ns, now_bytes - told_bytes)
-                told_ns, told_bytes = now_ns, now_bytes
+                self._tell(self._arrived(direction, told_ns, told, now_ns, now))
+                told_ns, told = now_ns, now
             pause_s = (self._every_ns - now_ns % self._every_ns) / 1e9
 
-    def _tell(self, direction: str, from_ns: int, to_ns: int, received_bytes: int) -> None:
-        seen = Arriving(
-            path=self._path, direction=direction, from_ns=from_ns, to_ns=to_ns, received_bytes=received_bytes
+    def _arrived(
+        self, direction: str, from_ns: int, before: ProgressAnswer | None, to_ns: int, now: ProgressAnswer
+    ) -> Arrived:
+        seen = Arrived(
+            key=self._key,
+            flow=self._flow,
+            direction=direction,
+            from_ns=from_ns,
+            to_ns=to_ns,
+            received_bytes=now.received_bytes - (0 if before is None else before.received_bytes),
         )
+        if now.datagrams == ABSENT:
+            return seen
+        known = _NO_DATAGRAMS if before is None or before.datagrams == ABSENT else before.datagrams
+        return replace(
+            seen,
+            datagrams=now.datagrams.unique - known.unique,
+            lost_middle=now.datagrams.lost_middle - known.lost_middle,
+        )
+
+    def _ask_sender(self, direction: str, sender: Asked) -> None:
+        """Raises `AgentError`."""
+        told_ns: int | None = None
+        while not self._over.wait(self._every_ns / 1e9):
+            sample = sender.answer(Progress(session=self._session), timeout_s=ANSWER_TIMEOUT_S).sending
+            if sample == ABSENT or sample.t_ns == told_ns:
+                continue
+            told_ns = sample.t_ns
+            if self._until_ns is not None and told_ns >= self._until_ns:
+                return
+            seen = SenderSample(
+                key=self._key,
+                flow=self._flow,
+                direction=direction,
+                t_ns=told_ns,
+                rtt_ns=sample.rtt_ns,
+                cwnd_packets=sample.cwnd_packets,
+                retransmits=sample.retransmits,
+            )
+            self._tell(seen)
+
+    def _tell(self, seen: Arrived | SenderSample) -> None:
         with self._telling:
-            if self._watch is not None and not self._over.is_set():
-                self._watch(seen)
+            if self._observer is None or self._over.is_set():
+                return
+            if isinstance(seen, Arrived):
+                self._observer.arrived(seen)
+            else:
+                self._observer.sampled(seen)
+
+
+_NO_DATAGRAMS = ArrivedDatagrams(unique=0, lost_middle=0)

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic
 
 from ..agent import Agent
+from ..agent.requests.request import Answered, Request
 from ..model.errors import AgentError
 from .session import ANSWER_TIMEOUT_S
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(Generic[Answered]):
     """A request that was sent. An agent answers what it was asked in this order, except for what takes it long."""
 
     agent: Agent
     op: str
-    future: Future[dict[str, Any]]
+    future: Future[Answered]
 
-    def answer(self) -> dict[str, Any]:
+    def answer(self) -> Answered:
         """Waits for the answer. Raises `AgentError`."""
         return self.agent.wait(self.future, self.op, ANSWER_TIMEOUT_S)
 
@@ -36,16 +37,16 @@ class Asked:
         return None
 
 
-def ask(agent: Agent, op: str, **fields: Any) -> Asked:
+def ask(agent: Agent, request: Request[Answered]) -> Asked[Answered]:
     """Sends a request."""
-    return Asked(agent=agent, op=op, future=agent.submit(op, **fields))
+    return Asked(agent=agent, op=request.op, future=agent.ask(request))
 
 
-def ask_all(agents: Mapping[str, Agent], op: str, **fields: Any) -> dict[str, Asked]:
+def ask_all(agents: Mapping[str, Agent], request: Request[Answered]) -> dict[str, Asked[Answered]]:
     """Sends the same request to several agents."""
-    return {name: ask(agent, op, **fields) for name, agent in agents.items()}
+    return {name: ask(agent, request) for name, agent in agents.items()}
 
 
-def answers(asked: Mapping[str, Asked]) -> dict[str, dict[str, Any]]:
+def wait_all(asked: Mapping[str, Asked[Answered]]) -> dict[str, Answered]:
     """Waits for all answers. Raises `AgentError`, that of the first that failed."""
     return {name: one.answer() for name, one in asked.items()}

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from ..agent.requests import Run, TranslatorRemove
 from ..lab.render import device_lines_of
 from ..mechanisms import find_engine
 from ..mechanisms.discovering import wrong_prefix
 from ..model.device import Discovery, Translator
 from ..model.errors import LabError
+from ..model.json_object import JsonObject
 from ..model.network import Network
+from ..model.observation import DiscoveredPrefix, TranslatorState
 from ..model.parameter import Scalar
+from ..model.workload import Result
 from ..model.workloads import bring_up
 from .laboratory import Laboratory
 from .session import ANSWER_TIMEOUT_S, cancel
@@ -35,11 +38,11 @@ class BringUps:
 
     laboratory: Laboratory
     network: Network
-    forgotten: list[dict[str, Any]]
+    forgotten: list[TranslatorState]
 
     def run(
         self, workload: str, params: Mapping[str, Scalar], count: int, key: str, token: str
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[Result, Result]:
         """Both sides' results. Raises `AgentError` or `LabError`; the laboratory is spoiled then, as its CLAT may be
         without a translator."""
         clat = self.network.learning
@@ -63,42 +66,47 @@ class BringUps:
         params: Mapping[str, Scalar],
         session: str,
         token: str,
-    ) -> dict[str, Any]:
+    ) -> Result:
         first = self.network.legs[0]
         client, node = self.laboratory.agents[first.near], self.laboratory.agents[clat.node]
-        self.forgotten.append(node.call("translator-remove", timeout_s=ANSWER_TIMEOUT_S, device=clat.device))
+        self.forgotten.append(node.answer(TranslatorRemove(device=clat.device), timeout_s=ANSWER_TIMEOUT_S))
         limit_s = int(bring_up.PATIENCE.of(params)) / 1e9 + ANSWER_TIMEOUT_S
-        running = client.submit(
-            "run",
-            session=session,
-            workload=workload,
-            token=token,
-            params=params,
-            address=str(first.source),
-            peer=str(first.destination),
-            port=0,
+        running = client.ask(
+            Run(
+                session=session,
+                workload=workload,
+                token=token,
+                params=params,
+                address=str(first.source),
+                peer=str(first.destination),
+                port=0,
+            )
         )
         try:
             time.sleep(HEAD_START_S)
-            timeout_s = int(discovery.fields["timeout_ns"]) / 1e9 + ANSWER_TIMEOUT_S
+            asked = [fields for fields in (discovery.dhcp, discovery.fields) if fields is not None]
+            timeout_s = sum(int(fields["timeout_ns"]) for fields in asked) / 1e9 + ANSWER_TIMEOUT_S
             told = node.call("translator-bring-up", timeout_s=timeout_s, **self._fields(clat, discovery))
             probe = client.wait(running, "run", limit_s)
         except BaseException:
             cancel(client, session)
             raise
-        wrong = wrong_prefix(discovery, told["discovered"])
+        before = {"dhcp": told["dhcp"]} if "dhcp" in told else {}
+        discovered = DiscoveredPrefix.model_validate(told["discovered"] | before)
+        wrong = wrong_prefix(discovery, discovered.prefix)
         if wrong is not None:
             raise LabError(f"bringing up {clat.device} in {clat.node}: {wrong}")
-        self.laboratory.discovered[clat.node] = told["discovered"]
+        self.laboratory.discovered[clat.node] = discovered
         answered = probe.get("answered")
         if answered is not None:
             time.sleep(REST_S + 2 * (answered["received_ns"] - answered["sent_ns"]) / 1e9)
         return {"clat": told, "probe": probe}
 
-    def _fields(self, clat: Translator, discovery: Discovery) -> dict[str, Any]:
+    def _fields(self, clat: Translator, discovery: Discovery) -> JsonObject:
         [request] = find_engine(self.laboratory.engine).make(clat).requests
         translator = request.fields | {"mapping": request.fields["mapping"] | {"prefixes": []}}
-        return {
+        asking = {} if discovery.dhcp is None else {"dhcp": discovery.dhcp}
+        return asking | {
             "discovery": discovery.fields,
             "translator": translator,
             "ip": device_lines_of(self.network, clat),

@@ -93,9 +93,7 @@ def bypass_runs(experiment: Experiment) -> tuple[int, int]:
 
 
 def _all_wanted(experiment: Experiment) -> list[_Wanted]:
-    found = [
-        _wanted(experiment, combination, path) for combination in experiment.combinations for path in experiment.paths
-    ]
+    found = [_wanted(experiment, combination, path) for combination, path in experiment.cells]
     return list(dict.fromkeys(one for one in found if one is not None))
 
 
@@ -139,9 +137,9 @@ def _result(wanted: _Wanted, metrics: Mapping[str, float] | None = None, failed:
 
 def _length_ns(experiment: Experiment, runs: int) -> int:
     times_ns = [
-        trial_expected_ns(WORKLOADS[one.workload.kind], one.workload.params) or 0 for one in experiment.combinations
+        trial_expected_ns(WORKLOADS[one.workload.kind], one.workload.params) or 0 for one, _ in experiment.cells
     ]
-    total_ns = sum(times_ns) * len(experiment.paths) * experiment.blocks.minimum
+    total_ns = sum(times_ns) * experiment.blocks.minimum
     return round(min(LONGEST_NS, max(SHORTEST_NS, SHARE * total_ns / runs)))
 
 
@@ -164,7 +162,7 @@ def _measured(
     legs = legs_of(network.topology, BETWEEN, wanted.family)
     hosts = Hosts(client=client, server=server, own=wanted.family, legs={wanted.family: legs})
     try:
-        laboratory.place(placement or kind.placement(params), BETWEEN)
+        laboratory.pin_nodes(placement or kind.placement(params), BETWEEN)
         laboratory.check_reachable(legs)
         results = run_parts(parts_of(kind, params), hosts, "bypass", secrets.token_hex(16), lambda running: None)
         measured = kind.summarise(params, *results)

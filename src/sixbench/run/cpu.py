@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TypedDict
 
-Span = Mapping[str, Mapping[str, Any]]
-"""`{"from": sample, "to": sample}`, as docs/protocol.md describes a sample."""
+from ..model.observation import AwakeAnswer
+from ..model.workload import Result
 
-ORCHESTRATOR = "orchestrator_ns"
-"""In a sample: the CPU time of the process that runs the trials, where it is on the same machine."""
+Core = dict[str, int]
+"""A core's time by kind, in ticks."""
 
-WATCHED = "watched"
-"""In a sample: how long each processor was busy, where a thread keeps it awake (`awake` of docs/protocol.md)."""
 
-THROTTLED = "throttled"
-"""In a sample: how often the processors were slowed down for heat so far, where the kernel counts it."""
+class Sample(TypedDict, total=False):
+    """What a machine had spent until a moment. It is a part of results, as docs/protocol.md describes it. Where the
+    trial runs on this machine, we add what we know of it ourselves.
+
+    Attributes:
+        orchestrator_ns: the CPU time of the process that runs the trials.
+        watched: how long each processor was busy, where a thread keeps it awake.
+        throttled: how often the processors were slowed down for heat so far, where the kernel counts it.
+    """
+
+    clock_ns: int
+    realtime_ns: int
+    tick_ns: int
+    cores: list[Core]
+    agent_user_ns: int
+    agent_system_ns: int
+    idle_ns: int
+    orchestrator_ns: int
+    watched: AwakeAnswer
+    throttled: int
+
+
+Span = TypedDict("Span", {"from": Sample, "to": Sample})
+"""The samples at both edges of a window."""
 
 _BUSY = ("user", "nice", "system", "irq", "softirq")
 _KINDS = (*_BUSY, "steal")
 
 
-def find_span(result: Mapping[str, Any]) -> Span | None:
+def find_span(result: Result) -> Span | None:
     """The CPU span of a result, or of the first of its parts that has one; of several flows, of the last to begin."""
     if isinstance(result.get("parts"), Mapping):
         return next((span for flow in reversed(result["parts"].values()) if (span := find_span(flow))), None)
@@ -33,7 +53,7 @@ def find_span(result: Mapping[str, Any]) -> Span | None:
     return None
 
 
-def spun_ns(result: Mapping[str, Any], *, with_warmup: bool = False) -> int:
+def spun_ns(result: Result, *, with_warmup: bool = False) -> int:
     """The time that the senders of a result spun until datagrams were due, in the measured phase. Traffic does not cost
     it."""
     keys = ("spun_ns", "warmup_spun_ns") if with_warmup else ("spun_ns",)
@@ -87,7 +107,7 @@ def agent_cores(span: Span, spun_ns: int = 0) -> float | None:
     elapsed_ns = int(end["clock_ns"] - start["clock_ns"])
     if elapsed_ns <= 0:
         return None
-    used_ns = sum(end[key] - start[key] for key in ("agent_user_ns", "agent_system_ns"))
+    used_ns = end["agent_user_ns"] - start["agent_user_ns"] + end["agent_system_ns"] - start["agent_system_ns"]
     return max(0.0, float(used_ns - spun_ns)) / elapsed_ns
 
 
@@ -116,19 +136,20 @@ def processors(span: Span) -> tuple[int, int]:
 def throttled(span: Span) -> int:
     """How often processors were slowed down for heat between the two samples; 0 also where the kernel does not count
     it."""
-    return int(span["to"].get(THROTTLED, 0)) - int(span["from"].get(THROTTLED, 0))
+    return span["to"].get("throttled", 0) - span["from"].get("throttled", 0)
 
 
 def orchestrator_ns(span: Span) -> int:
     """The CPU time that running the trial took, rather than its traffic."""
-    return int(span["to"].get(ORCHESTRATOR, 0)) - int(span["from"].get(ORCHESTRATOR, 0))
+    return span["to"].get("orchestrator_ns", 0) - span["from"].get("orchestrator_ns", 0)
 
 
 def watched_ns(span: Span, processors: Collection[int]) -> float | None:
     """How long these processors were busy, by the threads that keep them awake; None where one of them has none."""
+    if "watched" not in span["from"] or "watched" not in span["to"]:
+        return None
     before, after = (
-        {one["processor"]: one["busy_ns"] for one in (span[edge].get(WATCHED) or {}).get("processors", [])}
-        for edge in ("from", "to")
+        {one.processor: one.busy_ns for one in sample["watched"].processors} for sample in (span["from"], span["to"])
     )
     if not processors or not before.keys() & after.keys() >= set(processors):
         return None
@@ -142,7 +163,7 @@ def _exactly_busy_ns(span: Span) -> float | None:
     return float(end["clock_ns"] - start["clock_ns"] - (end["idle_ns"] - start["idle_ns"]))
 
 
-def _ticks(span: Span) -> tuple[list[dict[str, int]], int]:
+def _ticks(span: Span) -> tuple[list[Core], int]:
     start, end = span["from"], span["to"]
     elapsed_ns = end["clock_ns"] - start["clock_ns"]
     before, after = start.get("cores") or [], end.get("cores") or []

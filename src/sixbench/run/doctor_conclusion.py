@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..engines import ENGINES
 from ..lab.doctor import Capability
-from ..lab.mending import MachineFacts, mend_capability, mend_engine
+from ..lab.mending import MachineState, mend_capability, mend_engine
 from .mechanism_doctor import EngineAnswer
 
 
@@ -52,24 +52,24 @@ class Conclusion:
         return f"Ready. {len(self.limits)} limit{'' if len(self.limits) == 1 else 's'}:"
 
 
-def conclude(capabilities: Sequence[Capability], answers: Sequence[EngineAnswer], facts: MachineFacts) -> Conclusion:
+def conclude(capabilities: Sequence[Capability], answers: Sequence[EngineAnswer], machine: MachineState) -> Conclusion:
     """What all answers come to. What is unknown because something else is missing is not told a second time."""
-    missing = tuple(_of_capability(one, facts) for one in capabilities if one.required and one.answer == "no")
+    missing = tuple(_of_capability(one, machine) for one in capabilities if one.required and one.answer == "no")
     if missing:
         return Conclusion(ready=False, missing=missing, limits=())
-    limits = [_of_capability(one, facts) for one in capabilities if one.answer != "yes"]
-    return Conclusion(ready=True, missing=(), limits=(*limits, *_of_engines(answers, facts)))
+    limits = [_of_capability(one, machine) for one in capabilities if one.answer != "yes"]
+    return Conclusion(ready=True, missing=(), limits=(*limits, *_of_engines(answers, machine)))
 
 
-def _of_capability(capability: Capability, facts: MachineFacts) -> Limit:
+def _of_capability(capability: Capability, machine: MachineState) -> Limit:
     return Limit(
         what=f"{capability.name}: {capability.reason}",
         affects=capability.needed_for,
-        mend=mend_capability(capability, facts),
+        mend=mend_capability(capability, machine),
     )
 
 
-def _of_engines(answers: Sequence[EngineAnswer], facts: MachineFacts) -> list[Limit]:
+def _of_engines(answers: Sequence[EngineAnswer], machine: MachineState) -> list[Limit]:
     """One limit for all that is mended by one command. An engine that one mechanism has for itself is there to compare
     with, so it is no limit where it is missing."""
     working: dict[str, list[str]] = {}
@@ -79,7 +79,7 @@ def _of_engines(answers: Sequence[EngineAnswer], facts: MachineFacts) -> list[Li
     groups: dict[tuple[str, str], list[EngineAnswer]] = {}
     for one in answers:
         if one.answer != "yes" and one.engine in ENGINES:
-            groups.setdefault((one.engine, mend_engine(one.engine, one.reason, facts)), []).append(one)
+            groups.setdefault((one.engine, mend_engine(one.engine, one.reason, machine)), []).append(one)
     limits = []
     for (engine, mend), lacking in groups.items():
         names = [one.mechanism for one in lacking]

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..agent import Agent
+from ..agent.answers import ExecAnswer
+from ..agent.requests import DropsStart, DropsStop, Exec
 from ..model.topology import Topology
-from .asking import Asked, answers, ask, ask_all
+from .asking import Asked, ask, ask_all, wait_all
 from .laboratory import Laboratory
 from .proof.drops import Drops, read_counters
 
@@ -33,10 +35,10 @@ class DropWatch:
         is so, and raises `AgentError`."""
         rules = _ask_rules(self._laboratory.topology, self._agents)
         self._found.not_told = self._laboratory.unwatchable
-        inodes = [agent.hello["netns_inode"] for agent in self._agents.values()]
+        inodes = [agent.netns_inode for agent in self._agents.values()]
         asked = None
         if self._found.not_told is None:
-            asked = ask(self._watcher, "drops-start", netns_inodes=inodes, token=self._token)
+            asked = ask(self._watcher, DropsStart(netns_inodes=inodes, token=self._token))
             self._is_watching = True
 
         def started() -> None:
@@ -53,13 +55,13 @@ class DropWatch:
 
     def stop(self) -> Callable[[], None]:
         """Asks to stop watching. What it returns waits and keeps the drops, and raises `AgentError`."""
-        asked = ask(self._watcher, "drops-stop") if self._is_watching else None
+        asked = ask(self._watcher, DropsStop()) if self._is_watching else None
         self._is_watching = False
         rules = _ask_rules(self._laboratory.topology, self._agents)
 
         def stopped() -> None:
             if asked is not None:
-                self._found.reports = asked.answer()["dropped"]
+                self._found.reports = asked.answer().dropped
             self._found.rules_after = _read_rules(rules)
 
         return stopped
@@ -70,10 +72,10 @@ def rule_counters(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, 
     return _read_rules(_ask_rules(topology, agents))
 
 
-def _ask_rules(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, Asked]:
+def _ask_rules(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, Asked[ExecAnswer]]:
     filtering = {name: agent for name, agent in agents.items() if topology.nodes[name].filters}
-    return ask_all(filtering, "exec", argv=LIST_COUNTERS)
+    return ask_all(filtering, Exec(argv=LIST_COUNTERS))
 
 
-def _read_rules(asked: Mapping[str, Asked]) -> dict[str, dict[str, int]]:
-    return {name: read_counters(answer["stdout"]) for name, answer in answers(asked).items()}
+def _read_rules(asked: Mapping[str, Asked[ExecAnswer]]) -> dict[str, dict[str, int]]:
+    return {name: read_counters(answer.stdout) for name, answer in wait_all(asked).items()}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import Any
 
 from ..agent import Agent
+from ..agent.answers import Nothing
+from ..agent.requests import EmulateChange, EmulateRecord, Exec
 from ..lab.emulation import change, emulated_links
 from ..lab.netem import unfit
 from ..model.emulation import WAYS, EmulatorName
 from ..model.errors import AgentError, CapabilityError
+from ..model.observation import EmulateAnswer
 from ..model.topology import Link, Topology
-from .asking import ask
+from .asking import Asked, ask
 from .laboratory import Laboratory
 
 
@@ -40,7 +42,7 @@ def choose_emulators(probe: Agent, topologies: tuple[Topology, ...]) -> tuple[To
 def netem_works(probe: Agent) -> bool:
     """Whether the kernel has netem, by trying it."""
     arguments = ["tc", "qdisc", "replace", "dev", "lo", "root", "netem", "delay", "1ms"]
-    return bool(probe.call("exec", argv=arguments)["exit"] == 0)
+    return probe.answer(Exec(argv=arguments)).exit == 0
 
 
 def _emulator(link: Link, works: bool) -> EmulatorName:
@@ -70,20 +72,20 @@ def begin(laboratory: Laboratory, seed: str, token: str | None = None) -> None:
     """
     if laboratory.emulator is None:
         return
-    asked = []
+    asked: list[Asked[Nothing] | Asked[EmulateAnswer]] = []
     for _, link in emulated_links(laboratory.topology):
-        asked.append(ask(laboratory.emulator, "emulate-change", **change(link, seeds_of(seed, link))))
-        asked.append(ask(laboratory.emulator, "emulate-record", link=link.name, restart=True, token=token))
+        asked.append(ask(laboratory.emulator, EmulateChange(**change(link, seeds_of(seed, link)))))
+        asked.append(ask(laboratory.emulator, EmulateRecord(link=link.name, restart=True, token=token)))
     for one in asked:
         one.answer()
 
 
-def end(laboratory: Laboratory, unanswered: list[AgentError]) -> dict[str, Any]:
+def end(laboratory: Laboratory, unanswered: list[AgentError]) -> dict[str, EmulateAnswer]:
     """What our emulator did since `begin`, by link; what it does not answer is added to `unanswered`."""
-    records: dict[str, Any] = {}
+    records: dict[str, EmulateAnswer] = {}
     if laboratory.emulator is not None:
         links = [link.name for _, link in emulated_links(laboratory.topology)]
-        asked = {link: ask(laboratory.emulator, "emulate-record", link=link) for link in links}
+        asked = {link: ask(laboratory.emulator, EmulateRecord(link=link)) for link in links}
         for link, one in asked.items():
             try:
                 records[link] = one.answer()

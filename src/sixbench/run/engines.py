@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from ..agent import Agent
+from ..agent.answers import ExecAnswer
+from ..agent.requests import Exec, RelayStop, TranslatorRemove, TunnelRemove
 from ..engines import Engine
 from ..engines.kernel import refusal
 from ..mechanisms import MECHANISMS, find_engine, install
@@ -94,7 +94,7 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
         trial = replace(trial, discovery=None)
     try:
         for line in lines:
-            probe.call("exec", argv=["ip", *line.split()])
+            probe.answer(Exec(argv=["ip", *line.split()]))
         made = engine.make(trial)
         for request in made.requests:
             answer = probe.call(request.op, **request.fields)
@@ -102,9 +102,9 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
             if (wrong := request.check(answer)) is not None:
                 return wrong
         if made.ip:
-            done = probe.call("exec", argv=["ip", "-batch", "-"], stdin="\n".join(made.ip) + "\n")
-            if done["exit"] != 0:
-                return refusal(str(done["stderr"]), made.ip) or f"ip ended with {done['exit']}"
+            done = probe.answer(Exec(argv=["ip", "-batch", "-"], stdin="\n".join(made.ip) + "\n"))
+            if done.exit != 0:
+                return refusal(done.stderr, made.ip) or f"ip ended with {done.exit}"
         if made.nft:
             # The kernel checks the rules and does not take them.
             check = Program(argv=("nft", "--check", "-f", "-"), stdin=made.nft, package="nftables")
@@ -120,30 +120,32 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
         with contextlib.suppress(AgentError):
             _end(probe, device, name)
         with contextlib.suppress(AgentError):
-            probe.call("exec", argv=["ip", "link", "delete", name])
+            probe.answer(Exec(argv=["ip", "link", "delete", name]))
 
 
 def _end(probe: Agent, device: Device, name: str) -> None:
     """Ends what the agent has made for a device."""
     if isinstance(device, Relay):
-        probe.call("relay-stop")
+        probe.answer(RelayStop())
+    elif isinstance(device, Translator):
+        probe.answer(TranslatorRemove(device=name))
     else:
-        probe.call("translator-remove" if isinstance(device, Translator) else "tunnel-remove", device=name)
+        probe.answer(TunnelRemove(device=name))
 
 
 def _failure(probe: Agent, program: Program) -> str | None:
     """What a program said that failed; None if it did what it is for and ended."""
     try:
-        done = probe.call("exec", argv=[*program.argv], stdin=program.stdin)
+        done = probe.answer(Exec(argv=[*program.argv], stdin=program.stdin))
     except AgentError as error:
         return _missing(program, error)
-    return None if done["exit"] == 0 else _said(program, done)
+    return None if done.exit == 0 else _said(program, done)
 
 
 def _ending(probe: Agent, program: Program) -> str | None:
     """What a program said that ended at once; None if it ran on."""
     try:
-        done = probe.call("exec", argv=[*program.argv], stdin=program.stdin, timeout_ns=PROGRAM_NS)
+        done = probe.answer(Exec(argv=[*program.argv], stdin=program.stdin, timeout_ns=PROGRAM_NS))
     except AgentError as error:
         if error.code == "timeout":
             return None
@@ -158,11 +160,11 @@ def _missing(program: Program, error: AgentError) -> str:
     raise error
 
 
-def _said(program: Program, done: Mapping[str, Any]) -> str:
-    if program.package is not None and program.name is not None and done["exit"] == NOT_FOUND:
+def _said(program: Program, done: ExecAnswer) -> str:
+    if program.package is not None and program.name is not None and done.exit == NOT_FOUND:
         return _lacking(program)
-    said = " ".join(str(done["stderr"] or done["stdout"]).split())
-    return f"{program.name or program.argv[0]} ended with {done['exit']}: {said or 'it said nothing'}"
+    said = " ".join((done.stderr or done.stdout).split())
+    return f"{program.name or program.argv[0]} ended with {done.exit}: {said or 'it said nothing'}"
 
 
 def _lacking(program: Program) -> str:

@@ -51,8 +51,7 @@ def estimate(experiment: Experiment) -> Estimate:
     blocks = experiment.blocks
     times = {
         (combination.name, path.name): trial_time_ns(experiment, combination, path.name)
-        for combination in experiment.combinations
-        for path in experiment.paths
+        for combination, path in experiment.cells
     }
     block_ns = sum(time_ns for time_ns, _ in times.values())
     before_ns = bypass_runs_ns(experiment) + building_ns(experiment)
@@ -103,7 +102,7 @@ def bypass_runs_ns(experiment: Experiment) -> int:
 
 def building_ns(experiment: Experiment) -> int:
     """How long building each network once takes, and installing each path that needs more than wires."""
-    used = {(path.name, c.topology_of(path.name)) for c in experiment.combinations for path in experiment.paths}
+    used = {(path.name, combination.topology_of(path.name)) for combination, path in experiment.cells}
     installed = sum(
         not install(experiment.path(name), experiment.topologies[index], experiment.between).is_plain
         for name, index in used

@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
+from ..agent.requests import ForgetPathMtu
 from ..model.direction import Direction
 from ..model.errors import LabError
 from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
-from .asking import answers, ask_all
+from ..model.json_object import JsonObject
+from .asking import ask_all, wait_all
 from .laboratory import Laboratory
 from .link_change import change_link
 
@@ -103,7 +104,7 @@ class Events:
             )
 
 
-def _changed(before: Direction, after: Direction) -> dict[str, Any] | None:
+def _changed(before: Direction, after: Direction) -> JsonObject | None:
     """The properties of a direction that changed, with their new values. None: none did."""
     one, other = asdict(before), asdict(after)
     return {name: value for name, value in other.items() if value != one[name]} or None
@@ -112,4 +113,4 @@ def _changed(before: Direction, after: Direction) -> dict[str, Any] | None:
 def forget_path_mtu(laboratory: Laboratory, nodes: Iterable[str]) -> None:
     """Makes nodes forget the path MTUs that they learned from ICMP. Otherwise a trial would begin with what the one
     before it learned, for as long as `net.ipv4.route.mtu_expires` (10 min). Raises `AgentError`."""
-    answers(ask_all({node: laboratory.agents[node] for node in nodes}, "forget-path-mtu"))
+    wait_all(ask_all({node: laboratory.agents[node] for node in nodes}, ForgetPathMtu()))

@@ -23,7 +23,7 @@ from ..model.experiment import Experiment
 from ..model.kernels import COLUMN
 from ..model.path import Path as NetworkPath
 from ..model.workloads import WORKLOADS
-from ..store import Clock, Environment, Manifest, Run, RunState, RunWriter, adopt_trials, create_run, read_run
+from ..store import Clock, Manifest, Run, RunState, RunWriter, adopt_trials, create_run, nowhere, read_run
 from .parts import trial_expected_ns
 from .session import GRACE_NS, UNTIMED_LIMIT_NS
 
@@ -105,8 +105,7 @@ def on_kernel(experiment: Experiment, kernel: str) -> Experiment:
 
 def limit_s(experiment: Experiment) -> int:
     """How long an experiment may take in a guest on its clock."""
-    trials = len(experiment.paths) * experiment.blocks.maximum
-    return START_S + sum(_longest_ns(experiment)) * trials // 10**9
+    return START_S + sum(_longest_ns(experiment)) * experiment.blocks.maximum // 10**9
 
 
 def silence_s(experiment: Experiment) -> float:
@@ -115,8 +114,8 @@ def silence_s(experiment: Experiment) -> float:
 
 
 def _longest_ns(experiment: Experiment) -> list[int]:
-    """How long a trial of each combination may take at most, in ns on the guest's clock."""
-    times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c in experiment.combinations]
+    """How long each trial of a block may take at most, in ns on the guest's clock."""
+    times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c, _ in experiment.cells]
     return [BETWEEN_NS + (UNTIMED_LIMIT_NS if time_ns is None else time_ns + GRACE_NS) for time_ns in times]
 
 
@@ -140,21 +139,11 @@ def _command(manifest: Manifest, kernel: str, agent: Path, clock: Clock) -> Gues
 def _the_same_everywhere(manifest: Manifest) -> Manifest:
     """The manifest without what differs between two runs of an experiment, because the guest would read that. The guest
     fills in where it runs."""
-    nowhere = Environment(
-        kernel="",
-        machine="",
-        cpu="",
-        distribution="",
-        cores=1,
-        memory_bytes=0,
-        versions={},
-        clock=manifest.environment.clock,
-    )
     experiment = replace(manifest.experiment, file=FILE)
     return Manifest(
         run="guest",
         experiment=experiment,
-        environment=nowhere,
+        environment=nowhere(manifest.environment.clock),
         state="running",
         started_realtime_ns=0,
         quick=manifest.quick,
@@ -205,7 +194,7 @@ def _sequence_before(experiment: Experiment, kernel: str) -> int:
     """The sequence number before a kernel's first trial. It leaves room for all trials of the kernels before it, so
     that the order in which guests end makes no difference."""
     own = on_kernel(experiment, kernel)
-    return experiment.kernels.index(kernel) * len(own.combinations) * len(own.paths) * own.blocks.maximum
+    return experiment.kernels.index(kernel) * len(own.cells) * own.blocks.maximum
 
 
 def _note(writer: RunWriter, kernel: str, run: Run) -> None:

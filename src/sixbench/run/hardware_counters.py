@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from ..agent import Agent
+from ..agent.requests import PerfStart, PerfStop
 from ..model.errors import AgentError
+from ..model.observation import PerfAnswer
 from .session import ANSWER_TIMEOUT_S
 
 SPUN = "cycles and instructions per packet are not known, because the sender waits by spinning, which takes both"
@@ -18,12 +18,12 @@ class Counted:
     """The counts of a trial.
 
     Attributes:
-        counts: the agent's answer to `perf-stop`; empty where nothing was counted.
+        counts: None: nothing was counted.
         refused: why the kernel gives no counters.
         lost: why the counters that it gave have counted nothing.
     """
 
-    counts: dict[str, Any] = field(default_factory=dict)
+    counts: PerfAnswer | None = None
     refused: str | None = None
     lost: str | None = None
 
@@ -39,7 +39,7 @@ class HardwareCounters:
     def start(self) -> None:
         """Begins to count, unless the kernel refuses. Raises `AgentError`."""
         try:
-            self._agent.call("perf-start", timeout_s=ANSWER_TIMEOUT_S)
+            self._agent.answer(PerfStart(), timeout_s=ANSWER_TIMEOUT_S)
         except AgentError as error:
             if error.code != "system":
                 raise
@@ -53,7 +53,7 @@ class HardwareCounters:
             return
         self._is_counting = False
         try:
-            self._found.counts = self._agent.call("perf-stop", timeout_s=ANSWER_TIMEOUT_S)
+            self._found.counts = self._agent.answer(PerfStop(), timeout_s=ANSWER_TIMEOUT_S)
         except AgentError as error:
             if error.code != "system":
                 raise
@@ -70,10 +70,10 @@ def ask(agent: Agent) -> str | None:
     return refusal and refusal.removeprefix(f"{agent.name}: ")
 
 
-def hardware_metrics(counts: Mapping[str, Any], packets: int) -> dict[str, float]:
+def hardware_metrics(counts: PerfAnswer, packets: int) -> dict[str, float]:
     """The metrics, from the counts and the number of packets that crossed a link. Those that are not known are
     absent."""
-    cycles, instructions = counts.get("cycles"), counts.get("instructions")
+    cycles, instructions = counts.cycles, counts.instructions
     if not cycles or not instructions:
         return {}
     metrics = {"instructions_per_cycle": instructions / cycles}
@@ -86,9 +86,9 @@ def hardware_notes(counted: Counted) -> list[str]:
     """Notes on the counts of this trial. What the kernel refuses in every trial is a note on the run."""
     if counted.lost is not None:
         return [f"cycles and instructions are not known: {counted.lost}"]
-    enabled_ns, running_ns = counted.counts.get("enabled_ns", 0), counted.counts.get("running_ns", 0)
-    if running_ns >= enabled_ns:
+    if counted.counts is None or counted.counts.running_ns >= counted.counts.enabled_ns:
         return []
+    enabled_ns, running_ns = counted.counts.enabled_ns, counted.counts.running_ns
     share = f"{100 * running_ns / enabled_ns:.0f} %"
     why = f"the counters ran for only {share} of the time, because other programs used them too"
     return [f"cycles and instructions are scaled up: {why}"]

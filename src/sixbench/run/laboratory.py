@@ -11,18 +11,24 @@ from itertools import count
 from typing import Any
 
 from ..agent import Agent, AgentHub
-from ..engines.agent import DISCOVER
+from ..agent.answers import ExecAnswer, SysctlAnswer
+from ..agent.requests import DeviceCounters, DeviceLog, Exec, Run, Sysctl
+from ..engines.agent import DHCP_ASK, DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
-from ..lab.placement import pin, place
+from ..lab.placement import pin, processors_of
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
+from ..model.form import ABSENT
+from ..model.json_object import JsonObject
 from ..model.leg import Address, Legs
 from ..model.network import Blueprint, Network
+from ..model.observation import DiscoveredPrefix
 from ..model.path import Path
 from ..model.placement import Placement
+from ..model.quoting import printable
 from ..model.workloads import ping
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
@@ -33,6 +39,9 @@ MAX_NODES_UP = 512
 0.7 MiB of memory."""
 
 UNDO_TIMEOUT_S = 5.0
+
+MAX_SAID = 200
+"""Characters of what a program said."""
 
 FOREVER_NS = 2**62
 """Some 146 years. A program ends when the agent does."""
@@ -59,32 +68,44 @@ class AgentNode:
         """Starts a command in the node."""
         return self._completed(argv, stdin)
 
-    def _completed(self, argv: list[str], stdin: str, **fields: Any) -> Future[Completed]:
+    def _completed(self, argv: list[str], stdin: str, timeout_ns: int | None = None) -> Future[Completed]:
         done: Future[Completed] = Future()
 
-        def finished(answer: Future[dict[str, Any]]) -> None:
+        def finished(answer: Future[ExecAnswer]) -> None:
             try:
                 ok = answer.result()
-                done.set_result(Completed(argv=argv, exit=ok["exit"], stdout=ok["stdout"], stderr=ok["stderr"]))
+                done.set_result(Completed(argv=argv, exit=ok.exit, stdout=ok.stdout, stderr=ok.stderr))
             except AgentError as error:
                 done.set_exception(error)
-            except KeyError as error:
-                done.set_exception(AgentError("agent-broken", f"{self.agent.name}: exec was answered without {error}"))
 
-        self.agent.submit("exec", argv=argv, stdin=stdin, **fields).add_done_callback(finished)
+        self.agent.ask(Exec(argv=argv, stdin=stdin, timeout_ns=timeout_ns)).add_done_callback(finished)
         return done
 
     def start(self, argv: list[str], stdin: str = "") -> Future[Completed]:
         """Starts a program that runs as long as the node is held."""
         return self._completed(argv, stdin, timeout_ns=FOREVER_NS)
 
-    def set_sysctl(self, values: Mapping[str, str]) -> Future[Any]:
+    def set_sysctl(self, values: Mapping[str, str]) -> Future[SysctlAnswer]:
         """Writes settings in the node."""
-        return self.agent.submit("sysctl", set=dict(values))
+        return self.agent.ask(Sysctl(set=dict(values)))
 
-    def request(self, op: str, fields: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    def request(self, op: str, fields: Mapping[str, Any]) -> Future[JsonObject]:
         """Sends the agent a request for what no command can do."""
         return self.agent.submit(op, **fields)
+
+
+def echoes(client: Agent, legs: Legs, *, count: int, timeout_ns: int) -> int:
+    """How many of so many echoes from end to end were answered. Raises `AgentError`."""
+    request = Run(
+        session="echo",
+        workload=ping.KIND.name,
+        address=str(legs[0].source),
+        peer=str(legs[0].destination),
+        port=0,
+        token="00" * 16,
+        params={"count": count, "interval_ns": 1_000_000, "timeout_ns": timeout_ns},
+    )
+    return int(client.answer(request)["received"])
 
 
 class Laboratory:
@@ -114,7 +135,7 @@ class Laboratory:
         self._programs: list[Running] = []
         self.learned: Mapping[Address, Address] = {}
         """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
-        self.discovered: dict[str, dict[str, Any]] = {}
+        self.discovered: dict[str, DiscoveredPrefix] = {}
         """What nodes learned of the prefix of their translator, last."""
         self._spoiled: list[str] = []
         self.left: Left | None = None
@@ -132,7 +153,7 @@ class Laboratory:
             self.learned = installed.learned
             clats = {device.node for device in network.translators if device.discovery is not None}
             self.discovered = {
-                node: dict(answer)
+                node: DiscoveredPrefix.model_validate({**answer, **_asked_before(installed.answers, node)})
                 for (node, op), answer in installed.answers.items()
                 if op == DISCOVER and node in clats
             }
@@ -168,13 +189,13 @@ class Laboratory:
     def _all_agents(self) -> dict[str, Agent]:
         return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}
 
-    def place(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    def pin_nodes(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
         """Puts nodes on processors, and this process on others where there are some.
 
         Returns:
             the processors of each node; empty where the kernel refused.
         """
-        placed = place(policy, nodes, self.processors.usable, self._emulator_on)
+        placed = processors_of(policy, nodes, self.processors.usable, self._emulator_on)
         for name, processors in placed.items():
             if self._placed.get(name) == processors:
                 continue
@@ -186,8 +207,21 @@ class Laboratory:
 
     def check_path(self, network: Network) -> None:
         """An echo from end to end; where a relay is on the way, from end to relay to end. Raises `LabError`."""
-        for legs in network.echoed:
-            self.check_reachable(legs)
+        try:
+            for legs in network.echoed:
+                self.check_reachable(legs)
+        except LabError as error:
+            raise LabError("; ".join([str(error), *self._said_by_devices(network)])) from error
+
+    def _said_by_devices(self, network: Network) -> list[str]:
+        """How the programs under test ended, or what they said last."""
+        found = []
+        for node in network.hosting:
+            counted = self.agents[node].answer(DeviceCounters())
+            said = self.agents[node].answer(DeviceLog()).text.strip().splitlines()
+            last = f"the device in {node} said last: {printable(said[-1])[:MAX_SAID]}" if said else None
+            found += [words for words in [last if counted.ended is ABSENT else counted.ended] if words is not None]
+        return found
 
     def check_reachable(self, legs: Legs) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""
@@ -195,19 +229,10 @@ class Laboratory:
         client, server = first.near, legs[-1].far
         for timeout_ns in ECHO_TIMEOUTS_NS:
             try:
-                result = self.agents[client].call(
-                    "run",
-                    session="reach",
-                    workload=ping.KIND.name,
-                    address=str(first.source),
-                    peer=str(first.destination),
-                    port=0,
-                    token="00" * 16,
-                    params={"count": 3, "interval_ns": 1_000_000, "timeout_ns": timeout_ns},
-                )
+                received = echoes(self.agents[client], legs, count=3, timeout_ns=timeout_ns)
             except AgentError as error:
                 raise LabError(f"checking that {client} reaches {server} over IPv{first.family}: {error}") from error
-            if result["received"]:
+            if received:
                 return
         raise LabError(
             f"the network is up, but {client} ({first.source}) gets no answer "
@@ -227,6 +252,12 @@ class Laboratory:
 
 _Key = tuple[int, str, int]
 """The form of the network, the engine, and which of the blueprints with these."""
+
+
+def _asked_before(answers: Mapping[tuple[str, str], Mapping[str, Any]], node: str) -> dict[str, Any]:
+    """The answer to what a node asked by DHCP before it looked for its prefix, if it did."""
+    told = answers.get((node, DHCP_ASK))
+    return {} if told is None else {"dhcp": told}
 
 
 class Laboratories:

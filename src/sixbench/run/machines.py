@@ -10,8 +10,8 @@ from types import TracebackType
 
 from ..agent import Agent, AgentHub
 from ..model.errors import CapabilityError, UsageError
+from ..model.quoting import printable
 from ..model.topology import Family
-from ..model.wording import printable
 from ..plan.measure_experiment import LOCAL
 
 _SOCKET_FAMILIES: dict[Family, socket.AddressFamily] = {4: socket.AF_INET, 6: socket.AF_INET6}

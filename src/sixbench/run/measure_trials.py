@@ -10,18 +10,19 @@ import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from ..agent.requests import Run, Serve
 from ..model.errors import AgentError, CapabilityError
 from ..model.evidence import Evidence
 from ..model.experiment import Experiment, PlannedTrial
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.reason import Reason, ReasonKind
 from ..model.trial import Status
-from ..model.workload import Measured, WorkloadKind
+from ..model.workload import Measured, Result, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
-from .arriving import Watch, Watching, receivers_of
+from .arriving import Watching, ends_of
 from .cpu import agent_cores, core_shares, find_span
 from .machines import Addresses, Machines
 from .proof.strays import judge_strays
@@ -42,27 +43,27 @@ _REFUSALS = ("over-limit", "busy", "refused", "bad-params", "unknown-workload", 
 
 @dataclass(kw_only=True)
 class _Results:
-    client: dict[str, Any] = field(default_factory=dict)
-    server: dict[str, Any] = field(default_factory=dict)
+    client: Result = field(default_factory=dict)
+    server: Result = field(default_factory=dict)
 
 
-def measure(experiment: Experiment, machines: Machines, watch: Watch | None = None) -> Iterator[Outcome]:
+def measure(experiment: Experiment, machines: Machines, observer: Observer | None = None) -> Iterator[Outcome]:
     """Runs the trials of an experiment of `plan.measure_experiment`, and yields each when it has ended. Ends early,
     with a failed trial, where the other machine has gone away.
 
     Args:
-        watch: is called with what arrives, interval by interval, by another thread.
+        observer: is told what arrives and how senders fare, by other threads. None: nobody is asked.
 
     Raises `CapabilityError` where the other machine refuses such trials.
     """
     for sequence, planned in enumerate(all_trials(experiment), start=1):
-        yield _trial(experiment, planned, sequence, machines, watch)
+        yield _trial(experiment, planned, sequence, machines, observer)
         if machines.server.ended is not None or machines.client.ended is not None:
             return
 
 
 def _trial(
-    experiment: Experiment, planned: PlannedTrial, sequence: int, machines: Machines, watch: Watch | None
+    experiment: Experiment, planned: PlannedTrial, sequence: int, machines: Machines, observer: Observer | None
 ) -> Outcome:
     [combination] = experiment.combinations
     kind = WORKLOADS[combination.workload.kind]
@@ -76,7 +77,7 @@ def _trial(
     status: Status = "failed"
     reasons: list[Reason] = []
     try:
-        _perform(kind, params, planned, machines, addresses, results, watch)
+        _perform(kind, params, planned, machines, addresses, results, observer)
     except AgentError as error:
         reasons = [Reason(kind=ReasonKind.AGENT_FAILED, text=_why(error, machines))]
     else:
@@ -104,29 +105,41 @@ def _perform(
     machines: Machines,
     addresses: Addresses,
     results: _Results,
-    watch: Watch | None,
+    observer: Observer | None,
 ) -> None:
     """Runs the workload and fills `results`. Raises `AgentError`, or `CapabilityError` where the server refuses."""
     client, server, key = machines.client, machines.server, planned.key
     asked = kind.agent_params(params)
-    common = {"session": key, "workload": kind.served_by, "token": secrets.token_hex(16), "params": asked}
+    serve = Serve(
+        session=key, workload=kind.served_by, token=secrets.token_hex(16), params=asked, address=addresses.server
+    )
     try:
-        served = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, address=addresses.server, **common)
+        served = server.answer(serve, timeout_s=ANSWER_TIMEOUT_S)
     except AgentError as error:
         if error.code in _REFUSALS:
             raise CapabilityError(str(error)) from error
         raise
     watching = Watching(
-        receivers_of(params, client=client, server=server),
+        ends_of(kind.served_by, asked, client=client, server=server),
         key,
-        planned.path,
+        key,
         every_ns=int(params.get("interval_ns", WATCHED_NS)),
         until_ns=int(params["duration_ns"]) if "duration_ns" in params else None,
-        watch=watch,
+        observer=observer,
     )
     try:
-        asking = {"address": addresses.client, "peer": addresses.server, "port": served["port"]}
-        running = client.submit("run", cookie=served.get("cookie"), **asking, **common)
+        running = client.ask(
+            Run(
+                session=key,
+                workload=serve.workload,
+                token=serve.token,
+                params=asked,
+                address=addresses.client,
+                peer=addresses.server,
+                port=served.port,
+                cookie=served.cookie,
+            )
+        )
         with watching:
             results.client = wait_for_run(client, running, key, longest_ns(params))
         results.server = finish(server, key, kind.served_by, asked, results.client)
@@ -136,7 +149,7 @@ def _perform(
 
 
 def assess(
-    kind: WorkloadKind, params: dict[str, Scalar], client: dict[str, Any], server: dict[str, Any]
+    kind: WorkloadKind, params: dict[str, Scalar], client: Result, server: Result
 ) -> tuple[Measured, Status, list[Reason]]:
     """The measurements, the trial's status and its reasons, from the agents' results."""
     measured = kind.summarise(params, client, server)

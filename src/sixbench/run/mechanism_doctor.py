@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..agent import AgentHub
+from ..agent.requests import CaptureStart, CaptureStop, Counters
 from ..lab.build import build
 from ..lab.doctor import Answer
 from ..mechanisms import MECHANISMS, Mechanism, find_engine, install
@@ -24,7 +25,7 @@ from ..model.workloads import ping, tcp_rr, udp_rr
 from ..plan.experiment_file import read_topology_only
 from ..plan.yaml_source import parse_yaml
 from .engines import why_not
-from .laboratory import AgentNode, Laboratory
+from .laboratory import AgentNode, Laboratory, echoes
 from .parts import Hosts, run_parts
 from .proof.packets import judge, middle_of, viewpoints
 
@@ -113,7 +114,9 @@ def _with_devices() -> Iterable[Mechanism]:
 
 def _sample(name: str, engine: str) -> Network:
     mechanism = MECHANISMS[name]
-    path = Path(name="doctor", mechanism=name, family=mechanism.family({}), nodes=mechanism.sample, engine=engine)
+    options = dict(mechanism.sample_options)
+    family = mechanism.family(options)
+    path = Path(name="doctor", mechanism=name, family=family, nodes=mechanism.sample, engine=engine, options=options)
     return install(path, _line(), BETWEEN)
 
 
@@ -163,44 +166,37 @@ def _watched(laboratory: Laboratory, network: Network, send: _Send) -> tuple[Ans
     views = viewpoints(network)
     view = views[middle_of(views)]
     watch = laboratory.agents[view.end.node]
-    before = watch.call("counters")
-    watch.call(
-        "capture-start",
-        capture="doctor",
-        interface=view.end.name,
-        addresses=[],
-        after_ns=0,
-        max_packets=MAX_PACKETS,
-        max_ns=CAPTURE_NS,
-        snaplen_bytes=SNAPLEN_BYTES,
+    before = watch.answer(Counters())
+    watch.answer(
+        CaptureStart(
+            capture="doctor",
+            interface=view.end.name,
+            addresses=[],
+            after_ns=0,
+            max_packets=MAX_PACKETS,
+            max_ns=CAPTURE_NS,
+            snaplen_bytes=SNAPLEN_BYTES,
+        )
     )
     try:
         is_answered, words = send(laboratory, network)
     finally:
-        capture = watch.call("capture-stop", capture="doctor")
+        capture = watch.answer(CaptureStop(capture="doctor"))
     if not is_answered:
         return "no", words
     nothing = Traffic(forward_payload_bytes=0, reverse_payload_bytes=0)
     node = view.end.node
-    judgement = judge([view], [capture], {node: before}, {node: watch.call("counters")}, nothing)
+    judgement = judge([view], [capture], {node: before}, {node: watch.answer(Counters())}, nothing)
     if judgement.invalid:
         return "no", sentences(judgement.invalid)
     return "yes", f"{words}; {view.link.name} carried {view.claimed}"
 
 
 def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[bool, str]:
-    echoes = laboratory.agents[BETWEEN[0]].call(
-        "run",
-        session="doctor",
-        workload=ping.KIND.name,
-        address=str(network.legs[0].source),
-        peer=str(network.legs[0].destination),
-        port=0,
-        token="00" * 16,
-        params={"count": ECHOES, "interval_ns": 1_000_000, "timeout_ns": ECHO_TIMEOUT_NS},
-    )
-    if echoes["received"] < ECHOES:
-        return False, f"of {ECHOES} echoes from end to end, {echoes['received']} were answered"
+    client = laboratory.agents[BETWEEN[0]]
+    answered = echoes(client, network.legs, count=ECHOES, timeout_ns=ECHO_TIMEOUT_NS)
+    if answered < ECHOES:
+        return False, f"of {ECHOES} echoes from end to end, {answered} were answered"
     return True, f"{ECHOES} echoes were answered"
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..agent import Agent
+from ..agent.requests import Sysctl
 from ..model.topology import Topology
+from .asking import ask, wait_all
 from .environment import RECORDED_SYSCTLS
 from .requirements import read_sysctls
-from .session import ANSWER_TIMEOUT_S
 
 Settings = dict[str, dict[str, list[str]]]
 """Values by node and setting. There are several where networks differ, in the order in which they were found."""
@@ -18,10 +19,10 @@ def read_nodes(topology: Topology, agents: Mapping[str, Agent], names: Iterable[
     """The values of these settings, and of those that the experiment gives a node, by node. Raises `AgentError`."""
     common = tuple(names)
     asked = {
-        node: agent.submit("sysctl", get=list(dict.fromkeys([*common, *topology.nodes[node].sysctl])))
+        node: ask(agent, Sysctl(get=list(dict.fromkeys([*common, *topology.nodes[node].sysctl]))))
         for node, agent in agents.items()
     }
-    return {node: agents[node].wait(answer, "sysctl", ANSWER_TIMEOUT_S)["values"] for node, answer in asked.items()}
+    return {node: answer.values for node, answer in wait_all(asked).items()}
 
 
 def known_names(agent: Agent) -> tuple[str, ...]:

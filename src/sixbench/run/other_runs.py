@@ -1,11 +1,8 @@
-"""Other runs of sixbench that measure on this machine.
+"""Other runs of sixbench that measure on this machine, and pages that look at this one.
 
-A run that measures holds a socket with a name in the abstract namespace of Linux (unix(7)). The name is gone as soon as
-its process is, even after `kill -9`: nothing can be left over, and nobody needs a directory that all users may write
-in. Each network namespace has names of its own. /proc shows those of every process (proc_pid_net(5)), so every user's
-runs are seen whose processes /proc shows here, in whatever network namespace. Not so from within a container, which has
-a /proc of its own. A run that begins tells those that it finds in its own network namespace, so that each of them knows
-also of runs that begin and end during one of its trials.
+A run that measures announces itself by a name (`announcements`), and so does a page of `sixbench ui` for as long as it
+is told what a run does. Who begins tells the runs that it finds in its own network namespace, so that each of them
+knows also of those that begin and end during one of its trials.
 """
 
 from __future__ import annotations
@@ -17,18 +14,13 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from ..model.identifiers import NAME, require
-from ..model.wording import listed
-
-PROC = Path("/proc")
-
-_SOCKETS = "net/unix"
-"""All sockets of a process's network namespace with their names, for everybody to read. `@` stands for the zero byte.
-The file's inode is that namespace's own, so it tells the namespaces apart. `ns/net` does not, for other users."""
+from ..model.quoting import listed
+from ..model.trial import TrialRecord
+from .announcements import PREFIX, announced_names
 
 POLL_S = 0.5
 """How often a run that waits looks whether the others have ended."""
@@ -36,11 +28,14 @@ POLL_S = 0.5
 TURN_S = 5.0
 """How long another run may take to announce itself. Whoever takes longer does not keep others from measuring."""
 
-_TURN = "\0sixbench/turn"
+_TURN = f"\0{PREFIX}turn"
 """The name that a run has while it looks for others and announces itself, so that two do not do so at once."""
 
-_PREFIX = "sixbench/run/"
-_TOLD = re.compile(rf"(?P<pid>[0-9]{{1,10}})/(?P<token>[0-9a-f]{{16}})/(?P<name>{NAME.pattern})")
+_RUN = "run/"
+_PAGE = "page/"
+_TOKEN = "(?P<token>[0-9a-f]{16})"
+_TOLD_RUN = re.compile(rf"{_RUN}(?P<pid>[0-9]{{1,10}})/{_TOKEN}/(?P<name>{NAME.pattern})")
+_TOLD_PAGE = re.compile(rf"{_PAGE}(?P<device>[0-9]{{1,20}})-(?P<inode>[0-9]{{1,20}})/{_TOKEN}")
 _MAX_TOLD_BYTES = 256
 
 
@@ -58,55 +53,94 @@ class OtherRun:
     @property
     def told(self) -> str:
         """The end of its socket's name."""
-        return f"{self.pid}/{self.token}/{self.name}"
+        return f"{_RUN}{self.pid}/{self.token}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A page that looks at a run.
+
+    Attributes:
+        directory: of the run, by device and inode: it may be renamed meanwhile.
+    """
+
+    directory: tuple[int, int]
+    token: str
+
+    @property
+    def told(self) -> str:
+        """The end of its socket's name."""
+        device, inode = self.directory
+        return f"{_PAGE}{device}-{inode}/{self.token}"
 
 
 class Presence:
-    """This run, announced for as long as it measures, and the others that it notices."""
+    """This run, announced for as long as it measures, and the others and the pages that it notices."""
 
     def __init__(self, own: OtherRun, here: socket.socket | None) -> None:
         self._own = own
         self._here = here
-        self._seen: set[OtherRun] = set()
+        self._seen: set[OtherRun | Page] = set()
         self.next_trial()
 
     def others(self) -> list[OtherRun] | None:
         """The other runs that measure now; None where that cannot be known."""
-        found = None if self._here is None else running()
-        return None if found is None else sorted(found - {self._own})
+        now = self._now()
+        return None if now is None else sorted(one for one in now if isinstance(one, OtherRun))
 
     def next_trial(self) -> None:
         """A trial begins: what was noticed so far does not concern it."""
         self._heard()
-        self._seen = set(self.others() or ())
+        self._seen = self._now() or set()
+
+    def noted(self, record: TrialRecord, directory: tuple[int, int] | None) -> TrialRecord:
+        """The record of the trial that ends, with the other runs that have measured since it began, and whether a page
+        looked at this one.
+
+        Args:
+            directory: of this run, by device and inode. None: it has none, so no page can look.
+        """
+        noticed = self._noticed()
+        if noticed is None:
+            return record
+        is_watched = any(isinstance(one, Page) and one.directory == directory for one in noticed)
+        return replace(record, other_runs=_names(noticed), watched=None if directory is None else is_watched)
 
     def during_trial(self) -> list[str] | None:
         """The experiments of the other runs that have measured since the trial began, each once; None where that
         cannot be known."""
-        now = self.others()
-        if now is None:
-            return None
-        return sorted({other.name for other in self._seen | self._heard() | set(now)})
+        noticed = self._noticed()
+        return None if noticed is None else _names(noticed)
 
-    def _heard(self) -> set[OtherRun]:
-        """The runs that have begun since this was asked last."""
-        heard: set[OtherRun] = set()
+    def _noticed(self) -> set[OtherRun | Page] | None:
+        """All that were there since the trial began; None where that cannot be known."""
+        now = self._now()
+        return None if now is None else self._seen | self._heard() | now
+
+    def _now(self) -> set[OtherRun | Page] | None:
+        names = None if self._here is None else announced_names()
+        return None if names is None else _parsed(names) - {self._own}
+
+    def _heard(self) -> set[OtherRun | Page]:
+        """Who has begun since this was asked last."""
+        heard: list[str] = []
         with contextlib.suppress(BlockingIOError):
             while self._here is not None:
-                other = _parse(self._here.recv(_MAX_TOLD_BYTES, socket.MSG_DONTWAIT).decode(errors="replace"))
-                if other is not None:
-                    heard.add(other)
-        return heard
+                heard.append(self._here.recv(_MAX_TOLD_BYTES, socket.MSG_DONTWAIT).decode(errors="replace"))
+        return _parsed(heard)
 
 
 @contextlib.contextmanager
-def measuring(name: str, *, wait: bool, told: Callable[[str], None]) -> Iterator[Presence]:
+def measuring(
+    name: str, *, wait: bool, told: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[Presence]:
     """Announces a run until it ends, and says where others measure meanwhile.
 
     Args:
         name: of its experiment.
         wait: whether to begin only when no other run measures.
         told: gets a sentence for people: which others measure, or for which it waits.
+        meanwhile: is called now and then while it waits, and may raise to end that.
     """
     require(NAME, name, "an experiment")
     own = OtherRun(name=name, pid=os.getpid(), token=secrets.token_hex(8))
@@ -117,6 +151,7 @@ def measuring(name: str, *, wait: bool, told: Callable[[str], None]) -> Iterator
             waits_for = others
             told(f"waiting for {_named(others)} to end")
         time.sleep(POLL_S)
+        meanwhile()
         here, others = _announced(own, only_alone=wait)
     if others:
         measure = "measures" if len(others) == 1 else "measure"
@@ -133,49 +168,15 @@ def measuring(name: str, *, wait: bool, told: Callable[[str], None]) -> Iterator
 
 def running() -> set[OtherRun] | None:
     """The runs that measure on this machine; None where that cannot be known."""
-    looked_at: set[int] = set()
-    found = _of_namespace("self", looked_at)
-    if found is None:
-        return None
-    without = _children() | _kernel_threads()
-    for process in os.listdir(PROC):
-        if process.isdigit() and process not in without:
-            found |= _of_namespace(process, looked_at) or set()
-    return found
+    names = announced_names()
+    return None if names is None else {one for one in _parsed(names) if isinstance(one, OtherRun)}
 
 
-def _of_namespace(process: str, looked_at: set[int]) -> set[OtherRun] | None:
-    """The runs in the network namespace of a process, unless it is one of those that were looked at. None where that
-    cannot be known: the process has ended, or is hidden."""
-    sockets = f"{PROC}/{process}/{_SOCKETS}"
-    try:
-        namespace = os.stat(sockets).st_ino
-        if namespace in looked_at:
-            return set()
-        with open(sockets, errors="replace") as lines:
-            names = [line.rstrip("\n").split(" ")[-1] for line in lines]
-    except OSError:
-        return None
-    looked_at.add(namespace)
-    found = (_parse(name.removeprefix(f"@{_PREFIX}")) for name in names if name.startswith(f"@{_PREFIX}"))
-    return {other for other in found if other is not None}
-
-
-def _children() -> set[str]:
-    """The agents of this run, each of which may have a network namespace. Empty where the kernel does not tell."""
-    with contextlib.suppress(OSError):
-        tasks = (PROC / "self" / "task").iterdir()
-        return {child for task in tasks for child in (task / "children").read_text().split()}
-    return set()
-
-
-def _kernel_threads() -> set[str]:
-    """The threads of the kernel, which measure nothing. Empty where the kernel does not tell, and in a namespace of
-    processes, which has none."""
-    with contextlib.suppress(OSError):
-        if (PROC / "2" / "comm").read_text() == "kthreadd\n":
-            return set((PROC / "2" / "task" / "2" / "children").read_text().split())
-    return set()
+def announced_page(directory: tuple[int, int]) -> socket.socket | None:
+    """Announces a page that looks at the run of a directory, until the socket is closed; None where there are no such
+    names."""
+    page = Page(directory=directory, token=secrets.token_hex(8))
+    return _announce(page.told, running() or set())
 
 
 def _named(others: set[OtherRun]) -> str:
@@ -193,7 +194,7 @@ def _announced(own: OtherRun, *, only_alone: bool) -> tuple[socket.socket | None
         others = running() or set()
         if others and only_alone:
             return None, others
-        here = _announce(own, others)
+        here = _announce(own.told, others)
         if here is None or not only_alone:
             return here, others
         # Runs of other network namespaces have turns of their own. Of two that began at once, one goes on.
@@ -204,20 +205,20 @@ def _announced(own: OtherRun, *, only_alone: bool) -> tuple[socket.socket | None
         return None, others
 
 
-def _announce(own: OtherRun, others: set[OtherRun]) -> socket.socket | None:
-    """A socket of that name, after the others were told of it; None where there are no such names."""
+def _announce(told: str, runs: Iterable[OtherRun]) -> socket.socket | None:
+    """A socket whose name ends so, after the runs were told of it; None where there are no such names."""
     try:
         here = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     except OSError:
         return None
     try:
-        here.bind(f"\0{_PREFIX}{own.told}")
+        here.bind(f"\0{PREFIX}{told}")
     except OSError:
         here.close()
         return None
-    for other in others:
+    for run in runs:
         with contextlib.suppress(OSError):  # one that has just ended need not know
-            here.sendto(own.told.encode(), socket.MSG_DONTWAIT, f"\0{_PREFIX}{other.told}")
+            here.sendto(told.encode(), socket.MSG_DONTWAIT, f"\0{PREFIX}{run.told}")
     return here
 
 
@@ -237,7 +238,20 @@ def _turn() -> Iterator[None]:
         yield
 
 
-def _parse(told: str) -> OtherRun | None:
-    """Another run, by what it says of itself; None for anything else."""
-    match = _TOLD.fullmatch(told)
-    return None if match is None else OtherRun(name=match["name"], pid=int(match["pid"]), token=match["token"])
+def _parsed(names: Iterable[str]) -> set[OtherRun | Page]:
+    """The runs and pages of those names, without anything else."""
+    found = (_parse(name) for name in names)
+    return {one for one in found if one is not None}
+
+
+def _parse(told: str) -> OtherRun | Page | None:
+    """A run or a page, by what it says of itself; None for anything else."""
+    if match := _TOLD_RUN.fullmatch(told):
+        return OtherRun(name=match["name"], pid=int(match["pid"]), token=match["token"])
+    if match := _TOLD_PAGE.fullmatch(told):
+        return Page(directory=(int(match["device"]), int(match["inode"])), token=match["token"])
+    return None
+
+
+def _names(noticed: Iterable[OtherRun | Page]) -> list[str]:
+    return sorted({one.name for one in noticed if isinstance(one, OtherRun)})

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from ..agent import Agent
+from ..agent.requests import Run, Serve
 from ..mechanisms import by_preference
 from ..model.leg import Legs
-from ..model.observer import Arrived
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.topology import Family
-from ..model.workload import Part, WorkloadKind
-from .arriving import SHORTEST_NS, TELLING, Arriving, Watching, receivers_of
+from ..model.workload import Part, Result, WorkloadKind
+from .arriving import SHORTEST_NS, Watching, ends_of
 from .session import ANSWER_TIMEOUT_S, cancel, expected_ns, finish, longest_ns, wait_for_run
 
 
@@ -49,8 +49,7 @@ class Hosts:
 ALONE = ""
 """The name of the one part of a trial that has no others."""
 
-Started = Callable[[Sequence[Future[dict[str, Any]]]], None]
-ArrivedWatch = Callable[[Arrived], None]
+Started = Callable[[Sequence[Future[Result]]], None]
 
 
 def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ...]:
@@ -74,18 +73,18 @@ def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int |
 
 
 def run_parts(
-    parts: Sequence[Part], hosts: Hosts, key: str, token: str, started: Started, watch: ArrivedWatch | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    parts: Sequence[Part], hosts: Hosts, key: str, token: str, started: Started, observer: Observer | None = None
+) -> tuple[Result, Result]:
     """Both sides' results: those of a single part, or `{"parts": {name: result}}`. Raises `AgentError`; no session is
     left then.
 
     Args:
         key: of the trial; the sessions' names begin with it.
         started: is called with what runs, once the first step has begun.
-        watch: is called with what arrives, interval by interval, by other threads. None: no receiver is asked.
+        observer: is told what arrives and how senders fare, by other threads. None: nobody is asked.
     """
-    client: dict[str, Any] = {}
-    server: dict[str, Any] = {}
+    client: dict[str, Result] = {}
+    server: dict[str, Result] = {}
     for index, together in enumerate(_steps(parts)):
         names = {part.name: f"{key}-{part.name}" if part.name != ALONE else key for part in together}
         try:
@@ -95,8 +94,7 @@ def run_parts(
                 started(list(running.values()))
             with contextlib.ExitStack() as watching:
                 for part in together:
-                    if watch is not None and part.workload in TELLING:
-                        watching.enter_context(_watching(part, hosts, key, names[part.name], watch))
+                    watching.enter_context(_watching(part, hosts, key, names[part.name], observer))
                 for part in together:
                     limit_ns = longest_ns(part.params)
                     client[part.name] = wait_for_run(hosts.client, running[part.name], names[part.name], limit_ns)
@@ -123,36 +121,22 @@ def _steps(parts: Sequence[Part]) -> list[list[Part]]:
     return [list(together) for _, together in groupby(ordered, key=lambda part: part.step)]
 
 
-def _watching(part: Part, hosts: Hosts, key: str, session: str, watch: ArrivedWatch) -> Watching:
-    """What asks the receivers of a flow while it is measured."""
-
-    def tell(seen: Arriving) -> None:
-        watch(
-            Arrived(
-                key=key,
-                flow=part.name,
-                direction=seen.direction,
-                from_ns=seen.from_ns,
-                to_ns=seen.to_ns,
-                received_bytes=seen.received_bytes,
-            )
-        )
-
+def _watching(part: Part, hosts: Hosts, key: str, session: str, observer: Observer | None) -> Watching:
+    """What asks both ends of a flow while it is measured."""
     return Watching(
-        receivers_of(part.params, client=hosts.client, server=hosts.server),
+        ends_of(part.workload, part.params, client=hosts.client, server=hosts.server),
         session,
-        "",
+        key,
+        part.name,
         every_ns=int(part.params.get("interval_ns", SHORTEST_NS)),
         until_ns=int(part.params["duration_ns"]) if "duration_ns" in part.params else None,
-        watch=tell,
+        observer=observer,
     )
 
 
 def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
     last, *others = (legs[-1] for legs in hosts.of(part))
-    answer = hosts.server.call(
-        "serve",
-        timeout_s=ANSWER_TIMEOUT_S,
+    request = Serve(
         session=session,
         workload=part.workload,
         token=token,
@@ -161,19 +145,20 @@ def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
         peer=str(last.source),
         also=[{"address": str(one.destination), "peer": str(one.source)} for one in others] or None,
     )
-    return int(answer["port"])
+    return hosts.server.answer(request, timeout_s=ANSWER_TIMEOUT_S).port
 
 
-def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[dict[str, Any]]:
+def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[Result]:
     first, *others = (legs[0] for legs in hosts.of(part))
-    return hosts.client.submit(
-        "run",
-        session=session,
-        workload=part.workload,
-        token=token,
-        params=part.params,
-        address=str(first.source),
-        peer=str(first.destination),
-        port=port,
-        also=[{"address": str(one.source), "peer": str(one.destination)} for one in others] or None,
+    return hosts.client.ask(
+        Run(
+            session=session,
+            workload=part.workload,
+            token=token,
+            params=part.params,
+            address=str(first.source),
+            peer=str(first.destination),
+            port=port,
+            also=[{"address": str(one.source), "peer": str(one.destination)} for one in others] or None,
+        )
     )

@@ -9,22 +9,19 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..agent import AgentHub
 from ..model.errors import Interrupted, StoreError, WriteError
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.observer import Observer
+from ..model.parameter import Scalar
 from ..model.path import Path
-from ..model.procedure import TEST_LEVEL
 from ..model.trial import TrialRecord
 from ..model.workload import Workload
-from ..rfc import throughput
-from ..rfc.goal import LoadTrial
-from ..rfc.lengths import lengths
-from ..rfc.results import tester_of
-from ..rfc.sizes import line_pps
+from ..rfc.places import Places, by_place
+from ..rfc.test import RfcTest
 from ..store import RunState, RunWriter
 from .laboratory import Laboratories
 from .other_runs import Presence
@@ -32,8 +29,8 @@ from .record import Trial
 from .scheduler import RunEnd, built
 from .trial import References, Theory, run_trial
 
-TRIALS_OF_A_SEARCH = 12
-"""About how many it takes, for the progress line."""
+BETWEEN_TRIALS_NS = 500_000_000
+"""About how long a trial takes besides its frames, for the progress line."""
 
 
 class _Failed(Exception):
@@ -89,69 +86,57 @@ class _Tests:
         assert procedure is not None, "a run without a procedure is run by `run_experiment`"
         self.experiment = experiment
         self.writer = writer
-        self.procedure = procedure
-        self.own = lengths(procedure.quick)
         self.laboratories = laboratories
         self.theory = theory
         self.observer = observer
         self.presence = presence
         self.sequence = len(done)
         self.any_failed = any(record.status == "failed" for record in done)
-        self.records: dict[tuple[str, str], list[TrialRecord]] = {}
-        for record in done:
-            self.records.setdefault((record.combination, record.path), []).append(record)
-        self.left = len(experiment.combinations) * len(experiment.paths)
+        self.records = by_place(done)
+        self.places = Places(experiment=experiment, procedure=procedure, records=self.records)
+        self.left = [test.lasts(self.places.own) for test, _, _ in self.places.each()]
 
     def run(self) -> None:
         """All tests, size by size."""
-        testers = [self.experiment.path(name) for name in self.procedure.testers]
-        devices = [path for path in self.experiment.paths if path not in testers]
-        for combination in self.experiment.combinations:
-            for path in (*testers, *devices):
-                with contextlib.suppress(_Failed):
-                    self._test(combination, path)
-                self.left -= 1
+        for test, combination, path in self.places.each():
+            with contextlib.suppress(_Failed):
+                self._test(test, combination, path)
+            self.left.pop(0)
 
-    def _test(self, combination: Combination, path: Path) -> None:
-        assert combination.levels[TEST_LEVEL] == "throughput", "the only test there is"
-        key = combination.name, path.name
-        recorded = deque(self.records.get(key, []))
-        asked = 0
+    def _test(self, test: RfcTest, combination: Combination, path: Path) -> None:
+        assert test.run is not None, "a test that reads another's trials has no combination"
+        recorded = deque(self.records.get((combination.name, path.name), []))
+        number = 0
 
-        def measure(load_pps: float, duration_s: float) -> LoadTrial | None:
-            nonlocal asked
-            asked += 1
-            params = {"rate_pps": max(1, int(load_pps)), "duration_ns": round(duration_s * 1e9)}
+        def ask(params: Mapping[str, Scalar]) -> TrialRecord:
+            nonlocal number
+            number += 1
             if recorded:
                 record = recorded.popleft()
                 if any(record.params.get(column) != value for column, value in params.items()):
                     raise StoreError(
-                        f"{self.writer.directory}: {record.key} is no trial that this search asks for: another version "
+                        f"{self.writer.directory}: {record.key} is no trial that this test asks for: another version "
                         "of sixbench or MLRsearch ran it; start anew with another --out"
                     )
             else:
-                record = self._measured(combination, path, params, asked)
+                record = self._measured(combination, path, params, number)
             if record.status == "failed":
                 raise _Failed
-            return throughput.load_trial(record)
+            return record
 
-        throughput.run(measure, self.own, self._most_pps(combination, path))
+        test.run(ask, self.places.place(combination, path))
 
-    def _most_pps(self, combination: Combination, path: Path) -> float | None:
-        """The highest rate of a search: the line's, and no more than the tester can do."""
-        _, network = self.laboratories.get(path, combination.topology_of(path.name))
-        limits = [line_pps(network, int(combination.levels["frame_bytes"]))]
-        tester = tester_of(self.experiment, self.procedure, path.family)
-        if tester is not None and tester != path.name:
-            records = self.records.get((combination.name, tester), [])
-            limits.append(throughput.read(records, self.own.goals[:1])[0].bounds.lower_pps)
-        return min((limit for limit in limits if limit is not None), default=None)
-
-    def _measured(self, combination: Combination, path: Path, params: dict[str, int], number: int) -> TrialRecord:
+    def _measured(self, combination: Combination, path: Path, params: Mapping[str, Scalar], number: int) -> TrialRecord:
         planned = PlannedTrial(block=number, combination=combination.name, path=path.name)
-        workload = Workload(kind=combination.workload.kind, params={**combination.workload.params, **params})
+        # A trial that ends with a count has no duration.
+        usual = {
+            column: value
+            for column, value in combination.workload.params.items()
+            if not (column == "duration_ns" and "count" in params)
+        }
+        workload = Workload(kind=combination.workload.kind, params={**usual, **params})
         own = replace(combination, workload=workload)
-        self._report(params["duration_ns"])
+        self._report()
         self.observer.trial_begins(self.experiment, own, planned)
         self.sequence += 1
         trial = Trial(experiment=self.experiment, combination=own, planned=planned, sequence=self.sequence)
@@ -162,13 +147,14 @@ class _Tests:
         outcome = run_trial(trial, laboratory, network, References(theory=self.theory), keeps_packets=keeps_packets)
         record = outcome.record
         if self.presence is not None:
-            record = replace(record, other_runs=self.presence.during_trial())
+            record = self.presence.noted(record, self.writer.identity)
         self.writer.add_trial(record, outcome.series, outcome.files)
         self.records.setdefault((combination.name, path.name), []).append(record)
         self.any_failed |= record.status == "failed"
         self.observer.trial_ended(record)
         return record
 
-    def _report(self, duration_ns: int) -> None:
-        trials = self.left * TRIALS_OF_A_SEARCH
-        self.observer.progress(self.sequence, self.sequence + trials, trials * (duration_ns + 10**9))
+    def _report(self) -> None:
+        trials = sum(count for count, _ in self.left)
+        left_ns = sum(count * (round(1e9 * seconds) + BETWEEN_TRIALS_NS) for count, seconds in self.left)
+        self.observer.progress(self.sequence, self.sequence + trials, left_ns)

@@ -12,14 +12,15 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..agent import Agent, AgentHub
+from ..agent.requests import Awake, AwakeStart
 from ..lab.heat import governors, throttle_count, throttle_counters
 from ..lab.placement import pin
 from ..lab.steering import usable_processors
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
+from ..model.observation import AwakeAnswer
 from ..model.placement import Placement
 from ..model.workload import Workload
 from ..model.workloads import WORKLOADS
@@ -64,7 +65,7 @@ class Processors:
         agent = None
         try:
             [agent] = self._hub.start([AWAKE]).values()
-            agent.call("awake-start", timeout_s=ANSWER_TIMEOUT_S, processors=sorted(self.usable))
+            agent.answer(AwakeStart(processors=sorted(self.usable)), timeout_s=ANSWER_TIMEOUT_S)
         except (AgentError, CapabilityError) as error:
             self._refused = str(error)
             if agent is not None:
@@ -88,7 +89,7 @@ class Processors:
         """How often they were slowed down for heat so far; None where the kernel does not count it."""
         return throttle_count(self._throttle_counters)
 
-    def sample(self) -> dict[str, Any] | None:
+    def sample(self) -> AwakeAnswer | None:
         """How long each was busy so far, to the microsecond; None where no thread watches it.
 
         Where the agent that keeps them awake has died, they may sleep from then on, and the manifest says why. Raises
@@ -97,7 +98,7 @@ class Processors:
         if self._agent is None:
             return None
         try:
-            return self._agent.call("awake", timeout_s=ANSWER_TIMEOUT_S)
+            return self._agent.answer(Awake(), timeout_s=ANSWER_TIMEOUT_S)
         except AgentError:
             if self._agent.ended is None:
                 raise

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from ..mechanisms import engine_of
 from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.json_object import JsonObject
 from ..model.path import Path
 from ..model.trial import TrialRecord
-from ..model.workload import WorkloadKind
+from ..model.workload import Result, WorkloadKind
 from ..model.workloads import WORKLOADS
 
 
@@ -58,10 +58,10 @@ def blank_record(trial: Trial) -> TrialRecord:
     )
 
 
-def without_series(result: dict[str, Any]) -> dict[str, Any]:
+def without_series(result: Result) -> JsonObject:
     """A result in the form in which a record keeps it, without what is stored elsewhere (series, histograms' buckets,
     packets)."""
-    kept = {}
+    kept: JsonObject = {}
     for key, value in result.items():
         if not isinstance(value, dict):
             kept[key] = value

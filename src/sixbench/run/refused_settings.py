@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ..agent import Agent, AgentHub
+from ..agent.requests import Sysctl
 from ..lab.render import node_sysctl
 from ..model.errors import AgentError
+from ..model.quoting import shown
 from ..model.topology import Node, Topology
-from ..model.wording import shown
 from ..plan.setting_problems import Refusals, problems_of_settings
 from ..plan.yaml_source import Source
 from .requirements import read_sysctls
@@ -90,7 +91,7 @@ def _refused(probe: Agent, node: Node) -> Refusals:
     refusals: Refusals = {}
     for name, value in node_sysctl(node).items():
         try:
-            probe.call("sysctl", set={name: value})
+            probe.answer(Sysctl(set={name: value}))
         except AgentError as error:
             if error.code != "system":
                 raise

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..model.experiment import Blocks, Combination
+from ..model.experiment import Blocks, Combination, Experiment
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
 from .estimate import TRIAL_OVERHEAD_NS
@@ -52,8 +52,8 @@ def rest_of_run(
 
 
 class Remaining:
-    """The time of one block of the combinations that go on. It is brought up to date trial by trial, in a time that
-    does not depend on their number."""
+    """What is left of a run, by the time of one block of the combinations that go on. It is brought up to date trial by
+    trial, in a time that does not depend on their number."""
 
     def __init__(self, combinations: Iterable[Combination], done: Iterable[TrialRecord]) -> None:
         self._overhead_ns = float(TRIAL_OVERHEAD_NS)
@@ -77,6 +77,37 @@ class Remaining:
     def one_block_ns(self) -> float:
         """How long a trial of each combination that goes on takes, on one path."""
         return self._timed_ns + self._timed * self._overhead_ns + self._untimed_ns
+
+    def rest(
+        self, experiment: Experiment, block: int, *, in_block: int, expected: Mapping[str, int], elapsed_ns: int
+    ) -> Rest:
+        """What is left of a run.
+
+        Args:
+            block: the one that the run is in.
+            in_block: the trials that are left in it.
+            expected: how many blocks each combination takes that may end early.
+            elapsed_ns: how long the run has measured.
+        """
+        blocks = experiment.blocks
+        per_block = self.trials_of_block(experiment)
+        further = sum(
+            paths * max(0, (expected[name] if blocks.may_end_early else blocks.maximum) - block)
+            for name, paths in per_block.items()
+        )
+        return rest_of_run(
+            blocks,
+            block,
+            in_block=in_block,
+            per_block=sum(per_block.values()),
+            further=further,
+            each_ns=self.one_block_ns / max(1, self.combinations),
+            elapsed_ns=elapsed_ns,
+        )
+
+    def trials_of_block(self, experiment: Experiment) -> dict[str, int]:
+        """How many trials a block has of each combination that goes on."""
+        return {one.name: len(experiment.paths_of(one)) for one in experiment.combinations if one.name in self._open}
 
     def trial_ns(self, combination: str) -> float:
         """How long a trial of this combination takes."""

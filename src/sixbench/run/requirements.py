@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable
 
 from ..agent import Agent
+from ..agent.requests import Exec, Sysctl
 from ..mechanisms import install
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
@@ -81,7 +82,7 @@ def read_sysctls(probe: Agent, names: Iterable[str] = RECORDED_SYSCTLS) -> dict[
     values: dict[str, str] = {}
     for name in names:
         try:
-            values |= probe.call("sysctl", get=[name])["values"]
+            values |= probe.answer(Sysctl(get=[name])).values
         except AgentError as error:
             if error.code != "system":
                 raise
@@ -90,4 +91,4 @@ def read_sysctls(probe: Agent, names: Iterable[str] = RECORDED_SYSCTLS) -> dict[
 
 def _works(probe: Agent, discipline: str) -> bool:
     arguments = f"qdisc replace dev lo root {discipline}".split()
-    return bool(probe.call("exec", argv=["tc", *arguments])["exit"] == 0)
+    return probe.answer(Exec(argv=["tc", *arguments])).exit == 0

@@ -6,28 +6,25 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 from ..agent import AgentHub
 from ..analysis.looks import expected_blocks, schedule
 from ..analysis.stopping import rules_met
-from ..model.errors import AgentError, CapabilityError, Interrupted, LabError, WriteError
+from ..model.errors import Interrupted, WriteError
 from ..model.evidence import NO_EVIDENCE
 from ..model.experiment import Experiment, PlannedTrial
-from ..model.network import Network
 from ..model.observer import Observer
-from ..model.path import Path
-from ..model.reason import Reason, ReasonKind
 from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
-from ..store import RunState, RunWriter
-from .bypass import by_workload, bypass_of, measure_bypass
-from .laboratory import Laboratories, Laboratory
+from ..store import Environment, RunState, RunWriter
+from .bypass import by_workload, measure_bypass
+from .laboratory import Laboratories
 from .node_settings import merged
 from .other_runs import Presence
-from .record import Trial
-from .remaining import Remaining, rest_of_run
-from .trial import Outcome, References, Theory, failed_outcome, run_trial
+from .remaining import Remaining
+from .runner import Runner
+from .trial import Outcome, Theory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +84,15 @@ def run_experiment(
     return RunEnd(state=state, trials=len(loop.by_key))
 
 
-def built(writer: RunWriter, laboratories: Laboratories) -> dict[str, Any]:
+class Built(TypedDict):
+    """The keys of a manifest that say what was built."""
+
+    lab_build_ns: list[int]
+    environment: Environment
+    install_ns: dict[str, list[int]]
+
+
+def built(writer: RunWriter, laboratories: Laboratories) -> Built:
     """What the manifest says of the networks that were built, with those of before."""
     before, environment = writer.manifest.install_ns, writer.manifest.environment
     return {
@@ -128,12 +133,21 @@ class _Loop:
         self.combinations = {combination.name: combination for combination in experiment.combinations}
         self.sequence = max((record.sequence for record in done), default=0)
         self.remaining = Remaining(experiment.combinations, done)
-        self.any_built = bool(done)
         self.open_combinations = set(self.combinations)
         self.blocks_expected = dict.fromkeys(self.combinations, experiment.blocks.minimum)
 
     def run(self) -> None:
-        self.bypass = by_workload(self.writer.manifest.bypass)
+        self.runner = Runner(
+            self.experiment,
+            self.laboratories,
+            self.theory,
+            self.observer,
+            bypass=by_workload(self.writer.manifest.bypass),
+            keeps_packets=self.writer.manifest.capture,
+            presence=self.presence,
+            directory=self.writer.identity,
+            any_built=bool(self.by_key),
+        )
         open_combinations = self.open_combinations
         looks = schedule(self.experiment.blocks) if self.experiment.blocks.until is not None else ()
         for block in range(1, self.experiment.blocks.maximum + 1):
@@ -144,7 +158,7 @@ class _Loop:
                         for name in sorted(open_combinations):
                             self.observer.stopped(name, ["time"], block - 1)
                         return
-                    self._report(block, order[position:])
+                    self._tell_progress(block, len(order) - position)
                     self.observer.trial_begins(self.experiment, self.combinations[planned.combination], planned)
                     self._keep(*self._trial(planned))
             if order:
@@ -173,44 +187,8 @@ class _Loop:
         return self.clock.elapsed_ns + trials * self.remaining.trial_ns(planned.combination) > blocks.time_ns
 
     def _trial(self, planned: PlannedTrial) -> tuple[Outcome, int | None]:
-        """A trial, and how long it took without the building of its network; None where that failed."""
-        combination = self.combinations[planned.combination]
         self.sequence += 1
-        trial = Trial(experiment=self.experiment, combination=combination, planned=planned, sequence=self.sequence)
-        try:
-            laboratory, network = self._network(trial.path, combination.topology_of(planned.path))
-        except (LabError, AgentError, CapabilityError) as error:
-            if not self.any_built:
-                raise
-            words = f"the network could not be built again: {error}"
-            reason = Reason(kind=ReasonKind.NETWORK_FAILED, text=words)
-            return failed_outcome(trial, reason), None
-        self.any_built = True
-        started_ns = time.monotonic_ns()
-        if self.presence is not None:
-            self.presence.next_trial()
-        bypass = bypass_of(self.experiment, combination, trial.path, self.bypass)
-        references = References(theory=self.theory, bypass=bypass)
-        outcome = run_trial(
-            trial,
-            laboratory,
-            network,
-            references,
-            keeps_packets=self.writer.manifest.capture,
-            watch=self.observer.arrived if self.observer.wants_values else None,
-        )
-        elapsed_ns = time.monotonic_ns() - started_ns
-        if self.presence is not None:
-            outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))
-        return outcome, elapsed_ns
-
-    def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:
-        """The network of a trial, which is told where it was built for it."""
-        before = len(self.laboratories.build_ns)
-        found = self.laboratories.get(path, index)
-        for elapsed_ns in self.laboratories.build_ns[before:]:
-            self.observer.built(path.name, index, elapsed_ns)
-        return found
+        return self.runner.run(planned, self.sequence)
 
     def _keep(self, outcome: Outcome, elapsed_ns: int | None) -> None:
         record = outcome.record
@@ -221,25 +199,17 @@ class _Loop:
         self.remaining.ended(record, None if record.status == "failed" else elapsed_ns)
         self.observer.trial_ended(record)
 
-    def _report(self, block: int, left_in_block: Sequence[PlannedTrial]) -> None:
-        blocks, done, paths = self.experiment.blocks, len(self.by_key), len(self.experiment.paths)
-        rest = rest_of_run(
-            blocks,
+    def _tell_progress(self, block: int, in_block: int) -> None:
+        rest = self.remaining.rest(
+            self.experiment,
             block,
-            in_block=len(left_in_block),
-            per_block=self.remaining.combinations * paths,
-            further=self._foreseen(block) * paths,
-            each_ns=self.remaining.one_block_ns / max(1, self.remaining.combinations),
+            in_block=in_block,
+            expected=self.blocks_expected,
             elapsed_ns=self.clock.elapsed_ns,
         )
-        decided = None if blocks.until is None else len(self.combinations) - len(self.open_combinations)
+        until, done = self.experiment.blocks.until, len(self.by_key)
+        decided = None if until is None else len(self.combinations) - self.remaining.combinations
         self.observer.progress(done, done + rest.trials, rest.time_ns, decided)
-
-    def _foreseen(self, block: int) -> int:
-        """How many blocks are foreseen after this one, added up over the combinations that go on."""
-        if self.experiment.blocks.may_end_early:
-            return sum(max(0, self.blocks_expected[name] - block) for name in self.open_combinations)
-        return (self.experiment.blocks.maximum - block) * self.remaining.combinations
 
 
 class RunClock:

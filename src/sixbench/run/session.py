@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any
 
 from ..agent import Agent
+from ..agent.requests import Cancel, Finish
 from ..model.errors import AgentError
 from ..model.parameter import Scalar
+from ..model.workload import Result
 
 GRACE_NS = 15 * 10**9
 """How long a trial with a duration may take beyond that duration before it counts as failed."""
@@ -36,7 +37,7 @@ def longest_ns(params: Mapping[str, Scalar]) -> int:
     return UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
 
 
-def wait_for_run(client: Agent, running: Future[dict[str, Any]], key: str, limit_ns: int) -> dict[str, Any]:
+def wait_for_run(client: Agent, running: Future[Result], key: str, limit_ns: int) -> Result:
     """The client's result. Raises `AgentError`, of code `timeout` after `limit_ns`; the run is over then."""
     try:
         return client.wait(running, "run", limit_ns / 1e9)
@@ -55,9 +56,9 @@ def finish(
     key: str,
     workload: str,
     params: Mapping[str, Scalar],
-    client_result: Mapping[str, Any],
+    client_result: Result,
     first_silence_ns: int | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """The server's result, and the end of the session.
 
     Args:
@@ -70,12 +71,16 @@ def finish(
     """
     timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
     sent = (client_result.get("forward_sender") or client_result).get("sent")
-    asked: dict[str, Any] = {"session": key, "workload": workload, "params": params}
-    asked |= {"sent": sent, "timeout_ns": FINISH_TIMEOUT_NS}
-    if first_silence_ns is not None:
-        asked["first_silence_ns"] = first_silence_ns
+    request = Finish(
+        session=key,
+        workload=workload,
+        params=params,
+        sent=sent,
+        timeout_ns=FINISH_TIMEOUT_NS,
+        first_silence_ns=first_silence_ns,
+    )
     try:
-        return server.call("finish", timeout_s=timeout_s, **asked)
+        return server.answer(request, timeout_s=timeout_s)
     except AgentError as error:
         raise AgentError(error.code, f"after the client had finished, {error}") from error
 
@@ -83,4 +88,4 @@ def finish(
 def cancel(agent: Agent, key: str) -> None:
     """Ends a session early, if it exists."""
     with contextlib.suppress(AgentError):
-        agent.call("cancel", session=key, timeout_s=5)
+        agent.answer(Cancel(session=key), timeout_s=5)

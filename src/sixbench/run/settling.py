@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from ..model.observation import CountersAnswer
 
 STILL_NS = 1_000_000
 """The time between two looks. A packet that has left a queue is at the next one, or at a socket that answers it, within
@@ -21,7 +22,7 @@ no queue: at a load of 4 for two processors up to 8 ms (measured for timers)."""
 MARGIN_NS = 20_000_000
 """How much longer than the time that theory gives is looked. Then what still passes is no packet of the trial's."""
 
-Counters = Mapping[str, Mapping[str, Any]]
+Counters = Mapping[str, CountersAnswer]
 """Answers to `counters`, by node."""
 
 
@@ -69,11 +70,11 @@ def is_still(earlier: Counters, later: Counters) -> bool:
     )
 
 
-def is_waiting(counters: Mapping[str, Any]) -> bool:
+def is_waiting(counters: CountersAnswer) -> bool:
     """Whether packets wait in a node. What a kernel does not tell counts as none."""
-    queued = any(queue.get("waiting") for queues in (counters.get("queues") or {}).values() for queue in queues)
-    return queued or bool(counters.get("softirq_waiting")) or bool(counters.get("emulated_waiting"))
+    queued = any(queue.waiting for queues in (counters.queues or {}).values() for queue in queues)
+    return queued or bool(counters.softirq_waiting) or bool(counters.emulated_waiting)
 
 
-def _passed(counters: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    return {name: (one["rx_packets"], one["tx_packets"]) for name, one in counters["interfaces"].items()}
+def _passed(counters: CountersAnswer) -> dict[str, tuple[int, int]]:
+    return {name: (one.rx_packets, one.tx_packets) for name, one in counters.interfaces.items()}

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..agent import Agent
+from ..agent.requests import TimersStart, TimersStop
+from ..model.observation import DeviceTimers
 from .asking import ask
 from .laboratory import Laboratory
 from .proof.timers import Bucket
@@ -21,12 +22,12 @@ class Timers:
 
     Attributes:
         watched: the token buckets.
-        seen: the agent's answer to `timers-stop`; None: the kernel did not tell.
+        seen: those that the agent watched; None: the kernel did not tell.
         elapsed_ns: for how long they were watched.
     """
 
     watched: list[Bucket] = field(default_factory=list)
-    seen: list[dict[str, Any]] | None = None
+    seen: list[DeviceTimers] | None = None
     elapsed_ns: int = 0
 
 
@@ -47,13 +48,13 @@ class TimerWatch:
             return lambda: None
         devices = [
             {
-                "netns_inode": self._agents[bucket.node].hello["netns_inode"],
+                "netns_inode": self._agents[bucket.node].netns_inode,
                 "device": bucket.device,
                 "slack_ns": bucket.slack_ns,
             }
             for bucket in self._found.watched
         ]
-        asked = ask(self._watcher, "timers-start", devices=devices)
+        asked = ask(self._watcher, TimersStart(devices=devices))
         self._is_watching = True
 
         def started() -> None:
@@ -67,11 +68,11 @@ class TimerWatch:
         """Asks to stop watching. What it returns waits and keeps what was seen, and raises `AgentError`."""
         if not self._is_watching:
             return lambda: None
-        asked = ask(self._watcher, "timers-stop")
+        asked = ask(self._watcher, TimersStop())
         self._is_watching = False
 
         def stopped() -> None:
             answer = asked.answer()
-            self._found.seen, self._found.elapsed_ns = answer["devices"], answer["elapsed_ns"]
+            self._found.seen, self._found.elapsed_ns = answer.devices, answer.elapsed_ns
 
         return stopped

@@ -8,9 +8,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import cast
 
 from ..agent import Agent
+from ..agent.answers import Nothing
+from ..agent.requests import (
+    CaptureStart,
+    CaptureStop,
+    ConnectionTracking,
+    DeviceCounters,
+    DeviceLog,
+    RelayCounters,
+    TranslatorCounters,
+    TunnelCounters,
+)
+from ..agent.requests import Counters as CountersRequest
 from ..engines import EBPF, USER
 from ..lab.emulation import EMULATOR
 from ..lab.queues import queue_bytes
@@ -21,21 +33,33 @@ from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.leg import Legs
 from ..model.network import Network
+from ..model.observation import (
+    CaptureAnswer,
+    CountersAnswer,
+    DeviceCountersAnswer,
+    DeviceLogAnswer,
+    EmulateAnswer,
+    RelayAnswer,
+    TrackingAnswer,
+    TranslatorState,
+    TunnelState,
+)
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.placement import Placement
 from ..model.topology import Family, Link, Topology
 from ..model.trace import Trace
-from ..model.workload import Part, WorkloadKind
+from ..model.workload import Part, Result, WorkloadKind
 from ..model.workloads import bring_up
 from . import emulation
-from .asking import Asked, answers, ask, ask_all
+from .asking import Asked, ask, ask_all, wait_all
 from .bringing_up import BringUps
-from .cpu import ORCHESTRATOR, THROTTLED, WATCHED
+from .cpu import Sample
 from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
 from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
-from .parts import ArrivedWatch, Hosts, parts_of, run_parts, trial_expected_ns
+from .parts import Hosts, parts_of, run_parts, trial_expected_ns
 from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
@@ -47,10 +71,15 @@ CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
 """So many packets of each link prove the path, by their headers: the deepest stack that is measured, VXLAN over IPv6
 with TCP's options, takes 186."""
+DHCP_SNAPLEN_BYTES = 590
+"""Ethernet, and the longest message that every DHCP client takes (RFC 2131 section 2)."""
 SHARED_CAPTURE_PACKETS = 1024
 """Where flows of two families share the links, one may send many packets before the other sends any."""
 KEPT_PACKETS = 4096
 WHOLE_PACKET_BYTES = 65535
+
+EVERYBODY = "255.255.255.255"
+"""Where DHCP goes, both ways: the host has no address (RFC 2131 section 4.1)."""
 
 LONGEST_PACKET_BYTES = 65535
 MAX_RESIDUAL_NS = 2_000_000_000
@@ -61,6 +90,11 @@ PROGRAM_TIME_NS = 200_000_000
 """How long the run time of BPF programs is measured, from the start on. Meanwhile each run takes some 20 ns longer."""
 
 
+Tunnels = dict[str, dict[str, TunnelState]]
+Translators = dict[str, dict[str, TranslatorState]]
+"""Counters by node and device."""
+
+
 @dataclass(kw_only=True)
 class Observed:
     """The observations so far; a failure leaves the rest empty.
@@ -69,35 +103,45 @@ class Observed:
         placed: the processors of each node on the path; empty where the kernel put none there.
         is_alone: whether nothing else of the run was on these.
         forgotten: the last counters of translators that were taken away meanwhile.
+        torn_down: what the nodes that track connections said when they forgot them all at the end.
         unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
             Without the answers nothing is proved, so the trial has failed.
     """
 
-    client: dict[str, Any] = field(default_factory=dict)
-    server: dict[str, Any] = field(default_factory=dict)
-    captures: list[dict[str, Any]] = field(default_factory=list)
-    tunnels_before: dict[str, Any] = field(default_factory=dict)
-    tunnels_after: dict[str, Any] = field(default_factory=dict)
-    translators_before: dict[str, Any] = field(default_factory=dict)
-    translators_after: dict[str, Any] = field(default_factory=dict)
-    forgotten: list[dict[str, Any]] = field(default_factory=list)
-    relays_before: dict[str, Any] = field(default_factory=dict)
-    relays_after: dict[str, Any] = field(default_factory=dict)
-    sessions_before: dict[str, Any] = field(default_factory=dict)
-    sessions_after: dict[str, Any] = field(default_factory=dict)
-    programs: dict[str, Any] = field(default_factory=dict)
+    client: Result = field(default_factory=dict)
+    server: Result = field(default_factory=dict)
+    captures: list[CaptureAnswer] = field(default_factory=list)
+    tunnels_before: Tunnels = field(default_factory=dict)
+    tunnels_after: Tunnels = field(default_factory=dict)
+    translators_before: Translators = field(default_factory=dict)
+    translators_after: Translators = field(default_factory=dict)
+    forgotten: list[TranslatorState] = field(default_factory=list)
+    relays_before: dict[str, RelayAnswer] = field(default_factory=dict)
+    relays_after: dict[str, RelayAnswer] = field(default_factory=dict)
+    devices_before: dict[str, DeviceCountersAnswer] = field(default_factory=dict)
+    devices_after: dict[str, DeviceCountersAnswer] = field(default_factory=dict)
+    device_logs: dict[str, DeviceLogAnswer] = field(default_factory=dict)
+    sessions_before: dict[str, TrackingAnswer] = field(default_factory=dict)
+    sessions_after: dict[str, TrackingAnswer] = field(default_factory=dict)
+    torn_down: dict[str, TrackingAnswer] = field(default_factory=dict)
+    programs: Tunnels = field(default_factory=dict)
     events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
     timers: Timers = field(default_factory=Timers)
-    emulated: dict[str, Any] = field(default_factory=dict)
-    before: dict[str, Any] = field(default_factory=dict)
-    after: dict[str, Any] = field(default_factory=dict)
-    cpu_before: dict[str, Any] = field(default_factory=dict)
-    cpu_after: dict[str, Any] = field(default_factory=dict)
+    emulated: dict[str, EmulateAnswer] = field(default_factory=dict)
+    before: dict[str, CountersAnswer] = field(default_factory=dict)
+    after: dict[str, CountersAnswer] = field(default_factory=dict)
+    cpu_before: Sample | None = None
+    cpu_after: Sample | None = None
     placed: dict[str, tuple[int, ...]] = field(default_factory=dict)
     is_alone: bool = False
     hardware: Counted = field(default_factory=Counted)
     unanswered: list[AgentError] = field(default_factory=list)
+
+    @property
+    def are_kept_awake(self) -> bool:
+        """Whether threads of the idle class spin on the processors."""
+        return self.cpu_before is not None and "watched" in self.cpu_before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +176,15 @@ class Setting:
     @property
     def snaplen_bytes(self) -> int:
         """How much of each packet is captured."""
-        return WHOLE_PACKET_BYTES if self.keeps_packets else CAPTURE_SNAPLEN_BYTES
+        if self.keeps_packets:
+            return WHOLE_PACKET_BYTES
+        return DHCP_SNAPLEN_BYTES if self.has_dhcp else CAPTURE_SNAPLEN_BYTES
+
+    @property
+    def has_dhcp(self) -> bool:
+        """Whether a CLAT asks by DHCP whether it can do without IPv4."""
+        clat = self.network.learning
+        return clat is not None and clat.discovery is not None and clat.discovery.dhcp is not None
 
     @property
     def capture_packets(self) -> int:
@@ -178,6 +230,11 @@ class Setting:
         return self._carrying(self.network.relays)
 
     @property
+    def hosting(self) -> dict[str, Agent]:
+        """The nodes that have a program under test."""
+        return {name: self.laboratory.agents[name] for name in self.network.hosting}
+
+    @property
     def tracking(self) -> dict[str, Agent]:
         """The nodes that track connections."""
         return {name: self.laboratory.agents[name] for name in self.network.tracking}
@@ -194,7 +251,7 @@ def perform(
     key: str,
     setting: Setting,
     observed: Observed,
-    watch: ArrivedWatch | None = None,
+    observer: Observer | None = None,
 ) -> None:
     """Runs the workload and fills `observed`, which keeps its observations where this raises `AgentError` or
     `LabError`."""
@@ -209,27 +266,28 @@ def perform(
     observed.timers.watched = [] if setting.events else buckets(view.link for view in setting.views)
     timers = TimerWatch(setting.laboratory, setting.watched, observed.timers)
     try:
-        observed.placed = setting.laboratory.place(setting.placement, list(setting.watched))
+        observed.placed = setting.laboratory.pin_nodes(setting.placement, list(setting.watched))
         observed.is_alone = setting.laboratory.processors.is_off(observed.placed)
         observed.before = _settled(setting)
         observed.tunnels_before = _tunnel_counters(setting)
         observed.translators_before = _translator_counters(setting)
-        observed.relays_before = answers(ask_all(setting.relaying, "relay-counters"))
-        observed.sessions_before = answers(ask_all(setting.tracking, "connection-tracking", forget=True))
+        observed.relays_before = wait_all(ask_all(setting.relaying, RelayCounters()))
+        observed.devices_before = wait_all(ask_all(setting.hosting, DeviceCounters(reset_peak=True)))
+        observed.sessions_before = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.device_nodes]))
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
         emulation.begin(setting.laboratory, setting.seed, token)
-        answers(capturing)
+        wait_all(capturing)
         for started in watching:
             started()
         observed.cpu_before = _cpu(setting)
         hardware.start()
         with Events(setting.laboratory, setting.events) as events:
 
-            def begun(running: Sequence[Future[dict[str, Any]]]) -> None:
+            def begun(running: Sequence[Future[Result]]) -> None:
                 events.start()
                 observed.events = events.done
                 if setting.is_bpf:
@@ -242,13 +300,13 @@ def perform(
                 count = int(bring_up.REPETITIONS.of(params))
                 observed.client, observed.server = ups.run(kind.served_by, kind.agent_params(params), count, key, token)
             else:
-                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, watch)
+                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, observer)
     finally:
         with _noting(observed.unanswered):
             hardware.stop()
         with _noting(observed.unanswered):
             observed.cpu_after = _cpu(setting)
-        ended = [ask(agent, "capture-stop", capture=name) for name, agent in captured.items()]
+        ended = [ask(agent, CaptureStop(capture=name)) for name, agent in captured.items()]
         watched = [drops.stop(), timers.stop()]
         for one in ended:
             with _noting(observed.unanswered):
@@ -262,8 +320,12 @@ def perform(
             observed.after = {name: looked[name] for name in setting.watched}
             observed.tunnels_after = _tunnel_counters(setting)
             observed.translators_after = _translator_counters(setting)
-            observed.relays_after = answers(ask_all(setting.relaying, "relay-counters"))
-            observed.sessions_after = answers(ask_all(setting.tracking, "connection-tracking"))
+            observed.relays_after = wait_all(ask_all(setting.relaying, RelayCounters()))
+            observed.devices_after = wait_all(ask_all(setting.hosting, DeviceCounters()))
+            observed.device_logs = _device_logs(setting, observed.devices_before)
+            observed.sessions_after = wait_all(ask_all(setting.tracking, ConnectionTracking()))
+            if kind.fills_tables:
+                observed.torn_down = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 
@@ -325,22 +387,20 @@ def _with_trace(part: Part, setting: Setting) -> Part:
     """The parameters with the datagrams of a capture in place of its name."""
     if "trace" not in part.params:
         return part
-    datagrams: Any = setting.traces[str(part.params["trace"])].datagrams
+    datagrams: Scalar = setting.traces[str(part.params["trace"])].datagrams
     return replace(part, params=part.params | {"trace": datagrams})
 
 
 def _start_captures(
     setting: Setting, key: str, after_ns: int, limit_ns: int, captured: dict[str, Agent]
-) -> dict[str, Asked]:
+) -> dict[str, Asked[Nothing]]:
     """Asks for a capture on every link. `captured` gets the agents by the names of the captures."""
     addresses = _all_addresses(setting)
     started = {}
     for index, view in enumerate(setting.views):
         agent, name = setting.laboratory.agents[view.end.node], f"{key}-{index}"
         captured[name] = agent
-        started[name] = ask(
-            agent,
-            "capture-start",
+        request = CaptureStart(
             capture=name,
             interface=view.end.name,
             addresses=addresses,
@@ -349,46 +409,62 @@ def _start_captures(
             max_ns=limit_ns,
             snaplen_bytes=setting.snaplen_bytes,
         )
+        started[name] = ask(agent, request)
     return started
 
 
-def _tunnel_counters(setting: Setting, run_time: str | None = None) -> dict[str, Any]:
+def _tunnel_counters(setting: Setting, run_time: str | None = None) -> Tunnels:
     """The tunnels' counters, by node and device."""
-    asked = ask_all(setting.tunnelling, "tunnel-counters", run_time=run_time)
-    return {name: answer["tunnels"] for name, answer in answers(asked).items()}
+    asked = ask_all(setting.tunnelling, TunnelCounters(run_time=run_time))
+    return {name: answer.tunnels for name, answer in wait_all(asked).items()}
 
 
-def _translator_counters(setting: Setting) -> dict[str, Any]:
+def _translator_counters(setting: Setting) -> Translators:
     """The translators' counters, by node and device."""
-    asked = ask_all(setting.translating, "translator-counters")
-    return {name: answer["translators"] for name, answer in answers(asked).items()}
+    asked = ask_all(setting.translating, TranslatorCounters())
+    return {name: answer.translators for name, answer in wait_all(asked).items()}
 
 
-def _settled(setting: Setting) -> dict[str, Any]:
+def _device_logs(setting: Setting, before: Mapping[str, DeviceCountersAnswer]) -> dict[str, DeviceLogAnswer]:
+    """What programs under test said in the trial, by node."""
+    return wait_all(
+        {
+            name: ask(agent, DeviceLog(after=before[name].log_bytes))
+            for name, agent in setting.hosting.items()
+            if name in before
+        }
+    )
+
+
+def _settled(setting: Setting) -> dict[str, CountersAnswer]:
     """The counters of the nodes on the path, once nothing of an earlier trial is under way."""
     left = setting.laboratory.left
     looked = _look(setting) if left is None else settle(left, lambda: _look(setting))
-    return {name: dict(looked[name]) for name in setting.watched}
+    return {name: looked[name] for name in setting.watched}
 
 
-def _look(setting: Setting) -> dict[str, Any]:
+def _look(setting: Setting) -> dict[str, CountersAnswer]:
     """The counters of the nodes on the path, and of the node that emulates links."""
     emulator = setting.laboratory.emulator
-    return answers(ask_all(setting.watched | ({} if emulator is None else {EMULATOR: emulator}), "counters"))
+    return wait_all(ask_all(setting.watched | ({} if emulator is None else {EMULATOR: emulator}), CountersRequest()))
 
 
-def _cpu(setting: Setting) -> dict[str, Any]:
+def _cpu(setting: Setting) -> Sample:
     """A sample of the whole machine, and the CPU time that this process itself has spent until then."""
-    sample = setting.hosts.client.call("cpu", timeout_s=ANSWER_TIMEOUT_S)
+    sample = cast(Sample, setting.hosts.client.call("cpu", timeout_s=ANSWER_TIMEOUT_S))
     processors = setting.laboratory.processors
-    told = {WATCHED: processors.sample(), THROTTLED: processors.throttle_count()}
-    known = {key: value for key, value in told.items() if value is not None}
-    return sample | {ORCHESTRATOR: time.process_time_ns()} | known
+    watched, throttled = processors.sample(), processors.throttle_count()
+    sample["orchestrator_ns"] = time.process_time_ns()
+    if watched is not None:
+        sample["watched"] = watched
+    if throttled is not None:
+        sample["throttled"] = throttled
+    return sample
 
 
 def _all_addresses(setting: Setting) -> list[str]:
     """The addresses of all nodes on the path, of both families, so that packets of the wrong family are seen too; and
-    those that stand for the hosts on the legs behind translators."""
+    those that stand for the hosts on the legs behind translators. Where a CLAT asks by DHCP, that of everybody too."""
     topology = setting.network.topology
     found = {
         str(address.ip): None
@@ -399,4 +475,4 @@ def _all_addresses(setting: Setting) -> list[str]:
     }
     for legs in (setting.network.legs, *setting.others.values()):
         found |= {str(address): None for leg in legs for address in (leg.source, leg.destination)}
-    return list(found)
+    return [*found, *([EVERYBODY] if setting.has_dhcp else [])]

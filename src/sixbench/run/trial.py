@@ -5,27 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..mechanisms import legs_of
+from ..mechanisms.asking import asked_prefix, asks_resolver, with_questions
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.evidence import NO_EVIDENCE
 from ..model.evidence.fragments import Fragments
 from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
-from ..model.metric import METRICS, SESSION_MEMORY
+from ..model.metric import METRICS, SESSION_MEMORY, TEARDOWN_RATE
 from ..model.network import Network
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.reason import Excuse, Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.units import format_duration
-from ..model.workload import Measured, WorkloadKind
+from ..model.workload import Measured, Result, Workload, WorkloadKind
 from ..model.workloads import WORKLOADS
+from ..model.workloads.dns64 import PREFIX
 from .cpu import (
-    WATCHED,
     Span,
     agent_cores,
     busy_ns,
@@ -41,17 +42,18 @@ from .cpu import (
 )
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
-from .parts import ArrivedWatch, parts_of
+from .parts import parts_of
 from .processors import placement_of
-from .proof.discovered import discovered_prefixes, without_questions
+from .proof.discovered import dhcp_evidence, discovered_prefixes, without_questions
 from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
 from .proof.losses import loss_evidence
 from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
+from .proof.programs import ended_programs, program_evidence
 from .proof.relays import relay_evidence
-from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes
+from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
 from .proof.strays import judge_strays
 from .proof.timers import judge_timers, timer_evidence
 from .proof.translators import check_translators, translation_notes, translator_evidence
@@ -100,7 +102,7 @@ def run_trial(
     references: References,
     *,
     keeps_packets: bool = False,
-    watch: ArrivedWatch | None = None,
+    observer: Observer | None = None,
 ) -> Outcome:
     """Runs one trial and gives its record: `ok`, `invalid` or `failed`. It raises only what stops the whole run, such
     as an interrupt.
@@ -108,12 +110,15 @@ def run_trial(
     Args:
         network: the path's own; its legs are those that the workload uses.
         keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
-        watch: is called with what arrives, interval by interval, by other threads. None: no receiver is asked.
+        observer: is told what arrives and how senders fare, by other threads. None: nobody is asked.
     """
     experiment, combination, planned = trial.experiment, trial.combination, trial.planned
     path, kind, bypass = trial.path, trial.kind, references.bypass
     placement = placement_of(experiment, combination.workload)
     params = kind.placed(_with_seed(kind, combination.workload.params, experiment.seed + planned.block), placement)
+    if asks_resolver(Workload(kind=kind.name, params=params)):
+        network = with_questions(path, network)
+        params = {PREFIX.column: str(asked_prefix(path)), **params}
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
@@ -138,12 +143,16 @@ def run_trial(
     )
     failure: Reason | None = None
     try:
-        perform(kind, params, planned.key, setting, observed, watch)
+        perform(kind, params, planned.key, setting, observed, observer)
     except (AgentError, LabError) as error:
         kind_of_failure = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
         failure = Reason(kind=kind_of_failure, text=_with_the_dead(error, laboratory))
     if failure is None and observed.unanswered:
         failure = Reason(kind=ReasonKind.AGENT_FAILED, text=_with_the_dead(observed.unanswered[0], laboratory))
+    ended = ended_programs(observed.devices_after)
+    if ended:
+        failure = ended[0]
+        laboratory.spoil(failure.text)
     topology = experiment.topologies[combination.topology_of(planned.path)]
     asked = kind.agent_params(params)
     expected = references.theory(kind.served_by, asked, path, topology, experiment.between, combination.events)
@@ -190,14 +199,17 @@ def _with_seed(kind: WorkloadKind, params: Mapping[str, Scalar], seed: int) -> d
 
 
 def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
-    """The packets of the most telling link; of all links where they are kept."""
+    """The packets of the most telling link, or of all links where they are kept; and what programs under test said."""
     middle = middle_of(setting.views)
-    files = {}
+    files: dict[str, bytes] = {}
+    for node, said in observed.device_logs.items():
+        if said.text:
+            omitted = f"({said.omitted_bytes} bytes before this are gone)\n" if said.omitted_bytes else ""
+            files[f"{node}.log"] = (omitted + said.text).encode()
     for index, (view, capture) in enumerate(zip(setting.views, observed.captures, strict=False)):
-        packets = capture.get("packets") or []
-        if packets and (setting.keeps_packets or index == middle):
+        if capture.packets and (setting.keeps_packets or index == middle):
             interface = f"{view.end.name} of {view.end.node} on {view.link.name}"
-            files[f"{view.link.name}.pcapng"] = to_pcapng(packets, interface, setting.snaplen_bytes)
+            files[f"{view.link.name}.pcapng"] = to_pcapng(capture.packets, interface, setting.snaplen_bytes)
     return files
 
 
@@ -245,6 +257,8 @@ def _assess(
         unreached = frozenset(view.link.name for view in setting.views)
     captures = without_questions(setting.network, observed.captures)
     judgement = judge(setting.views, captures, observed.before, observed.after, traffic, unreached)
+    dhcp, unproved = dhcp_evidence(setting.network, setting.views, observed.captures if kind.brings_up else None)
+    judgement.invalid.extend(unproved)
     evidence = judgement.evidence
     measured.notes.extend(silent_notes(evidence.silent or {}))
     emulated = assess(setting.laboratory.topology, observed.emulated)
@@ -280,7 +294,10 @@ def _assess(
     memory_bytes = session_memory_bytes(sessions)
     if memory_bytes is not None and SESSION_MEMORY in kind.metrics:
         measured.metrics[METRICS[SESSION_MEMORY].column] = memory_bytes
-    nodes = {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()}
+    torn_down_per_s = teardown_rate_per_s(sessions, observed.torn_down)
+    if torn_down_per_s is not None and TEARDOWN_RATE in kind.metrics:
+        measured.metrics[METRICS[TEARDOWN_RATE].column] = torn_down_per_s
+    nodes = {agent.netns_inode: name for name, agent in setting.laboratory.agents.items()}
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
         setting.network.topology,
@@ -308,8 +325,10 @@ def _assess(
         tunnels=tunnels,
         translators=translators,
         discovered=discovered_prefixes(setting.laboratory.discovered) or None,
+        dhcp=dhcp,
         versions=setting.laboratory.versions or None,
         relays=relayed.relays or None,
+        programs=program_evidence(observed.devices_before, observed.devices_after) or None,
         sessions={**sessions, **relayed.sessions} or None,
         losses=losses.losses,
         timers=timers,
@@ -340,7 +359,7 @@ def event_failures(due: Sequence[LinkChange], happened: Sequence[LinkEvent]) -> 
     return failed + missing
 
 
-def machine_changes(client: Mapping[str, Any], server: Mapping[str, Any]) -> list[Reason]:
+def machine_changes(client: Result, server: Result) -> list[Reason]:
     """Why a trial is invalid during which a machine's clock was stepped, or its processors became more or fewer."""
     spans = [span for span in map(find_span, (client, server)) if span]
     found = []
@@ -360,7 +379,7 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
     client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
     if span is not None:
-        machine = machine_cores(span, client_spun + server_spun, are_kept_awake=WATCHED in observed.cpu_before)
+        machine = machine_cores(span, client_spun + server_spun, are_kept_awake=observed.are_kept_awake)
         for name, cores in machine.items():
             measured.metrics[f"cpu_{name}_cores"] = cores
         own_both = [
@@ -413,7 +432,7 @@ def _spent_ns(span: Span, observed: Observed) -> float | None:
 def _add_hardware(measured: Measured, packets: int, observed: Observed) -> None:
     """Cycles and instructions. They cannot be told apart from those of a spinning sender, as CPU time can."""
     measured.notes.extend(hardware_notes(observed.hardware))
-    if not observed.hardware.counts:
+    if observed.hardware.counts is None:
         return
     if any(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server)):
         measured.notes.append(SPUN)
@@ -430,7 +449,7 @@ def _limited_by(measured: Measured, expected: Mapping[str, float], observed: Obs
     span = find_span(observed.server) or find_span(observed.client)
     shares = []
     if span is not None and not spun_ns(observed.client):
-        shares = core_shares(span, are_kept_awake=WATCHED in observed.cpu_before)
+        shares = core_shares(span, are_kept_awake=observed.are_kept_awake)
     if shares and max(shares) >= SATURATED_CORE:
         return "cpu"
     return None

@@ -13,12 +13,14 @@ import `model` only.
 `multiplicity`         Holm's adjustment
 `sequential`           looks before the end: levels that keep the error, repeated p-values
 `prediction`           where the next value will lie, and whether values lay where all others said
+`heterogeneity`        whether groups of values are alike: Kruskal and Wallis, by permutation
 `proportion`           intervals of k of n
 `sample_size`          how many trials an interval of a given width takes
 =====================  =========================================================================
 """
 
 from .comparison import Comparison, Estimator, Pairs, compare, compare_all
+from .heterogeneity import alike_p_value
 from .interval import half_width, half_widths, student_quantile
 from .mean import coefficient_of_variation, trimmed_mean
 from .multiplicity import holm
@@ -34,6 +36,7 @@ __all__ = [
     "Looks",
     "Pairs",
     "Unpaired",
+    "alike_p_value",
     "clopper_pearson",
     "coefficient_of_variation",
     "compare",

@@ -11,6 +11,8 @@
         series.parquet         interval series: source, t_ns, quantity, value
         packets.parquet        what became of each datagram, where that was asked for
         *.pcap                 header captures
+      arrived/ATTEMPT/KEY/     blocks from cells, whole, on their way to the trials (docs/many-machines.md)
+      apart/ATTEMPT/KEY/       blocks from cells that came late or twice, and enter nothing
       trials.parquet           derived: one row a trial, for pandas and DuckDB
       findings.json, report.html, figures/     derived
 
@@ -22,12 +24,23 @@ from .atomic import replacing, write_file
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from .event_log import EventLog
 from .folder import Folder
-from .manifest import Clock, Environment, Guest, Manifest, ProcessorUse, RunState
-from .run_directory import Run, holds_run, others_who_may_write, read_run, verify_run
+from .manifest import Cell, Clock, Environment, Guest, Manifest, ProcessorUse, RunState, nowhere
+from .manifest_json import cell_from_text, cell_to_text, manifest_from_text, manifest_to_text
+from .run_directory import Run, holds_run, others_who_may_write, read_run, trial_of, verify_run
 from .run_list import is_being_run, read_findings, run_directories
-from .run_writing import RunWriter, check_free, create_new_run, create_run, new_directory, open_run, write_derived
+from .run_writing import (
+    RunWriter,
+    check_free,
+    create_new_run,
+    create_run,
+    new_directory,
+    open_run,
+    trial_files,
+    write_derived,
+)
 
 __all__ = [
+    "Cell",
     "Clock",
     "Environment",
     "EventLog",
@@ -40,6 +53,8 @@ __all__ = [
     "RunWriter",
     "adopt_trials",
     "calibration_to_json",
+    "cell_from_text",
+    "cell_to_text",
     "check_free",
     "create_new_run",
     "create_run",
@@ -48,7 +63,10 @@ __all__ = [
     "keep_calibration",
     "keep_false_alarms",
     "machine_name",
+    "manifest_from_text",
+    "manifest_to_text",
     "new_directory",
+    "nowhere",
     "open_run",
     "others_who_may_write",
     "read_calibration",
@@ -56,6 +74,8 @@ __all__ = [
     "read_run",
     "replacing",
     "run_directories",
+    "trial_files",
+    "trial_of",
     "verify_run",
     "write_derived",
     "write_file",

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from ..model.calibration import Calibration, FalseAlarms
 from ..model.errors import StoreError, WriteError
 from ..model.files import open_regular
-from ..model.wording import printable
+from ..model.quoting import printable
 from .atomic import write_file
 
 CALIBRATION_SCHEMA = "sixbench.calibration/1"

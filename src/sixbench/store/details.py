@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from ..model.errors import StoreError
 from ..model.evidence import NO_EVIDENCE, evidence_from_json
+from ..model.quoting import printable
 from ..model.trial import TrialRecord
-from ..model.wording import printable
 from .folder import Folder
 from .ledger import hashes_of
 

@@ -11,13 +11,14 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ..model.errors import UsageError
 from ..model.experiment import Combination, Experiment, PlannedTrial
-from ..model.observer import Arrived, Observer, StopRule
+from ..model.observer import Arrived, Observer, SenderSample, StopRule
 from ..model.run_events import planned_event, stopped_event, trial_ended_event
 from ..model.trial import TrialRecord
 
@@ -79,15 +80,11 @@ class EventLog(Observer):
 
     def arrived(self, seen: Arrived) -> None:
         """Writes `values`."""
-        self._write(
-            "values",
-            key=seen.key,
-            flow=seen.flow,
-            direction=seen.direction,
-            from_ns=seen.from_ns,
-            to_ns=seen.to_ns,
-            received_bytes=seen.received_bytes,
-        )
+        self._write("values", **_known(seen))
+
+    def sampled(self, seen: SenderSample) -> None:
+        """Writes `sender-values`."""
+        self._write("sender-values", **_known(seen))
 
     def trial_ended(self, record: TrialRecord) -> None:
         """Writes `trial-ended`."""
@@ -130,3 +127,8 @@ class EventLog(Observer):
                     self.problem = f"writing to {self._file}: the disk is full; the log of events ends there"
             except OSError as error:
                 self.problem = f"writing to {self._file}: {error.strerror}; the log of events ends there"
+
+
+def _known(seen: Arrived | SenderSample) -> dict[str, Any]:
+    """The values of a moment, without those that are not known."""
+    return {name: value for name, value in asdict(seen).items() if value is not None}

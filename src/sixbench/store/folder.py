@@ -18,13 +18,16 @@ from typing import BinaryIO
 
 from ..model.errors import StoreError, WriteError
 from ..model.files import open_regular
-from ..model.wording import printable
+from ..model.quoting import printable
 
 PARTIAL_SUFFIX = ".partial"
 MAX_NAME_BYTES = 255
 """NAME_MAX of Linux (limits.h)."""
 MAX_FILE_BYTES = 2**30
 """The largest file of a run. A trial's record has some kilobytes, and its packets have some megabytes."""
+
+_LEAST_ROOM_BYTES = 2**16
+"""For a file that grows meanwhile, as the journal of a run does."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -52,27 +55,33 @@ class Folder:
     def folder(self, name: str) -> Folder:
         """Opens a directory in it, which must not be a link. Raises `StoreError`."""
         try:
-            descriptor = os.open(_component(name), _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
+            descriptor = os.open(component(name), _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
             return Folder(self.path / name, descriptor)
         except OSError as error:
             raise StoreError(f"opening {self._shown(name)}: {error.strerror}") from error
 
     def make_folder(self, name: str) -> Folder:
         """Makes a directory in it. Raises `OSError`."""
-        os.mkdir(_component(name), dir_fd=self.descriptor)
+        os.mkdir(component(name), dir_fd=self.descriptor)
         return self.folder(name)
 
     @property
-    def place(self) -> Path:
+    def identity(self) -> tuple[int, int]:
+        """Its device and inode, which stay when it is renamed."""
+        here = os.fstat(self.descriptor)
+        return here.st_dev, here.st_ino
+
+    @property
+    def current_path(self) -> Path:
         """Its path now. That is the path it was opened by, unless it has been renamed since."""
         if not self.close.alive:
             return self.path
-        here = os.fstat(self.descriptor)
         try:
             there = os.stat(self.path)
         except OSError:
             there = None
-        if there is not None and (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
+        here = os.fstat(self.descriptor)
+        if there is not None and (there.st_dev, there.st_ino) == self.identity:
             return self.path
         # For a removed directory the kernel would give the former name and "(deleted)".
         return Path(os.readlink(f"/proc/self/fd/{self.descriptor}")) if here.st_nlink else self.path
@@ -85,7 +94,7 @@ class Folder:
     def has(self, name: str) -> bool:
         """Whether there is anything of that name."""
         try:
-            os.stat(_component(name), dir_fd=self.descriptor, follow_symlinks=False)
+            os.stat(component(name), dir_fd=self.descriptor, follow_symlinks=False)
         except OSError:
             return False
         return True
@@ -94,8 +103,10 @@ class Folder:
         """The content of a regular file in it. Raises `StoreError` if it cannot be read, is another kind of file, or is
         larger."""
         try:
-            with open_regular(_component(name), in_folder=self.descriptor, follow_links=False) as file:
-                content = file.read(most_bytes + 1)
+            with open_regular(component(name), in_folder=self.descriptor, follow_links=False) as file:
+                # Python makes room for as many bytes as are asked for, so these are no more than there may be.
+                there = max(_LEAST_ROOM_BYTES, os.fstat(file.fileno()).st_size)
+                content = file.read(min(most_bytes, there) + 1)
         except OSError as error:
             raise StoreError(f"reading {self._shown(name)}: {error.strerror}") from error
         if len(content) > most_bytes:
@@ -113,7 +124,7 @@ class Folder:
     def replacing(self, name: str) -> Iterator[BinaryIO]:
         """A file to write, which gets its name as in `write` when the context ends, and is removed where an exception
         ends it. Raises `WriteError`, also where writing to it fails."""
-        partial = _component(name) + PARTIAL_SUFFIX
+        partial = component(name) + PARTIAL_SUFFIX
         try:
             self._remove(partial)
             with self._new(partial) as file:
@@ -135,7 +146,7 @@ class Folder:
         # Without O_NONBLOCK, opening a FIFO waits for whoever reads from it.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            descriptor = os.open(_component(name), flags, 0o666, dir_fd=self.descriptor)
+            descriptor = os.open(component(name), flags, 0o666, dir_fd=self.descriptor)
         except OSError as error:
             raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
         found = os.fstat(descriptor)
@@ -152,12 +163,12 @@ class Folder:
         Args:
             also: descriptors of other files, which are flushed before the directory gets its name.
         """
-        partial = _component(name) + PARTIAL_SUFFIX
+        partial = component(name) + PARTIAL_SUFFIX
         try:
             self._remove(partial)
             made = self.make_folder(partial)
             with contextlib.ExitStack() as written:
-                new = [written.enter_context(made._new(_component(file))) for file in files]
+                new = [written.enter_context(made._new(component(file))) for file in files]
                 for file, content in zip(new, files.values(), strict=True):
                     file.write(content)
                     file.flush()
@@ -170,10 +181,41 @@ class Folder:
             self._try_to_remove(partial)
             raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
 
+    def write_folders(self, name: str, folders: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Makes a directory of such directories, as `write_folder` makes one: all of them are there, or none is. Raises
+        `WriteError`."""
+        partial = component(name) + PARTIAL_SUFFIX
+        try:
+            self._remove(partial)
+            made = self.make_folder(partial)
+            for folder, files in folders.items():
+                made.write_folder(folder, files)
+            if self.has(name):
+                raise FileExistsError(0, "it already exists")
+            os.rename(partial, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            os.fsync(self.descriptor)
+        except OSError as error:
+            self._try_to_remove(partial)
+            raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+        except WriteError:
+            self._try_to_remove(partial)
+            raise
+
+    def move(self, name: str, to: Folder) -> None:
+        """Moves what has this name into another directory of the file system. What is there already is never replaced.
+        Raises `WriteError`."""
+        try:
+            if to.has(name):
+                raise FileExistsError(0, "it already exists")
+            os.rename(component(name), name, src_dir_fd=self.descriptor, dst_dir_fd=to.descriptor)
+            os.fsync(to.descriptor)
+        except OSError as error:
+            raise WriteError(f"moving {self._shown(name)} to {to.path}: {error.strerror or error}") from error
+
     def remove(self, name: str) -> None:
         """Removes a file, a link or a directory with all that is in it, if there is one. Raises `WriteError`."""
         try:
-            self._remove(_component(name))
+            self._remove(component(name))
         except OSError as error:
             raise WriteError(f"removing {self._shown(name)}: {error.strerror}") from error
 
@@ -230,7 +272,7 @@ def folders_in(folder: Folder) -> Iterator[str]:
             yield name
 
 
-def _component(name: str) -> str:
+def component(name: str) -> str:
     """A name of one component. Raises `StoreError` on any other."""
     if name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > MAX_NAME_BYTES:
         raise StoreError(f'"{printable(name)[:80]}" is not the name of a file in a directory')

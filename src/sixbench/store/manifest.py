@@ -93,6 +93,28 @@ class Environment:
     processors: ProcessorUse | None = None
 
 
+def nowhere(clock: Clock = "real") -> Environment:
+    """What is known of where a run takes place that another machine measures, before it does."""
+    return Environment(
+        kernel="", machine="", cpu="", distribution="", cores=1, memory_bytes=0, versions={}, clock=clock
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A machine that measured blocks of a run.
+
+    Attributes:
+        environment: what it was like, with the settings of the nodes that it had.
+        calibration: what was known of how far it may be trusted.
+        bypass: what the tester achieved there without a path in between.
+    """
+
+    environment: Environment
+    calibration: Calibration | None = None
+    bypass: tuple[Bypass, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What a run is and how it went.
@@ -110,8 +132,11 @@ class Manifest:
         guests: for a run on several kernels, the environment of each; `environment` is then the first of them.
         procedure: what is tested by an RFC, for a run whose trials a test chooses. None: the experiment plans them.
         calibration: what was known, when the run began, about how far the machine may be trusted.
+        cells: for a run whose blocks were measured by cells, each of these by name; `environment` is then the first's.
+        apart: how many trials came late or twice from cells. They are in the directory `apart` and enter nothing.
         accepted: the recorded trials by key, each with the SHA-256 of its files by name. Empty in the manifests of
             earlier versions.
+        watched: whether a page of `sixbench ui` looked at the run during one of its trials. None: it is not known.
         overhead_ns: time between trials that was spent outside them.
     """
 
@@ -132,4 +157,7 @@ class Manifest:
     procedure: Procedure | None = None
     calibration: Calibration | None = None
     guests: dict[str, Environment] = field(default_factory=dict)
+    cells: dict[str, Cell] = field(default_factory=dict)
+    apart: int = 0
     accepted: dict[str, dict[str, str]] = field(default_factory=dict)
+    watched: bool | None = None

@@ -21,10 +21,10 @@ from ..model.kernels import COLUMN
 from ..model.metric import METRICS
 from ..model.path import Path
 from ..model.procedure import Procedure
+from ..model.quoting import shown, visible
 from ..model.topology import MAX_MTU, Topology
-from ..model.wording import shown, visible
 from ..model.workloads import WORKLOADS
-from .manifest import Manifest
+from .manifest import Cell, Environment, Manifest
 
 MAX_BLOCKS = 10**6
 MAX_TEXT = 2**24
@@ -68,11 +68,28 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
         yield from _of_calibration(manifest.calibration)
     yield from (problem for one in manifest.bypass for problem in _of_bypass(one))
     for environment in (manifest.environment, *manifest.guests.values()):
-        if environment.guest is not None and not 0 <= (environment.guest.instruction_ns or 0) <= 10**9:
-            yield f"the environment's instructions take {environment.guest.instruction_ns} ns"
+        yield from _of_environment(environment)
+    yield from (problem for name, cell in manifest.cells.items() for problem in problems_of_cell(name, cell))
+    if manifest.apart < 0:
+        yield f"{manifest.apart} trials came late or twice"
     yield from _of_experiment(manifest.experiment)
     if manifest.procedure is not None:
         yield from _of_procedure(manifest.procedure, manifest.experiment)
+
+
+def problems_of_cell(name: str, cell: Cell) -> Iterator[str]:
+    """What is wrong with what is known of a cell, in words."""
+    if not NAME.fullmatch(name):
+        yield f"{visible(shown(name))} cannot name a cell"
+    if cell.calibration is not None:
+        yield from _of_calibration(cell.calibration)
+    yield from (problem for one in cell.bypass for problem in _of_bypass(one))
+    yield from _of_environment(cell.environment)
+
+
+def _of_environment(environment: Environment) -> Iterator[str]:
+    if environment.guest is not None and not 0 <= (environment.guest.instruction_ns or 0) <= 10**9:
+        yield f"the environment's instructions take {environment.guest.instruction_ns} ns"
 
 
 def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]:
@@ -87,9 +104,9 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
         if not (0 < size <= MAX_MTU and why.isprintable()):
             yield f"the frame size {size} was left out"
     for one in experiment.combinations:
-        tested = one.levels.get("frame_bytes")
-        if not (isinstance(tested, int) and 0 < tested <= MAX_MTU):
-            yield f"{one.name} has no frame size"
+        level = one.levels.get("frame_bytes")
+        if level is not None and not (isinstance(level, int) and 0 < level <= MAX_MTU):
+            yield f"{one.name} has the frame size {visible(shown(level))}"
 
 
 def _is_time(realtime_ns: int) -> bool:
@@ -168,6 +185,8 @@ def _of_combination(combination: Combination, experiment: Experiment) -> Iterato
         if column.endswith("_ns") and not (isinstance(value, (int, float)) and value >= 0)
     ]
     yield from (f"{column} is not a time" for column in wrong_times)
+    names = [path.name for path in experiment.paths]
+    yield from (f"it goes over no path {shown(name)}" for name in combination.paths if name not in names)
     known = range(max(1, len(experiment.topologies)))
     for index in (combination.topology, *combination.topology_by_path.values()):
         if index not in known:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ..model.errors import StoreError
 from ..model.form import words_of
-from ..model.wording import shown, visible
-from .manifest import Manifest
-from .manifest_check import number_problem, problems_of
+from ..model.quoting import shown, visible
+from .manifest import Cell, Manifest
+from .manifest_check import number_problem, problems_of, problems_of_cell
+from .run_json import json_object
 
 RUN_SCHEMA = "sixbench.run/2"
 
@@ -25,6 +28,39 @@ def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
     """The content of `manifest.json`."""
     data: dict[str, Any] = _adapter().dump_python(manifest, mode="json", exclude_none=True)
     return {"schema": RUN_SCHEMA} | data
+
+
+def manifest_to_text(manifest: Manifest) -> str:
+    """A manifest as text, to be handed to another machine."""
+    return json.dumps(manifest_to_json(manifest), allow_nan=False, ensure_ascii=False)
+
+
+def manifest_from_text(text: str, where: str) -> Manifest:
+    """Reads it back. Raises `StoreError`."""
+    return manifest_from_json(json_object(text.encode(errors="surrogatepass"), Path(where)), where)
+
+
+def cell_to_text(cell: Cell) -> str:
+    """What is known of a cell, as text."""
+    return json.dumps(_cells().dump_python(cell, mode="json", exclude_none=True), allow_nan=False, ensure_ascii=False)
+
+
+def cell_from_text(text: str, name: str, where: str) -> Cell:
+    """Reads it back. Raises `StoreError`."""
+    data = json_object(text.encode(errors="surrogatepass"), Path(where))
+    try:
+        cell = _cells().validate_python(data)
+    except ValidationError as error:
+        raise StoreError(f"{where}: {next(words_of(error))}") from error
+    wrong = number_problem(data) or next(problems_of_cell(name, cell), None)
+    if wrong is not None:
+        raise StoreError(f"{where}: {wrong}")
+    return cell
+
+
+@cache
+def _cells() -> TypeAdapter[Cell]:
+    return TypeAdapter(Cell)
 
 
 def manifest_from_json(data: dict[str, Any], where: str) -> Manifest:

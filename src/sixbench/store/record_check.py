@@ -6,12 +6,12 @@ passes both can be computed with and shown without a further look.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..model.experiment import Experiment, PlannedTrial
+from ..model.quoting import shown
 from ..model.trial import TrialRecord
-from ..model.wording import shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,17 +21,25 @@ class Planned:
     Attributes:
         workloads: the kind of workload of each combination, by name.
         mechanisms: the mechanism of each path, by name.
+        paths: the paths that each combination goes over, by name.
+        cells: the machines that measured, by name; empty for a run on one machine.
     """
 
     workloads: Mapping[str, str]
     mechanisms: Mapping[str, str]
+    paths: Mapping[str, frozenset[str]]
+    cells: Collection[str]
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Planned:
-        """The plan of an experiment."""
+    def of(cls, experiment: Experiment, cells: Collection[str]) -> Planned:
+        """The plan of an experiment that these cells measure."""
         return cls(
             workloads={one.name: one.workload.kind for one in experiment.combinations},
             mechanisms={one.name: one.mechanism for one in experiment.paths},
+            paths={
+                one.name: frozenset(path.name for path in experiment.paths_of(one)) for one in experiment.combinations
+            },
+            cells=cells,
         )
 
 
@@ -48,6 +56,10 @@ def problems_of(record: TrialRecord, directory: str, planned: Planned) -> Iterat
         yield f"it is the record of {shown(record.key)}: {what}"
         return
     yield from _not_planned(record, planned)
+    if record.cell is None and planned.cells:
+        yield "it does not say which cell measured it"
+    elif record.cell is not None and record.cell not in planned.cells:
+        yield f"the run has no cell {shown(record.cell)}"
     if record.status == "ok" and record.reasons:
         yield "its status is ok, but it has reasons for another status"
 
@@ -63,3 +75,5 @@ def _not_planned(record: TrialRecord, planned: Planned) -> Iterator[str]:
         yield f"the experiment has no path {shown(record.path)}"
     elif mechanism != record.mechanism:
         yield f"its mechanism is {shown(record.mechanism)}, and that of {record.path} is {mechanism}"
+    elif workload is not None and record.path not in planned.paths[record.combination]:
+        yield f"{record.combination} does not go over {record.path}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from ..model.errors import StoreError
+from ..model.quoting import printable
 from ..model.trial import TrialRecord
-from ..model.wording import printable
 from .details import Details
-from .folder import MAX_FILE_BYTES, Folder, folders_in
+from .folder import MAX_FILE_BYTES, Folder, component, folders_in
 from .ledger import hashes_of, read_journal
 from .manifest import Manifest
 from .manifest_json import manifest_from_json
@@ -20,6 +21,10 @@ from .run_json import MAX_JSON_BYTES, json_object, read_json
 MANIFEST = "manifest.json"
 EXPERIMENT = "experiment.yaml"
 TRIALS = "trials"
+ARRIVED = "arrived"
+"""The blocks that came from cells and are not yet among the trials."""
+APART = "apart"
+"""The blocks that came late or twice."""
 TRIAL = "trial.json"
 SERIES = "series.parquet"
 
@@ -95,20 +100,20 @@ def read_run(directory: Path) -> Run:
         raise StoreError(f"{directory} is not a run directory: it has no {MANIFEST}")
     manifest = manifest_from_json(read_json(folder, MANIFEST), printable(str(directory / MANIFEST)))
     manifest = replace(manifest, accepted={**manifest.accepted, **read_journal(folder)})
-    planned = Planned.of(manifest.experiment)
+    planned = Planned.of(manifest.experiment, manifest.cells)
     trials, problems = list[TrialRecord](), list[str]()
     inside = folder.folder(TRIALS) if folder.has(TRIALS) else folder
     names = [] if inside is folder else list(folders_in(inside))
     details = Details(inside, json_object, TRIAL)
     for name in names:
-        place = str(inside.path / name / TRIAL)
         try:
             record, wrong = _read_trial(inside.folder(name), name, manifest, planned, details)
         except StoreError as error:
             problems.append(str(error))
             continue
         if wrong:
-            problems.append(f"{printable(place)}: damaged trial record: {wrong}")
+            place = printable(str(inside.path / name / TRIAL))
+            problems.append(f"{place}: damaged trial record: {wrong}")
         else:
             trials.append(record)
     present = set(names)
@@ -119,6 +124,26 @@ def read_run(directory: Path) -> Run:
     ]
     trials.sort(key=lambda trial: trial.sequence)
     return Run(directory=directory, manifest=manifest, trials=trials, problems=tuple(problems))
+
+
+def trial_of(files: Mapping[str, bytes], manifest: Manifest, key: str, place: str) -> TrialRecord:
+    """The record of a trial that came from elsewhere, checked as one that is read from the run's directory. Raises
+    `StoreError`.
+
+    Args:
+        files: those of the trial, by name.
+        key: the trial that it should be.
+        place: where it came from, for messages.
+    """
+    for name in files:
+        component(name)
+    if TRIAL not in files or len(files[TRIAL]) > MAX_JSON_BYTES:
+        raise StoreError(f"{printable(place)}: no trial record")
+    record = _parse(files[TRIAL], Path(place))
+    wrong = next(problems_of(record, key, Planned.of(manifest.experiment, manifest.cells)), None)
+    if wrong is not None:
+        raise StoreError(f"{printable(place)}: damaged trial record: {wrong}")
+    return record
 
 
 def _read_trial(
@@ -154,13 +179,14 @@ def others_who_may_write(directory: Path) -> str | None:
 def verify_run(run: Run) -> list[str]:
     """All that is wrong with the files of a run's trials: `Run.problems`, and files whose hash is not the one that was
     recorded. Empty: every file is as it was then."""
-    folder = opened(run.directory)
     found = list(run.problems)
-    for trial in run.trials:
-        known = run.manifest.accepted.get(trial.key)
-        if known is None:
-            continue
-        inside = folder.folder(TRIALS).folder(trial.key)
+    recorded = [trial for trial in run.trials if trial.key in run.manifest.accepted]
+    if not recorded:
+        return found
+    trials = opened(run.directory).folder(TRIALS)
+    for trial in recorded:
+        known = run.manifest.accepted[trial.key]
+        inside = trials.folder(trial.key)
         names = inside.names()
         hashes = hashes_of({name: inside.read(name) for name in names if name in known})
         place = printable(str(inside.path))

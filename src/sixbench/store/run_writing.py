@@ -19,7 +19,7 @@ from .folder import PARTIAL_SUFFIX, Folder
 from .ledger import Journal, hashes_of
 from .manifest import Manifest, RunState
 from .manifest_json import manifest_to_json
-from .run_directory import EXPERIMENT, MANIFEST, SERIES, TRIAL, TRIALS, Run, opened, read_run
+from .run_directory import APART, ARRIVED, EXPERIMENT, MANIFEST, SERIES, TRIAL, TRIALS, Run, opened, read_run
 
 TABLE = "trials.parquet"
 
@@ -34,8 +34,10 @@ class RunWriter:
     def __init__(self, folder: Folder, manifest: Manifest) -> None:
         _lock(folder)
         self._folder = folder
-        self._trials = folder.folder(TRIALS) if folder.has(TRIALS) else _make_trials(folder)
+        # A run comes without any into a guest.
+        self._trials = folder.folder(TRIALS) if folder.has(TRIALS) else _make(folder, TRIALS)
         self._accepted = dict(manifest.accepted)
+        self._watched = manifest.watched
         self._journal = Journal(folder)
         self._writing: str | None = None
         """The trial that is being written, or whose writing was interrupted."""
@@ -44,7 +46,12 @@ class RunWriter:
     @property
     def directory(self) -> Path:
         """Where the run directory is now."""
-        return self._folder.place
+        return self._folder.current_path
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """The directory by its device and inode, as pages that look at the run name it."""
+        return self._folder.identity
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +61,7 @@ class RunWriter:
 
     def close(self) -> None:
         """Unlocks the directory. Calls after the first do nothing."""
-        self._folder.path = self._folder.place
+        self._folder.path = self._folder.current_path
         self._journal.close()
         self._trials.close()
         self._folder.close()
@@ -64,7 +71,7 @@ class RunWriter:
         # An interrupt may come when a trial is in its place and not yet noted.
         if self._writing is not None and self._writing not in self._accepted and self._trials.has(self._writing):
             self._note_what_is_there(self._writing)
-        self.manifest = replace(self.manifest, accepted=dict(self._accepted), **changes)
+        self.manifest = replace(self.manifest, accepted=dict(self._accepted), watched=self._watched, **changes)
         text = json.dumps(manifest_to_json(self.manifest), indent=1, allow_nan=False, ensure_ascii=False)
         self._folder.write(MANIFEST, text)
         self._journal.remove()
@@ -96,14 +103,8 @@ class RunWriter:
             series: interval series by source.
             files: more files by name, such as header captures.
         """
-        text = dumps(record.to_json())
-        TrialRecord.from_json(json.loads(text))  # what is written can be read
-        contents = {TRIAL: text.encode(), **(files or {})}
-        if series:
-            from .series import series_parquet
-
-            contents[SERIES] = series_parquet(series)
-        self.add_files(record.key, contents)
+        self._note_watched(record)
+        self.add_files(record.key, trial_files(record, series, files))
 
     def add_files(self, key: str, contents: Mapping[str, bytes]) -> None:
         """Makes the files of a trial durable. Raises `WriteError`, and then none of them is there."""
@@ -112,15 +113,64 @@ class RunWriter:
         self._note(key, contents)
         self._writing = None
 
-    def tidy(self, run: Run) -> None:
+    def add_block(self, name: str, trials: Mapping[str, Mapping[str, bytes]], *, is_late: bool = False) -> bool:
+        """Makes all trials of a block durable that came from a cell, or none of them. Raises `WriteError`.
+
+        If any of them was accepted before, the block came late or twice: it is kept apart and counted.
+
+        Args:
+            name: of the block and the attempt at it, which nothing else in the directory has.
+            trials: the files of each trial, by its key.
+            is_late: whether it is to be kept apart in any case.
+
+        Returns:
+            Whether it was accepted.
+        """
+        if is_late or any(key in self._accepted for key in trials):
+            self._made(APART).write_folders(name, trials)
+            self.save_manifest(apart=self.manifest.apart + len(trials))
+            return False
+        arrived = self._made(ARRIVED)
+        arrived.write_folders(name, trials)
+        self._accept(arrived, name)
+        return True
+
+    def _accept(self, arrived: Folder, name: str) -> None:
+        """Moves the trials of a block that has arrived to the others."""
+        block = arrived.folder(name)
+        for key in block.names():
+            self._writing = key
+            block.move(key, self._trials)
+            self._note_what_is_there(key)
+            self._writing = None
+        arrived.remove(name)
+
+    def _made(self, name: str) -> Folder:
+        """A directory of the run's, which is made where there is none. Raises `WriteError`."""
+        return self._folder.folder(name) if self._folder.has(name) else _make(self._folder, name)
+
+    def tidy(self, run: Run) -> bool:
         """Removes what an interruption left half-written, and notes the trials that a crash left unnoted or an earlier
-        version of sixbench did not note."""
-        for name in self._trials.names():
-            if name.endswith(PARTIAL_SUFFIX):
-                self._trials.remove(name)
+        version of sixbench did not note. Returns whether there were blocks to accept that had arrived: then the run has
+        more trials than before."""
+        inside = [self._trials, *(self._folder.folder(one) for one in (ARRIVED, APART) if self._folder.has(one))]
+        for folder in inside:
+            for name in folder.names():
+                if name.endswith(PARTIAL_SUFFIX):
+                    folder.remove(name)
         for trial in run.trials:
+            self._note_watched(trial)
             if trial.key not in self._accepted:
                 self._note_what_is_there(trial.key)
+        arrived = self._folder.folder(ARRIVED) if self._folder.has(ARRIVED) else None
+        blocks = [] if arrived is None else arrived.names()
+        for name in blocks:
+            self._accept(self._made(ARRIVED), name)
+        return bool(blocks)
+
+    def _note_watched(self, trial: TrialRecord) -> None:
+        if trial.watched is not None:
+            self._watched = trial.watched or bool(self._watched)
 
     def _note_what_is_there(self, key: str) -> None:
         inside = self._trials.folder(key)
@@ -132,12 +182,26 @@ class RunWriter:
         self._journal.note(key, hashes)
 
 
-def _make_trials(folder: Folder) -> Folder:
-    """Makes the directory of trials of a run that came without any, as it does into a guest. Raises `WriteError`."""
+def trial_files(
+    record: TrialRecord, series: dict[str, dict[str, list[float]]], files: Mapping[str, bytes] | None = None
+) -> dict[str, bytes]:
+    """The files of a trial by name: its record, its series where it has any, and these others."""
+    text = dumps(record.to_json())
+    TrialRecord.from_json(json.loads(text))  # what is written can be read
+    contents = {TRIAL: text.encode(), **(files or {})}
+    if series:
+        from .series import series_parquet
+
+        contents[SERIES] = series_parquet(series)
+    return contents
+
+
+def _make(folder: Folder, name: str) -> Folder:
+    """Makes a directory of a run. Raises `WriteError`."""
     try:
-        return folder.make_folder(TRIALS)
+        return folder.make_folder(name)
     except OSError as error:
-        raise WriteError(f"making {folder.path / TRIALS}: {error.strerror}") from error
+        raise WriteError(f"making {folder.path / name}: {error.strerror}") from error
 
 
 MAX_SAME_NAMES = 1000
@@ -240,13 +304,22 @@ def open_run(directory: Path) -> tuple[RunWriter, Run]:
         UsageError: another process has it.
         WriteError: nothing can be written there.
     """
+    run = _sound(directory)
+    writer = RunWriter(opened(directory), run.manifest)
+    try:
+        return writer, _sound(directory) if writer.tidy(run) else run
+    except BaseException:
+        writer.close()
+        raise
+
+
+def _sound(directory: Path) -> Run:
+    """A run that can continue. Raises `StoreError`."""
     run = read_run(directory)
     if run.problems:
         more = f" ({len(run.problems)} such problems; see: sixbench verify {directory})" if run.problems[1:] else ""
         raise StoreError(f"{run.problems[0]}{more}; a run can continue only if nothing that it recorded has changed")
-    writer = RunWriter(opened(directory), run.manifest)
-    writer.tidy(run)
-    return writer, run
+    return run
 
 
 def _lock(folder: Folder) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..model.errors import StoreError
-from ..model.wording import printable
+from ..model.quoting import printable
 
 _SCHEMA = pa.schema([("source", pa.string()), ("t_ns", pa.int64()), ("quantity", pa.string()), ("value", pa.float64())])
 

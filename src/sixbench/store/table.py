@@ -19,8 +19,10 @@ _SUFFIXES = {"_bytes": "B", "_bps": "bit/s", "_ns": "ns", "_pps": "packets/s", "
 
 _FIXED = ("key", "sequence", "block", "combination", "path", "mechanism", "engine", "workload", "status", "limited_by")
 _TIMES = ("started_realtime_ns", "elapsed_ns")
-_KINDS = dict.fromkeys((*_FIXED, *_TIMES, "reasons", "reason_kinds", "other_runs"), "string") | dict.fromkeys(
-    ("sequence", "block", *_TIMES), "int64"
+_KINDS = (
+    dict.fromkeys((*_FIXED, *_TIMES, "reasons", "reason_kinds", "other_runs", "cell"), "string")
+    | dict.fromkeys(("sequence", "block", *_TIMES), "int64")
+    | {"watched": "bool"}
 )
 """Columns that every table has, and their kinds, which hold even for a column without any value."""
 
@@ -29,8 +31,10 @@ def trials_parquet(trials: list[TrialRecord], manifest: Manifest) -> bytes:
     """The table as a Parquet file.
 
     Columns: what a trial was, its parameters and levels (`param_`, `level_`, with their units), its metrics by column
-    name, theory (`theory_`), `reasons` as text and `reason_kinds` as words. `other_runs` has the experiments that other
-    runs of sixbench measured meanwhile, as words: empty where there were none. What a trial does not have is null.
+    name, theory (`theory_`), `reasons` as text and `reason_kinds` as words. `cell` is the machine that measured it, of
+    several. `other_runs` has the experiments that other runs of sixbench measured meanwhile, as words: empty where
+    there were none. `watched` says whether a page of `sixbench ui` looked at the run. What a trial does not have is
+    null.
 
     The file's metadata say what it is: `sixbench.schema`, `sixbench.version`, `sixbench.run`, `sixbench.experiment`,
     `sixbench.seed`, `sixbench.started_realtime_ns` and `sixbench.clock`. Those of a column have its `unit`, where it
@@ -94,6 +98,8 @@ def _row(trial: TrialRecord) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(trial, name) for name in (*_FIXED, *_TIMES)}
     row["reasons"] = sentences(trial.reasons) or None
     row["reason_kinds"] = " ".join(dict.fromkeys(reason.kind.value for reason in trial.reasons)) or None
+    row["cell"] = trial.cell
+    row["watched"] = trial.watched
     row["other_runs"] = None if trial.other_runs is None else " ".join(trial.other_runs)
     row |= {f"param_{name}": value for name, value in trial.params.items()}
     row |= {f"level_{name}": value for name, value in trial.levels.items()}

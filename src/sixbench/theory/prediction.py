@@ -73,7 +73,7 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One datagram's fate.
+    """What becomes of one datagram.
 
     Attributes:
         loads: the loads of the links, from client to server.
@@ -105,12 +105,12 @@ class Prediction:
 
     @property
     def first(self) -> Attempt:
-        """The fate of the first datagram, before anything is known about the path."""
+        """What becomes of the first datagram, before anything is known about the path."""
         return self.attempts[0]
 
     @property
     def settled(self) -> Attempt:
-        """The fate of every later datagram, when all is known that can be known."""
+        """What becomes of every later datagram, when all is known that can be known."""
         return self.attempts[-1]
 
     @property

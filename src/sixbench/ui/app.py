@@ -17,6 +17,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from ..model.errors import (
+    AgentError,
+    CapabilityError,
     ExperimentError,
     SixbenchError,
     StoreError,
@@ -24,11 +26,12 @@ from ..model.errors import (
     WriteError,
 )
 from ..store import Run
-from . import check, compare, learn, tables, trial
+from . import check, compare, learn, tables, trial, two_machines
 from .doctor import Doctor
 from .events import reader_of, rest_of
 from .guard import MOST_BODY_BYTES, Guard
 from .jobs import Jobs
+from .look import Look
 from .runs import FILES, Runs, described
 from .stream import EventStream, Streams
 
@@ -69,6 +72,7 @@ def application(
         Route("/api/runs/{name}/resume", page.resume, methods=["POST"]),
         Route("/api/runs/{name}/trials", page.trials),
         Route("/api/runs/{name}/trials/{key}", page.trial),
+        Route("/api/runs/{name}/trials/{key}/packets/{link}", page.packets),
         Route("/api/runs/{name}/tables/{form}", page.tables),
         Route("/runs/{name}/{file}", page.file),
         Route("/runs/{name}/trials/{key}/{file}", page.trial_file),
@@ -78,6 +82,9 @@ def application(
         Route("/api/gallery/{name}", page.shipped),
         Route("/api/check", page.check, methods=["POST"]),
         Route("/api/start", page.start, methods=["POST"]),
+        Route("/api/measure/check", page.check_measurement, methods=["POST"]),
+        Route("/api/measure/start", page.start_measurement, methods=["POST"]),
+        Route("/api/runs/{name}/path-mtu", page.path_mtus),
         Route("/api/learn", page.lessons),
         Route("/api/learn/{name}", page.lesson),
     ]
@@ -133,7 +140,8 @@ class _Page:
         except StoreError as error:
             return _refused(error, 404)
         last = request.headers.get("last-event-id", "")
-        return EventStream(self.streams, reader, last, lambda: rest_of(self.runs, name), self._stopping)
+        look = Look(lambda: self.runs.folder(name))
+        return EventStream(self.streams, reader, last, lambda: rest_of(self.runs, name), look, self._stopping)
 
     async def stop(self, request: Request) -> Response:
         """Stops a run that the page started."""
@@ -185,6 +193,14 @@ class _Page:
         key = request.path_params["key"]
         return await self._of_run(request, lambda run: trial.trial(run, key))
 
+    async def packets(self, request: Request) -> Response:
+        """Packets of a trial on a link."""
+        key, link = request.path_params["key"], request.path_params["link"]
+        first = request.query_params.get("first", "0")
+        if not first.isdecimal() or len(first) > 9:
+            return _refused(ValueError("packets are counted from 0"), 422)
+        return await self._of_run(request, lambda run: trial.packets(run, key, link, int(first)))
+
     async def tables(self, request: Request) -> Response:
         """The report as text with tables for a paper."""
         form = request.path_params["form"]
@@ -208,6 +224,8 @@ class _Page:
             return _refused(error, 404)
         except UsageError as error:
             return _refused(error, 409)
+        except (AgentError, CapabilityError) as error:
+            return _refused(error, 500)
 
     async def compare(self, request: Request) -> Response:
         """Runs over each other; the first one named is what the others are held against."""
@@ -253,6 +271,28 @@ class _Page:
             return JSONResponse({"problems": check.problem_lines(error)}, 422)
         except (StoreError, WriteError) as error:
             return _refused(error, 500)
+
+    async def check_measurement(self, request: Request) -> Response:
+        """What is wrong with a measurement to another machine, or its command."""
+        try:
+            return JSONResponse({"command": two_machines.command(two_machines.asked(await _body(request)))})
+        except UsageError as error:
+            return JSONResponse({"problems": check.problem_lines(error)}, 422)
+
+    async def start_measurement(self, request: Request) -> Response:
+        """Starts a measurement to another machine, or queues it."""
+        try:
+            asked = two_machines.asked(await _body(request))
+            is_free = self.jobs.is_free
+            return JSONResponse(self.jobs.measure(asked).told() | {"waits": not is_free}, 202)
+        except UsageError as error:
+            return JSONResponse({"problems": check.problem_lines(error)}, 422)
+        except StoreError as error:
+            return _refused(error, 500)
+
+    async def path_mtus(self, request: Request) -> Response:
+        """The path MTU of each direction of a measurement."""
+        return await self._of_run(request, two_machines.path_mtus)
 
     async def lessons(self, _: Request) -> Response:
         """The paths that can be learned."""

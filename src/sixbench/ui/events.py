@@ -123,12 +123,15 @@ def reader_of(runs: Runs, name: str) -> Reader:
     return RecordReader(runs, name)
 
 
+_VALUES = ("values", "sender-values")
+
+
 def without_old_values(events: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
     """Without the values of trials that have ended since, which nobody would see."""
     begun = [event["key"] for _, event in events if event["event"] == "trial-started"]
     if not begun:
         return events
-    return [(number, event) for number, event in events if event["event"] != "values" or event["key"] == begun[-1]]
+    return [(number, event) for number, event in events if event["event"] not in _VALUES or event["key"] == begun[-1]]
 
 
 def _events_of(run: Run) -> list[dict[str, Any]]:

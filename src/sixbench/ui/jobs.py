@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from typing import Any, Literal
 
 from ..model.errors import StoreError, UsageError
 from ..store import Folder, write_file
+from . import two_machines
 from .check import Checked
 from .events import LOG_SUFFIX
 
@@ -33,6 +35,7 @@ class Job:
     Attributes:
         name: of its directory.
         words: what the command said at its end, where that was no success.
+        key: the descriptor of the file that has the key of a measurement, which ends with it.
     """
 
     name: str
@@ -41,7 +44,14 @@ class Job:
     state: State = "waiting"
     exit_code: int | None = None
     words: str = ""
+    key: int | None = field(default=None, repr=False)
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
+
+    def forget_key(self) -> None:
+        """Ends the file that has the key, if there is one."""
+        if self.key is not None:
+            os.close(self.key)
+            self.key = None
 
     def told(self) -> dict[str, Any]:
         """For the page."""
@@ -83,10 +93,7 @@ class Jobs:
         """Queues a run of an experiment that was read and checked. Raises `UsageError` where too many wait,
         `WriteError` or `StoreError` where nothing can be written."""
         self._refuse_too_many()
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"making {self._directory}: {error.strerror}") from error
+        self._make_directory()
         name = self._free_name(f"{asked.experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}")
         experiment = asked.name
         if experiment is None:
@@ -96,6 +103,19 @@ class Jobs:
         command = [*SIXBENCH, "run", experiment, *(["--quick"] if asked.is_quick else [])]
         command += ["--out", str((self._directory / name).resolve()), "--events", str(self._log(name)), "--wait"]
         return self._queue(Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name))
+
+    def measure(self, asked: two_machines.Asked) -> Job:
+        """Queues a measurement to another machine. Raises as `start` does."""
+        self._refuse_too_many()
+        self._make_directory()
+        name = self._free_name(f"measure-{time.strftime('%Y%m%d-%H%M%S')}")
+        command = [*SIXBENCH, "measure", *asked.words]
+        key = None
+        if asked.key is not None:
+            key = two_machines.held_key(asked.key)
+            command += ["--key", f"/proc/{os.getpid()}/fd/{key}"]
+        command += ["--out", str((self._directory / name).resolve()), "--events", str(self._log(name))]
+        return self._queue(Job(name=name, command=command, title=asked.title, key=key))
 
     def resume(self, name: str, run_directory: Path, title: str) -> Job:
         """Queues what an interrupted run lacks. Its log goes on where it has one. Raises `UsageError` where the page
@@ -114,6 +134,7 @@ class Jobs:
         if job.state == "waiting":
             job.state = "ended"
             job.words = "taken from the queue"
+            job.forget_key()
         elif job.process is not None and job.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 job.process.send_signal(signal.SIGINT)
@@ -122,6 +143,12 @@ class Jobs:
         """Leaves what runs alone, and starts nothing more."""
         if self._worker is not None:
             self._worker.cancel()
+
+    def _make_directory(self) -> None:
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"making {self._directory}: {error.strerror}") from error
 
     def _refuse_too_many(self) -> None:
         if sum(job.state == "waiting" for job in self._jobs.values()) >= MOST_WAITING:
@@ -149,6 +176,7 @@ class Jobs:
                 )
                 job.exit_code = await job.process.wait()
                 job.state = "ended"
+                job.forget_key()
                 if job.exit_code != 0:
                     job.words = _end_of(said)
 

@@ -13,10 +13,10 @@ from ..model.experiment import Experiment
 from ..model.metric import METRICS
 from ..model.network import Network
 from ..model.path import Path as Way
-from ..model.wording import printable
+from ..model.quoting import printable
 from ..model.workloads import WORKLOADS
 from ..report import words
-from ..report.link_words import direction_words
+from ..report.link_descriptions import direction_words
 from ..report.listed_runs import listed_run, state_of
 from ..store import Folder, Run, holds_run, read_run, run_directories
 
@@ -138,7 +138,14 @@ def combination(experiment: Experiment, number: int) -> dict[str, Any]:
     one = experiment.combinations[number]
     metric = METRICS[WORKLOADS[one.workload.kind].primary]
     title = ", ".join(part for part in (words.workload_title(one.workload.kind), words.levels(one.levels)) if part)
-    return {"name": one.name, "title": title, "metric": words.metric_in_sentence(metric.name), "unit": metric.unit}
+    return {
+        "name": one.name,
+        "workload": one.workload.kind,
+        "title": title,
+        "metric": words.metric_in_sentence(metric.name),
+        "unit": metric.unit,
+        "paths": [path.name for path in experiment.paths_of(one)],
+    }
 
 
 def topology(experiment: Experiment) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..model.errors import StoreError
 from .events import MOST_AT_ONCE, Reader, without_old_values
+from .look import Look
 
 EVERY_S = 0.5
 SLOWEST_S = 20.0
@@ -49,6 +50,7 @@ class EventStream:
     Args:
         last_id: the `Last-Event-ID` of the request.
         rest: the state of the run where no process runs it any more; None: one does, or is about to.
+        look: tells the run that it is looked at, until it is closed.
         stopping: whether the server ends.
     """
 
@@ -58,11 +60,13 @@ class EventStream:
         reader: Reader,
         last_id: str,
         rest: Callable[[], str | None],
+        look: Look,
         stopping: Callable[[], bool],
     ) -> None:
         self._streams = streams
         self._reader = reader
         self._rest = rest
+        self._look = look
         self._stopping = stopping
         match = _ID.fullmatch(last_id)
         self._known = int(match[2]) if match is not None and match[1] == reader.source else 0
@@ -79,6 +83,7 @@ class EventStream:
                 pass
             finally:
                 gone.cancel()
+                self._look.close()
                 self._reader.close()
             await send({"type": "http.response.body", "body": b""})
 
@@ -88,6 +93,8 @@ class EventStream:
         while not gone.done() and not self._stopping():
             # Asked before it is read on, so that nothing is missed that was written before the end.
             state = await anyio.to_thread.run_sync(self._rest)
+            if state is None:
+                await anyio.to_thread.run_sync(self._look.announce)
             events = await anyio.to_thread.run_sync(self._reader.more)
             new = [one for one in events if one[0] > self._known]
             if new:

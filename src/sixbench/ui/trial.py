@@ -3,9 +3,14 @@ bounded, and files are given only as the run recorded them."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
+from ..agent import find_agent
+from ..agent.decoding import Frame, decode_frames
+from ..model.capture_file import ETHERNET, CaptureError, Record, read_capture
 from ..model.captured import IpHeader, KeptPacket, Layer, TransportHeader
 from ..model.errors import StoreError
 from ..model.experiment import Experiment
@@ -24,8 +29,11 @@ MOST_VALUES = 2**18
 MOST_DRAWN = 24
 """Series of a trial that are drawn."""
 
-MOST_PACKETS = 20
-"""Packets of a link that are shown. A record of sixbench has 4."""
+MOST_LARGEST = 20
+"""The largest packets of a link that are shown with a trial. A record of sixbench has 4."""
+
+PACKETS_AT_ONCE = 100
+"""Packets of a capture that are decoded for a page of them."""
 
 _UNITS = {"bps": "bit/s", "ns": "ns"}
 """The units of quantities by the end of their name. Others are in it as they are."""
@@ -70,6 +78,45 @@ def file(run: Run, key: str, name: str) -> bytes | None:
     return run.recorded_file(key, name, MOST_FILE_BYTES)
 
 
+def packets(run: Run, key: str, link: str, first: int) -> dict[str, Any]:
+    """Packets of a trial on a link in the order in which they were captured, from that one on, by their headers.
+
+    Args:
+        first: how many there are before it.
+
+    Raises:
+        StoreError: there is no such capture, or it is damaged.
+        CapabilityError, AgentError: the agent cannot decode them.
+    """
+    content = file(run, key, link + CAPTURE)
+    if content is None:
+        raise StoreError(f"the trial has no packets of {link}")
+    try:
+        records = read_capture(io.BytesIO(content))
+        start_ns, found = None, []
+        for index, record in enumerate(islice(records, first + PACKETS_AT_ONCE + 1)):
+            start_ns = record.time_ns if index == 0 else start_ns
+            if index >= first:
+                found.append(record)
+    except CaptureError as error:
+        raise StoreError(f"{key}/{link}{CAPTURE}: {error}") from error
+    if any(one.link_type != ETHERNET for one in found):
+        raise StoreError(f"{key}/{link}{CAPTURE}: it has packets that are no Ethernet frames")
+    shown = found[:PACKETS_AT_ONCE]
+    decoded = decode_frames(find_agent(), [Frame(data=one.data, wire_bytes=one.original_bytes) for one in shown])
+    return {
+        "packets": [
+            _packet(packet) | {"number": first + index, "after_ns": _after_ns(record, start_ns)}
+            for index, (record, packet) in enumerate(zip(shown, decoded, strict=True), start=1)
+        ],
+        "more": len(found) > PACKETS_AT_ONCE,
+    }
+
+
+def _after_ns(record: Record, start_ns: int | None) -> int | None:
+    return None if record.time_ns is None or start_ns is None else record.time_ns - start_ns
+
+
 def _record(run: Run, key: str) -> TrialRecord:
     record = run.by_key.get(key)
     if record is None:
@@ -101,7 +148,7 @@ def _packets(record: TrialRecord, files: list[str]) -> list[dict[str, Any]]:
             "captured": one.captured_packets,
             "not_captured": one.capture_dropped,
             "stacks": [{"stack": words.protocols(stack), "packets": count} for stack, count in one.stacks.items()],
-            "packets": [_packet(packet) for packet in one.packets[:MOST_PACKETS]],
+            "packets": [_packet(packet) for packet in one.packets[:MOST_LARGEST]],
             "file": one.link + CAPTURE if one.link + CAPTURE in files else None,
         }
         for one in record.evidence.segments or ()

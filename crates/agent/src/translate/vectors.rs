@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sixbench_wire::siit::Clause;
 
-use super::converse;
+use super::answers;
+use crate::asked::conversation;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +23,7 @@ struct Vector {
     #[serde(default)]
     before: Vec<Value>,
     packet: String,
-    fate: String,
+    verdict: String,
     reason: String,
     packets: Vec<String>,
 }
@@ -50,7 +51,7 @@ fn reasons_of(folder: &str) -> (BTreeSet<String>, usize) {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).expect("text");
         let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let expected = json!([vector.fate, vector.reason, vector.packets]);
+        let expected = json!([vector.verdict, vector.reason, vector.packets]);
         let found = decided(&vector).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
         if found != expected {
             wrong.push(format!("{name}:\n  gives {found}\n    not {expected}"));
@@ -71,10 +72,9 @@ fn decided(vector: &Vector) -> Result<Value, String> {
     let last = vector.before.iter().filter_map(|before| before["time_ns"].as_u64()).max().unwrap_or(0);
     let question = json!({"packet": vector.packet, "time_ns": last});
     let lines = std::iter::once(&setup).chain(&vector.before).chain(std::iter::once(&question));
-    let input: String = lines.map(|line| format!("{line}\n")).collect();
-    let mut output = Vec::new();
-    converse(input.as_bytes(), &mut output).map_err(|end| format!("{end:?}"))?;
-    let line = output.split(|octet| *octet == b'\n').nth(vector.before.len()).ok_or("no answer")?;
-    let answer: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    Ok(json!([answer["fate"], answer["reason"], answer["packets"]]))
+    let lines: Vec<_> = lines.map(Value::to_string).collect();
+    let (answered, end) = conversation(answers(), &lines.iter().map(String::as_str).collect::<Vec<_>>());
+    end?;
+    let answer = answered.last().ok_or("no answer")?;
+    Ok(json!([answer["verdict"], answer["reason"], answer["packets"]]))
 }

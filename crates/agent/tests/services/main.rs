@@ -3,6 +3,7 @@
 mod broker;
 #[path = "../common/mod.rs"]
 mod common;
+mod dhcp;
 mod discovery;
 mod dns;
 mod multicast;

@@ -182,7 +182,7 @@ impl Mapping {
                 )),
                 None => Ok(()),
             },
-            _ => Ok(()),
+            Self::Fixed { .. } | Self::SixToFour { .. } | Self::Isatap { .. } => Ok(()),
         }
     }
 

@@ -257,7 +257,10 @@ impl Spec {
             (Mapping::Isatap { .. }, _) => {
                 Some(Ipv6Addr::new(0xfe80, 0, 0, 0, if local.is_private() { 0 } else { 0x200 }, 0x5efe, high, low))
             }
-            _ => Some(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, high, low)),
+            (
+                Mapping::Fixed { .. } | Mapping::SixToFour { .. } | Mapping::Map(_) | Mapping::SixOverFour { .. },
+                Payload::Ipv6 | Payload::Gre,
+            ) => Some(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, high, low)),
         }
     }
 
@@ -286,8 +289,18 @@ impl Spec {
         match (&self.mapping, self.outer, self.payload) {
             (Mapping::Fixed { .. }, _, _) | (Mapping::Map(_), Family::Ipv6, Payload::Ipv4) => {}
             (Mapping::Map(_), _, _) => return Err("this mapping is for payload ipv4 in outer ipv6".to_owned()),
-            (_, Family::Ipv4, Payload::Ipv6) => {}
-            _ => return Err("this mapping is for payload ipv6 in outer ipv4".to_owned()),
+            (
+                Mapping::SixToFour { .. }
+                | Mapping::SixRd { .. }
+                | Mapping::Isatap { .. }
+                | Mapping::SixOverFour { .. },
+                outer,
+                payload,
+            ) => {
+                if (outer, payload) != (Family::Ipv4, Payload::Ipv6) {
+                    return Err("this mapping is for payload ipv6 in outer ipv4".to_owned());
+                }
+            }
         }
         self.mapping.check(self.local, is_outer)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sixbench_wire::siit::{Clause, Decision, Fate};
+use sixbench_wire::siit::{Clause, Decision, Verdict};
 use sixbench_wire::virtual_reassembly::Amount;
 
 use super::fast::FastCounts;
@@ -46,13 +46,13 @@ pub struct TranslatorReport {
 impl Counts {
     /// Counts a packet.
     pub fn add(&mut self, packet: &[u8], decision: &Decision) {
-        let fate = match decision.fate {
-            Fate::Translated => 0,
-            Fate::Answered => 1,
-            Fate::Dropped => 2,
+        let verdict = match decision.verdict {
+            Verdict::Translated => 0,
+            Verdict::Answered => 1,
+            Verdict::Dropped => 2,
         };
-        count(self.by_clause[fate].entry(decision.clause).or_default(), packet);
-        if decision.fate == Fate::Translated {
+        count(self.by_clause[verdict].entry(decision.clause).or_default(), packet);
+        if decision.verdict == Verdict::Translated {
             let is_ipv6 = packet.first().is_some_and(|octet| octet >> 4 == 6);
             count(&mut self.translated[usize::from(is_ipv6)], packet);
         }
@@ -83,7 +83,7 @@ impl Counts {
         let named = |counts: &BTreeMap<Clause, Traffic>| {
             counts.iter().map(|(clause, &traffic)| (clause.name(), traffic)).collect::<BTreeMap<_, _>>()
         };
-        let [slow, answered, mut drops] = [0, 1, 2].map(|fate| named(&self.by_clause[fate]));
+        let [slow, answered, mut drops] = [0, 1, 2].map(|verdict| named(&self.by_clause[verdict]));
         if self.not_sent.packets > 0 {
             drops.insert(NOT_SENT, self.not_sent);
         }

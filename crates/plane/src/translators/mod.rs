@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use nix::net::if_::if_nametoindex;
 use serde::Serialize;
-use sixbench_wire::siit::{Fate, Ports, Translator};
+use sixbench_wire::siit::{Ports, Translator, Verdict};
 use sixbench_wire::virtio;
 use sixbench_wire::virtual_reassembly::{Taken, VirtualReassembly};
 
@@ -238,7 +238,7 @@ impl Carrier {
             Some(ports) => self.translator.translate_fragment(packet, ports),
             None => self.translator.translate(packet),
         };
-        if decision.fate == Fate::Answered && !self.errors.take(now) {
+        if decision.verdict == Verdict::Answered && !self.errors.take(now) {
             counts.add_not_told(packet);
             return;
         }

@@ -20,14 +20,16 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
             Mapping::SixToFour { .. } => "RFC 3964 section 5.1",
             Mapping::SixRd { .. } => "RFC 5969 section 12",
             Mapping::Map(_) => "RFC 7597 section 8.1",
-            _ if spec.payload == Payload::Gre => return None,
-            _ => decapsulation(spec),
+            Mapping::Fixed { .. } if spec.payload == Payload::Gre => return None,
+            Mapping::Fixed { .. } | Mapping::Isatap { .. } | Mapping::SixOverFour { .. } => decapsulation(spec),
         },
         Outcome::InnerSourceMismatch | Outcome::InnerDestinationMismatch => match spec.mapping {
             Mapping::SixRd { .. } => "RFC 5969 section 12",
             Mapping::Map(_) => "RFC 7597 section 8.1",
-            _ if is_in => "RFC 3964 section 5.2",
-            _ => "RFC 3964 section 5.1",
+            Mapping::SixToFour { .. } if is_in => "RFC 3964 section 5.2",
+            Mapping::SixToFour { .. } => "RFC 3964 section 5.1",
+            Mapping::Isatap { .. } => "RFC 5214 section 7.3",
+            Mapping::Fixed { .. } | Mapping::SixOverFour { .. } => return None,
         },
         Outcome::GreFlags => "RFC 2784 section 2.2",
         Outcome::GreKeyMismatch => "RFC 2890 section 2.1",
@@ -44,11 +46,26 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
         Outcome::EcnInvalid => "RFC 6040 section 4.2",
         Outcome::DestinationMartian => match spec.mapping {
             Mapping::SixToFour { .. } => "RFC 3964 section 4.1",
-            _ => "RFC 1812 section 5.3.7",
+            Mapping::Fixed { .. }
+            | Mapping::SixRd { .. }
+            | Mapping::Map(_)
+            | Mapping::Isatap { .. }
+            | Mapping::SixOverFour { .. } => "RFC 1812 section 5.3.7",
         },
         Outcome::NestedTooDeep => "RFC 2473 section 4.1.1",
         Outcome::RoutingLoop => "RFC 2473 section 4.1",
-        _ => return None,
+        // How a packet is carried inside, and what no RFC says.
+        Outcome::Undecided
+        | Outcome::Decapsulated
+        | Outcome::NotOurs
+        | Outcome::OuterOptions
+        | Outcome::GreChecksumPresent
+        | Outcome::NeighbourUnresolved
+        | Outcome::KernelRefused
+        | Outcome::InnerSourceOffLink
+        | Outcome::CarrierUnreachable
+        | Outcome::NoRoute
+        | Outcome::NoRoom => return None,
     })
 }
 

@@ -8,7 +8,7 @@ mod solicit;
 
 pub use advertise::{Advertiser, Counters, Request as Advertise};
 pub(crate) use messages::as_text;
-pub use messages::{Advertisement, Arrived, Flaw, HOP_LIMIT, Prefix, check_solicitation};
+pub use messages::{Advertisement, Arrived, Flaw, HOP_LIMIT, Mac, Prefix, check_solicitation};
 pub use pref64::Pref64;
-pub(crate) use socket::all_routers;
+pub(crate) use socket::{addresses, all_routers};
 pub use solicit::{Request as Solicit, Solicited, solicit, solicit_for};

@@ -107,7 +107,7 @@ pub fn all_routers() -> Ipv6Addr {
 }
 
 /// The device's link-local address, and its Ethernet address if it has neighbours.
-fn addresses(device: &str) -> io::Result<(Option<Ipv6Addr>, Option<Mac>)> {
+pub fn addresses(device: &str) -> io::Result<(Option<Ipv6Addr>, Option<Mac>)> {
     let (mut link_local, mut mac) = (None, None);
     for found in getifaddrs()?.filter(|found| found.interface_name == device) {
         let Some(address) = found.address else { continue };

@@ -24,7 +24,7 @@ pub struct Connection {
 
 /// Whether a connection goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Progress {
     Stays,
     Ends,
 }
@@ -40,51 +40,51 @@ impl Connection {
     }
 
     /// Goes on as far as it can without waiting. `answer`: of a message; `None` ends the connection.
-    pub fn go_on(&mut self, mut answer: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Fate {
+    pub fn go_on(&mut self, mut answer: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Progress {
         self.deadline = Instant::now() + IDLE;
-        if self.outbox.is_empty() && self.read() == Fate::Ends {
-            return Fate::Ends;
+        if self.outbox.is_empty() && self.read() == Progress::Ends {
+            return Progress::Ends;
         }
         loop {
-            if self.write() == Fate::Ends {
-                return Fate::Ends;
+            if self.write() == Progress::Ends {
+                return Progress::Ends;
             }
             if !self.outbox.is_empty() {
-                return Fate::Stays;
+                return Progress::Stays;
             }
-            let Some(message) = take_message(&mut self.inbox) else { return Fate::Stays };
-            let Some(answer) = answer(&message) else { return Fate::Ends };
+            let Some(message) = take_message(&mut self.inbox) else { return Progress::Stays };
+            let Some(answer) = answer(&message) else { return Progress::Ends };
             self.outbox.extend((answer.len() as u16).to_be_bytes());
             self.outbox.extend(answer);
         }
     }
 
-    fn read(&mut self) -> Fate {
+    fn read(&mut self) -> Progress {
         let mut chunk = [0; CHUNK_BYTES];
         match self.stream.read(&mut chunk) {
-            Ok(0) => Fate::Ends,
+            Ok(0) => Progress::Ends,
             Ok(length) => {
                 self.inbox.extend_from_slice(&chunk[..length]);
-                Fate::Stays
+                Progress::Stays
             }
             Err(error) => of_error(error.kind()),
         }
     }
 
-    fn write(&mut self) -> Fate {
+    fn write(&mut self) -> Progress {
         while !self.outbox.is_empty() {
             match self.stream.write(&self.outbox) {
-                Ok(0) => return Fate::Ends,
+                Ok(0) => return Progress::Ends,
                 Ok(length) => drop(self.outbox.drain(..length)),
                 Err(error) => return of_error(error.kind()),
             }
         }
-        Fate::Stays
+        Progress::Stays
     }
 }
 
-fn of_error(kind: ErrorKind) -> Fate {
-    if matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted) { Fate::Stays } else { Fate::Ends }
+fn of_error(kind: ErrorKind) -> Progress {
+    if matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted) { Progress::Stays } else { Progress::Ends }
 }
 
 fn take_message(inbox: &mut Vec<u8>) -> Option<Vec<u8>> {

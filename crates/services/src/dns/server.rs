@@ -13,7 +13,7 @@ use sixbench_plane::spec::Prefix;
 use sixbench_wire::dns::{Dns64, OUR_UDP_BYTES, Reply, Responder, Transport, Zone, default_excluded};
 use sixbench_wire::siit::Net;
 
-use super::connection::{Connection, Fate};
+use super::connection::{Connection, Progress};
 use crate::worker::{Stop, Woken, Worker, lock, wait_any};
 use crate::{Error, Result};
 
@@ -146,7 +146,7 @@ impl Desk {
             let now = Instant::now();
             let mut is_ready = of_connections.iter();
             connections.retain_mut(|connection| match is_ready.next() {
-                Some(true) => connection.go_on(|message| self.answer(message, Transport::Tcp)) == Fate::Stays,
+                Some(true) => connection.go_on(|message| self.answer(message, Transport::Tcp)) == Progress::Stays,
                 _ => connection.deadline > now,
             });
             for (one, ready) in sockets.iter().zip(of_sockets.chunks(2)) {

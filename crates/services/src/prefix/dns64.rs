@@ -1,7 +1,6 @@
 //! Asks a resolver for what tells its prefix: RFC 7050 section 3, over UDP.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use sixbench_wire::dns::{NoPrefix, prefixes_in, question};
 use sixbench_wire::siit::Prefix6;
 
 use super::{Discovered, split};
+use crate::random;
 use crate::worker::{deadline, wait};
 use crate::{Error, Result};
 
@@ -39,7 +39,8 @@ pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
         let doing = doing.clone();
         move |error: io::Error| Error::system(doing, call, error)
     };
-    let id = random_id().map_err(failed("read(/dev/urandom)"))?;
+    // RFC 5452 section 4.3.
+    let id = u16::from_ne_bytes(random::octets().map_err(failed("read(/dev/urandom)"))?);
     let socket = connected(resolver).map_err(failed("connect"))?;
     let message = question(id);
     let (mut asked, mut interval, mut refusal) = (0, FIRST_INTERVAL, None);
@@ -92,13 +93,6 @@ fn connected(resolver: SocketAddr) -> io::Result<UdpSocket> {
     socket.connect(resolver)?;
     socket.set_nonblocking(true)?;
     Ok(socket)
-}
-
-/// RFC 5452 section 4.3.
-fn random_id() -> io::Result<u16> {
-    let mut octets = [0; 2];
-    File::open("/dev/urandom")?.read_exact(&mut octets)?;
-    Ok(u16::from_ne_bytes(octets))
 }
 
 fn written(prefix: Prefix6) -> Prefix {

@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use super::session::{CLIENT, Fate, SERVER, Side, attempt};
+use super::session::{CLIENT, Progress, SERVER, Side, attempt};
 
 /// Reads of one connection before others get their turn.
 const READS_AT_ONCE: usize = 8;
@@ -71,7 +71,7 @@ impl Connection {
     }
 
     /// Goes on as far as it can without waiting. An error of either side ends the session. `passed`: bytes, by the side that they come from.
-    pub fn go_on(&mut self, buffer: &mut [u8], passed: &mut [u64; 2]) -> io::Result<Fate> {
+    pub fn go_on(&mut self, buffer: &mut [u8], passed: &mut [u64; 2]) -> io::Result<Progress> {
         for side in self.sides.iter().filter(|side| side.has_failed) {
             if let Some(error) = side.socket.take_error()? {
                 return Err(error);
@@ -79,16 +79,16 @@ impl Connection {
         }
         self.is_connected |= self.sides[SERVER].is_writable;
         if !self.is_connected {
-            return Ok(Fate::Waits);
+            return Ok(Progress::Waits);
         }
         let mut has_more = false;
         for from in [CLIENT, SERVER] {
             has_more |= self.pass_on(from, buffer, &mut passed[from])?;
         }
         Ok(match (self.flows.iter().all(|flow| flow.is_closed), has_more) {
-            (true, _) => Fate::Ends,
-            (false, true) => Fate::Again,
-            (false, false) => Fate::Waits,
+            (true, _) => Progress::Ends,
+            (false, true) => Progress::Again,
+            (false, false) => Progress::Waits,
         })
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use nix::sys::epoll::EpollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::session::{CLIENT, Fate, SERVER, Side, attempt};
+use super::session::{CLIENT, Progress, SERVER, Side, attempt};
 
 /// Datagrams of one session before others get their turn.
 const DATAGRAMS_AT_ONCE: usize = 64;
@@ -73,13 +73,13 @@ impl Datagrams {
     }
 
     /// Goes on as far as it can without waiting.
-    pub fn go_on(&mut self, buffer: &mut [u8], passed: &mut Passed) -> Fate {
+    pub fn go_on(&mut self, buffer: &mut [u8], passed: &mut Passed) -> Progress {
         let before = passed.datagrams;
         let has_more = [CLIENT, SERVER].map(|from| self.pass_on(from, buffer, passed));
         if passed.datagrams != before {
             self.used = Instant::now();
         }
-        if has_more.contains(&true) { Fate::Again } else { Fate::Waits }
+        if has_more.contains(&true) { Progress::Again } else { Progress::Waits }
     }
 
     /// Passes on what comes from a side. Whether there may be more at once.

@@ -21,7 +21,7 @@ use super::connection::{Connection, reset};
 use super::counters::Counters;
 use super::datagrams::{Datagrams, Pair, Passed};
 use super::destination;
-use super::session::{CLIENT, Fate, SERVER, WATCHED, attempt};
+use super::session::{CLIENT, Progress, SERVER, WATCHED, attempt};
 use crate::worker::{Stop, Worker, lock};
 use crate::{Error, Result};
 
@@ -366,37 +366,37 @@ impl Work {
     fn go_on(&mut self, number: u64, buffer: &mut [u8]) {
         let Some(entry) = self.sessions.get_mut(&number) else { return };
         entry.is_waiting = false;
-        let fate = match &mut entry.session {
+        let progress = match &mut entry.session {
             Session::Connection(connection) => {
                 // Who asks for the counters gets those of everything that has arrived anywhere.
                 let mut counters = lock(&self.counters);
                 let mut passed = [0; 2];
-                let fate = connection.go_on(buffer, &mut passed);
+                let progress = connection.go_on(buffer, &mut passed);
                 counters.tcp.passed.add(passed);
-                if let Err(error) = &fate {
+                if let Err(error) = &progress {
                     connection.reset();
                     // A connection can be made and reset before anybody looks. A server that refuses one gives another error.
                     let was_reset = connection.is_connected() || error.kind() == ErrorKind::ConnectionReset;
                     let counter = if was_reset { &mut counters.tcp.reset } else { &mut counters.tcp.unreachable };
                     *counter += 1;
                 }
-                fate.unwrap_or(Fate::Ends)
+                progress.unwrap_or(Progress::Ends)
             }
             Session::Datagrams(made) => {
                 let mut counters = lock(&self.counters);
                 let mut passed = Passed::default();
-                let fate = made.go_on(buffer, &mut passed);
+                let progress = made.go_on(buffer, &mut passed);
                 counters.udp.add(&passed);
-                fate
+                progress
             }
         };
-        match fate {
-            Fate::Waits => {}
-            Fate::Again => {
+        match progress {
+            Progress::Waits => {}
+            Progress::Again => {
                 entry.is_waiting = true;
                 self.waiting.push_back(number);
             }
-            Fate::Ends => self.end(number),
+            Progress::Ends => self.end(number),
         }
     }
 

@@ -15,7 +15,7 @@ pub const WATCHED: EpollFlags =
 
 /// How a session goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Progress {
     /// It waits for one of its sockets.
     Waits,
     /// It has more to do, after the others had their turn.

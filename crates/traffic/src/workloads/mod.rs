@@ -3,6 +3,7 @@
 mod bring_up;
 mod connections;
 mod cpu_watch;
+mod dns64;
 mod frames;
 mod guard;
 mod happy_eyeballs;
@@ -33,6 +34,7 @@ pub static ALL: &[&dyn Workload] = &[
     &tcp_transactions::TcpCrr,
     &connections::Connections,
     &ping::Ping,
+    &dns64::Dns64,
     &bring_up::BringUp,
     &pmtu::Pmtu,
     &happy_eyeballs::HappyEyeballs,

@@ -325,5 +325,7 @@ fn what_arrives_is_counted_for_whoever_asks_meanwhile() {
         let arrived = endpoint.progress.arrived().unwrap();
         assert_eq!(arrived.bytes, number(&result, "unique_bytes"));
         assert!(arrived.first_ns > 0);
+        let datagrams = &endpoint.progress.told()["datagrams"];
+        assert_eq!((&datagrams["unique"], &datagrams["lost_middle"]), (&result["unique"], &result["lost_middle"]));
     }
 }

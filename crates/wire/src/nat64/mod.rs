@@ -20,7 +20,7 @@ pub use settings::{Filtering, Settings, StaticBinding, Timeouts};
 pub use table::{Amounts, Inside, Outside, Protocol};
 
 use crate::icmp::{V4Repr, V6Repr};
-use crate::siit::{Clause, Decision, Fate, Given, Port, Ports, Stop, Translator};
+use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Verdict};
 use crate::{Span, checksum, ipv4, ipv6};
 use flow::Flow;
 use rewrite::End;
@@ -57,8 +57,8 @@ impl Nat64 {
     pub fn translate(&mut self, packet: &[u8], ports: Option<Ports>, now: Duration) -> Decision {
         self.now = self.now.max(now);
         match packet.first().map(|octet| octet >> 4) {
-            Some(4) => self.from_ipv4(packet, ports),
-            Some(6) => self.from_ipv6(packet, ports),
+            Some(4) => self.ipv4_packet(packet, ports),
+            Some(6) => self.ipv6_packet(packet, ports),
             _ => Decision::dropped(Clause::Malformed),
         }
     }
@@ -68,16 +68,16 @@ impl Nat64 {
         self.table.amounts()
     }
 
-    fn from_ipv6(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
+    fn ipv6_packet(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
         let Ok(packet) = ipv6::Packet::parse(Span::whole(bytes)) else { return Decision::dropped(Clause::Malformed) };
         let way = match self.out(bytes, &packet, ports) {
             Ok(way) => way,
             Err(stop) => return self.translator.stopped6(bytes, &packet, stop),
         };
         let comes_back = way.given.comes_back;
-        let decision = self.translator.to_ipv4_as(bytes, &way.packet, way.given);
+        let decision = self.translator.given_to_ipv4(bytes, &way.packet, way.given);
         match &decision.packets[..] {
-            [back] if comes_back && decision.fate == Fate::Translated => {
+            [back] if comes_back && decision.verdict == Verdict::Translated => {
                 let Ok(packet) = ipv4::Packet::parse(Span::whole(back)) else {
                     return Decision::dropped(Clause::Malformed);
                 };
@@ -85,8 +85,8 @@ impl Nat64 {
                 match self.back(back, &packet, ports.map(|_| way.ports)) {
                     Ok(Way { packet, given, .. }) => {
                         let given = Given { comes_back: true, ..given };
-                        let decision = self.translator.to_ipv6_as(back, &packet, given);
-                        let is_through = decision.fate == Fate::Translated;
+                        let decision = self.translator.given_to_ipv6(back, &packet, given);
+                        let is_through = decision.verdict == Verdict::Translated;
                         Decision { clause: if is_through { Clause::Hairpin } else { decision.clause }, ..decision }
                     }
                     Err(stop) => Decision::dropped(stop.clause),
@@ -96,13 +96,13 @@ impl Nat64 {
         }
     }
 
-    fn from_ipv4(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
+    fn ipv4_packet(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
         let packet = match ipv4::Packet::parse(Span::whole(bytes)) {
             Ok(packet) if checksum::is_valid(&bytes[..packet.header_bytes()]) => packet,
             _ => return Decision::dropped(Clause::Malformed),
         };
         match self.back(bytes, &packet, ports) {
-            Ok(way) => self.translator.to_ipv6_as(bytes, &way.packet, way.given),
+            Ok(way) => self.translator.given_to_ipv6(bytes, &way.packet, way.given),
             Err(stop) => self.translator.stopped4(bytes, &packet, stop),
         }
     }

@@ -67,7 +67,7 @@ pub struct Translator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// In one word.
-    pub fate: Fate,
+    pub verdict: Verdict,
     /// The rule that decided.
     pub clause: Clause,
     /// What is to be sent: the translation, in fragments if there are several; or the error.
@@ -76,7 +76,7 @@ pub struct Decision {
 
 /// What becomes of a packet, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum Verdict {
     /// It goes on in the other family, or comes back in its own.
     Translated,
     /// Its source is told of an error by ICMP, in its own family.
@@ -164,7 +164,7 @@ impl Translator {
     }
 
     /// An IPv6 packet with the addresses that whoever has its session gives. Errors are about `original`, which has other ports.
-    pub(crate) fn to_ipv4_as(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
+    pub(crate) fn given_to_ipv4(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
         let parsed = [original, packet].map(|bytes| ipv6::Packet::parse(Span::whole(bytes)));
         let [Ok(of_original), Ok(parsed)] = parsed else { return Decision::dropped(Clause::Malformed) };
         self.given = Some(given);
@@ -174,7 +174,7 @@ impl Translator {
     }
 
     /// The same of an IPv4 packet.
-    pub(crate) fn to_ipv6_as(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
+    pub(crate) fn given_to_ipv6(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
         let parsed = [original, packet].map(|bytes| ipv4::Packet::parse(Span::whole(bytes)));
         let [Ok(of_original), Ok(parsed)] = parsed else { return Decision::dropped(Clause::Malformed) };
         self.is_back = given.comes_back;
@@ -201,12 +201,12 @@ impl Translator {
         answer: impl FnOnce(&mut Self, T) -> Option<Vec<u8>>,
     ) -> Decision {
         let Stop { clause, told } = match outcome {
-            Ok((clause, packets)) => return Decision { fate: Fate::Translated, clause, packets },
+            Ok((clause, packets)) => return Decision { verdict: Verdict::Translated, clause, packets },
             Err(stop) => stop,
         };
         let told = told.or_else(|| self.settings.told.contains(&clause).then_some(T::PROHIBITED));
         match told.and_then(|told| answer(self, told)) {
-            Some(answer) => Decision { fate: Fate::Answered, clause, packets: vec![answer] },
+            Some(answer) => Decision { verdict: Verdict::Answered, clause, packets: vec![answer] },
             None => Decision::dropped(clause),
         }
     }
@@ -222,7 +222,7 @@ impl Translator {
 
 impl Decision {
     pub(crate) fn dropped(clause: Clause) -> Self {
-        Self { fate: Fate::Dropped, clause, packets: Vec::new() }
+        Self { verdict: Verdict::Dropped, clause, packets: Vec::new() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sixbench_wire::map::{Psid, Rule};
-use sixbench_wire::siit::{Clause, Decision, Domain, Fate, Net, Settings};
+use sixbench_wire::siit::{Clause, Decision, Domain, Net, Settings, Verdict};
 use sixbench_wire::{ipv4, protocol};
 
 use super::held::{HOST4, check, read4, read6};
@@ -63,7 +63,7 @@ fn message(number: u8, ports: [u16; 2]) -> Vec<u8> {
 }
 
 fn one(decision: &Decision) -> &[u8] {
-    assert_eq!(decision.fate, Fate::Translated, "{decision:?}");
+    assert_eq!(decision.verdict, Verdict::Translated, "{decision:?}");
     let [packet] = &decision.packets[..] else { panic!("{decision:?}") };
     packet
 }

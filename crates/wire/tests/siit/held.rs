@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use sixbench_wire::map::{Psid, Rule};
-use sixbench_wire::siit::{Clause, Decision, Domain, Fate, Net, Settings, Translator, ZeroChecksum};
+use sixbench_wire::siit::{Clause, Decision, Domain, Net, Settings, Translator, Verdict, ZeroChecksum};
 use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
 /// The host that IPv4 knows by the table, and the one that IPv6 knows by the prefix.
@@ -98,26 +98,26 @@ pub fn check(settings: &Settings, bytes: &[u8]) -> Decision {
         | Clause::ErrorToIpv6
         | Clause::ErrorToIpv4
         | Clause::ChecksumComputed
-        | Clause::Hairpin => Fate::Translated,
+        | Clause::Hairpin => Verdict::Translated,
         // Or who sent it must not be told.
         Clause::FragmentationNeeded
         | Clause::PacketTooBig
         | Clause::HopLimit
         | Clause::SourceRoute
         | Clause::RoutingHeader
-            if decision.fate == Fate::Answered =>
+            if decision.verdict == Verdict::Answered =>
         {
-            Fate::Answered
+            Verdict::Answered
         }
-        clause if settings.told.contains(&clause) && decision.fate == Fate::Answered => Fate::Answered,
-        _ => Fate::Dropped,
+        clause if settings.told.contains(&clause) && decision.verdict == Verdict::Answered => Verdict::Answered,
+        _ => Verdict::Dropped,
     };
-    assert_eq!(decision.fate, expected, "{:?}", decision.clause);
-    let is_to_ipv4 = (bytes.first().is_some_and(|first| first >> 4 == 6)) == (decision.fate == Fate::Translated);
-    match decision.fate {
-        Fate::Dropped => assert!(decision.packets.is_empty()),
-        Fate::Answered => check_answer(&mut translator, settings, bytes, &decision),
-        Fate::Translated => {
+    assert_eq!(decision.verdict, expected, "{:?}", decision.clause);
+    let is_to_ipv4 = (bytes.first().is_some_and(|first| first >> 4 == 6)) == (decision.verdict == Verdict::Translated);
+    match decision.verdict {
+        Verdict::Dropped => assert!(decision.packets.is_empty()),
+        Verdict::Answered => check_answer(&mut translator, settings, bytes, &decision),
+        Verdict::Translated => {
             assert!(!decision.packets.is_empty());
             let is_to_ipv4 = is_to_ipv4 && decision.clause != Clause::Hairpin;
             decision.packets.iter().for_each(|packet| check_translated(settings, bytes, packet, is_to_ipv4));
@@ -165,7 +165,7 @@ fn check_answer(translator: &mut Translator, settings: &Settings, bytes: &[u8], 
         assert!(bytes.starts_with(&answer[48..]));
         check_error6(answer, &parsed);
     }
-    assert_ne!(translator.translate(answer).fate, Fate::Answered);
+    assert_ne!(translator.translate(answer).verdict, Verdict::Answered);
 }
 
 /// The checksum of an ICMP error is its own, whatever the packet in it is like.

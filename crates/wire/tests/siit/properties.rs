@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use proptest::sample::select;
 use sixbench_wire::ipv6::FragmentHeader;
-use sixbench_wire::siit::{Clause, Decision, Fate, Settings};
+use sixbench_wire::siit::{Clause, Decision, Settings, Verdict};
 use sixbench_wire::{ipv4, ipv6, protocol};
 
 use super::held::{HOST4, KNOWN4, KNOWN6, PREFIX_BITS, check, is_right4, is_right6, read4, read6, settings};
@@ -41,7 +41,7 @@ fn has_checksum(protocol: u8) -> bool {
 }
 
 fn one(decision: &Decision) -> &[u8] {
-    assert_eq!(decision.fate, Fate::Translated, "{decision:?}");
+    assert_eq!(decision.verdict, Verdict::Translated, "{decision:?}");
     let [packet] = &decision.packets[..] else { panic!("{decision:?}") };
     packet
 }

@@ -6,6 +6,9 @@ noticed where it arrives, not where it is used.
 
 from __future__ import annotations
 
+from typing import Any
+
+from .device_under_test import DeviceCounters, DeviceLog, DeviceStart
 from .devices import (
     TranslatorAdd,
     TranslatorBringUp,
@@ -23,6 +26,8 @@ from .services import (
     BrokerRequest,
     BrokerStart,
     BrokerStop,
+    DhcpAsk,
+    DhcpServe,
     DnsCounters,
     DnsStart,
     DnsStop,
@@ -48,7 +53,62 @@ from .watching import (
     TimersStop,
 )
 
-REQUESTS: dict[str, type[Request]] = {
+__all__ = [
+    "REQUESTS",
+    "Awake",
+    "AwakeStart",
+    "BrokerRelease",
+    "BrokerRequest",
+    "BrokerStart",
+    "BrokerStop",
+    "Cancel",
+    "CaptureStart",
+    "CaptureStop",
+    "ConnectionTracking",
+    "Counters",
+    "Cpu",
+    "DeviceCounters",
+    "DeviceLog",
+    "DeviceStart",
+    "DnsCounters",
+    "DnsStart",
+    "DnsStop",
+    "DropsStart",
+    "DropsStop",
+    "EmulateAdd",
+    "EmulateChange",
+    "EmulateRecord",
+    "EmulateRemove",
+    "Exec",
+    "Finish",
+    "ForgetPathMtu",
+    "Hello",
+    "MulticastForward",
+    "PerfStart",
+    "PerfStop",
+    "PrefixDiscover",
+    "Progress",
+    "RelayCounters",
+    "RelayStart",
+    "RelayStop",
+    "Request",
+    "RouterAdvertise",
+    "RouterSolicit",
+    "Run",
+    "Serve",
+    "Sysctl",
+    "TimersStart",
+    "TimersStop",
+    "TranslatorAdd",
+    "TranslatorBringUp",
+    "TranslatorCounters",
+    "TranslatorRemove",
+    "TunnelAdd",
+    "TunnelCounters",
+    "TunnelRemove",
+]
+
+REQUESTS: dict[str, type[Request[Any]]] = {
     request.op: request
     for request in (
         *(Hello, Exec, Sysctl, Counters, ConnectionTracking, ForgetPathMtu, Cpu),
@@ -56,9 +116,10 @@ REQUESTS: dict[str, type[Request]] = {
         *(PerfStart, PerfStop, AwakeStart, Awake),
         *(TunnelAdd, TunnelRemove, TunnelCounters),
         *(TranslatorAdd, TranslatorRemove, TranslatorCounters, TranslatorBringUp),
-        *(MulticastForward, RouterAdvertise, RouterSolicit, PrefixDiscover),
+        *(MulticastForward, RouterAdvertise, RouterSolicit, PrefixDiscover, DhcpServe, DhcpAsk),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
+        *(DeviceStart, DeviceCounters, DeviceLog),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),
     )

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...model.form import Form
-from ..answers import BringUpAnswer, TranslatorAnswer, TranslatorsAnswer, TranslatorState, TunnelAnswer, TunnelsAnswer
+from ...model.observation import TranslatorsAnswer, TranslatorState, TunnelsAnswer
+from ..answers import BringUpAnswer, Nothing, TranslatorAnswer, TunnelAnswer
 from .request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
-class TunnelAdd(Request):
+class TunnelAdd(Request[TunnelAnswer]):
     """A tunnel's end, carried by the node itself."""
 
     op: ClassVar[str] = "tunnel-add"
-    answer: ClassVar[type[Form]] = TunnelAnswer
     device: str
     mtu_bytes: int
     outer: str
@@ -34,7 +33,7 @@ class TunnelAdd(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TunnelRemove(Request):
+class TunnelRemove(Request[Nothing]):
     """The end of a tunnel; answered with its last counters."""
 
     op: ClassVar[str] = "tunnel-remove"
@@ -42,21 +41,19 @@ class TunnelRemove(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TunnelCounters(Request):
+class TunnelCounters(Request[TunnelsAnswer]):
     """What became of the packets of the node's tunnels."""
 
     op: ClassVar[str] = "tunnel-counters"
-    answer: ClassVar[type[Form]] = TunnelsAnswer
     device: str | None = None
     run_time: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslatorAdd(Request):
+class TranslatorAdd(Request[TranslatorAnswer]):
     """A translator of the node."""
 
     op: ClassVar[str] = "translator-add"
-    answer: ClassVar[type[Form]] = TranslatorAnswer
     device: str
     mtu_bytes: int
     mapping: Mapping[str, Any]
@@ -65,29 +62,27 @@ class TranslatorAdd(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslatorRemove(Request):
+class TranslatorRemove(Request[TranslatorState]):
     """The end of a translator; answered with its last counters."""
 
     op: ClassVar[str] = "translator-remove"
-    answer: ClassVar[type[Form]] = TranslatorState
     device: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslatorCounters(Request):
+class TranslatorCounters(Request[TranslatorsAnswer]):
     """What became of the packets of the node's translators."""
 
     op: ClassVar[str] = "translator-counters"
-    answer: ClassVar[type[Form]] = TranslatorsAnswer
     device: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslatorBringUp(Request):
+class TranslatorBringUp(Request[BringUpAnswer]):
     """What a CLAT does from the moment at which it has no prefix until it translates."""
 
     op: ClassVar[str] = "translator-bring-up"
-    answer: ClassVar[type[Form]] = BringUpAnswer
     discovery: Mapping[str, Any]
     translator: Mapping[str, Any]
+    dhcp: Mapping[str, Any] | None = None
     ip: list[str] | None = None

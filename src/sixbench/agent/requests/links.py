@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...model.form import Form
-from ..answers import EmulateAnswer
+from ...model.observation import EmulateAnswer
+from ..answers import Nothing
 from .request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmulateAdd(Request):
+class EmulateAdd(Request[Nothing]):
     """Two interfaces that become the ends of a link with a known truth."""
 
     op: ClassVar[str] = "emulate-add"
@@ -25,7 +25,7 @@ class EmulateAdd(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmulateChange(Request):
+class EmulateChange(Request[Nothing]):
     """Another truth, from the next packet on."""
 
     op: ClassVar[str] = "emulate-change"
@@ -36,20 +36,18 @@ class EmulateChange(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmulateRecord(Request):
+class EmulateRecord(Request[EmulateAnswer]):
     """What the emulator really did to the packets of a link."""
 
     op: ClassVar[str] = "emulate-record"
-    answer: ClassVar[type[Form]] = EmulateAnswer
     link: str
     restart: bool | None = None
     token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmulateRemove(Request):
+class EmulateRemove(Request[EmulateAnswer]):
     """The end of an emulated link."""
 
     op: ClassVar[str] = "emulate-remove"
-    answer: ClassVar[type[Form]] = EmulateAnswer
     link: str

@@ -6,71 +6,64 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...model.form import Form
+from ...model.observation import CountersAnswer, TrackingAnswer
 from ...model.result_form import CpuSample
-from ..answers import CountersAnswer, ExecAnswer, ForgottenAnswer, HelloAnswer, SysctlAnswer, TrackingAnswer
+from ..answers import ExecAnswer, ForgottenAnswer, HelloAnswer, SysctlAnswer
 from .request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hello(Request):
+class Hello(Request[HelloAnswer]):
     """The first request: the versions must agree."""
 
     op: ClassVar[str] = "hello"
-    answer: ClassVar[type[Form]] = HelloAnswer
     protocol: int
     version: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exec(Request):
+class Exec(Request[ExecAnswer]):
     """A command in the node."""
 
     op: ClassVar[str] = "exec"
-    answer: ClassVar[type[Form]] = ExecAnswer
     argv: list[str]
     stdin: str | None = None
     timeout_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sysctl(Request):
+class Sysctl(Request[SysctlAnswer]):
     """Settings of the node, written and read."""
 
     op: ClassVar[str] = "sysctl"
-    answer: ClassVar[type[Form]] = SysctlAnswer
     set: Mapping[str, str] | None = None
     get: list[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counters(Request):
+class Counters(Request[CountersAnswer]):
     """Counters of interfaces and protocols."""
 
     op: ClassVar[str] = "counters"
-    answer: ClassVar[type[Form]] = CountersAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConnectionTracking(Request):
+class ConnectionTracking(Request[TrackingAnswer]):
     """The connections that the node keeps track of; `forget`: it forgets all of them first."""
 
     op: ClassVar[str] = "connection-tracking"
-    answer: ClassVar[type[Form]] = TrackingAnswer
     forget: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForgetPathMtu(Request):
+class ForgetPathMtu(Request[ForgottenAnswer]):
     """The node forgets what ICMP told it of paths."""
 
     op: ClassVar[str] = "forget-path-mtu"
-    answer: ClassVar[type[Form]] = ForgottenAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cpu(Request):
+class Cpu(Request[CpuSample]):
     """A CPU sample."""
 
     op: ClassVar[str] = "cpu"
-    answer: ClassVar[type[Form]] = CpuSample

@@ -1,4 +1,4 @@
-"""What a node does for others: multicast, routers, brokers, resolvers and relays."""
+"""What a node does for others: multicast, routers, DHCP, brokers, resolvers and relays."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...model.form import Form
-from ..answers import BrokerAnswer, DiscoveredPrefix, DnsAnswer, LeaseAnswer, RelayAnswer, RouterAnswer
+from ...model.observation import DiscoveredPrefix, RelayAnswer, WithoutIpv4
+from ..answers import BrokerAnswer, DnsAnswer, LeaseAnswer, Nothing, RouterAnswer
 from .request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
-class MulticastForward(Request):
+class MulticastForward(Request[Nothing]):
     """IPv4 multicast from each of these interfaces to the others."""
 
     op: ClassVar[str] = "multicast-forward"
@@ -21,7 +21,7 @@ class MulticastForward(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RouterAdvertise(Request):
+class RouterAdvertise(Request[Nothing]):
     """Answers to router solicitations."""
 
     op: ClassVar[str] = "router-advertise"
@@ -34,22 +34,20 @@ class RouterAdvertise(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RouterSolicit(Request):
+class RouterSolicit(Request[RouterAnswer]):
     """A question to the routers on a device."""
 
     op: ClassVar[str] = "router-solicit"
-    answer: ClassVar[type[Form]] = RouterAnswer
     device: str
     timeout_ns: int
     destination: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefixDiscover(Request):
+class PrefixDiscover(Request[DiscoveredPrefix]):
     """The search for the prefix of a NAT64: `by` `ra` on a device, or `by` `dns64` of a resolver."""
 
     op: ClassVar[str] = "prefix-discover"
-    answer: ClassVar[type[Form]] = DiscoveredPrefix
     by: str
     device: str | None = None
     resolver: str | None = None
@@ -57,11 +55,33 @@ class PrefixDiscover(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerStart(Request):
+class DhcpServe(Request[Nothing]):
+    """IPv4 addresses for the hosts of a link, or the time for which those that can are to do without."""
+
+    op: ClassVar[str] = "dhcp-serve"
+    device: str
+    server: str
+    prefix_bits: int
+    first: str
+    last: str
+    lease_s: int | None = None
+    v6only_wait_s: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DhcpAsk(Request[WithoutIpv4]):
+    """A host's question whether it can do without IPv4 on its link."""
+
+    op: ClassVar[str] = "dhcp-ask"
+    device: str
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerStart(Request[BrokerAnswer]):
     """A tunnel broker in the node, which leases tunnels, or addresses alone."""
 
     op: ClassVar[str] = "broker-start"
-    answer: ClassVar[type[Form]] = BrokerAnswer
     address: str
     clients: list[str]
     token: str = field(repr=False)
@@ -74,14 +94,14 @@ class BrokerStart(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerStop(Request):
+class BrokerStop(Request[Nothing]):
     """The end of the broker, with all its tunnels."""
 
     op: ClassVar[str] = "broker-stop"
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerRelease(Request):
+class BrokerRelease(Request[Nothing]):
     """A tunnel that is given back."""
 
     op: ClassVar[str] = "broker-release"
@@ -90,11 +110,10 @@ class BrokerRelease(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerRequest(Request):
+class BrokerRequest(Request[LeaseAnswer]):
     """A tunnel that a broker is asked for, or an address alone."""
 
     op: ClassVar[str] = "broker-request"
-    answer: ClassVar[type[Form]] = LeaseAnswer
     broker: str
     port: int
     token: str = field(repr=False)
@@ -105,7 +124,7 @@ class BrokerRequest(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DnsStart(Request):
+class DnsStart(Request[Nothing]):
     """A resolver in the node, with DNS64 where there is a prefix."""
 
     op: ClassVar[str] = "dns-start"
@@ -117,23 +136,21 @@ class DnsStart(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DnsCounters(Request):
+class DnsCounters(Request[DnsAnswer]):
     """What a resolver was asked."""
 
     op: ClassVar[str] = "dns-counters"
-    answer: ClassVar[type[Form]] = DnsAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class DnsStop(Request):
+class DnsStop(Request[DnsAnswer]):
     """The end of a resolver."""
 
     op: ClassVar[str] = "dns-stop"
-    answer: ClassVar[type[Form]] = DnsAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelayStart(Request):
+class RelayStart(Request[Nothing]):
     """A relay of TCP and UDP to IPv4 servers in the node."""
 
     op: ClassVar[str] = "relay-start"
@@ -144,16 +161,14 @@ class RelayStart(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelayCounters(Request):
+class RelayCounters(Request[RelayAnswer]):
     """What a relay did."""
 
     op: ClassVar[str] = "relay-counters"
-    answer: ClassVar[type[Form]] = RelayAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelayStop(Request):
+class RelayStop(Request[RelayAnswer]):
     """The end of a relay and of its sessions."""
 
     op: ClassVar[str] = "relay-stop"
-    answer: ClassVar[type[Form]] = RelayAnswer

@@ -6,21 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...model.form import Form
-from ..answers import ProgressAnswer, ServeAnswer
+from ...model.workload import Result
+from ..answers import Nothing, ProgressAnswer, ServeAnswer, check
 from ..results import check_result
-from .request import Request
+from .request import Answered, Request
 
 _HERE = {"here": True}
 """Marks a field that is not sent, because only the orchestrator needs it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serve(Request):
-    """The serving side of a trial."""
+class _Side(Request[Answered]):
+    """What both sides are told."""
 
-    op: ClassVar[str] = "serve"
-    answer: ClassVar[type[Form]] = ServeAnswer
     session: str
     workload: str
     address: str
@@ -31,22 +29,29 @@ class Serve(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Serve):
+class Serve(_Side[ServeAnswer]):
+    """The serving side of a trial."""
+
+    op: ClassVar[str] = "serve"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(_Side[Result]):
     """The client's side of a trial; answered with its result when it is over."""
 
     op: ClassVar[str] = "run"
     port: int
     cookie: bool | None = None
 
-    def check(self, answer: object) -> dict[str, Any]:
-        """The result, as of any request. Its form is that of the workload."""
+    def read(self, answer: object) -> Result:
+        """The result as it came. Its form is that of the workload."""
         check_result(self.workload, "client", self.params, answer, f"run of {self.workload}")
         assert isinstance(answer, dict), "the form has been found right"
         return answer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finish(Request):
+class Finish(Request[Result]):
     """The end of a serving side; answered with its result.
 
     Attributes:
@@ -62,26 +67,26 @@ class Finish(Request):
     timeout_ns: int
     first_silence_ns: int | None = None
 
-    def check(self, answer: object) -> dict[str, Any]:
-        """The result, as of any request. Its form is that of the workload."""
+    def read(self, answer: object) -> Result:
+        """The result as it came. Its form is that of the workload."""
         if self.workload is None:
-            return super().check(answer)
-        check_result(self.workload, "server", self.params, answer, f"finish of {self.workload}")
+            check(Nothing, answer, self.op)
+        else:
+            check_result(self.workload, "server", self.params, answer, f"finish of {self.workload}")
         assert isinstance(answer, dict), "the form has been found right"
         return answer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress(Request):
+class Progress(Request[ProgressAnswer]):
     """What has arrived at a session so far."""
 
     op: ClassVar[str] = "progress"
-    answer: ClassVar[type[Form]] = ProgressAnswer
     session: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cancel(Request):
+class Cancel(Request[Nothing]):
     """The early end of a session."""
 
     op: ClassVar[str] = "cancel"

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...model.form import Form
-from ..answers import AwakeAnswer, CaptureAnswer, DropsAnswer, PerfAnswer, TimersAnswer
+from ...model.observation import AwakeAnswer, CaptureAnswer, DropsAnswer, PerfAnswer, TimersAnswer
+from ..answers import Nothing
 from .request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptureStart(Request):
+class CaptureStart(Request[Nothing]):
     """Headers of packets on an interface."""
 
     op: ClassVar[str] = "capture-start"
@@ -26,16 +26,15 @@ class CaptureStart(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptureStop(Request):
+class CaptureStop(Request[CaptureAnswer]):
     """The end of a capture, answered with its packets."""
 
     op: ClassVar[str] = "capture-stop"
-    answer: ClassVar[type[Form]] = CaptureAnswer
     capture: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropsStart(Request):
+class DropsStart(Request[Nothing]):
     """Begins to watch where the kernel drops packets in these namespaces, and which of the trial's packets."""
 
     op: ClassVar[str] = "drops-start"
@@ -44,15 +43,14 @@ class DropsStart(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropsStop(Request):
+class DropsStop(Request[DropsAnswer]):
     """The end of watching, answered with the drops."""
 
     op: ClassVar[str] = "drops-stop"
-    answer: ClassVar[type[Form]] = DropsAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimersStart(Request):
+class TimersStart(Request[Nothing]):
     """Begins to watch the timers of the queueing disciplines of devices: `netns_inode`, `device`, `slack_ns`."""
 
     op: ClassVar[str] = "timers-start"
@@ -60,30 +58,28 @@ class TimersStart(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimersStop(Request):
+class TimersStop(Request[TimersAnswer]):
     """The end of watching, answered with how late they were."""
 
     op: ClassVar[str] = "timers-stop"
-    answer: ClassVar[type[Form]] = TimersAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerfStart(Request):
+class PerfStart(Request[Nothing]):
     """Begins to count the cycles and instructions of the whole machine."""
 
     op: ClassVar[str] = "perf-start"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerfStop(Request):
+class PerfStop(Request[PerfAnswer]):
     """The end of counting, answered with the counts."""
 
     op: ClassVar[str] = "perf-stop"
-    answer: ClassVar[type[Form]] = PerfAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwakeStart(Request):
+class AwakeStart(Request[Nothing]):
     """Processors that do not sleep from now on, until the agent ends."""
 
     op: ClassVar[str] = "awake-start"
@@ -91,8 +87,7 @@ class AwakeStart(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Awake(Request):
+class Awake(Request[AwakeAnswer]):
     """How long each of them was busy."""
 
     op: ClassVar[str] = "awake"
-    answer: ClassVar[type[Form]] = AwakeAnswer

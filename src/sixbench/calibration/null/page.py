@@ -36,9 +36,9 @@ def html(result: NullResult, run: Run) -> str:
     """The result as a page of its own.
 
     Args:
-        run: any of the comparisons, for the facts about the machine.
+        run: any of the comparisons, for what the machine is.
     """
-    return page.render(TITLE, _LEAD, run_description.environment_facts(run), [section(result)])
+    return page.render(TITLE, _LEAD, run_description.environment_properties(run), [section(result)])
 
 
 def text(result: NullResult) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ..captured import KeptPacket
 from ..form import MAX_ITEMS, Counts, Kept, Name, Natural, Whole
 from ..topology import Family
 
@@ -64,6 +65,38 @@ class TranslatorCounters(Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class WithoutIpv4(Kept):
+    """That a node was told to do without IPv4 on its link (RFC 8925).
+
+    Attributes:
+        server: who told it.
+        offered: the IPv4 address that it did not ask for.
+        wait_s: for how long.
+        asked: how many messages it took.
+        took_ns: how long it took.
+    """
+
+    server: Name
+    offered: Name
+    wait_s: Natural
+    asked: Natural
+    took_ns: Natural
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DhcpSeen(Kept):
+    """The messages of DHCP that were seen on the CLAT's link.
+
+    Attributes:
+        messages: by type, and whether they have option 108 or ask for it.
+        packets: the first ones.
+    """
+
+    messages: Counts
+    packets: Annotated[tuple[KeptPacket, ...], Field(max_length=4)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class DiscoveredPrefix(Kept):
     """The prefix of its NAT64 that a CLAT learned, and translates by.
 
@@ -73,6 +106,7 @@ class DiscoveredPrefix(Kept):
         asked: how many solicitations or questions it took.
         took_ns: how long.
         others: the prefixes that were told besides.
+        dhcp: what it was told before; None: it did not ask.
     """
 
     prefix: Name
@@ -81,6 +115,7 @@ class DiscoveredPrefix(Kept):
     asked: Natural
     took_ns: Natural
     others: Annotated[tuple[Name, ...], Field(max_length=MAX_ITEMS)] = ()
+    dhcp: WithoutIpv4 | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,6 +141,23 @@ class RelayCounters(Kept):
     def bytes_to(self, family: Family) -> int:
         """Payload that it passed on to a family."""
         return self.bytes_to_ipv6 if family == 6 else self.bytes_to_ipv4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProgramUse(Kept):
+    """What a program under test used in a trial (`run.proof.programs`).
+
+    Attributes:
+        cpu_ns: the CPU time of all its processes.
+        peak_memory_bytes: the most that each of them had resident, added up.
+        processes: how many there were at the end.
+        listening: where sockets in its namespace waited for others, such as `tcp 0.0.0.0:53`.
+    """
+
+    cpu_ns: Natural
+    peak_memory_bytes: Natural
+    processes: Natural
+    listening: Annotated[tuple[Name, ...], Field(max_length=MAX_ITEMS)] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

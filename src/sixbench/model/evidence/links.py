@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ..form import Kept, Name, Natural, Number, Text
+from ..observation import EmulatorRecord
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,11 +113,14 @@ class LateTimers(Kept):
     slack_ns: Natural
 
 
+_BUCKETS = {name: {"buckets"} for name in ("delay", "lateness", "ipdv")}
+
+
 @cache
 def _way_adapter() -> TypeAdapter[EmulatedWay]:
     return TypeAdapter(EmulatedWay)
 
 
-def emulated_way(answer: Mapping[str, Any]) -> EmulatedWay:
-    """An emulator's record of one direction (docs/protocol.md), without the buckets of its histograms."""
-    return _way_adapter().validate_python(answer)
+def emulated_way(record: EmulatorRecord) -> EmulatedWay:
+    """What an emulator of ours did in one direction, without the buckets of its histograms."""
+    return _way_adapter().validate_python(record.model_dump(exclude_none=True, exclude=_BUCKETS))

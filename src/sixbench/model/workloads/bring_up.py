@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
-    told: dict[str, list[int]] = {"prefix": [], "configured": [], "ipv4": []}
+    told: dict[str, list[int]] = {"v6only": [], "prefix": [], "configured": [], "ipv4": []}
     for number, one in enumerate(client["repetitions"], start=1):
         clat, probe = one["clat"], one["probe"]
         begun_ns, answered = clat["begun_ns"], probe.get("answered")
@@ -52,6 +52,8 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
             words = f"the echo requests of repetition {number} began after the CLAT was configured"
             measured.reject(ReasonKind.TESTER_LIMITED, words)
             continue
+        if clat.get("dhcp_ns") is not None:
+            told["v6only"].append(clat["dhcp_ns"] - begun_ns)
         told["prefix"].append(clat["discovered_ns"] - begun_ns)
         told["configured"].append(clat["configured_ns"] - begun_ns)
         told["ipv4"].append(answered["received_ns"] - begun_ns)
@@ -62,11 +64,17 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
             for statistic in ("mean", "p50", "max"):
                 if f"{metric}_{statistic}" in KIND.metrics:
                     measured.metrics[f"{metric}_{statistic}_ns"] = float(measured.histograms[metric][statistic])
-    asked = [one["clat"]["discovered"]["asked"] for one in client["repetitions"]]
+    asked = [max(answer["asked"] for answer in _answers(one)) for one in client["repetitions"]]
     if any(count > 1 for count in asked):
         again = sum(count > 1 for count in asked)
         measured.notes.append(f"in {again} of {len(asked)} repetitions, the CLAT had to ask more than once")
     return measured
+
+
+def _answers(repetition: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The answers to what the CLAT asked."""
+    clat = repetition["clat"]
+    return [answer for answer in (clat.get("dhcp"), clat["discovered"]) if answer is not None]
 
 
 def _histogram(times_ns: Sequence[int]) -> dict[str, Any]:
@@ -94,7 +102,13 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     """One request of each repetition was answered for certain."""
     answered = sum("answered" in one["probe"] for one in client["repetitions"])
     payload = PAYLOAD_BYTES * answered
-    return Traffic(forward_payload_bytes=payload, reverse_payload_bytes=payload, messages=2 * answered)
+    by_dhcp = [one["clat"]["dhcp"]["asked"] for one in client["repetitions"] if one["clat"].get("dhcp") is not None]
+    return Traffic(
+        forward_payload_bytes=payload,
+        reverse_payload_bytes=payload,
+        messages=2 * answered,
+        foreign_packets=sum(by_dhcp),
+    )
 
 
 @cache
@@ -140,6 +154,7 @@ KIND = WorkloadKind(
     primary="time_to_ipv4_p50",
     headline=("time_to_prefix_p50", "time_to_ipv4_p50", "time_to_ipv4_max"),
     metrics=(
+        "time_to_v6only_p50",
         *("time_to_prefix_mean", "time_to_prefix_p50", "time_to_prefix_max"),
         "time_to_configured_p50",
         *("time_to_ipv4_mean", "time_to_ipv4_p50", "time_to_ipv4_max"),

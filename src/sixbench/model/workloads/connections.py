@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..metric import SESSION_MEMORY
+from ..metric import SESSION_MEMORY, TEARDOWN_RATE
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
@@ -188,7 +188,7 @@ KIND = WorkloadKind(
     headline=("connections_alive", "establishment_rate", "connect_p50", "connections_timed_out", SESSION_MEMORY),
     metrics=(
         *("connections_established", "connections_alive", "connections_refused", "connections_timed_out"),
-        *("establishment_rate", "connect_mean", "connect_p50", "connect_p99", SESSION_MEMORY),
+        *("establishment_rate", "connect_mean", "connect_p50", "connect_p99", SESSION_MEMORY, TEARDOWN_RATE),
     ),
     check=_check,
     summarise=_summarise,

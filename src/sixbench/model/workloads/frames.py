@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ..parameter import Parameter, Params, Scalar, Wrong
@@ -45,6 +46,22 @@ PACKET_RATE_REVERSE = replace(
     doc="frames per second of the server, where it has another rate",
     unless_given="packet-rate",
 )
+STEP_AFTER = Parameter(
+    name="step-after",
+    column="step_after_ns",
+    kind="duration",
+    doc="after so much of the measured time both directions have the rate step-rate (RFC 2544 section 26.5)",
+    minimum=10**6,
+    maximum=24 * 3600 * 10**9,
+    length=True,
+    identifying=True,
+)
+STEP_RATE = replace(
+    PACKET_RATE,
+    name="step-rate",
+    column="step_rate_pps",
+    doc="frames per second in each direction from step-after on",
+)
 PORTS = Parameter(
     name="ports",
     column="ports",
@@ -76,7 +93,8 @@ TOLERANCE = Parameter(
     name="tolerance",
     column="tolerance_ns",
     kind="duration",
-    doc="how late 99.9 % of the frames may leave at most; a trial in which they leave later is invalid",
+    doc="how late 99.9 % of the frames may leave at most, or the gap between two frames if that is longer; a trial in "
+    "which they leave later is invalid",
     minimum=0,
     maximum=10**10,
     length=True,
@@ -88,7 +106,13 @@ def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     for parameter, example in ((FRAME, "64B"), (PACKET_RATE, "10kpps")):
         if parameter.column not in params:
             return Wrong(None, f"{parameter.name} is missing, such as {parameter.name}: {example}")
-    return _too_small(params, families) or one_length(params, DURATION, COUNT) or _too_many(params) or _no_flows(params)
+    return (
+        _too_small(params, families)
+        or one_length(params, DURATION, COUNT)
+        or _half_a_step(params)
+        or _too_many(params)
+        or _no_flows(params)
+    )
 
 
 def _too_small(params: Params, families: frozenset[Family]) -> Wrong | None:
@@ -100,9 +124,16 @@ def _too_small(params: Params, families: frozenset[Family]) -> Wrong | None:
     return None
 
 
+def _half_a_step(params: Params) -> Wrong | None:
+    given = [one.name for one in (STEP_AFTER, STEP_RATE) if one.column in params]
+    if len(given) == 1:
+        return Wrong(given[0], f"{STEP_AFTER.name} and {STEP_RATE.name} go together: give both, or neither")
+    return None
+
+
 def _too_many(params: Params) -> Wrong | None:
-    duration_s = float(params.get("duration_ns", 0)) / 1e9
-    frames = max(_rate_pps(params, name) * duration_s for name in ("forward", "reverse"))
+    duration_ns = float(params.get("duration_ns", 0))
+    frames = max(_due_before(params, name, duration_ns) for name in ("forward", "reverse"))
     if frames <= MAX_FRAMES:
         return None
     return Wrong(None, f"a flow of {frames:.0f} frames is too long: at most {MAX_FRAMES}; send slower or shorter")
@@ -117,6 +148,23 @@ def _no_flows(params: Params) -> Wrong | None:
 def _rate_pps(params: Params, direction: str) -> float:
     own = params.get(PACKET_RATE_REVERSE.column) if direction == "reverse" else None
     return float(PACKET_RATE.of(params) if own is None else own)
+
+
+def _due_before(params: Params, direction: str, time_ns: float) -> float:
+    """About how many frames of a direction are due before that time."""
+    first_ns = min(time_ns, float(params.get(STEP_AFTER.column, time_ns)))
+    after_ns = time_ns - first_ns
+    step_pps = float(params.get(STEP_RATE.column, 0))
+    return (_rate_pps(params, direction) * first_ns + step_pps * after_ns) / 1e9
+
+
+def _due_ns(params: Params, direction: str, index: int) -> float:
+    """When a frame is due, since the start of the measured time."""
+    step_ns, rate_pps = params.get(STEP_AFTER.column), _rate_pps(params, direction)
+    before = index + 1 if step_ns is None else math.ceil(float(step_ns) * rate_pps / 1e9)
+    if step_ns is None or index < before:
+        return index * 1e9 / rate_pps
+    return float(step_ns) + (index - before) * 1e9 / float(params[STEP_RATE.column])
 
 
 def _agent_params(params: Params) -> dict[str, Scalar]:
@@ -134,6 +182,18 @@ def _flows(params: Params, client: Result, server: Result) -> dict[str, tuple[Re
     return flows
 
 
+_OF_BOTH = (
+    ("goodput_bps", "goodput_reverse_bps"),
+    ("packets_rate_pps", "packets_rate_reverse_pps"),
+    ("loss_ratio", "loss_reverse_ratio"),
+    ("one_way_delay_mean_ns", "one_way_delay_reverse_mean_ns"),
+    ("one_way_delay_p50_ns", "one_way_delay_reverse_p50_ns"),
+    ("one_way_delay_p999_ns", "one_way_delay_reverse_p999_ns"),
+    ("pdv_p999_ns", "pdv_reverse_p999_ns"),
+)
+"""The metrics of a flow, and those of the flow from the server, where there is one in each direction."""
+
+
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
     """The measurements of the flows. Where there are two, the metrics are those of the flow from client to server; the
     other one has its rate, goodput and loss."""
@@ -141,13 +201,12 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     if len(flows) == 1:
         return next(iter(flows.values()))
     measured, reverse = flows["forward"], flows["reverse"]
-    for column, other in (
-        ("goodput_bps", "goodput_reverse_bps"),
-        ("packets_rate_pps", "packets_rate_reverse_pps"),
-        ("loss_ratio", "loss_reverse_ratio"),
-    ):
+    for column, other in _OF_BOTH:
         if column in reverse.metrics:
             measured.metrics[other] = reverse.metrics[column]
+    recovered = [flow.metrics["recovery_ns"] for flow in flows.values() if "recovery_ns" in flow.metrics]
+    if recovered:
+        measured.metrics["recovery_ns"] = max(recovered)
     return replace(
         measured,
         series={f"{name}_{source}": series for name, flow in flows.items() for source, series in flow.series.items()},
@@ -175,6 +234,9 @@ def _flow(params: Params, direction: str, sender: Result, receiver: Result) -> M
     counted |= {"corrupt_ratio": receiver["corrupt"], "late_ratio": receiver["late"]}
     measured.metrics.update({column: count / sent for column, count in counted.items()})
     sent_pps = rate(sent - 1, sender["measured_ns"]) if sent > 1 else None
+    recovery_ns = _recovery_ns(params, direction, lost, receiver) if STEP_AFTER.column in params else None
+    if recovery_ns is not None:
+        measured.metrics["recovery_ns"] = recovery_ns
     if sent_pps is not None:
         measured.metrics["sent_rate_pps"] = sent_pps
         measured.metrics["lost_rate_pps"] = sent_pps * lost / sent
@@ -199,6 +261,17 @@ def _flow(params: Params, direction: str, sender: Result, receiver: Result) -> M
     return measured
 
 
+def _recovery_ns(params: Params, direction: str, lost: int, receiver: Result) -> float | None:
+    """How long after the rate became another the last frame was due that was lost (RFC 2544 section 26.5). None: it is
+    not known which one that was, or the flow ended before."""
+    last, sent = receiver.get("last_lost"), lost + int(receiver["unique"])
+    if _due_ns(params, direction, sent) <= float(params[STEP_AFTER.column]):
+        return None
+    if last is None:
+        return None if lost else 0.0
+    return max(0.0, _due_ns(params, direction, int(last)) - float(params[STEP_AFTER.column]))
+
+
 def _generator(measured: Measured, params: Params, direction: str, sender: Result) -> None:
     """Whether the tester sent what it should, when it should: else the trial says nothing of the device (RFC 2544
     section 6)."""
@@ -207,13 +280,12 @@ def _generator(measured: Measured, params: Params, direction: str, sender: Resul
         measured.reject(ReasonKind.TESTER_LIMITED, f"the sender sent {sent} of the {due} frames that were due")
         return
     lateness = sender.get("lateness") or {}
-    tolerance_ns = int(TOLERANCE.of(params))
+    # A frame that leaves before the next one is due makes no burst.
+    tolerance_ns = max(int(TOLERANCE.of(params)), round(1e9 / _rate_pps(params, direction)))
     if lateness.get("count") and lateness["p999"] > tolerance_ns:
-        words = (
-            f"one frame in a thousand left {lateness['p999'] / 1e6:.3g} ms late or later, where {tolerance_ns / 1e6:g}"
-        )
-        measured.reject(ReasonKind.TESTER_LIMITED, f"{words} ms are tolerated")
-    wanted_ns = (sent - 1) * 1e9 / _rate_pps(params, direction)
+        words = f"one frame in a thousand left {lateness['p999'] / 1e6:.3g} ms late or later"
+        measured.reject(ReasonKind.TESTER_LIMITED, f"{words}, where {tolerance_ns / 1e6:.3g} ms are tolerated")
+    wanted_ns = _due_ns(params, direction, sent - 1)
     late_ns = sender.get("measured_ns", 0) - wanted_ns
     if sent > 1 and late_ns > max(MAX_BEHIND * wanted_ns, tolerance_ns):
         words = f"the sender took {late_ns / 1e6:.3g} ms longer than the {wanted_ns / 1e6:.6g} ms of its schedule"
@@ -255,6 +327,8 @@ KIND = WorkloadKind(
         FRAME,
         PACKET_RATE,
         PACKET_RATE_REVERSE,
+        STEP_AFTER,
+        STEP_RATE,
         DURATION,
         COUNT,
         SHORT_WARMUP,
@@ -286,7 +360,8 @@ KIND = WorkloadKind(
         *("loss_ratio", "loss_reverse", "duplicates_ratio", "reordered_ratio", "corrupt_ratio", "late_ratio"),
         *(f"one_way_delay_{s}" for s in ("mean", "min", "p50", "p99", "p999")),
         *("ipdv_mean", "ipdv_p50", "ipdv_p99", "pdv_p50", "pdv_p99", "pdv_p999"),
-        *("inter_frame_error_p50", "inter_frame_error_p99"),
+        *(f"one_way_delay_reverse_{s}" for s in ("mean", "p50", "p999")),
+        *("pdv_reverse_p999", "recovery", "inter_frame_error_p50", "inter_frame_error_p99"),
     ),
     check=_check,
     summarise=_summarise,

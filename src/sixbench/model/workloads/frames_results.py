@@ -43,6 +43,7 @@ class FrameReceiver(SideResult):
     late: Natural
     lost_middle: Natural
     lost_tail: Natural = ABSENT
+    last_lost: Natural = ABSENT
     unique_bytes: Natural
     measured_bytes: Natural = ABSENT
     measured_ns: Natural = ABSENT

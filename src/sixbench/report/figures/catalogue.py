@@ -19,6 +19,7 @@ from . import (
     paper_tables,
     path_mtu,
     published,
+    rfc,
     sweep,
     timeline,
 )
@@ -29,7 +30,7 @@ from .drawing import Drawing, slug
 def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
     """The figures for which the run has something to show. None is drawn yet."""
     context = Context.of(run.manifest.experiment, run.trials)
-    found = network.drawings(context, run)
+    found = [*network.drawings(context, run), *rfc.drawings(context, run)]
     items = data.measured(analysis)
     later = [
         *kernels.drawings(context, analysis),

@@ -45,9 +45,15 @@ class Context:
         """The margins of equivalence of these findings, as ratios, without repetition."""
         return self.experiment.statistics.margins_of(finding.workload for finding in findings)
 
-    def margin_words(self, findings: Iterable[Finding]) -> str:
+    def margins_of(self, findings: Iterable[Finding]) -> str:
         """Such as `±1 %`."""
         return words.margins_of(self.experiment.statistics, findings, "±")
+
+    def baselines(self, items: Iterable[Finding | Estimate]) -> str:
+        """What paths are compared with at the combinations of these, in words."""
+        names = {item.combination for item in items}
+        own = [one for one in self.experiment.combinations if one.name in names]
+        return " or ".join(dict.fromkeys(map(self.experiment.baseline_of, own))) or self.experiment.baseline
 
     @property
     def confidence(self) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ...analysis.clock import clock_of
 from ...model.experiment import Combination
+from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from ...store import Run
 from .. import rows, words
@@ -74,7 +74,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     return found
 
 
-def merge(path: str, histograms: Sequence[dict[str, Any]]) -> Curve | None:
+def merge(path: str, histograms: Sequence[JsonObject]) -> Curve | None:
     """The curve of several histograms together. None if they are empty. Buckets are `[value, count]`, as the
     agent writes them."""
     counts: dict[float, int] = {}

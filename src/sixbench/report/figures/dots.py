@@ -63,8 +63,8 @@ def _caption(context: Context, page: Sequence[Measured]) -> str:
         return text
     findings = [finding for item in page for panel in item.panels for finding in panel.findings]
     text = (
-        f"The change against {context.experiment.baseline} comes first. It is paired by block. {text} The grey band is "
-        f"the margin of {context.margin_words(findings)}, within which paths count as equivalent."
+        f"The change against {context.baselines(findings)} comes first. It is paired by block. {text} The grey band is "
+        f"the margin of {context.margins_of(findings)}, within which paths count as equivalent."
     )
     if any(finding.noise_low is not None for finding in findings):
         text += " Yellow bars are the intervals of the A/A comparison."
@@ -152,7 +152,7 @@ class _Dots:
         title = f"{words.metric_label(item.metric)} ({unit})"
         labels = [label for label, _, _ in shown]
         if change is None:
-            title += f", not compared: {self.context.experiment.baseline} has none"
+            title += f", not compared: {self.context.baselines(e for _, e, _ in shown)} has none"
         else:
             # Beside the values the baseline has a row too, which is empty.
             compared = [(label, finding) for label, _, finding in shown if finding is not None or not self.is_narrow]
@@ -232,7 +232,8 @@ class _Dots:
             ends = [end for _, change in shown for end in change.ends]
             centres = [change.value for _, change in shown]
             axes.set_xlim(*style.change_limits(centres, ends, 0.0, most_reach=math.inf))
-        title = f"{words.metric_label(item.metric)}: change vs {self.context.experiment.baseline} ({unit})"
+        against = self.context.baselines(finding for panel in item.panels for finding in panel.findings)
+        title = f"{words.metric_label(item.metric)}: change vs {against} ({unit})"
         axes.set_title(style.wrapped(title, self._title_in))
         axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
         for place, change in shown:
@@ -286,7 +287,7 @@ class _Dots:
         if any(rows.contradicts_theory(finding) for finding in findings):
             handles.append(style.ring_handle())
         if any(_is_compared(item) for item in self.items):
-            handles.append(style.margin_handle(self.context.margin_words(findings)))
+            handles.append(style.margin_handle(self.context.margins_of(findings)))
         if any(finding.noise_low is not None for finding in findings):
             handles.append(style.noise_handle())
         if any(change.pairs for change in changes(self.context, findings)):

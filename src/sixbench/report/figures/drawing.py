@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
-Section = Literal["network", "overview", "workload", "published", "evidence"]
+Section = Literal["network", "overview", "workload", "published", "evidence", "rfc"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -69,7 +68,7 @@ def _caption(context: Context, left_out: int, findings: Sequence[Finding]) -> st
     has_noise = any(finding.noise_low is not None for finding in findings)
     if has_noise:
         text += ": a change within A/A is no larger than what the baseline may differ from itself"
-    text += f". The grey band is the margin of {context.margin_words(findings)}."
+    text += f". The grey band is the margin of {context.margins_of(findings)}."
     if has_noise:
         text += " The yellow bar is the interval of the A/A comparison at the same levels."
     text += " Each panel has its own scale."
@@ -178,7 +177,7 @@ class _Forest:
         self.tips[gid] = [f"{place_of}\n{row.compared}\n{words.count(finding.n, 'pair')} of trials"]
         has_ends = row.interval not in (words.MISSING, marks.TOO_VARIABLE)
         said = f"{row.change.removesuffix(' %')} ({row.interval})" if has_ends else row.change_with_interval
-        text: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": style.INK}
+        text: style.Look = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": style.INK}
         if self.is_narrow:
             axes.text(0.01, place - 0.3, f"{self._label(finding)}: {said}", va="bottom", bbox=style.BEHIND, **text)
         else:
@@ -193,7 +192,7 @@ class _Forest:
     def _handles(self) -> list[Line2D | Patch]:
         findings = [finding for _, part in self.page for finding in part]
         handles: list[Line2D | Patch] = [*mark_look.handles(findings)]
-        handles.append(style.margin_handle(self.context.margin_words(findings)))
+        handles.append(style.margin_handle(self.context.margins_of(findings)))
         if any(finding.noise_low is not None for finding in findings):
             handles.append(style.noise_handle())
         if any(change.pairs for change in changes(self.context, findings)):

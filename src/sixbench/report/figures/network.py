@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
@@ -375,7 +374,7 @@ def _node(axes: Axes, name: str, is_host: bool, place: tuple[float, float], radi
 def _node_named_beside(axes: Axes, name: str, is_host: bool, place: tuple[float, float], step_in: float) -> None:
     """A small node with its name to the right, where links from the top down leave room."""
     x, y = place
-    look: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 1.1, "zorder": 2}
+    look: style.Look = {"edgecolor": style.INK, "linewidth": 1.1, "zorder": 2}
     side = 0.2
     if is_host:
         axes.add_patch(Rectangle((x - side / 2, y - side / 2), side, side, facecolor=_HOST, **look))

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
@@ -159,7 +158,7 @@ def _name_levels(axes: Axes, levels: Sequence[Mapping[str, Scalar]]) -> None:
         outer = factors[: len(factors) - depth + 1]
         keys = [tuple(one.get(name) for name in outer) for one in levels]
         y_points = -depth * 1.6 * _TEXT + 2
-        below: dict[str, Any] = {
+        below: style.Look = {
             "xycoords": axes.get_xaxis_transform(),
             "textcoords": "offset points",
             "fontsize": _TEXT,

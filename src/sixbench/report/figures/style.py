@@ -53,6 +53,9 @@ ON_LIGHT, ON_DARK = "#1f2934", "#fefefe"
 
 INK, MUTED, FAINT, BAND, NOISE = "#1f2933", "#5f6b76", "#d5dadf", "#e9edf0", "#fae8bf"
 
+Look = dict[str, Any]
+"""Keyword arguments of matplotlib, which has types of its own for them."""
+
 LineStyle = Literal["-", ":"] | tuple[float, Sequence[float]]
 _LINES: tuple[LineStyle, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (2, 1)))
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -191,8 +194,8 @@ def noise_handle() -> Patch:
     return Patch(facecolor=NOISE, edgecolor="none", label="A/A noise floor")
 
 
-UPRIGHT_PAIR: dict[str, Any] = {"marker": "_", "markersize": 3.6, "markeredgewidth": 0.8, "linestyle": "none"}
-LEVEL_PAIR: dict[str, Any] = {**UPRIGHT_PAIR, "marker": "|"}
+UPRIGHT_PAIR: Look = {"marker": "_", "markersize": 3.6, "markeredgewidth": 0.8, "linestyle": "none"}
+LEVEL_PAIR: Look = {**UPRIGHT_PAIR, "marker": "|"}
 """How a single pair of trials looks: beside an upright interval, and on a level one."""
 
 
@@ -201,7 +204,7 @@ def pair_handle() -> Line2D:
     return Line2D([], [], color=MUTED, label="a pair of trials", **LEVEL_PAIR)
 
 
-BEHIND: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+BEHIND: Look = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 """The box behind text that stands on lines."""
 
 _RING = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "markeredgecolor": "#a83246", "linestyle": ""}
@@ -227,7 +230,7 @@ def legend(figure: Figure, handles: Sequence[Line2D | Patch]) -> None:
     columns = len(handles) if sum(widths_in) <= room_in else max(1, int(room_in / max(widths_in)))
     figure.set_figheight(figure.get_figheight() + _LEGEND_LINE_IN * (math.ceil(len(handles) / columns) - 1))
     by_column = [handle for column in range(columns) for handle in handles[column::columns]]
-    tight: dict[str, Any] = {"columnspacing": 1.0, "handlelength": 2.0} if narrow else {}
+    tight: Look = {"columnspacing": 1.0, "handlelength": 2.0} if narrow else {}
     figure.legend(handles=by_column, loc="outside lower center", ncols=columns, **tight)
 
 

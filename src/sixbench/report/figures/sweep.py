@@ -67,9 +67,9 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
         place = "upper" if _is_flat(panels) else "lower"
         findings = [finding for panel in panels for finding in panel.findings]
         text += (
-            f" The {place} panel has the change against {context.experiment.baseline}, paired by block, with its "
+            f" The {place} panel has the change against {context.baselines(findings)}, paired by block, with its "
             f"{context.confidence} confidence interval. The grey band is the margin of "
-            f"{context.margin_words(findings)}, within which paths count as equivalent."
+            f"{context.margins_of(findings)}, within which paths count as equivalent."
         )
         if any(finding.noise_low is not None for finding in findings):
             text += " Yellow bars are the intervals of the A/A comparison."
@@ -87,8 +87,7 @@ def _has_change(finding: Finding) -> bool:
 def _is_compared(context: Context, panels: Sequence[Panel]) -> bool:
     """Whether anything is compared with the experiment's baseline. A native baseline has no run time of a tunnel's
     programs, for example."""
-    baseline = context.experiment.baseline
-    return any(_has_change(f) and f.baseline == baseline for panel in panels for f in panel.findings)
+    return any(_has_change(f) and f.baseline == context.baselines([f]) for panel in panels for f in panel.findings)
 
 
 def _all_levels(item: Measured) -> list[float]:
@@ -164,14 +163,14 @@ class _Sweep:
             axes.locator_params(axis="y", nbins=3)
 
     def _draw_change(self, axes: Axes, panel: Panel, index: int, _shared: float | None) -> None:
-        column, baseline = self.item.main, self.context.experiment.baseline
+        column = self.item.main
         assert column is not None
-        findings = [f for f in panel.findings if column in f.levels and f.baseline == baseline]
+        findings = [f for f in panel.findings if column in f.levels and f.baseline == self.context.baselines([f])]
         # The ends of the axis across must be known, for numbers at the edge stand where there is room.
         self._x_axis(axes, panel, labels=False)
         change_panel.draw(axes, self.context, findings, column, index, self.tips)
         change = "change " if self.is_change_first else ""
-        self._label(axes, f"{change}vs {_short(baseline)} (%)")
+        self._label(axes, f"{change}vs {_short(self.context.baselines(findings))} (%)")
 
     def _label(self, axes: Axes, text: str) -> None:
         """Labels a value axis at the same distance in every panel. matplotlib's own alignment takes seconds."""
@@ -270,7 +269,7 @@ class _Sweep:
         if compared and any(rows.contradicts_theory(finding) for finding in findings):
             handles.append(style.ring_handle())
         if compared:
-            handles.append(style.margin_handle(self.context.margin_words(findings)))
+            handles.append(style.margin_handle(self.context.margins_of(findings)))
         if compared and any(finding.noise_low is not None for finding in findings):
             handles.append(style.noise_handle())
         if compared and any(change.pairs for change in changes(self.context, findings)):

@@ -7,7 +7,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -17,7 +16,7 @@ from ...model.experiment import Combination
 from ...model.workloads import WORKLOADS
 from ...store import Run
 from .. import rows, words
-from ..link_words import event_words
+from ..link_descriptions import event_words
 from . import style
 from .data import AsItem, Context, describe
 from .drawing import Drawing, Picture
@@ -31,7 +30,7 @@ _NARROW_COLUMNS = 2
 MOST_TRIALS = 20
 """Lines of a panel: the first blocks."""
 
-_EVENT: dict[str, Any] = {"linestyle": "dashed", "linewidth": 0.8}
+_EVENT: style.Look = {"linestyle": "dashed", "linewidth": 0.8}
 
 SOURCES = ("forward_receiver", "reverse_receiver")
 """The series of bytes received that streams have. The first one that a trial has is drawn."""

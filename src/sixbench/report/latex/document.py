@@ -137,6 +137,7 @@ class _Document:
 
 _OWN: dict[str, Callable[[_Document], list[str]]] = {
     "paths": _Document.paths,
+    "rfc-figures": lambda document: document.figures("rfc"),
     "figures": lambda document: document.figures("published"),
     "values": lambda _: [],
     "findings": _Document.workloads,

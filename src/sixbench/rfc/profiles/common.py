@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-NO_TEST = "sixbench does not have this test yet"
-
-OWN_ADDRESSES = "the addresses are those of the experiment, in namespaces that nothing else reaches"
 ONE_NETWORK = "frames go between one pair of networks"
 BOTH = "both directions at once, at the same rate"
-FIXED_PORTS = "one pair of UDP ports"
+FIXED_PORTS = "one pair of UDP ports, but for the test overload, which has 256 pseudo-random ones"
+PLAIN = "the device has its plain configuration only"
+RESET = "a device of this machine is a process or a namespace: made anew, it would be another one"
+EXTENSIONS = "frames have no extension headers"
+MIXES = "each path is tested by itself"

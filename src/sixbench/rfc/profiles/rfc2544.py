@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..clauses import Clause, always, length, line, residual, sizes, tester, throughput
-from .common import BOTH, NO_TEST, ONE_NETWORK, OWN_ADDRESSES
+from ..clauses import Clause, addresses, always, length, line, residual, sizes, tester, throughput, was_run
+from .common import BOTH, ONE_NETWORK, PLAIN, RESET
 
 CLAUSES = (
     Clause(
@@ -21,13 +21,9 @@ CLAUSES = (
     Clause(
         section="section 11",
         asks="modifiers: broadcast, management, routing updates, filters",
-        judge=always("not met", "the device has its plain configuration only"),
+        judge=always("not met", PLAIN),
     ),
-    Clause(
-        section="section 12 and appendix C.2.2",
-        asks="addresses of 198.18.0.0/15",
-        judge=always("not met", OWN_ADDRESSES),
-    ),
+    Clause(section="section 12 and appendix C.2.2", asks="addresses of 198.18.0.0/15", judge=addresses),
     Clause(section="section 12", asks="one pair of networks, then 256", judge=always("not met", ONE_NETWORK)),
     Clause(section="section 14", asks="bidirectional traffic", judge=always("met", BOTH)),
     Clause(
@@ -49,9 +45,17 @@ CLAUSES = (
     Clause(section="section 24", asks="trials of at least 60 s", judge=length),
     Clause(section="section 26.1", asks="throughput: the highest rate without loss", judge=throughput),
     Clause(section="section 26.1", asks="drawn against the line's theoretical rate", judge=line),
-    Clause(section="section 26.2", asks="latency", judge=always("not met", NO_TEST)),
-    Clause(section="section 26.3", asks="frame loss rate", judge=always("not met", NO_TEST)),
-    Clause(section="section 26.4 (RFC 9004)", asks="back-to-back frames", judge=always("not met", NO_TEST)),
-    Clause(section="section 26.5", asks="system recovery", judge=always("not met", NO_TEST)),
-    Clause(section="section 26.6", asks="reset", judge=always("not met", NO_TEST)),
+    Clause(section="section 26.2", asks="latency at the throughput rate, 20 times", judge=was_run("latency")),
+    Clause(
+        section="section 26.3",
+        asks="frame loss rate in steps of 10 %, until two rates lose nothing",
+        judge=was_run("frame-loss-rate"),
+    ),
+    Clause(
+        section="section 26.4 (RFC 9004)",
+        asks="back-to-back frames: the longest burst, 50 times",
+        judge=was_run("back-to-back"),
+    ),
+    Clause(section="section 26.5", asks="system recovery after 110 % of the throughput", judge=was_run("recovery")),
+    Clause(section="section 26.6 (RFC 6201)", asks="reset", judge=always("not met", RESET)),
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+
+from ...model.observation import Drop
 
 
 @dataclass(kw_only=True)
@@ -17,7 +18,7 @@ class Drops:
         rules_before, rules_after: packets that each named counter of a node's ruleset counted, by node.
     """
 
-    reports: list[dict[str, Any]] | None = None
+    reports: list[Drop] | None = None
     not_told: str | None = None
     rules_before: dict[str, dict[str, int]] = field(default_factory=dict)
     rules_after: dict[str, dict[str, int]] = field(default_factory=dict)

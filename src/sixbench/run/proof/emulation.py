@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ...lab.netem import netem
 from ...model.emulation import WAYS
 from ...model.evidence.links import EmulatedLink, emulated_way
 from ...model.evidence.losses import LostPlace
+from ...model.observation import EmulateAnswer, EmulatorRecord
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Topology
 
@@ -32,7 +32,7 @@ class Emulated:
     invalid: list[Reason]
 
 
-def assess(topology: Topology, records: Mapping[str, Any]) -> Emulated:
+def assess(topology: Topology, records: Mapping[str, EmulateAnswer]) -> Emulated:
     """Whether the links did what they claim."""
     links: dict[str, EmulatedLink] = {}
     invalid: list[Reason] = []
@@ -48,33 +48,34 @@ def assess(topology: Topology, records: Mapping[str, Any]) -> Emulated:
             words = f"the emulator of {link.name} did not report what it did"
             invalid.append(Reason(kind=ReasonKind.EMULATOR_SILENT, text=words))
             continue
-        forward, reverse = (emulated_way(record[way]) for way in WAYS)
+        forward, reverse = map(emulated_way, record.ways)
         links[link.name] = EmulatedLink(emulator="user", forward=forward, reverse=reverse)
-        for number, way in enumerate(WAYS):
+        for number, (way, done) in enumerate(zip(WAYS, record.ways, strict=True)):
             delays_ns = [state[number].impairments.mean_delay_ns for state in link.states]
-            reason = _behind(min(filter(None, delays_ns), default=0), record[way])
+            reason = _behind(min(filter(None, delays_ns), default=0), done)
             if reason is not None:
                 words = f"the emulator of {link.name} ({way}) {reason}"
                 invalid.append(Reason(kind=ReasonKind.EMULATOR_LATE, text=words))
     return Emulated(links=links, invalid=invalid)
 
 
-def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[LostPlace]:
+def lost_places(topology: Topology, records: Mapping[str, EmulateAnswer]) -> list[LostPlace]:
     """The places where links lost packets as configured."""
     places = []
     for link in topology.wires:
-        for way, end in zip(WAYS, link.ends, strict=True):
-            record = records.get(link.name, {}).get(way)
-            if not record or not record["lost"]:
+        if link.name not in records:
+            continue
+        for record, end in zip(records[link.name].ways, link.ends, strict=True):
+            if not record.lost:
                 continue
-            sequences = [(int(first), int(last)) for first, last in record.get("lost_sequences", [])]
-            datagrams = sum(last - first + 1 for first, last in sequences) + record.get("lost_sequences_omitted", 0)
+            sequences = [(first, last) for first, last in record.lost_sequences or []]
+            datagrams = sum(last - first + 1 for first, last in sequences) + (record.lost_sequences_omitted or 0)
             places.append(
                 LostPlace(
                     where=f"on {link.name}, coming from {end.node}",
                     what="the link is configured to lose them",
                     datagrams=datagrams,
-                    other_packets=record["lost"] - datagrams,
+                    other_packets=record.lost - datagrams,
                     sequences=tuple(sequences),
                     node=end.node,
                     link=link.name,
@@ -85,23 +86,23 @@ def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[LostPlac
     return places
 
 
-def _behind(delay_ns: int, record: Mapping[str, Any]) -> str | None:
+def _behind(delay_ns: int, record: EmulatorRecord) -> str | None:
     """Why the emulator did not do what was configured, in words; None if it did.
 
     Args:
         delay_ns: the least that was configured, 0 where none was.
     """
-    for key, words in (
-        ("socket_drops", "lost packets that it could not take in time"),
-        ("no_room", "dropped packets for want of memory"),
-        ("send_errors", "could not send packets"),
+    for count, words in (
+        (record.socket_drops, "lost packets that it could not take in time"),
+        (record.no_room, "dropped packets for want of memory"),
+        (record.send_errors, "could not send packets"),
     ):
-        if record[key]:
-            return f"{words}: {record[key]}"
-    lateness = record["lateness"]
-    if not lateness["count"] or not delay_ns:
+        if count:
+            return f"{words}: {count}"
+    lateness = record.lateness
+    if not lateness.count or not delay_ns:
         return None
     limit_ns = max(MAX_LATENESS_P99_NS, MAX_LATENESS_SHARE * delay_ns)
-    if lateness["count"] >= 100 and lateness["p99"] > limit_ns:
-        return f"fell behind: 1 % of the packets were late by {lateness['p99'] / 1e6:.3g} ms or more"
+    if lateness.count >= 100 and lateness.p99 > limit_ns:
+        return f"fell behind: 1 % of the packets were late by {lateness.p99 / 1e6:.3g} ms or more"
     return None

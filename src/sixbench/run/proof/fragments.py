@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ...model.evidence.fragments import FragmentLink, Fragments
 from ...model.evidence.packets import Changes
 from ...model.network import Network
+from ...model.observation import CountersAnswer
 from ...model.parameter import Params
 from ...model.path import Path
 from ...model.topology import Family
@@ -18,10 +18,7 @@ from ...model.workloads.common import DIRECTION
 from ...model.workloads.traffic_models import one_size, sizes_of
 from ...theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
 from .link_counts import bounds, link_counts
-from .packets import viewpoints
-
-Counters = Mapping[str, Mapping[str, Any]]
-"""The agents' answers to `counters`, by node."""
+from .packets import Counters, viewpoints
 
 GROUPS: Mapping[Family, str] = {4: "Ip", 6: "Ip6"}
 
@@ -195,10 +192,10 @@ def _range_words(least: int, most: int) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
-def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[Family, dict[str, int]]:
+def _counted(before: CountersAnswer, after: CountersAnswer) -> dict[Family, dict[str, int]]:
     def rise(group: str, name: str) -> int:
-        early, late = before["snmp"].get(group, {}), after["snmp"].get(group, {})
-        return int(late.get(name, 0)) - int(early.get(name, 0))
+        early, late = before.snmp.get(group, {}), after.snmp.get(group, {})
+        return late.get(name, 0) - early.get(name, 0)
 
     found: dict[Family, dict[str, int]] = {}
     for family, group in GROUPS.items():

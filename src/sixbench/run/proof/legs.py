@@ -7,13 +7,13 @@ has the same ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any
 
-from ...model.headers import IP_HEADERS, stack_name
+from ...model.captured import IpHeader, Layer
+from ...model.headers import stack_name
 from ...model.leg import Address, Crossing
 from ...model.reason import Reason, ReasonKind
 
@@ -29,22 +29,22 @@ class _Way:
     crossing: Crossing
     is_forward: bool
 
-    def other_addresses(self, seen: Sequence[Mapping[str, Any]]) -> list[str]:
+    def other_addresses(self, seen: Sequence[IpHeader]) -> list[str]:
         """The addresses of a packet's IP headers, of those that have others than the path."""
         return [
-            f"{layer['source']} > {layer['destination']}"
+            f"{layer.source} > {layer.destination}"
             for layer, ip in zip(seen, self.crossing.ip, strict=True)
-            if (_address(layer["source"]), _address(layer["destination"]))
+            if (_address(layer.source), _address(layer.destination))
             != ((ip.source, ip.destination) if self.is_forward else (ip.destination, ip.source))
         ]
 
-    def other_hop_limits(self, seen: Sequence[Mapping[str, Any]]) -> list[str]:
+    def other_hop_limits(self, seen: Sequence[IpHeader]) -> list[str]:
         """Likewise the hop limits, as far as they are known."""
         due = [ip.hop_limit if self.is_forward else ip.reverse_hop_limit for ip in self.crossing.ip]
         return [
-            f"{layer['kind']} {layer['hop_limit']}"
+            f"{layer.kind} {layer.hop_limit}"
             for layer, limit in zip(seen, due, strict=True)
-            if limit is not None and layer.get("hop_limit") not in (None, limit)
+            if limit is not None and layer.hop_limit not in (None, limit)
         ]
 
 
@@ -73,15 +73,15 @@ class LegMatch:
     compared: int = 0
     addresses: Counter[str] = field(default_factory=Counter)
     hop_limits: Counter[str] = field(default_factory=Counter)
-    _differences: dict[tuple[Any, ...], _Difference | None] = field(default_factory=dict, repr=False)
+    _differences: dict[tuple[object, ...], _Difference | None] = field(default_factory=dict, repr=False)
     """Of packets that were compared, by their headers: most packets of a trial have those of another one."""
 
-    def see(self, stack: str, layers: Iterable[Mapping[str, Any]]) -> None:
+    def see(self, stack: str, layers: Iterable[Layer]) -> None:
         """Compares a packet that has these headers, if it says its addresses."""
-        seen = [layer for layer in layers if layer["kind"] in IP_HEADERS]
-        if any(layer.get("source") is None or layer.get("destination") is None for layer in seen):
+        seen = [layer for layer in layers if isinstance(layer, IpHeader)]
+        if any(layer.source is None or layer.destination is None for layer in seen):
             return
-        key = (stack, *((one["kind"], one["source"], one["destination"], one.get("hop_limit")) for one in seen))
+        key = (stack, *((one.kind, one.source, one.destination, one.hop_limit) for one in seen))
         if key not in self._differences:
             self._differences[key] = self._compare(stack, seen)
         difference = self._differences[key]
@@ -91,7 +91,7 @@ class LegMatch:
         self.addresses.update(difference.addresses)
         self.hop_limits.update(difference.hop_limits)
 
-    def _compare(self, stack: str, seen: Sequence[Mapping[str, Any]]) -> _Difference | None:
+    def _compare(self, stack: str, seen: Sequence[IpHeader]) -> _Difference | None:
         """What a packet has other than the way that is nearest to it; None where no way has its headers."""
         ways = [
             _Way(crossing=crossing, is_forward=is_forward)
@@ -125,8 +125,8 @@ class LegMatch:
 
 
 @lru_cache(maxsize=1024)
-def _address(text: str) -> Address:
-    return ip_address(text)
+def _address(text: str | None) -> Address | None:
+    return None if text is None else ip_address(text)
 
 
 def _addresses(crossing: Crossing) -> str:

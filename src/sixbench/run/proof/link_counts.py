@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...model.evidence.fragments import FragmentLink
 from ...model.headers import ETHERNET
 from ...theory import Attempt, Prediction
-from .packets import Viewpoint
+from .packets import Counters, Viewpoint
 
 UPKEEP = (
     "NeighborSolicits",
@@ -35,8 +34,8 @@ def link_counts(
     prediction: Prediction,
     sent: int,
     delivered: int,
-    before: Mapping[str, Mapping[str, Any]],
-    after: Mapping[str, Mapping[str, Any]],
+    before: Counters,
+    after: Counters,
 ) -> list[FragmentLink]:
     """What theory expects on each link, from client to server, and what crossed it."""
     found = []
@@ -96,18 +95,20 @@ def _frames_bytes(attempt: Attempt, index: int) -> int:
     return load.total_bytes + load.count * ETHERNET.size_bytes
 
 
-def _crossed(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, int, int] | None:
+def _crossed(view: Viewpoint, before: Counters, after: Counters) -> tuple[int, int, int] | None:
     """Packets and bytes, and how many of these packets may have kept the link going."""
     node, name = view.end.node, view.end.name
-    early, late = (counters.get(node, {}).get("interfaces", {}).get(name) for counters in (before, after))
+    if node not in before or node not in after:
+        return None
+    early, late = (counters[node].interfaces.get(name) for counters in (before, after))
     if early is None or late is None:
         return None
     way, said = ("tx", "Out") if view.towards_server else ("rx", "In")
     names = [f"{said}{what}" for what in UPKEEP]
-    groups = [counters[node]["snmp"].get("Icmp6", {}) for counters in (before, after)]
-    upkeep = sum(int(groups[1].get(what, 0)) - int(groups[0].get(what, 0)) for what in names)
+    groups = [counters[node].snmp.get("Icmp6", {}) for counters in (before, after)]
+    upkeep = sum(groups[1].get(what, 0) - groups[0].get(what, 0) for what in names)
     return (
-        int(late[f"{way}_packets"]) - int(early[f"{way}_packets"]),
-        int(late[f"{way}_bytes"]) - int(early[f"{way}_bytes"]),
+        late.counts[f"{way}_packets"] - early.counts[f"{way}_packets"],
+        late.counts[f"{way}_bytes"] - early.counts[f"{way}_bytes"],
         upkeep + UNCOUNTED_UPKEEP,
     )

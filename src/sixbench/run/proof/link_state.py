@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from ...model.observation import CountersAnswer, LinkState
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Interface
 from .packets import Viewpoint
 
-Counters = Mapping[str, Mapping[str, Any]]
+Counters = Mapping[str, CountersAnswer]
 """The answers to `counters`, by node."""
 
 
@@ -19,7 +19,7 @@ def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters)
     found = []
     for view in views:
         link, ends = view.link, view.link.ends
-        down = [end for end in ends if _state(after, end).get("is_up") is False]
+        down = [end for end in ends if (state := _state(after, end)) is not None and state.is_up is False]
         lost = [end for end in ends if _carrier_losses(after, end) > _carrier_losses(before, end, after)]
         if down:
             found.append(f"{_names(down)} went down during the trial (link {link.name})")
@@ -28,17 +28,17 @@ def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters)
     return [Reason(kind=ReasonKind.LINK_DOWN, text=words) for words in found]
 
 
-def _state(counters: Counters, end: Interface) -> Mapping[str, Any]:
-    state: Mapping[str, Any] = counters.get(end.node, {}).get("links", {}).get(end.name, {})
-    return state
+def _state(counters: Counters, end: Interface) -> LinkState | None:
+    node = counters.get(end.node)
+    return None if node is None else (node.links or {}).get(end.name)
 
 
 def _carrier_losses(counters: Counters, end: Interface, otherwise: Counters | None = None) -> int:
     """How often an interface lost its carrier, by `otherwise` where `counters` do not have it."""
-    count = _state(counters, end).get("carrier_losses")
-    if count is None:
+    state = _state(counters, end)
+    if state is None or state.carrier_losses is None:
         return 0 if otherwise is None else _carrier_losses(otherwise, end)
-    return int(count)
+    return state.carrier_losses
 
 
 def _names(ends: Sequence[Interface]) -> str:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ...lab.filters import PASSING
 from ...model.evidence.losses import DropCounter, Losses, LostPlace, Range
+from ...model.observation import CountersAnswer, Drop
 from ...model.topology import Topology
 from ...model.workload import Result, Transport
 from .drops import Drops
-
-Counters = Mapping[str, Mapping[str, Any]]
-"""The agents' answers to `counters`, by node."""
+from .packets import Counters
 
 REASONS = {
     "NETFILTER_DROP": "a filter",
@@ -130,7 +128,7 @@ def loss_evidence(
     if drops.reports is not None:
         reports = drops.reports
         if _has_ring(client, server):
-            reports = [one for one in reports if (one["reason"], one["side"]) not in RING_COPIES]
+            reports = [one for one in reports if (one.reason, one.side) not in RING_COPIES]
         located = [*_located(transports, topology, netns, reports, ranges), *emulated]
     losses = Losses(counters=tuple(_counters(before, after, drops)), refused=_refused(client) or None, lost=lost)
     if located is None:
@@ -195,26 +193,25 @@ def _located(
     transports: Collection[Transport],
     topology: Topology,
     netns: Mapping[int, str],
-    reports: Iterable[Mapping[str, Any]],
+    reports: Iterable[Drop],
     lost: Sequence[Range] | None,
 ) -> list[LostPlace]:
     """The places of drops. A datagram that arrived is in none of them: only a copy of it was dropped."""
     places: dict[tuple[str, str | None, str, str], LostPlace] = {}
     for report in reports:
-        node = netns.get(int(report["netns_inode"]))
-        if report["reason"] == SLOW_PATH_COPY and str(report.get("device")).endswith(FAR_DEVICE):
+        node = netns.get(report.netns_inode)
+        if report.reason == SLOW_PATH_COPY and (report.device or "").endswith(FAR_DEVICE):
             continue
-        if report["reason"] == NO_SOCKET and report.get("protocol") in PROTOCOLS["icmp"]:
+        if report.reason == NO_SOCKET and report.protocol in PROTOCOLS["icmp"]:
             continue
-        sequences = joined(report["sequences"])
+        sequences = joined(report.sequences)
         if lost is not None:
             sequences = list(without(sequences, list(without(sequences, lost))))
-        datagrams = _count(sequences) + int(report["untold"])
-        others = int(report["packets"]) - int(report["measured"]) - int(report["warmup"])
+        datagrams = _count(sequences) + report.untold
+        others = report.packets - report.measured - report.warmup
         if node is None or not (datagrams or (others and _may_be_the_trials(transports, report))):
             continue
-        device, side, reason = report.get("device"), str(report["side"]), str(report["reason"])
-        key = (node, device, side, reason)
+        key = (node, report.device, report.side, report.reason)
         place = places.get(key) or _place(topology, *key)
         places[key] = replace(
             place,
@@ -225,13 +222,13 @@ def _located(
     return sorted(places.values(), key=lambda place: -(place.datagrams or place.other_packets))
 
 
-def _may_be_the_trials(transports: Collection[Transport], report: Mapping[str, Any]) -> bool:
+def _may_be_the_trials(transports: Collection[Transport], report: Drop) -> bool:
     """Whether packets that nobody named may be the trial's."""
-    protocol = report.get("protocol")
-    if report["reason"] == NO_SOCKET and protocol in PROTOCOLS["tcp"]:
+    protocol = report.protocol
+    if report.reason == NO_SOCKET and protocol in PROTOCOLS["tcp"]:
         return False
     known = CARRIERS.union(*(PROTOCOLS[transport] for transport in transports))
-    return protocol in known and not str(report["reason"]).startswith(NO_LOSSES)
+    return protocol in known and not report.reason.startswith(NO_LOSSES)
 
 
 def _place(topology: Topology, node: str, device: str | None, side: str, reason: str) -> LostPlace:
@@ -319,24 +316,24 @@ def _counters(before: Counters, after: Counters, drops: Drops) -> list[DropCount
     return found
 
 
-def _interfaces(early: Mapping[str, Any], late: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    for device, counted in late["interfaces"].items():
-        known = early["interfaces"].get(device, {})
+def _interfaces(early: CountersAnswer, late: CountersAnswer) -> Iterator[tuple[str, int]]:
+    for device, counted in late.interfaces.items():
+        known = early.interfaces.get(device)
         for name in INTERFACE_COUNTERS:
-            yield f"{device} {name}", counted.get(name, 0) - known.get(name, 0)
+            yield f"{device} {name}", counted.counts[name] - (0 if known is None else known.counts[name])
 
 
-def _queues(early: Mapping[str, Any], late: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    for device, queues in (late.get("queues") or {}).items():
-        known = {queue["handle"]: queue["dropped"] for queue in (early.get("queues") or {}).get(device, [])}
+def _queues(early: CountersAnswer, late: CountersAnswer) -> Iterator[tuple[str, int]]:
+    for device, queues in (late.queues or {}).items():
+        known = {queue.handle: queue.dropped for queue in (early.queues or {}).get(device, [])}
         for queue in queues:
             # The kernel counts with 32 bits.
-            rise = (queue["dropped"] - known.get(queue["handle"], 0)) % 2**32
-            yield f"{device} {queue['kind']} {queue['handle']} dropped", rise
+            rise = (queue.dropped - known.get(queue.handle, 0)) % 2**32
+            yield f"{device} {queue.kind} {queue.handle} dropped", rise
 
 
-def _protocols(early: Mapping[str, Any], late: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def _protocols(early: CountersAnswer, late: CountersAnswer) -> Iterator[tuple[str, int]]:
     for group, names in DROP_COUNTERS.items():
-        counted, known = late["snmp"].get(group, {}), early["snmp"].get(group, {})
+        counted, known = late.snmp.get(group, {}), early.snmp.get(group, {})
         for name in names:
             yield f"{group} {name}", counted.get(name, 0) - known.get(name, 0)

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from ...model.captured import packet_of
+from ...model.captured import IcmpHeader, IpHeader, Layer, TransportHeader
 from ...model.evidence import Evidence
 from ...model.evidence.packets import Changes, NodeCounters, Segment
 from ...model.headers import IP_HEADERS, STACK_HEADERS, stack_name
 from ...model.leg import Crossing, Legs
 from ...model.network import Network
+from ...model.observation import CaptureAnswer, CountersAnswer, Packet
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Family, Interface, Link
 from ...model.workload import Traffic
@@ -35,6 +35,9 @@ LEFTOVER_PACKETS = 8
 of a connection, sent again after the retransmission timeout of 200 ms because they were lost (RFC 9293 section 3.6)."""
 
 IGMP = 2
+
+Counters = Mapping[str, CountersAnswer]
+"""The answers to `counters`, by node."""
 
 ERROR_TYPES = {"icmp": frozenset({3, 11, 12}), "icmpv6": frozenset({1, 2, 3, 4})}
 """The ICMP errors with which a carrier answers packets that it does not carry, outside the tunnel (RFC 792, RFC 4443
@@ -111,9 +114,9 @@ def middle_of(views: Sequence[Viewpoint]) -> int:
 
 def judge(
     views: Sequence[Viewpoint],
-    captures: Sequence[Mapping[str, Any]],
-    before: Mapping[str, Mapping[str, Any]],
-    after: Mapping[str, Mapping[str, Any]],
+    captures: Sequence[CaptureAnswer],
+    before: Counters,
+    after: Counters,
     traffic: Traffic,
     unreached: Collection[str] = (),
 ) -> Judgement:
@@ -132,7 +135,7 @@ def judge(
         due = [one for one in view.all_claimed if view.link.name not in unreached and not _is_of(one, traffic.silent)]
         segments.append(_segment(view, capture, invalid, due, traffic.chooses_hop_limits))
         invalid += _count_checks(view, deltas, traffic)
-    invalid += _family_checks(views, deltas)
+    invalid += _family_checks(views, deltas, traffic.foreign_packets)
     middle = middle_of(views)
     families = {
         kind: sum(count for stack, count in segments[middle].stacks.items() if stack.split(" in ")[0] == kind)
@@ -175,18 +178,18 @@ def _is_of(stack: str, families: Collection[Family]) -> bool:
 
 def _segment(
     view: Viewpoint,
-    capture: Mapping[str, Any],
+    capture: CaptureAnswer,
     invalid: list[Reason],
     due: Collection[str],
     chooses_hop_limits: bool,
 ) -> Segment:
     """The packets that were seen on a link. Reasons against the trial are added to `invalid`. `due`: the claims of the
     path that must have been seen."""
-    packets = capture.get("packets") or []
+    packets = capture.packets
     stacks: dict[str, int] = {}
     leftovers: dict[str, int] = {}
-    errors: dict[str, int] = {}
-    outer: dict[str, int] = {}
+    errors: Counter[str] = Counter()
+    outer: Counter[str] = Counter()
     atomic = 0
     largest = 0
     match = LegMatch(crossings=(view.crossing, *view.others), chooses_hop_limits=chooses_hop_limits)
@@ -195,29 +198,27 @@ def _segment(
     fewest = min(len(crossing.headers) for crossing in (view.crossing, *view.others))
     place = f"on {view.link.name} at {view.end.node}"
     for packet in packets:
-        layers = [layer for layer in packet["layers"] if layer["kind"] in STACK_HEADERS]
-        if not layers or _keeps_the_link_going(packet["layers"]):
+        layers = [layer for layer in packet.layers if layer.kind in STACK_HEADERS]
+        if not layers or _keeps_the_link_going(packet.layers):
             continue
-        error = _error(packet["layers"]) if len(layers) < fewest else None
+        error = _error(packet.layers) if len(layers) < fewest else None
         if error is not None:
-            errors[error] = errors.get(error, 0) + 1
+            errors[error] += 1
             continue
-        stack = stack_name(layer["kind"] for layer in layers)
-        is_later_fragment = _is_later_fragment(packet["layers"])
+        stack = stack_name(layer.kind for layer in layers)
+        is_later_fragment = _is_later_fragment(packet.layers)
         if is_later_fragment:
-            of = [one for one in claimed if f"{one} in ".endswith(f" {stack} in ")]
-            stack = f"fragment of {of[0]}" if of else stack
-        if stack not in allowed and _is_bare_segment(packet["layers"]):
+            stack = next((f"fragment of {one}" for one in claimed if f"{one} in ".endswith(f" {stack} in ")), stack)
+        if stack not in allowed and _is_bare_segment(packet.layers):
             leftovers[stack] = leftovers.get(stack, 0) + 1
             continue
         stacks[stack] = stacks.get(stack, 0) + 1
-        if not is_later_fragment and not _has_error(packet["layers"]):
+        if not is_later_fragment and not _has_error(packet.layers):
             match.see(stack, layers)
         atomic += any(_is_atomic_fragment(layer) for layer in layers)
-        largest = max(largest, int(layers[0].get("total_bytes") or 0))
-        if layers[0].get("source"):
-            pair = f"{layers[0]['source']} > {layers[0].get('destination')}"
-            outer[pair] = outer.get(pair, 0) + 1
+        if isinstance(layers[0], IpHeader):
+            largest = max(largest, layers[0].total_bytes or 0)
+            outer.update([f"{layers[0].source} > {layers[0].destination}"] if layers[0].source else [])
     if sum(leftovers.values()) > LEFTOVER_PACKETS:
         stacks, leftovers = dict(Counter(stacks) + Counter(leftovers)), {}
     if not stacks and due:
@@ -244,64 +245,63 @@ def _segment(
         interface=view.end.name,
         claimed=all_claimed,
         stacks=stacks,
-        outer=outer,
+        outer=dict(outer),
         other_addresses=dict(match.addresses),
         other_hop_limits=dict(match.hop_limits),
-        errors=errors,
+        errors=dict(errors),
         leftovers=leftovers,
         atomic_fragments=atomic,
         captured_packets=len(packets),
-        capture_dropped=capture.get("dropped"),
+        capture_dropped=capture.dropped,
         max_ip_bytes=largest or None,
-        packets=tuple(packet_of(packet) for packet in _largest_first(packets)[:SHOWN_PACKETS]),
+        packets=tuple(packet.kept for packet in _largest_first(packets)[:SHOWN_PACKETS]),
     )
 
 
-def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
+def _keeps_the_link_going(layers: Sequence[Layer]) -> bool:
     """Whether a packet is neighbour or multicast listener discovery, IGMP, or a bubble of Teredo (RFC 4380 section
     2.8), which say nothing about the trial's path. They occur on the link itself, and in a tunnel, because the kernel
     sends them on its device too."""
-    network = [layer for layer in layers if layer["kind"] != "ethernet"]
-    kinds = [layer["kind"] for layer in network]
+    network = [layer for layer in layers if layer.kind != "ethernet"]
+    kinds = [layer.kind for layer in network]
     if kinds[-2:] == ["ipv6", "icmpv6"]:
-        return network[-1].get("type") in LINK_ICMPV6_TYPES
+        return isinstance(network[-1], IcmpHeader) and network[-1].type in LINK_ICMPV6_TYPES
     if kinds[-2:] == ["teredo", "ipv6"]:
         return True  # An IPv6 packet without anything in it.
-    return kinds[:1] == ["ipv4"] and network[0].get("protocol") == IGMP
+    return kinds[:1] == ["ipv4"] and isinstance(network[0], IpHeader) and network[0].protocol == IGMP
 
 
-def _error(layers: list[Mapping[str, Any]]) -> str | None:
+def _error(layers: Sequence[Layer]) -> str | None:
     """The name of an ICMP error that is in no tunnel, such as `icmp 3/4`."""
-    outermost = [layer for layer in layers if layer["kind"] != "ethernet"][:2]
-    if len(outermost) < 2 or not _is_error(outermost[1]):
-        return None
-    return f"{outermost[1]['kind']} {outermost[1]['type']}/{outermost[1].get('code')}"
+    outermost = [layer for layer in layers if layer.kind != "ethernet"][:2]
+    error = outermost[1] if len(outermost) == 2 else None
+    return f"{error.kind} {error.type}/{error.code}" if isinstance(error, IcmpHeader) and _is_error(error) else None
 
 
-def _has_error(layers: list[Mapping[str, Any]]) -> bool:
+def _has_error(layers: Sequence[Layer]) -> bool:
     """Whether an ICMP error is in a packet. Any router on the way may have sent it."""
     return any(_is_error(layer) for layer in layers)
 
 
-def _is_error(layer: Mapping[str, Any]) -> bool:
-    return layer.get("type") in ERROR_TYPES.get(layer["kind"], ())
+def _is_error(layer: Layer) -> bool:
+    return isinstance(layer, IcmpHeader) and layer.type in ERROR_TYPES.get(layer.kind, ())
 
 
-def _is_later_fragment(layers: list[Mapping[str, Any]]) -> bool:
-    return bool(layers) and layers[-1]["kind"] == "fragment-data"
+def _is_later_fragment(layers: Sequence[Layer]) -> bool:
+    return bool(layers) and layers[-1].kind == "fragment-data"
 
 
-def _is_atomic_fragment(layer: Mapping[str, Any]) -> bool:
+def _is_atomic_fragment(layer: Layer) -> bool:
     """Whether it is the header of an IPv6 packet that is whole and has a Fragment header (RFC 6946)."""
-    fragment = layer.get("fragment")
-    return fragment is not None and fragment["offset_bytes"] == 0 and not fragment["more"]
+    return isinstance(layer, IpHeader) and layer.fragment is not None and layer.fragment.is_atomic
 
 
-def _is_bare_segment(layers: list[Mapping[str, Any]]) -> bool:
-    return bool(layers) and layers[-1]["kind"] == "tcp" and layers[-1].get("payload_bytes") == 0
+def _is_bare_segment(layers: Sequence[Layer]) -> bool:
+    last = layers[-1] if layers else None
+    return isinstance(last, TransportHeader) and last.kind == "tcp" and last.payload_bytes == 0
 
 
-def link_traffic(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, int] | None:
+def link_traffic(view: Viewpoint, before: Counters, after: Counters) -> tuple[int, int] | None:
     """Packets and bytes that crossed a link, both ways; None where they are not known."""
     if view.end.node not in before or view.end.node not in after:
         return None
@@ -341,8 +341,11 @@ def _count_checks(view: Viewpoint, deltas: Mapping[str, NodeCounters], traffic: 
     return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in wrong]
 
 
-def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters]) -> list[Reason]:
-    """Checks that a node which sees only one family on this path has not received many packets of the other."""
+def _family_checks(
+    views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters], foreign_packets: int
+) -> list[Reason]:
+    """Checks that a node which sees only one family on this path has not received many packets of the other, besides
+    those that belong to the trial."""
     wrong = []
     for view in views:
         here = deltas.get(view.end.node)
@@ -357,23 +360,24 @@ def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters
             if not here or not interface or kind in claimed:
                 continue
             seen = here.snmp.get(group, {}).get("InReceives", 0)
-            if seen > BACKGROUND_PACKETS + interface["rx_packets"] // 20:
+            if seen > BACKGROUND_PACKETS + foreign_packets + interface["rx_packets"] // 20:
                 over = " and ".join(name for name in IP_HEADERS if name in claimed)
                 wrong.append(f"{view.end.node} received {seen} {kind} packets during a trial over {over}")
     return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in dict.fromkeys(wrong)]
 
 
-def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> NodeCounters:
+def _delta(before: CountersAnswer, after: CountersAnswer) -> NodeCounters:
     interfaces = {
-        name: {key: value - before["interfaces"][name][key] for key, value in counters.items()}
-        for name, counters in after["interfaces"].items()
-        if name in before["interfaces"]
+        name: _rises(before.interfaces[name].counts, counters.counts)
+        for name, counters in after.interfaces.items()
+        if name in before.interfaces
     }
-    snmp = {
-        group: {key: value - before["snmp"].get(group, {}).get(key, 0) for key, value in counters.items()}
-        for group, counters in after["snmp"].items()
-    }
+    snmp = {group: _rises(before.snmp.get(group, {}), counters) for group, counters in after.snmp.items()}
     return NodeCounters(interfaces=interfaces, snmp=snmp)
+
+
+def _rises(early: Mapping[str, int], late: Mapping[str, int]) -> Changes:
+    return {name: count - early.get(name, 0) for name, count in late.items()}
 
 
 def _shown(delta: NodeCounters) -> NodeCounters:
@@ -389,5 +393,5 @@ def _not_zero(counters: Changes) -> Changes:
     return {name: rise for name, rise in counters.items() if rise}
 
 
-def _largest_first(packets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(packets, key=lambda packet: -int(packet["wire_bytes"]))
+def _largest_first(packets: Sequence[Packet]) -> list[Packet]:
+    return sorted(packets, key=lambda packet: -packet.wire_bytes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from ...model.evidence.devices import RelayCounters, TrackedSessions
 from ...model.network import Network
+from ...model.observation import RelayAnswer
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic
 
@@ -25,7 +25,7 @@ TOLD: Mapping[str, str] = {
 """What a remark says of each thing that became of sessions and datagrams besides being passed on. That connections
 are reset is how some applications end them."""
 
-Answers = Mapping[str, Mapping[str, Any]]
+Answers = Mapping[str, RelayAnswer]
 """The answers to `relay-counters`, by node."""
 
 
@@ -61,16 +61,16 @@ def relay_evidence(
             found.invalid.append(Reason(kind=ReasonKind.NOT_COUNTED, text=words))
             continue
         early, late = before[node], after[node]
-        refused = _rises(early["refused"], late["refused"])
+        refused = _rises(early.refused, late.refused)
         too_many = refused.pop(TOO_MANY, 0)
         counted = _difference(early, late, refused)
         found.relays[node] = counted
         found.sessions[node] = TrackedSessions(
-            before=_open(early), after=_open(late), most=late["most"], failed={TOO_MANY: too_many} if too_many else {}
+            before=_open(early), after=_open(late), most=late.most, failed={TOO_MANY: too_many} if too_many else {}
         )
         found.notes.extend(_notes(node, counted))
         if too_many:
-            words = f"{node} refused {too_many} sessions: its relay has at most {late['most']}"
+            words = f"{node} refused {too_many} sessions: its relay has at most {late.most}"
             if is_meant:
                 found.notes.append(words)
             else:
@@ -89,8 +89,8 @@ def relay_evidence(
     return found
 
 
-def _difference(early: Mapping[str, Any], late: Mapping[str, Any], refused: Mapping[str, int]) -> RelayCounters:
-    tcp, udp = (_rises(early[name], late[name]) for name in ("tcp", "udp"))
+def _difference(early: RelayAnswer, late: RelayAnswer, refused: Mapping[str, int]) -> RelayCounters:
+    tcp, udp = _rises(vars(early.tcp), vars(late.tcp)), _rises(vars(early.udp), vars(late.udp))
     others = {name: {**tcp, **udp}.get(name, 0) for name in ("reset", "unreachable", "errors", "not_sent")}
     return RelayCounters(
         connections=tcp["opened"],
@@ -107,8 +107,8 @@ def _rises(early: Mapping[str, int], late: Mapping[str, int]) -> dict[str, int]:
     return {name: max(0, count - early.get(name, 0)) for name, count in late.items()}
 
 
-def _open(answer: Mapping[str, Any]) -> int:
-    return int(answer["tcp"]["open"]) + int(answer["udp"]["open"])
+def _open(answer: RelayAnswer) -> int:
+    return answer.tcp.open + answer.udp.open
 
 
 def _notes(node: str, counted: RelayCounters) -> Iterable[str]:

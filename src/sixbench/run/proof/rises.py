@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from ...model import observation
 from ...model.evidence.devices import Count
 
+Counts = Mapping[str, observation.Count]
 
-def rises(early: Mapping[str, Any] | None, late: Mapping[str, Any] | None) -> dict[str, Count]:
+NO_PACKETS = observation.Count(packets=0, bytes=0)
+
+
+def rises(early: Counts | None, late: Counts | None) -> dict[str, Count]:
     """By name, without those that did not rise."""
     found = {name: rise((early or {}).get(name), count) for name, count in (late or {}).items()}
     return {name: count for name, count in found.items() if count.packets}
 
 
-def rise(early: Mapping[str, int] | None, late: Mapping[str, int] | None) -> Count:
+def rise(early: observation.Count | None, late: observation.Count | None) -> Count:
     """Of one counter. What was not counted is 0."""
-    early, late = early or {}, late or {}
-    return Count(
-        packets=int(late.get("packets", 0)) - int(early.get("packets", 0)),
-        bytes=int(late.get("bytes", 0)) - int(early.get("bytes", 0)),
-    )
+    first, last = ((0, 0) if one is None else (one.packets, one.bytes) for one in (early, late))
+    return Count(packets=last[0] - first[0], bytes=last[1] - first[1])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ...model.evidence.devices import TrackedSessions
+from ...model.form import ABSENT
+from ...model.observation import TrackingAnswer
 from ...model.reason import Reason, ReasonKind
 
 FAILURES: Mapping[str, str] = {
@@ -19,7 +20,10 @@ LEAST_SESSIONS = 10_000
 """The least rise of sessions of which the memory is told. Processors keep some hundred entries at hand, which count as
 used: of these sessions that is a few percent."""
 
-Answers = Mapping[str, Mapping[str, Any]]
+LEAST_TORN_DOWN = 500
+"""The least number of sessions whose forgetting is timed. Forgetting none takes some ten microseconds."""
+
+Answers = Mapping[str, TrackingAnswer]
 """The answers to `connection-tracking`, by node."""
 
 Sessions = Mapping[str, TrackedSessions]
@@ -31,17 +35,17 @@ def session_evidence(before: Answers, after: Answers) -> dict[str, TrackedSessio
     nothing is absent."""
     found = {}
     for node, late in after.items():
-        early = before.get(node, {})
-        if "sessions" not in early or "sessions" not in late:
+        early = before.get(node)
+        if early is None or ABSENT in (early.sessions, late.sessions):
             continue
-        first, last = early.get("slab"), late.get("slab")
+        first, last = early.slab, late.slab
         found[node] = TrackedSessions(
-            before=early["sessions"],
-            after=late["sessions"],
-            most=late["most"],
-            failed=_failures(early.get("statistics"), late.get("statistics")),
-            object_bytes=last["object_bytes"] if first and last else None,
-            objects=last["objects"] - first["objects"] if first and last else None,
+            before=early.sessions,
+            after=late.sessions,
+            most=late.most,
+            failed=_failures(early.statistics, late.statistics),
+            object_bytes=None if ABSENT in (first, last) else last.object_bytes,
+            objects=None if ABSENT in (first, last) else last.objects - first.objects,
         )
     return found
 
@@ -70,7 +74,7 @@ def judge_sessions(
             words = f"{node} could not be asked for its sessions"
             reasons.append(Reason(kind=ReasonKind.NOT_COUNTED, text=words))
             continue
-        if own.before and before[node].get("forgotten") is False:
+        if own.before and before[node].forgotten is False:
             notes.append(
                 f"{node} had {own.before} sessions before the trial, which its kernel could not forget: it has no "
                 "nf_conntrack_netlink"
@@ -95,3 +99,17 @@ def session_memory_bytes(sessions: Sessions) -> float | None:
     # All nodes of a trial look at the same machine.
     objects, object_bytes = told[0]
     return None if objects is None or object_bytes is None else objects * object_bytes / rise
+
+
+def teardown_rate_per_s(sessions: Sessions, torn_down: Answers) -> float | None:
+    """How many sessions a second the slowest node forgot when it was told to forget all (RFC 9693); None where there
+    were too few, or where the kernel cannot forget."""
+    rates = [
+        one.after / answer.forget_ns * 1e9
+        for node, one in sessions.items()
+        if one.after >= LEAST_TORN_DOWN
+        and (answer := torn_down.get(node)) is not None
+        and answer.forgotten
+        and answer.forget_ns
+    ]
+    return min(rates, default=None)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from ...model.reason import Reason, ReasonKind
-from ...model.workload import CONNECTION_PACKETS
+from ...model.workload import CONNECTION_PACKETS, Result
 
 MAX_STRAY_SHARE = 0.01
 """Strays up to this share of the trial's own packets leave it valid. A stray costs its receiver about what a packet of
@@ -22,7 +21,7 @@ _PACKETS = {"connections": CONNECTION_PACKETS, "datagrams": 1}
 """The packets of one stray, at least."""
 
 
-def judge_strays(*results: Mapping[str, Any], own_packets: int) -> tuple[list[str], list[Reason]]:
+def judge_strays(*results: Result, own_packets: int) -> tuple[list[str], list[Reason]]:
     """The strays of a trial in words, and why it is invalid if they are many.
 
     Args:
@@ -35,7 +34,7 @@ def judge_strays(*results: Mapping[str, Any], own_packets: int) -> tuple[list[st
     return notes, [] if reason is None else [reason]
 
 
-def stray_counts(*results: Mapping[str, Any]) -> dict[str, int]:
+def stray_counts(*results: Result) -> dict[str, int]:
     """How many strays of each kind came to both sides' sockets, in all flows of a trial. Kinds of which there were none
     are left out."""
     counts: Counter[str] = Counter()
@@ -62,7 +61,7 @@ def stray_reason(counts: Mapping[str, int], own_packets: int) -> Reason | None:
     )
 
 
-def _find_strays(result: Mapping[str, Any]) -> Iterator[Mapping[str, int]]:
+def _find_strays(result: Result) -> Iterator[Mapping[str, int]]:
     """The counts of a result, of the ends of flows in it, and of its parts."""
     if isinstance(result.get("strays"), Mapping):
         yield result["strays"]

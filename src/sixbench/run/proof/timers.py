@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ...lab.queues import bucket_slack_ns
 from ...model.evidence.links import LateTimers
+from ...model.observation import DeviceTimers
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Link
 from ...model.units import scale
@@ -49,24 +49,24 @@ def buckets(links: Iterable[Link]) -> list[Bucket]:
 
 
 def timer_evidence(
-    watched: Iterable[Bucket], seen: Iterable[Mapping[str, Any]], nodes: Mapping[int, str]
+    watched: Iterable[Bucket], seen: Iterable[DeviceTimers], nodes: Mapping[int, str]
 ) -> dict[str, dict[str, LateTimers]]:
     """By link and the node that sends: what the timers did, where any ran.
 
     Args:
-        seen: the agent's answer to `timers-stop`.
+        seen: those that the agent watched.
         nodes: the name of the node that has a namespace.
     """
     known = {(bucket.node, bucket.device): bucket for bucket in watched}
     found: dict[str, dict[str, LateTimers]] = {}
     for one in seen:
-        bucket = known.get((nodes.get(one["netns_inode"], ""), one["device"]))
-        if bucket is not None and one["expired"]:
+        bucket = known.get((nodes.get(one.netns_inode, ""), one.device))
+        if bucket is not None and one.expired:
             found.setdefault(bucket.link, {})[bucket.node] = LateTimers(
-                expired=one["expired"],
-                late=one["late"],
-                worst_ns=one["worst_ns"],
-                lost_ns=one["lost_ns"],
+                expired=one.expired,
+                late=one.late,
+                worst_ns=one.worst_ns,
+                lost_ns=one.lost_ns,
                 slack_ns=bucket.slack_ns,
             )
     return found

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
 
 from ...model.evidence.devices import Count, TranslatorCounters
 from ...model.network import Network
+from ...model.observation import TranslatorState
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic
-from .rises import rise, rises
+from .rises import NO_PACKETS, rise, rises
 
 QUIET_CLAUSES = frozenset({"not-unicast"})
 """Clauses that mean nothing: packets that a node itself sends to groups, such as multicast listener reports."""
 
-Counters = Mapping[str, Mapping[str, Mapping[str, Any]]]
+Counters = Mapping[str, Mapping[str, TranslatorState]]
 """The answers to `translator-counters`, by node and device."""
+
+NOTHING = TranslatorState(to_ipv6=NO_PACKETS, to_ipv4=NO_PACKETS, slow={}, answered={}, drops={})
+"""What a translator has counted that was just made."""
 
 Translators = Mapping[str, Mapping[str, TranslatorCounters]]
 """What translators did, by node and device."""
 
 
 def translator_evidence(
-    network: Network, before: Counters, after: Counters, forgotten: Sequence[Mapping[str, Any]] = ()
+    network: Network, before: Counters, after: Counters, forgotten: Sequence[TranslatorState] = ()
 ) -> dict[str, dict[str, TranslatorCounters]]:
     """What the translators of a network did between two looks, by node and device.
 
@@ -34,9 +36,10 @@ def translator_evidence(
     for device in network.translators:
         late = after.get(device.node, {}).get(device.device)
         if late is not None:
-            early = before.get(device.node, {}).get(device.device, {})
-            spans = list(pairwise([early, *forgotten, late])) if device.discovery is not None else [(early, late)]
-            counted = [_difference({} if number else first, then) for number, (first, then) in enumerate(spans)]
+            early = before.get(device.node, {}).get(device.device, NOTHING)
+            ends = [*forgotten, late] if device.discovery is not None else [late]
+            # One that was taken away and made anew counts from 0.
+            counted = [_difference(NOTHING if number else early, then) for number, then in enumerate(ends)]
             found.setdefault(device.node, {})[device.device] = _sum(counted)
     return found
 
@@ -100,11 +103,11 @@ def _added(one: Mapping[str, Count], other: Mapping[str, Count]) -> dict[str, Co
     return {name: one.get(name, none) + other.get(name, none) for name in {**one, **other}}
 
 
-def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> TranslatorCounters:
+def _difference(early: TranslatorState, late: TranslatorState) -> TranslatorCounters:
     return TranslatorCounters(
-        to_ipv6=rise(early.get("to_ipv6"), late["to_ipv6"]),
-        to_ipv4=rise(early.get("to_ipv4"), late["to_ipv4"]),
-        slow=rises(early.get("slow"), late["slow"]),
-        answered=rises(early.get("answered"), late["answered"]),
-        drops=rises(early.get("drops"), late["drops"]),
+        to_ipv6=rise(early.to_ipv6, late.to_ipv6),
+        to_ipv4=rise(early.to_ipv4, late.to_ipv4),
+        slow=rises(early.slow, late.slow),
+        answered=rises(early.answered, late.answered),
+        drops=rises(early.drops, late.drops),
     )

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ...model.device import QUIET_DROPS
 from ...model.evidence.devices import Count, TunnelCounters
 from ...model.evidence.packets import Changes
 from ...model.network import Network
+from ...model.observation import TunnelState
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic
-from .rises import rise, rises
+from .rises import NO_PACKETS, rise, rises
 
 KERNEL_DROPS = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
 """The counters of an interface that mean that a packet went no further."""
 
-Counters = Mapping[str, Mapping[str, Mapping[str, Any]]]
+Counters = Mapping[str, Mapping[str, TunnelState]]
 """The answers to `tunnel-counters`, by node and device."""
+
+NOTHING = TunnelState(encapsulated=NO_PACKETS, decapsulated=NO_PACKETS)
+"""What an end has counted that was just made."""
 
 
 def tunnel_evidence(
@@ -32,7 +35,7 @@ def tunnel_evidence(
     for tunnel in network.tunnels:
         late = after.get(tunnel.node, {}).get(tunnel.device)
         if late is not None:
-            early = before.get(tunnel.node, {}).get(tunnel.device, {})
+            early = before.get(tunnel.node, {}).get(tunnel.device, NOTHING)
             found.setdefault(tunnel.node, {})[tunnel.device] = _difference(early, late)
             continue
         counted = interfaces.get(tunnel.node, {}).get(tunnel.device)
@@ -92,10 +95,10 @@ def program_times(measured: Counters) -> dict[str, float]:
         measured: answers to `tunnel-counters` with `run_time: stop`.
     """
     metrics = {}
-    times = [device.get("programs") or {} for devices in measured.values() for device in devices.values()]
+    times = [device.programs or {} for devices in measured.values() for device in devices.values()]
     for program in ("encapsulate", "decapsulate"):
         found = [time[program] for time in times if program in time]
-        runs, time_ns = (sum(time[name] for time in found) for name in ("runs", "run_time_ns"))
+        runs, time_ns = sum(one.runs for one in found), sum(one.run_time_ns for one in found)
         if runs > 0 and time_ns > 0:
             metrics[f"bpf_{program}_ns"] = time_ns / runs
     return metrics
@@ -105,12 +108,12 @@ def _bytes(fast: Count, slow: Count | None) -> int:
     return fast.bytes + (0 if slow is None else slow.bytes)
 
 
-def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> TunnelCounters:
+def _difference(early: TunnelState, late: TunnelState) -> TunnelCounters:
     return TunnelCounters(
-        encapsulated=rise(early.get("encapsulated"), late.get("encapsulated")),
-        decapsulated=rise(early.get("decapsulated"), late.get("decapsulated")),
-        slow_encapsulated=rise(early.get("slow_encapsulated"), late.get("slow_encapsulated")),
-        slow_decapsulated=rise(early.get("slow_decapsulated"), late.get("slow_decapsulated")),
-        slow=rises(early.get("slow"), late.get("slow")),
-        drops=rises(early.get("drops"), late.get("drops")),
+        encapsulated=rise(early.encapsulated, late.encapsulated),
+        decapsulated=rise(early.decapsulated, late.decapsulated),
+        slow_encapsulated=rise(early.slow_encapsulated, late.slow_encapsulated),
+        slow_decapsulated=rise(early.slow_decapsulated, late.slow_decapsulated),
+        slow=rises(early.slow, late.slow),
+        drops=rises(early.drops, late.drops),
     )

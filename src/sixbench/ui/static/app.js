@@ -4,11 +4,12 @@ import { showCompare } from "./compare.js";
 import { h } from "./dom.js";
 import { showLearn } from "./learn.js";
 import { showLive } from "./live.js";
+import { showMeasure } from "./measure.js";
 import { showNew } from "./new.js";
 import { showResult } from "./result.js";
 import { showRuns } from "./runs.js";
 
-const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: showLearn, new: showNew, compare: showCompare };
+const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: showLearn, new: showNew, measure: showMeasure, compare: showCompare };
 const PARENTS = { live: "runs", result: "runs", compare: "runs" };
 const main = document.getElementById("main");
 let leave = () => {};

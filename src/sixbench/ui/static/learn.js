@@ -36,7 +36,7 @@ function words(step, before) {
 
 const sizes = (list) => (list.length === 1 ? `${list[0]} bytes` : `${list.length} fragments of ${list.join(", ")} bytes`);
 
-function fate(lesson, index) {
+function outcome(lesson, index) {
   const step = lesson.steps[index];
   const whole = `${step.total_bytes} bytes with all headers, on a link of MTU ${step.mtu_bytes}: `;
   if (step.fits) return `${whole}it fits.`;
@@ -47,8 +47,8 @@ function fate(lesson, index) {
 function ending(lesson) {
   if (lesson.not_predicted) return `What becomes of it is not known: ${lesson.not_predicted}.`;
   const lost = lesson.lost_first ? ` Before that, ${lesson.lost_first === 1 ? "one packet is" : `${lesson.lost_first} packets are`} lost, which teaches the sender the path MTU.` : "";
-  const fates = { delivered: "By theory it arrives.", lost: "By theory it is lost.", refused: "By theory it is not even sent." };
-  return `${fates[lesson.outcome]}${lost}${lesson.reasons.length ? ` Why: ${lesson.reasons.join("; ")}.` : ""}`;
+  const outcomes = { delivered: "By theory it arrives.", lost: "By theory it is lost.", refused: "By theory it is not even sent." };
+  return `${outcomes[lesson.outcome]}${lost}${lesson.reasons.length ? ` Why: ${lesson.reasons.join("; ")}.` : ""}`;
 }
 
 export async function showLearn(place, wanted, wantedSize) {
@@ -68,7 +68,7 @@ export async function showLearn(place, wanted, wantedSize) {
     back.disabled = at === 0;
     next.disabled = at === lesson.steps.length - 1;
     light([{ ...one, headers: one.headers.filter((header) => header.source).map((header) => header.name.toLowerCase()) }]);
-    step.replaceChildren(h("h2", {}, `Step ${at + 1} of ${lesson.steps.length}: from ${one.near} to ${one.far}`), h("p", {}, words(one, lesson.steps[at - 1])), packet(one), h("p", { class: one.fits ? "" : "warning" }, fate(lesson, at)), headersTable(one));
+    step.replaceChildren(h("h2", {}, `Step ${at + 1} of ${lesson.steps.length}: from ${one.near} to ${one.far}`), h("p", {}, words(one, lesson.steps[at - 1])), packet(one), h("p", { class: one.fits ? "" : "warning" }, outcome(lesson, at)), headersTable(one));
   }
   const back = h("button", { onclick: () => turn(-1) }, "Back");
   const next = h("button", { onclick: () => turn(1) }, "Next");

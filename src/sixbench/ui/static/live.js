@@ -1,10 +1,12 @@
 // A run as it goes on: which trial is under way, what has become of each, and a dot for each value. No verdict and no
 // interval is shown before the planned end, since looking at them invites to stop when they please.
 
-import { ask, clock, digits, h, s, scaleOf } from "./dom.js";
+import { ask, clock, h, s } from "./dom.js";
 import { drawDots } from "./dots.js";
 import { badge } from "./runs.js";
+import { drawPathMtus } from "./hops.js";
 import { drawTopology } from "./topology.js";
+import { Within } from "./within.js";
 
 const MARKS = { ok: "✓", invalid: "!", failed: "×", now: "…" };
 const RULES = { blocks: "all blocks are done", precision: "it is as precise as asked", deviation: "it is as steady as asked", decided: "every answer is decided", time: "the time is over" };
@@ -73,48 +75,6 @@ class Grid {
   }
 }
 
-class Now {
-  // The trial under way: what arrives in it, interval by interval.
-  constructor() {
-    this.words = h("p", { class: "now" }, "The network is being built.");
-    this.svg = s("svg", { class: "series", role: "img", "aria-label": "What arrives in the trial under way", viewBox: "0 0 440 130" });
-    this.begin("");
-  }
-
-  begin(words) {
-    if (words) this.words.textContent = words;
-    this.series = new Map();
-    this.dirty = true;
-  }
-
-  add(event) {
-    const name = [event.flow, event.direction].filter(Boolean).join(" ");
-    if (!this.series.has(name)) this.series.set(name, []);
-    this.series.get(name).push([event.from_ns, event.to_ns, (8e9 * event.received_bytes) / (event.to_ns - event.from_ns)]);
-    this.dirty = true;
-  }
-
-  draw() {
-    if (!this.dirty) return;
-    this.dirty = false;
-    const all = [...this.series.values()].flat();
-    if (!all.length) {
-      this.svg.replaceChildren();
-      return;
-    }
-    const end = Math.max(...all.map(([, to]) => to)), most = Math.max(...all.map(([, , rate]) => rate), 1);
-    const [factor, unit] = scaleOf(most, "bit/s");
-    const x = (ns) => 12 + (ns / end) * 416, y = (rate) => 104 - (rate / most) * 80;
-    const parts = [s("line", { class: "rail", x1: 12, x2: 428, y1: 104, y2: 104 }), s("text", { class: "axis", x: 12, y: 14 }, `${digits(most / factor)} ${unit} at most; the line below is 0`),
-      s("text", { class: "axis", x: 428, y: 122, "text-anchor": "end" }, `${(end / 1e9).toFixed(1)} s`)];
-    [...this.series].forEach(([name, values], index) => {
-      const points = values.flatMap(([from, to, rate]) => [`${x(from)},${y(rate)}`, `${x(to)},${y(rate)}`]).join(" ");
-      parts.push(s("polyline", { class: `line line-${index % 4}`, points }, s("title", {}, name)));
-    });
-    this.svg.replaceChildren(...parts);
-  }
-}
-
 async function described(place, name) {
   // A run that was started a moment ago has no directory yet, and one that waits for others has none for long.
   for (;;) {
@@ -130,7 +90,7 @@ export async function showLive(place, name) {
   const run = await described(place, name);
   const steps = new Map(run.paths.map((path) => [path.name, path.steps]));
   const { svg, light } = drawTopology(run.topology, `The network of ${run.title}`);
-  const now = new Now();
+  const now = new Within();
   const state = h("span", {}, badge(run.state));
   const counts = h("p", { class: "counts", role: "status" }, "");
   const bar = h("progress", { "aria-label": "Trials done", max: 1, value: 0 });
@@ -138,8 +98,8 @@ export async function showLive(place, name) {
   const stop = h("button", { hidden: true }, "Stop; what is done stays");
   const resume = h("button", { hidden: true }, "Go on with it");
   const told = { ok: 0, invalid: 0, failed: 0 };
-  let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false;
-  const place_of_grids = h("div", {});
+  let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false, isNews = false;
+  const place_of_grids = h("div", {}), hops = h("div", {});
 
   function tell(event, combination) {
     reason.replaceChildren(h("h2", { id: "why" }, `${event.path}, block ${event.block}: ${event.status}`), h("p", { class: "quiet" }, combination.title),
@@ -148,12 +108,15 @@ export async function showLive(place, name) {
   }
 
   function reset() {
-    grids = new Map(run.combinations.map((one) => [one.name, new Grid(one, run.paths.map((path) => path.name), run.blocks.min, tell)]));
+    grids = new Map(run.combinations.map((one) => [one.name, new Grid(one, one.paths, run.blocks.min, tell)]));
     Object.assign(told, { ok: 0, invalid: 0, failed: 0 });
     done = expected = 0;
     current = null;
     place_of_grids.replaceChildren(...[...grids.values()].map((grid) => grid.section));
   }
+
+  // Between two machines the last trial of each family stays to be looked at.
+  const end = (words) => (run.topology ? now.begin(words) : now.tell(words));
 
   const HANDLERS = {
     planned() {},
@@ -165,13 +128,15 @@ export async function showLive(place, name) {
       current = event;
       grids.get(event.combination)?.begin(event.block, event.path);
       light(steps.get(event.path) ?? []);
-      now.begin(`Now: ${event.path}, block ${event.block}, ${grids.get(event.combination)?.combination.title ?? event.combination}`);
+      now.begin(`Now: ${event.path}, block ${event.block}, ${grids.get(event.combination)?.combination.title ?? event.combination}`, run.topology ? null : event.path);
     },
-    values(event) { if (event.key === current?.key) now.add(event); },
+    values(event) { if (event.key === current?.key) now.arrived(event); },
+    "sender-values"(event) { if (event.key === current?.key) now.sampled(event); },
     "trial-ended"(event) {
       told[event.status] += 1;
       done = told.ok + told.invalid + told.failed;
       grids.get(event.combination)?.end(event);
+      isNews = true;
     },
     "block-done"() {},
     stopped(event) {
@@ -181,19 +146,21 @@ export async function showLive(place, name) {
     ended(event) {
       left = "";
       light([]);
-      now.begin(event.state === "interrupted" ? "It was interrupted. What is done stays." : "It has measured. The report is being written.");
+      end(event.state === "interrupted" ? "It was interrupted. What is done stays." : "It has measured. The report is being written.");
     },
-    "report-written"() { now.begin("The report is written."); },
+    "report-written"() { end("The report is written."); },
   };
 
   function draw() {
     queued = false;
-    const whole = Math.max(expected, done, run.blocks.min * run.paths.length * run.combinations.length);
+    const whole = Math.max(expected, done, run.blocks.min * run.combinations.reduce((sum, one) => sum + one.paths.length, 0));
     bar.max = whole;
     bar.value = done;
     counts.textContent = [`${done} of ${whole} trials`, told.invalid && `${told.invalid} invalid`, told.failed && `${told.failed} failed`, left].filter(Boolean).join(", ");
     for (const grid of grids.values()) grid.draw();
     now.draw();
+    if (isNews && run.combinations.some((one) => one.workload === "pmtu")) drawPathMtus(hops, name).catch((error) => { hops.textContent = error.message; });
+    isNews = false;
   }
 
   const queue = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };
@@ -212,7 +179,7 @@ export async function showLive(place, name) {
     stop.hidden = true;
     resume.hidden = over !== "interrupted" || !run.topology;
     light([]);
-    now.begin(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
+    end(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
     queue();
     place.dataset.over = over;
   });
@@ -231,8 +198,8 @@ export async function showLive(place, name) {
 
   place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title), counts, bar,
     h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume),
-    h("div", { class: "pair top" }, svg && h("div", { class: "drawing" }, svg), h("div", { class: "plot" }, now.words, now.svg)), place_of_grids,
+    h("div", { class: "pair top" }, svg && h("div", { class: "drawing" }, svg), now.words), now.element, hops, place_of_grids,
     h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, at the planned end."), reason);
   draw();
-  return () => stream.close();
+  return () => { stream.close(); now.close(); };
 }

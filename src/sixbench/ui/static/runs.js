@@ -16,7 +16,7 @@ function row(run, job, ticked, tick) {
     h("div", { class: "run-head" }, badge(state), h("span", { class: "quiet" }, date(run.started_realtime_ns)), run.is_quick && h("span", { class: "quiet" }, "quick")),
     h("h2", {}, run.problem ? run.run : h("a", { href: `#/${screen}/${encodeURIComponent(run.run)}` }, run.title || run.experiment)),
     h("p", { class: "answer" }, run.problem ?? (run.state === "running" ? "It measures. The answer comes at the planned end." : run.answer ?? "No answer yet.")),
-    !run.problem && h("p", { class: "quiet facts" }, h("code", {}, run.run), counts.length > 0 && ` · ${counts.map(([number, word]) => `${number} ${word}`).join(", ")}`,
+    !run.problem && h("p", { class: "quiet properties" }, h("code", {}, run.run), counts.length > 0 && ` · ${counts.map(([number, word]) => `${number} ${word}`).join(", ")}`,
       run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`),
     !run.problem && h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(run.run)}`, "aria-label": `Trials of ${run.run}` }, "Trials"),
       h("a", { href: `#/result/${encodeURIComponent(run.run)}`, "aria-label": `Result of ${run.run}` }, "Result"),
@@ -27,7 +27,7 @@ function row(run, job, ticked, tick) {
 const jobRow = (job) => h("li", { class: "run" },
   h("div", { class: "run-head" }, badge(job.state === "ended" ? (job.exit_code === 0 ? "complete" : "interrupted") : job.state), h("span", { class: "quiet" }, "started here")),
   h("h2", {}, job.state === "waiting" ? job.title : h("a", { href: `#/live/${encodeURIComponent(job.run)}` }, job.title)),
-  h("p", { class: "quiet facts" }, h("code", {}, job.run)), job.words && h("pre", {}, job.words),
+  h("p", { class: "quiet properties" }, h("code", {}, job.run)), job.words && h("pre", {}, job.words),
   job.state !== "ended" && h("p", {}, h("button", { onclick: (event) => { event.target.disabled = true; ask(`/api/runs/${encodeURIComponent(job.run)}/stop`, {}); } }, job.state === "waiting" ? "Take it from the queue" : "Stop")));
 
 export async function showRuns(place) {

@@ -37,15 +37,39 @@ const headersTable = (layers) => h("div", { class: "scroll", tabindex: "0", role
   h("tbody", {}, layers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.bytes ?? ""), h("td", {}, one.from ?? ""), h("td", {}, one.to ?? ""), h("td", {}, one.rest))))));
 
 function packetRow(packet) {
-  return h("li", {}, h("details", {}, h("summary", {}, `${packet.wire_bytes} bytes: ${packet.stack}`), headersTable(packet.layers)));
+  const after = packet.after_ns === undefined || packet.after_ns === null ? "" : `${(packet.after_ns / 1e6).toFixed(3)} ms`;
+  return h("li", {}, h("details", {}, h("summary", {}, packet.number && h("span", { class: "quiet" }, `${packet.number} · ${after} · `), `${packet.wire_bytes} bytes: ${packet.stack}`), headersTable(packet.layers)));
 }
 
-function onLink(link, files) {
+// All packets of a capture, a page of them at a time.
+function allPackets(base, link) {
+  const list = h("ol", { class: "packets" }), problem = h("p", { class: "warning", role: "alert", hidden: true });
+  const more = h("button", { onclick: show }, "Show the next packets");
+  let shown = 0;
+  async function show() {
+    more.disabled = true;
+    problem.hidden = true;
+    try {
+      const told = await ask(`${base}/packets/${encodeURIComponent(link)}?first=${shown}`);
+      list.append(...told.packets.map(packetRow));
+      shown += told.packets.length;
+      more.hidden = !told.more;
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+    more.disabled = false;
+  }
+  return h("details", { class: "folded", ontoggle: (event) => { if (event.target.open && !shown) show(); } }, h("summary", {}, "All of them in their order"), list, problem, more);
+}
+
+function onLink(link, files, base) {
   const words = [link.captured !== null && `${link.captured} packets captured${link.node ? ` at ${link.node}` : ""}`, link.not_captured > 0 && `no room for ${link.not_captured} more`].filter(Boolean);
   const stacks = link.stacks.map((one) => `${one.packets} were ${one.stack}`);
   return h("section", {}, h("h3", {}, `Packets on ${link.link}`),
     h("p", { class: "quiet" }, [...words, ...stacks].join(", "), link.packets.length > 0 && ". The largest of them:"),
     h("ul", { class: "packets" }, link.packets.map(packetRow)),
+    link.file && allPackets(base, link.link),
     link.file && h("p", {}, h("a", { href: `${files}/${encodeURIComponent(link.file)}`, download: link.file }, link.file), h("span", { class: "quiet" }, " has all that were kept, for Wireshark")));
 }
 
@@ -60,7 +84,7 @@ async function showTrial(place, run, trial) {
     told.series_problem ? h("p", { class: "warning" }, told.series_problem)
       : told.series.length ? h("div", { class: "all-series" }, told.series.map(drawSeries)) : h("p", { class: "quiet" }, "Its workload has no values over time."),
     told.series_left_out > 0 && h("p", { class: "quiet" }, `${told.series_left_out} more series are in series.parquet.`),
-    told.links.map((link) => onLink(link, files)),
+    told.links.map((link) => onLink(link, files, base)),
     !told.links.length && h("p", { class: "quiet" }, "No packets were looked at."),
     h("h3", {}, "Files of this trial"),
     h("ul", { class: "files" }, told.files.filter((name) => !name.endsWith(".pcapng")).map((name) => h("li", {}, h("a", { href: `${files}/${encodeURIComponent(name)}`, download: name }, name))))));

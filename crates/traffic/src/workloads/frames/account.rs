@@ -138,6 +138,9 @@ impl Account {
         if let Some(lost_tail) = sent.and_then(|sent| ledger.lost_tail(sent)) {
             put("lost_tail", lost_tail.into());
         }
+        if let Some(last) = sent.and_then(|sent| ledger.last_lost(sent)) {
+            put("last_lost", last.into());
+        }
         put(
             "sequences",
             json!({
@@ -249,7 +252,7 @@ mod tests {
 
     /// What a path does to a frame.
     #[derive(Debug, Clone, Copy)]
-    enum Fate {
+    enum Treatment {
         Passes,
         IsLost,
         ComesTwice,
@@ -261,7 +264,7 @@ mod tests {
         #[test]
         fn the_ledger_says_what_the_path_did(
             (fates, order) in prop::collection::vec(
-                prop_oneof![Just(Fate::Passes), Just(Fate::IsLost), Just(Fate::ComesTwice), Just(Fate::IsDamaged)],
+                prop_oneof![Just(Treatment::Passes), Just(Treatment::IsLost), Just(Treatment::ComesTwice), Just(Treatment::IsDamaged)],
                 10,
             ).prop_flat_map(|fates| {
                 let order: Vec<u32> = (0..fates.len() as u32).collect();
@@ -274,10 +277,10 @@ mod tests {
             for &sequence in &order {
                 let mut bytes = frame(sequence, Phase::Measured, 0);
                 let times = match fates[sequence as usize] {
-                    Fate::IsLost => 0,
-                    Fate::Passes => 1,
-                    Fate::ComesTwice => 2,
-                    Fate::IsDamaged => {
+                    Treatment::IsLost => 0,
+                    Treatment::Passes => 1,
+                    Treatment::ComesTwice => 2,
+                    Treatment::IsDamaged => {
                         bytes[bit / 8] ^= 1 << (bit % 8);
                         account.enter(&bytes, START_NS + MS);
                         corrupt += 1;

@@ -8,6 +8,7 @@ mod next_hop;
 mod ports;
 mod receiver;
 mod sender;
+mod steps;
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,7 +16,8 @@ use serde_json::{Value, json};
 
 use self::layout::{FCS_BYTES, MARK_BYTES, headers_bytes};
 use self::ports::PortChoice;
-use super::pacing::{DEFAULT_SPIN_NS, Interval, MAX_PPS};
+use self::steps::Steps;
+use super::pacing::{DEFAULT_SPIN_NS, MAX_PPS};
 use super::udp_stream::Direction;
 use crate::Result;
 use crate::ledger::MAX_SEQUENCES;
@@ -35,6 +37,9 @@ const MAX_SPIN_NS: u64 = 1_000_000;
 const RESIDUAL_NS: u64 = 2 * SECOND_NS;
 /// The most that `residual_ns` may be: `finish` waits no longer than 5 s.
 const MAX_RESIDUAL_NS: u64 = 4 * SECOND_NS;
+
+/// The latest that the rate may change: a day.
+const MAX_STEP_NS: u64 = 24 * 3600 * SECOND_NS;
 
 impl Workload for Frames {
     fn name(&self) -> &'static str {
@@ -63,6 +68,8 @@ struct Settings {
     frame_bytes: usize,
     rate_pps: u64,
     rate_reverse_pps: u64,
+    /// From that time on both directions have that rate.
+    step: Option<(u64, u64)>,
     limit: Limit,
     warmup_ns: u64,
     ports: PortChoice,
@@ -92,6 +99,7 @@ impl Settings {
             frame_bytes,
             rate_pps,
             rate_reverse_pps,
+            step: Self::read_step(params)?,
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             ports: PortChoice::read(params)?,
@@ -110,6 +118,21 @@ impl Settings {
         Ok(settings)
     }
 
+    fn read_step(params: &mut Params<'_>) -> Result<Option<(u64, u64)>> {
+        let after_ns = params.integer("step_after_ns", 1..=MAX_STEP_NS)?;
+        let rate_pps = params.integer("step_rate_pps", 1..=MAX_PPS)?;
+        match (after_ns, rate_pps) {
+            (None, None) => Ok(None),
+            (Some(after_ns), Some(rate_pps)) => Ok(Some((after_ns, rate_pps))),
+            _ => Err(params.refuse("`step_after_ns` and `step_rate_pps` must be given together")),
+        }
+    }
+
+    /// When the frames of a flow of that rate are due.
+    fn steps(&self, rate_pps: u64) -> Steps {
+        Steps::new(rate_pps, self.step)
+    }
+
     /// UDP's payload of all frames, of both directions.
     fn payload_bytes(&self, is_ipv4_client: bool) -> usize {
         self.frame_bytes - FCS_BYTES - headers_bytes(is_ipv4_client)
@@ -118,15 +141,14 @@ impl Settings {
     /// How many frames a flow of that rate has.
     fn due(&self, rate_pps: u64) -> u64 {
         match self.limit {
-            Limit::Duration(ns) => Interval::of_pps(rate_pps).due_before(ns),
+            Limit::Duration(ns) => self.steps(rate_pps).due_before(ns),
             Limit::Count(count) | Limit::Bytes(count) => count,
         }
     }
 
     /// How long a flow of that rate takes, its warm-up included.
     fn planned_ns(&self, rate_pps: u64) -> u64 {
-        let measured_ns =
-            self.limit.duration_ns().unwrap_or_else(|| Interval::of_pps(rate_pps).due_ns(self.due(rate_pps)));
+        let measured_ns = self.limit.duration_ns().unwrap_or_else(|| self.steps(rate_pps).due_ns(self.due(rate_pps)));
         measured_ns.saturating_add(self.warmup_ns)
     }
 }
@@ -156,6 +178,8 @@ mod tests {
         assert!(reason(json!({"frame_bytes": 64, "count": 1}), V4).contains("`rate_pps` must be given"));
         let many = json!({"frame_bytes": 64, "rate_pps": 1_000_000_000, "duration_ns": 5 * SECOND_NS});
         assert!(reason(many, V4).contains("at most 4294967296 frames"));
+        let half = json!({"frame_bytes": 64, "rate_pps": 1, "count": 1, "step_rate_pps": 1});
+        assert!(reason(half, V4).contains("must be given together"));
     }
 
     #[test]
@@ -165,5 +189,8 @@ mod tests {
         assert_eq!((settings.due(settings.rate_pps), settings.due(settings.rate_reverse_pps)), (3, 5));
         let counted = Settings::parse(&json!({"frame_bytes": 64, "rate_pps": 10, "count": 20}), V4, true).unwrap();
         assert_eq!((counted.due(10), counted.planned_ns(10)), (20, 2 * SECOND_NS));
+        let params = json!({"frame_bytes": 64, "rate_pps": 10, "duration_ns": 2 * SECOND_NS,
+            "step_after_ns": SECOND_NS, "step_rate_pps": 4});
+        assert_eq!(Settings::parse(&params, V4, true).unwrap().due(10), 14);
     }
 }

@@ -9,11 +9,12 @@ use sixbench_measure::{clock, cpu};
 
 use super::layout::{FILL, HEAD_BYTES_V4, HEAD_BYTES_V6, MARK_BYTES, Mark, Template, Way, headers_bytes};
 use super::ports::Ports;
+use super::steps::Steps;
 use super::{NAME, Settings};
 use crate::datagram::Phase;
 use crate::datagram_socket::PATIENCE;
 use crate::sys::mmsg::{Manner, SendBatch};
-use crate::workloads::pacing::{Flow, Interval, Next, Pace, SendFailures, Waits};
+use crate::workloads::pacing::{Flow, Next, Pace, SendFailures, Waits};
 use crate::workloads::tcp::Stop;
 use crate::{Error, Result, sys};
 
@@ -60,7 +61,7 @@ impl Outgoing<'_> {
             stop,
             template: Template::new(&self.way, self.token, self.payload_bytes),
             fill: vec![FILL; self.payload_bytes - MARK_BYTES],
-            interval: Interval::of_pps(self.rate_pps),
+            steps: settings.steps(self.rate_pps),
             batch: SendBatch::default(),
             heads: Vec::new(),
             waits: Waits::at_normal_priority(settings.spin_ns),
@@ -71,11 +72,11 @@ impl Outgoing<'_> {
             gap_error: Times::default(),
             calls: 0,
         };
-        let pace = || Pace::Scheduled(Box::new(sender.interval.of_payload_bytes(self.payload_bytes)));
-        let mut warm_up = Flow::new(pace(), AT_ONCE, None, Some(settings.warmup_ns));
+        let pace = |steps: Steps| Pace::Scheduled(Box::new(steps.of_payload_bytes(self.payload_bytes)));
+        let mut warm_up = Flow::new(pace(Steps::new(self.rate_pps, None)), AT_ONCE, None, Some(settings.warmup_ns));
         let duration_ns = settings.limit.duration_ns();
         let count = if duration_ns.is_none() { Some(settings.due(self.rate_pps)) } else { None };
-        let mut flow = Flow::new(pace(), AT_ONCE, count, duration_ns);
+        let mut flow = Flow::new(pace(sender.steps), AT_ONCE, count, duration_ns);
         if settings.warmup_ns > 0 {
             sender.send_all(Phase::WarmUp, &mut warm_up)?;
         }
@@ -123,7 +124,7 @@ struct Sender<'a, const N: usize> {
     stop: &'a Stop,
     template: Template<N>,
     fill: Vec<u8>,
-    interval: Interval,
+    steps: Steps,
     batch: SendBatch,
     heads: Vec<[u8; N]>,
     waits: Waits,
@@ -179,7 +180,7 @@ impl<const N: usize> Sender<'_, N> {
     /// A gap is off by as much as the lateness of its two frames differs.
     fn note_gaps(&mut self, first: u64, frames: u64, moment_ns: u64) {
         for index in first..first + frames {
-            let due_ns = self.start_ns.saturating_add(self.interval.due_ns(index));
+            let due_ns = self.start_ns.saturating_add(self.steps.due_ns(index));
             let lateness_ns = moment_ns.saturating_sub(due_ns);
             if let Some(last_ns) = self.last_lateness_ns.replace(lateness_ns) {
                 self.gap_error.record(lateness_ns.abs_diff(last_ns));

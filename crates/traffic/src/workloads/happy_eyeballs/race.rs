@@ -131,12 +131,12 @@ mod tests {
 
     /// What becomes of an attempt, so long after it began.
     #[derive(Debug, Clone, Copy)]
-    enum Fate {
+    enum Behaviour {
         Connects(u64),
         Fails(u64),
         Silent,
     }
-    use Fate::{Connects, Fails, Silent};
+    use Behaviour::{Connects, Fails, Silent};
 
     #[derive(Debug, PartialEq, Eq)]
     struct Outcome {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// Plays a race by a clock of its own.
-    fn play(rules: Rules, addresses: &[(Family, Fate)]) -> Outcome {
+    fn play(rules: Rules, addresses: &[(Family, Behaviour)]) -> Outcome {
         let families: Vec<_> = addresses.iter().map(|(family, _)| *family).collect();
         let mut race = Race::new(rules, &families);
         let (mut now_ns, mut begun) = (0, Vec::new());
@@ -248,12 +248,12 @@ mod tests {
         assert_eq!(play(RULES, &[]), outcome(None, 0, &[]));
     }
 
-    fn fate() -> impl Strategy<Value = Fate> {
+    fn behaviour() -> impl Strategy<Value = Behaviour> {
         prop_oneof![(0..800 * MS).prop_map(Connects), (0..800 * MS).prop_map(Fails), Just(Silent)]
     }
 
-    fn address() -> impl Strategy<Value = (Family, Fate)> {
-        (prop_oneof![Just(Ipv4), Just(Ipv6)], fate())
+    fn address() -> impl Strategy<Value = (Family, Behaviour)> {
+        (prop_oneof![Just(Ipv4), Just(Ipv6)], behaviour())
     }
 
     fn rules() -> impl Strategy<Value = Rules> {
@@ -293,7 +293,7 @@ mod tests {
             rules in rules(), addresses in prop::collection::vec(address(), 1..7)
         ) {
             let played = play(rules, &addresses);
-            let could = addresses.iter().any(|(_, fate)| matches!(fate, Connects(_)));
+            let could = addresses.iter().any(|(_, behaviour)| matches!(behaviour, Connects(_)));
             prop_assert_eq!(played.winner.is_some(), could);
             for (index, began_ns) in played.begun {
                 if let Connects(after_ns) = addresses[index].1 {

@@ -156,7 +156,7 @@ impl Searched {
         };
         // What arrives, or is refused aloud, is in no black hole after all.
         if hole.place != Place::Nowhere && hole.told.is_none() {
-            let mut black_hole = place(&hole);
+            let mut black_hole = location_fields(&hole);
             black_hole.insert("packet_bytes".into(), bytes.into());
             for (name, address) in [("before", hole.before), ("after", hole.after)] {
                 insert_address(&mut black_hole, name, address);
@@ -168,18 +168,18 @@ impl Searched {
 }
 
 /// `index`, or where it is not certain the first and the last that it may be.
-fn place(location: &Location) -> Map<String, Value> {
-    let mut place = Map::new();
+fn location_fields(location: &Location) -> Map<String, Value> {
+    let mut fields = Map::new();
     match location.place {
-        Place::At(index) => place.insert("index".into(), index.into()),
-        Place::Between(first, last) => place.insert("between".into(), json!([first, last])),
+        Place::At(index) => fields.insert("index".into(), index.into()),
+        Place::Between(first, last) => fields.insert("between".into(), json!([first, last])),
         Place::Unknown | Place::Nowhere => None,
     };
-    place
+    fields
 }
 
 fn limiting_hop(location: &Location, kernel: &Kernel) -> Value {
-    let mut hop = place(location);
+    let mut hop = location_fields(location);
     let is_certain = matches!(location.place, Place::At(_));
     // Who said so in the search, else what the kernel was told last: both are of the narrowest link that tells.
     let told = location.told.or(kernel.told.last().map(|told| (told.from(), told.mtu_bytes)));

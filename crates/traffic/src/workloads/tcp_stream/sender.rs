@@ -58,8 +58,9 @@ impl Senders {
         streams: Vec<TcpStream>,
     ) -> Result<Self> {
         let sockets: Vec<_> = streams.into_iter().map(Arc::new).collect();
-        let (watch, edges) = Watch::start(sockets.clone(), params.warmup_ns, params.interval_ns)
-            .map_err(|e| Error::system("starting to watch a sender", "clone", e))?;
+        let (watch, edges) =
+            Watch::start(sockets.clone(), params.warmup_ns, params.interval_ns, endpoint.progress.clone())
+                .map_err(|e| Error::system("starting to watch a sender", "clone", e))?;
         let shared = Arc::new(Shared {
             params: params.clone(),
             message: Message::new(params.message_bytes),

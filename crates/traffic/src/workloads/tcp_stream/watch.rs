@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use sixbench_measure::{clock, cpu};
 
+use crate::progress::{Progress, Sending};
 use crate::workloads::cpu_watch::{Edges, sample_due_ns, wait_until};
 use crate::workloads::tcp::info::TcpInfo;
 
@@ -22,9 +23,15 @@ pub struct Watch(JoinHandle<Map<String, Value>>);
 
 impl Watch {
     /// Starts waiting for the first write, of which [`Edges`] tells; when all of those are dropped, the window is over.
-    pub fn start(sockets: Vec<Arc<TcpStream>>, warmup_ns: u64, interval_ns: u64) -> io::Result<(Self, Edges)> {
+    /// Samples are noted in `progress`.
+    pub fn start(
+        sockets: Vec<Arc<TcpStream>>,
+        warmup_ns: u64,
+        interval_ns: u64,
+        progress: Progress,
+    ) -> io::Result<(Self, Edges)> {
         let (edges, started) = mpsc::channel();
-        let watching = Watching { sockets, started, warmup_ns, interval_ns };
+        let watching = Watching { sockets, started, warmup_ns, interval_ns, progress };
         let thread = thread::Builder::new().name("tcp-watch".into()).spawn(move || watching.run())?;
         Ok((Self(thread), edges))
     }
@@ -41,6 +48,7 @@ struct Watching {
     started: mpsc::Receiver<u64>,
     warmup_ns: u64,
     interval_ns: u64,
+    progress: Progress,
 }
 
 /// All streams at one time.
@@ -66,7 +74,10 @@ impl Watching {
 
     /// Just before the opening, after each interval, and at the end.
     fn sample(&self, opens_ns: u64) -> Vec<Sample> {
-        let mut samples = vec![Sample { t_ns: 0, all: self.combined() }];
+        let opening = self.combined();
+        let retransmits_before = opening.retransmits;
+        self.progress.note_sending(opening.sending(0, retransmits_before));
+        let mut samples = vec![Sample { t_ns: 0, all: opening }];
         let mut due_ns = opens_ns.saturating_add(self.interval_ns);
         loop {
             let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
@@ -76,8 +87,10 @@ impl Watching {
                 Err(RecvTimeoutError::Disconnected) => true,
             };
             let t_ns = clock::monotonic_ns().saturating_sub(opens_ns);
+            let all = self.combined();
+            self.progress.note_sending(all.sending(t_ns, retransmits_before));
             if samples.len() < MAX_SAMPLES {
-                samples.push(Sample { t_ns, all: self.combined() });
+                samples.push(Sample { t_ns, all });
             }
             if over {
                 return samples;
@@ -131,6 +144,12 @@ impl Combined {
             cwnd_packets: mean(|info| info.cwnd_packets),
             reordering: mean(|info| info.reordering),
         }
+    }
+
+    /// What is told while the streams are at work. `before`: the retransmits when the window opened.
+    fn sending(&self, t_ns: u64, before: Option<u64>) -> Sending {
+        let retransmits = self.retransmits.zip(before).map(|(now, before)| now.saturating_sub(before));
+        Sending { t_ns, rtt_ns: self.rtt_ns, cwnd_packets: self.cwnd_packets, retransmits }
     }
 
     fn to_json(&self) -> Value {
@@ -197,6 +216,14 @@ mod tests {
         let over = Combined::of(&[info(false, 4, 99, 10)]);
         assert_eq!(over.cwnd_packets, Some(99.0));
         assert_eq!(Combined::of(&[]), Combined::default());
+    }
+
+    #[test]
+    fn what_is_told_meanwhile_counts_from_the_opening_of_the_window() {
+        let all = Combined { retransmits: Some(7), rtt_ns: Some(5), ..Combined::default() };
+        let told = all.sending(9, Some(3));
+        assert_eq!((told.t_ns, told.rtt_ns, told.cwnd_packets, told.retransmits), (9, Some(5), None, Some(4)));
+        assert_eq!(all.sending(9, None).retransmits, None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::Settings;
 use crate::datagram::{Header, Phase};
 use crate::ledger::{Arrival, Ledger};
 use crate::packet_log::ArrivalLog;
+use crate::progress::Datagrams;
 use crate::series::Series;
 use crate::session::Endpoint;
 
@@ -124,6 +125,11 @@ impl Account {
         interval.bytes += bytes;
         interval.lost_middle += self.ledger.lost_middle() as i64 - missing_before as i64;
         if is_first { Entry::First(received_ns) } else { Entry::Measured }
+    }
+
+    /// The measured datagrams so far.
+    pub fn datagrams(&self) -> Datagrams {
+        Datagrams { unique: self.ledger.unique(), lost_middle: self.ledger.lost_middle() }
     }
 
     /// Payload of the measured datagrams that came, each once.

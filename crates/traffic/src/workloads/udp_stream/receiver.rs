@@ -218,6 +218,7 @@ impl<'a> Receiver<'a> {
         let new_bytes = self.account.unique_bytes() - before_bytes;
         if new_bytes > 0 {
             self.progress.add(clock::monotonic_ns(), new_bytes);
+            self.progress.note_datagrams(self.account.datagrams());
         }
         if self.last_ns == 0 {
             self.last_ns = clock::monotonic_ns();

@@ -78,11 +78,11 @@ fn denied_addresses_whatever_maps_them() {
 #[test]
 fn addresses_that_are_no_hosts() {
     for address in ["0.0.0.1", "127.1.1.1", "169.254.0.42", "224.0.0.1", "240.0.0.1", "255.255.255.255"] {
-        assert_eq!(fate(&from4(address)), (Fate::Dropped, "not-unicast"), "{address}");
-        assert_eq!(fate(&to6(&format!("64:ff9b:1::{address}"))), (Fate::Dropped, "not-unicast"), "{address}");
+        assert_eq!(verdict(&from4(address)), (Verdict::Dropped, "not-unicast"), "{address}");
+        assert_eq!(verdict(&to6(&format!("64:ff9b:1::{address}"))), (Verdict::Dropped, "not-unicast"), "{address}");
     }
     for address in ["::1", "::", "fe80::1", "ff02::1"] {
-        assert_eq!(fate(&to6(address)), (Fate::Dropped, "not-unicast"), "{address}");
+        assert_eq!(verdict(&to6(address)), (Verdict::Dropped, "not-unicast"), "{address}");
     }
     let allowed = |address| decided(|settings| settings.allow_reserved = true, &from4(address)).clause;
     assert_eq!((allowed("240.0.0.1"), allowed("255.255.255.255")), (Clause::ToIpv6, Clause::NotUnicast));
@@ -199,7 +199,7 @@ fn rfc7757_section_4_2_2_hairpins() {
     };
     let packet = packet6(header(ends("2001:db8:3::8", "2001:db8:101:0:9::"), protocol::UDP, 1300), vec![7; 1300]);
     let decision = decided(change, &packet);
-    assert_eq!((decision.fate, decision.clause), (Fate::Translated, Clause::Hairpin));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Translated, Clause::Hairpin));
     assert_eq!(of(one(&decision)), ends("2001:db8:101:0:8::", "2001:db8:3::9"));
     assert_eq!((as6(one(&decision)).hop_limit(), one(&decision).len()), (63, 1340));
     assert!(is_right6(one(&decision)));

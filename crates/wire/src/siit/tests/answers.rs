@@ -13,28 +13,32 @@ fn last6(mut packet: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn rfc1812_section_4_3_2_7_who_is_told_nothing_in_ipv4() {
-    assert_eq!(fate(&last4(header4(17, 8), vec![0; 8])), (Fate::Answered, "hop-limit"));
+    assert_eq!(verdict(&last4(header4(17, 8), vec![0; 8])), (Verdict::Answered, "hop-limit"));
     let later = ipv4::Repr { offset_bytes: 8, dont_fragment: false, ..header4(17, 8) };
-    assert_eq!(fate(&last4(later, vec![0; 8])), (Fate::Dropped, "hop-limit"));
-    for (kind, expected) in [(8, Fate::Answered), (0, Fate::Answered), (3, Fate::Dropped), (5, Fate::Dropped)] {
+    assert_eq!(verdict(&last4(later, vec![0; 8])), (Verdict::Dropped, "hop-limit"));
+    for (kind, expected) in
+        [(8, Verdict::Answered), (0, Verdict::Answered), (3, Verdict::Dropped), (5, Verdict::Dropped)]
+    {
         let message = V4Repr::Other { kind, code: 0, rest: [0; 4] }.emit_summed(0).to_vec();
-        assert_eq!(fate(&last4(header4(protocol::ICMP, 8), message)), (expected, "hop-limit"), "{kind}");
+        assert_eq!(verdict(&last4(header4(protocol::ICMP, 8), message)), (expected, "hop-limit"), "{kind}");
     }
 }
 
 #[test]
 fn rfc4443_section_2_4_who_is_told_nothing_in_ipv6() {
-    assert_eq!(fate(&last6(udp6(8))), (Fate::Answered, "hop-limit"));
-    for (kind, expected) in [(128, Fate::Answered), (129, Fate::Dropped), (1, Fate::Dropped), (137, Fate::Dropped)] {
+    assert_eq!(verdict(&last6(udp6(8))), (Verdict::Answered, "hop-limit"));
+    for (kind, expected) in
+        [(128, Verdict::Answered), (129, Verdict::Dropped), (1, Verdict::Dropped), (137, Verdict::Dropped)]
+    {
         let message = icmp6(V6Repr::Other { kind, code: 0, rest: [0; 4] }, &[]);
-        assert_eq!(fate(&last6(message)), (expected, "hop-limit"), "{kind}");
+        assert_eq!(verdict(&last6(message)), (expected, "hop-limit"), "{kind}");
     }
     // It may be an error behind an authentication header that cannot be read.
     let hidden = packet6(header6(protocol::AUTHENTICATION, 16), [&[protocol::ICMPV6, 200][..], &[0; 14]].concat());
-    assert_eq!(fate(&last6(hidden)), (Fate::Dropped, "hop-limit"));
+    assert_eq!(verdict(&last6(hidden)), (Verdict::Dropped, "hop-limit"));
     // An answer that is too long has to become shorter.
     let reply = icmp6(V6Repr::Echo(Echo { is_reply: true, identifier: 1, sequence: 2 }), &[0; 1440]);
-    assert_eq!(decided(|settings| settings.mtu4 = 1300, &reply).fate, Fate::Answered);
+    assert_eq!(decided(|settings| settings.mtu4 = 1300, &reply).verdict, Verdict::Answered);
 }
 
 #[test]
@@ -42,15 +46,15 @@ fn rfc4443_sections_3_2_and_3_3_later_fragments_in_ipv6() {
     let later = |number, bytes| {
         fragment6(ipv4::Fragment { offset_bytes: 1304, more: true, identification: 7 }, number, &vec![9; bytes])
     };
-    assert_eq!(fate(&last6(later(protocol::UDP, 8))), (Fate::Answered, "hop-limit"));
+    assert_eq!(verdict(&last6(later(protocol::UDP, 8))), (Verdict::Answered, "hop-limit"));
     let long = later(protocol::TCP, 1304);
     let decision = decided(|settings| settings.mtu4 = 1300, &long);
-    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::PacketTooBig));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::PacketTooBig));
     assert_eq!((&one(&decision)[40..42], &one(&decision)[44..48]), (&[2, 0][..], &1320_u32.to_be_bytes()[..]));
     assert_eq!(one(&decision)[48..], long[..1232]);
     // They may be an error's, behind these headers too.
     for number in [protocol::ICMPV6, protocol::DESTINATION_OPTIONS, protocol::AUTHENTICATION] {
-        assert_eq!(fate(&last6(later(number, 8))), (Fate::Dropped, "hop-limit"), "{number}");
+        assert_eq!(verdict(&last6(later(number, 8))), (Verdict::Dropped, "hop-limit"), "{number}");
     }
 }
 
@@ -62,17 +66,17 @@ fn rfc7915_sections_4_4_and_5_4_prohibited() {
     let mut zero = udp4(8);
     zero[26..28].fill(0);
     let decision = decided(change, &zero);
-    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::ZeroChecksum));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::ZeroChecksum));
     assert_eq!((&one(&decision)[20..22], &one(&decision)[28..]), (&[3, 13][..], &zero[..]));
     assert!(is_right4(one(&decision)));
     let mut unmapped = udp6(8);
     unmapped[8] = 0x30;
     let decision = decided(change, &unmapped);
-    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::NoMapping));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::NoMapping));
     assert_eq!((&one(&decision)[40..42], &one(&decision)[48..]), (&[1, 1][..], &unmapped[..]));
     assert!(is_right6(one(&decision)));
     // Of other clauses still nothing.
-    assert_eq!(decided(change, &packet4(header4(44, 8), vec![0; 8])).fate, Fate::Dropped);
+    assert_eq!(decided(change, &packet4(header4(44, 8), vec![0; 8])).verdict, Verdict::Dropped);
 }
 
 #[test]
@@ -85,7 +89,7 @@ fn the_own_address_in_ipv6_follows_from_that_in_ipv4() {
         settings.prefixes.clear();
     };
     let decision = decided(change, &last6(udp6(8)));
-    assert_eq!((decision.fate, decision.clause), (Fate::Dropped, Clause::HopLimit));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Dropped, Clause::HopLimit));
 }
 
 #[test]

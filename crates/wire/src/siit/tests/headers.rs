@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn rfc7915_section_4_1_fields() {
     let decision = translator().translate(&udp4(100));
-    assert_eq!((decision.fate, decision.clause), (Fate::Translated, Clause::ToIpv6));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Translated, Clause::ToIpv6));
     let packet = as6(one(&decision));
     assert_eq!((packet.source(), packet.destination()), (server6(), host6()));
     assert_eq!((packet.traffic_class(), packet.flow_label(), packet.hop_limit()), (0xe1, 0, 63));
@@ -50,7 +50,7 @@ fn rfc7915_section_4_packets_without_df_are_cut() {
 #[test]
 fn rfc7915_section_4_1_what_is_too_long_with_df() {
     let decision = translator().translate(&udp4(1480));
-    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::FragmentationNeeded));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::FragmentationNeeded));
     let packet = as4(one(&decision));
     assert_eq!((packet.source(), packet.destination(), packet.total_bytes()), (OWN4, HOST4, 576));
     assert_eq!((packet.traffic_class(), packet.dont_fragment()), (0xc0, false));
@@ -63,12 +63,12 @@ fn rfc7915_section_4_1_what_is_too_long_with_df() {
 fn rfc7915_section_5_1_what_is_too_long() {
     let mut translator = Translator::new(Settings { mtu4: 1300, ..settings(96) }).expect("right settings");
     let decision = translator.translate(&udp6(1281));
-    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::PacketTooBig));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::PacketTooBig));
     let packet = as6(one(&decision));
     assert_eq!((packet.destination(), packet.total_bytes()), (host6(), 1280));
     assert!(is_right6(one(&decision)));
     assert_eq!(one(&decision)[44..48], 1320_u32.to_be_bytes());
-    assert_eq!(translator.translate(&udp6(1280)).fate, Fate::Translated);
+    assert_eq!(translator.translate(&udp6(1280)).verdict, Verdict::Translated);
 }
 
 #[test]
@@ -79,19 +79,19 @@ fn what_is_not_translated_has_a_clause() {
         packet
     };
     assert_eq!(
-        fate(&packet4(ipv4::Repr { hop_limit: 1, ..header4(17, 8) }, vec![0; 8])),
-        (Fate::Answered, "hop-limit")
+        verdict(&packet4(ipv4::Repr { hop_limit: 1, ..header4(17, 8) }, vec![0; 8])),
+        (Verdict::Answered, "hop-limit")
     );
-    assert_eq!(fate(&without(udp6(8), 7, 1)), (Fate::Answered, "hop-limit"));
-    assert_eq!(fate(&without(udp6(8), 8, 0x30)), (Fate::Dropped, "no-mapping"));
-    assert_eq!(fate(&without(udp6(8), 24, 0xff)), (Fate::Dropped, "not-unicast"));
-    assert_eq!(fate(&without(udp4(8), 8, 3)), (Fate::Dropped, "malformed"));
-    assert_eq!(fate(&[]), (Fate::Dropped, "malformed"));
+    assert_eq!(verdict(&without(udp6(8), 7, 1)), (Verdict::Answered, "hop-limit"));
+    assert_eq!(verdict(&without(udp6(8), 8, 0x30)), (Verdict::Dropped, "no-mapping"));
+    assert_eq!(verdict(&without(udp6(8), 24, 0xff)), (Verdict::Dropped, "not-unicast"));
+    assert_eq!(verdict(&without(udp4(8), 8, 3)), (Verdict::Dropped, "malformed"));
+    assert_eq!(verdict(&[]), (Verdict::Dropped, "malformed"));
     let solicitation = V6Repr::Other { kind: 135, code: 0, rest: [0; 4] };
     let pseudo = checksum::pseudo_header_v6(host6(), server6(), protocol::ICMPV6, 8);
     let message = solicitation.emit_summed(pseudo, 0);
     let packet = [&header6(protocol::ICMPV6, 8).emit()[..], &message].concat();
-    assert_eq!(fate(&packet), (Fate::Dropped, "untranslated-icmp"));
+    assert_eq!(verdict(&packet), (Verdict::Dropped, "untranslated-icmp"));
 }
 
 /// A header that is to be skipped: hop-by-hop options, destination options, or a routing header.
@@ -148,13 +148,13 @@ fn rfc7915_section_5_1_1_fragments() {
 #[test]
 fn fragments_that_would_make_too_long_a_packet_are_malformed() {
     // An IPv6 packet has so much behind its header, an IPv4 packet with it.
-    for (bytes, fate4) in [(7, "fragment-to-ipv6"), (8, "malformed")] {
+    for (bytes, verdict4) in [(7, "fragment-to-ipv6"), (8, "malformed")] {
         let header = ipv4::Repr { offset_bytes: 65_528, dont_fragment: false, ..header4(132, bytes) };
-        assert_eq!(fate(&packet4(header, vec![9; bytes])).1, fate4);
+        assert_eq!(verdict(&packet4(header, vec![9; bytes])).1, verdict4);
     }
-    for (bytes, fate6) in [(11, "fragment-to-ipv4"), (12, "malformed")] {
+    for (bytes, verdict6) in [(11, "fragment-to-ipv4"), (12, "malformed")] {
         let later = ipv4::Fragment { offset_bytes: 65_504, ..FIRST };
-        assert_eq!(fate(&fragment6(later, 132, &vec![9; bytes])).1, fate6);
+        assert_eq!(verdict(&fragment6(later, 132, &vec![9; bytes])).1, verdict6);
     }
 }
 
@@ -165,7 +165,7 @@ fn more_than_eight_extension_headers_are_malformed() {
         payload[8 * (count - 1)] = protocol::UDP;
         payload.extend(&udp6(8)[40..]);
         let packet = [&header6(protocol::DESTINATION_OPTIONS, payload.len()).emit()[..], &payload].concat();
-        assert_eq!(fate(&packet).1, expected);
+        assert_eq!(verdict(&packet).1, expected);
     }
 }
 
@@ -185,7 +185,7 @@ fn rfc7915_section_5_1_segments_left() {
     let payload = [&extension(protocol::ROUTING, 0)[..], &extension(17, 2), &udp6(8)[40..]].concat();
     let packet = [&header6(protocol::HOP_BY_HOP, payload.len()).emit()[..], &payload].concat();
     let decision = translator().translate(&packet);
-    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::RoutingHeader));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::RoutingHeader));
     assert_eq!(one(&decision)[40..42], [4, 0]);
     assert_eq!(one(&decision)[44..48], 51_u32.to_be_bytes());
 }
@@ -195,22 +195,25 @@ fn rfc7915_section_5_1_1_a_header_behind_the_fragment_header() {
     for number in [protocol::HOP_BY_HOP, protocol::DESTINATION_OPTIONS, protocol::AUTHENTICATION, 135] {
         let payload = [&extension(17, 0)[..], &[0; 16]].concat();
         let packet = fragment6(FIRST, number, &payload);
-        assert_eq!(fate(&packet), (Fate::Dropped, "header-after-fragment"), "{number}");
+        assert_eq!(verdict(&packet), (Verdict::Dropped, "header-after-fragment"), "{number}");
     }
     // What a later fragment has is no header.
     let later = ipv4::Fragment { offset_bytes: 800, ..FIRST };
-    assert_eq!(fate(&fragment6(later, protocol::HOP_BY_HOP, &[255; 16])), (Fate::Dropped, "header-after-fragment"));
+    assert_eq!(
+        verdict(&fragment6(later, protocol::HOP_BY_HOP, &[255; 16])),
+        (Verdict::Dropped, "header-after-fragment")
+    );
     let esp = fragment6(FIRST, 50, &[0; 16]);
-    assert_eq!(fate(&esp), (Fate::Translated, "fragment-to-ipv4"));
+    assert_eq!(verdict(&esp), (Verdict::Translated, "fragment-to-ipv4"));
 }
 
 #[test]
 fn numbers_of_the_other_family_are_dropped() {
     for number in [0, 43, 44, 58, 60] {
-        assert_eq!(fate(&packet4(header4(number, 8), vec![0; 8])), (Fate::Dropped, "other-family"), "{number}");
+        assert_eq!(verdict(&packet4(header4(number, 8), vec![0; 8])), (Verdict::Dropped, "other-family"), "{number}");
     }
     for number in [1, 2] {
-        assert_eq!(fate(&packet6(header6(number, 8), vec![0; 8])), (Fate::Dropped, "other-family"), "{number}");
+        assert_eq!(verdict(&packet6(header6(number, 8), vec![0; 8])), (Verdict::Dropped, "other-family"), "{number}");
     }
 }
 
@@ -232,7 +235,7 @@ fn rfc7915_section_4_1_fragmentation_needed_counts_the_fragment_header_only_wher
 fn rfc7915_section_5_1_fragments_that_are_too_long() {
     let payload = udp6(1361)[40..].to_vec();
     let decision = decided(|settings| settings.mtu4 = 1380, &fragment6(FIRST, protocol::UDP, &payload));
-    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::PacketTooBig));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::PacketTooBig));
     assert_eq!(one(&decision)[44..48], 1400_u32.to_be_bytes());
 }
 
@@ -247,7 +250,7 @@ fn what_is_as_long_as_the_link_takes_goes_on() {
 fn what_is_short_is_cut_for_an_ipv4_link() {
     let whole = translated(|_| (), &udp6(1000));
     let decision = decided(|settings| settings.mtu4 = 576, &udp6(1000));
-    assert_eq!((decision.fate, decision.clause), (Fate::Translated, Clause::FragmentedToIpv4));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Translated, Clause::FragmentedToIpv4));
     let mut found = Vec::<u8>::new();
     for packet in &decision.packets {
         let header = ipv4::Repr::parse(&as4(packet));
@@ -278,7 +281,7 @@ fn bytes_behind_the_packet_are_left_out_and_missing_ones_are_malformed() {
         let decision = translator().translate(&longer);
         assert_eq!(decision, translator().translate(&packet));
         assert_eq!(one(&decision).len(), most);
-        assert_eq!(fate(&packet[..packet.len() - 1]), (Fate::Dropped, "malformed"));
+        assert_eq!(verdict(&packet[..packet.len() - 1]), (Verdict::Dropped, "malformed"));
     }
 }
 
@@ -297,7 +300,7 @@ fn rfc7915_section_4_1_source_routes() {
     for pointer in [4, 7] {
         let unfinished = with_options(&[1, 131, 7, pointer, 192, 0, 2, 9]);
         let decision = translator().translate(&unfinished);
-        assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::SourceRoute));
+        assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::SourceRoute));
         assert_eq!(one(&decision)[20..22], [3, 5]);
     }
     for options in [&[131, 7, 8, 192, 0, 2, 9, 0][..], &[136, 4, 0, 1], &[7, 7, 4, 0, 0, 0, 0, 0], &[200, 0, 0, 0]] {

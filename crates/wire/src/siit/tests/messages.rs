@@ -12,7 +12,7 @@ fn echoes_both_ways() {
     let message = one(&decision)[40..].to_vec();
     let mut back = header6(protocol::ICMPV6, message.len());
     (back.source, back.destination) = (server6(), host6());
-    assert_eq!(fate(&[&back.emit()[..], &message].concat()).1, "to-ipv4");
+    assert_eq!(verdict(&[&back.emit()[..], &message].concat()).1, "to-ipv4");
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn rfc7915_section_5_2_an_error_of_a_router_without_an_ipv4_address() {
     let message = [&told.emit_summed(pseudo, checksum::sum(quoted))[..], quoted].concat();
     let header = ipv6::Repr { source: router, ..header6(protocol::ICMPV6, message.len()) };
     let decision = translator().translate(&[&header.emit()[..], &message].concat());
-    assert_eq!((decision.fate, decision.clause), (Fate::Translated, Clause::ErrorToIpv4));
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Translated, Clause::ErrorToIpv4));
     let bytes = one(&decision);
     assert_eq!((as4(bytes).source(), as4(bytes).destination()), (OWN4, HOST4));
     assert!(is_right4(bytes));
@@ -247,7 +247,7 @@ fn rfc4884_extensions_are_left_out_of_messages_that_have_none() {
     }
     // A length beyond the message.
     let lying = V4Repr::TimeExceeded { code: 0, quoted_words: 40 };
-    assert_eq!(fate(&icmp4(lying, &payload)), (Fate::Dropped, "malformed"));
+    assert_eq!(verdict(&icmp4(lying, &payload)), (Verdict::Dropped, "malformed"));
 }
 
 #[test]
@@ -272,40 +272,40 @@ fn rfc7915_sections_4_3_and_5_3_quoted_packets() {
     let decision = translator().translate(&icmp6(told6, &longest));
     assert_eq!(one(&decision)[30..32], [0xff; 2]);
     let error4 = told4.emit_summed(0);
-    assert_eq!(fate(&icmp4(told4, &sent4(protocol::ICMP, &error4))).1, "error-in-error");
+    assert_eq!(verdict(&icmp4(told4, &sent4(protocol::ICMP, &error4))).1, "error-in-error");
     let error6 = told6.emit_summed(pseudo, 0);
-    assert_eq!(fate(&icmp6(told6, &sent6(protocol::ICMPV6, &error6))).1, "error-in-error");
+    assert_eq!(verdict(&icmp6(told6, &sent6(protocol::ICMPV6, &error6))).1, "error-in-error");
     for number in [0, 43, 44, 58, 60] {
-        assert_eq!(fate(&icmp4(told4, &sent4(number, &[7; 100]))).1, "quoted-packet");
+        assert_eq!(verdict(&icmp4(told4, &sent4(number, &[7; 100]))).1, "quoted-packet");
     }
-    assert_eq!(fate(&icmp6(told6, &sent6(protocol::ICMP, &[7; 100]))).1, "quoted-packet");
+    assert_eq!(verdict(&icmp6(told6, &sent6(protocol::ICMP, &[7; 100]))).1, "quoted-packet");
     let mut from_nowhere = sent6(protocol::UDP, &[7; 100]);
     from_nowhere[8] = 0x30;
-    assert_eq!(fate(&icmp6(told6, &from_nowhere)).1, "quoted-packet");
+    assert_eq!(verdict(&icmp6(told6, &from_nowhere)).1, "quoted-packet");
     // The first bytes of a packet are enough, but not part of its header.
     let whole = sent4(protocol::UDP, &[7; 100]);
-    assert_eq!(fate(&icmp4(told4, &whole[..20])).1, "error-to-ipv6");
-    assert_eq!(fate(&icmp4(told4, &whole[..19])).1, "quoted-packet");
+    assert_eq!(verdict(&icmp4(told4, &whole[..20])).1, "error-to-ipv6");
+    assert_eq!(verdict(&icmp4(told4, &whole[..19])).1, "quoted-packet");
 }
 
 #[test]
 fn wrong_checksums_of_errors_are_malformed() {
     let mut packet = icmp4(V4Repr::TimeExceeded { code: 0, quoted_words: 0 }, &sent4(17, &[7; 100]));
     packet[60] ^= 1;
-    assert_eq!(fate(&packet), (Fate::Dropped, "malformed"));
+    assert_eq!(verdict(&packet), (Verdict::Dropped, "malformed"));
     let mut packet = icmp6(V6Repr::TimeExceeded { code: 0, quoted_words: 0 }, &sent6(17, &[7; 100]));
     packet[90] ^= 1;
-    assert_eq!(fate(&packet), (Fate::Dropped, "malformed"));
+    assert_eq!(verdict(&packet), (Verdict::Dropped, "malformed"));
 }
 
 #[test]
 fn fragments_of_icmp_are_dropped() {
     let header = ipv4::Repr { more_fragments: true, dont_fragment: false, ..header4(protocol::ICMP, 8) };
-    assert_eq!(fate(&packet4(header, vec![8; 8])), (Fate::Dropped, "fragmented-icmp"));
+    assert_eq!(verdict(&packet4(header, vec![8; 8])), (Verdict::Dropped, "fragmented-icmp"));
     let fragment = ipv4::Fragment { offset_bytes: 8, more: false, identification: 1 };
     let between = FragmentHeader { next_header: protocol::ICMPV6, fragment }.emit();
     let packet = [&header6(protocol::FRAGMENT, 16).emit()[..], &between, &[0; 8]].concat();
-    assert_eq!(fate(&packet), (Fate::Dropped, "fragmented-icmp"));
+    assert_eq!(verdict(&packet), (Verdict::Dropped, "fragmented-icmp"));
     // A whole message with a Fragment header is none.
     let whole = icmp6(V6Repr::Echo(Echo { is_reply: false, identifier: 1, sequence: 2 }), b"abc");
     let fragment = ipv4::Fragment { offset_bytes: 0, ..fragment };

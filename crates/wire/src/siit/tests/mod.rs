@@ -143,9 +143,9 @@ fn is_right6(bytes: &[u8]) -> bool {
     checksum::add(pseudo, checksum::sum(payload)) == u16::MAX
 }
 
-fn fate(packet: &[u8]) -> (Fate, &'static str) {
+fn verdict(packet: &[u8]) -> (Verdict, &'static str) {
     let decision = translator().translate(packet);
-    (decision.fate, decision.clause.name())
+    (decision.verdict, decision.clause.name())
 }
 
 /// What one translator with other settings decides.
@@ -186,7 +186,7 @@ fn sent6(next_header: u8, payload: &[u8]) -> Vec<u8> {
 
 fn translated(change: impl FnOnce(&mut Settings), packet: &[u8]) -> Vec<u8> {
     let decision = decided(change, packet);
-    assert_eq!(decision.fate, Fate::Translated, "{decision:?}");
+    assert_eq!(decision.verdict, Verdict::Translated, "{decision:?}");
     one(&decision).to_vec()
 }
 

@@ -1,4 +1,4 @@
-"""The numbers of a verdict in words."""
+"""The numbers of a claim's verdict, as text."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def amount(test: Amount) -> str:
     return f"{low} to {high}"
 
 
-def place(combination: Combination, path: str, metric: str, without: str = "") -> str:
+def subject(combination: Combination, path: str, metric: str, without: str = "") -> str:
     """The subject of a comparison: `Mean round-trip time of TCP request and response over ipv6 at message 64 B`."""
     levels = {column: value for column, value in combination.levels.items() if column != without}
-    said = names.place(combination.workload.kind, metric, path, levels)
+    said = names.subject(combination.workload.kind, metric, path, levels)
     return said[:1].upper() + said[1:]

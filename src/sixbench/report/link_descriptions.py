@@ -1,4 +1,4 @@
-"""What links are set to, in words."""
+"""What links are set to, as text."""
 
 from __future__ import annotations
 

@@ -1,0 +1,112 @@
+//! `dns64`: questions for AAAA records at a rate, to a resolver that makes them of the A records of an authority, which is
+//! the server here (RFC 8219 section 9). An answer counts if it comes in time and has the one address that is right.
+
+mod answers;
+mod client;
+mod message;
+mod server;
+
+use serde_json::{Value, json};
+use sixbench_wire::siit::Prefix6;
+
+use super::pacing::Interval;
+use super::tcp::Stop;
+use crate::params::{self, Params, SECOND_NS};
+use crate::{Cancel, Endpoint, Result, Server, Workload};
+
+/// The workload `dns64`.
+pub struct Dns64;
+
+const NAME: &str = "dns64";
+/// RFC 1035 section 4.2.
+const PORT: u16 = 53;
+/// Questions are told apart by 16 bits, each of which may be waited for a second (RFC 8219 section 9.2: no longer).
+const MAX_RATE_PER_S: u64 = 50_000;
+const MAX_TIMEOUT_NS: u64 = SECOND_NS;
+const MAX_DURATION_NS: u64 = 3600 * SECOND_NS;
+/// RFC 6052 section 2.1.
+const WELL_KNOWN_PREFIX: &str = "64:ff9b::/96";
+
+impl Workload for Dns64 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn parameters(&self) -> Result<Value> {
+        params::table(NAME, &json!({"rate_per_s": 1, "duration_ns": 1}), Settings::read)
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        server::serve(endpoint, Settings::parse(params)?, cancel)
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        client::run(endpoint, &Settings::parse(params)?, &Stop::new(cancel))
+    }
+}
+
+/// The parameters, checked.
+#[derive(Debug, Clone, Copy)]
+struct Settings {
+    rate: Interval,
+    duration_ns: u64,
+    timeout_ns: u64,
+    prefix: Prefix6,
+    /// Whether the authority itself answers with AAAA records, for a test of the tester (RFC 8219 section 9.2.1).
+    self_test: bool,
+}
+
+impl Settings {
+    fn parse(params: &Value) -> Result<Self> {
+        params::read(NAME, params, Self::read)
+    }
+
+    fn read(params: &mut Params<'_>) -> Result<Self> {
+        let Some(rate_per_s) = params.integer("rate_per_s", 1..=MAX_RATE_PER_S)? else {
+            return Err(params.refuse("`rate_per_s` must be given: questions a second"));
+        };
+        let Some(duration_ns) = params.integer("duration_ns", 1..=MAX_DURATION_NS)? else {
+            return Err(params.refuse("`duration_ns` must be given"));
+        };
+        let text = params.text_or("prefix", WELL_KNOWN_PREFIX)?;
+        let Some(prefix) = prefix_of(text) else {
+            return Err(params.refuse(format!("`prefix` must be one that RFC 6052 has, such as {WELL_KNOWN_PREFIX}")));
+        };
+        Ok(Self {
+            rate: Interval::of_pps(rate_per_s),
+            duration_ns,
+            timeout_ns: params.integer_or("timeout_ns", 1..=MAX_TIMEOUT_NS, MAX_TIMEOUT_NS)?,
+            prefix,
+            self_test: params.flag("self_test", false)?,
+        })
+    }
+}
+
+fn prefix_of(text: &str) -> Option<Prefix6> {
+    let (address, bits) = text.split_once('/')?;
+    let prefix = Prefix6 { address: address.parse().ok()?, bits: bits.parse().ok()? };
+    prefix.check().is_ok().then_some(prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn params_are_those_of_the_document() {
+        let given = json!({"rate_per_s": 1000, "duration_ns": SECOND_NS, "prefix": "2001:db8:64::/96"});
+        let settings = Settings::parse(&given).unwrap();
+        assert_eq!((settings.timeout_ns, settings.self_test), (SECOND_NS, false));
+        assert_eq!(settings.prefix.to_string(), "2001:db8:64::/96");
+        for params in [
+            json!({"duration_ns": 1}),
+            json!({"rate_per_s": 1}),
+            json!({"rate_per_s": 50_001, "duration_ns": 1}),
+            json!({"rate_per_s": 1, "duration_ns": 1, "timeout_ns": 1_000_000_001}),
+            json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "2001:db8::/95"}),
+            json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "198.18.0.0/15"}),
+        ] {
+            assert_eq!(Settings::parse(&params).err().unwrap().code(), "bad-params", "{params}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+"""The headers of packets, by `sixbench-agent decode` (docs/protocol.md, "Headers of packets")."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..model.captured import KeptPacket
+from ..model.errors import AgentError, CapabilityError
+from .answers import Decoded, check
+
+MOST_HEADER_BYTES = 1024
+"""What is decoded of a frame. 16 layers, which are the most that are told, have fewer bytes unless they have many
+options."""
+TIMEOUT_S = 40.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """An Ethernet frame.
+
+    Attributes:
+        data: its first bytes.
+        wire_bytes: its length before it was cut off for the capture.
+    """
+
+    data: bytes
+    wire_bytes: int
+
+
+def decode_frames(binary: Path, frames: Sequence[Frame]) -> list[KeptPacket]:
+    """The headers of each frame. Raises `CapabilityError` where the agent cannot be started, and `AgentError`."""
+    lines = b"".join(_line(frame) for frame in frames)
+    try:
+        done = subprocess.run([binary, "decode"], input=lines, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except OSError as error:
+        raise CapabilityError(f"starting {binary}: {error.strerror}") from error
+    except subprocess.TimeoutExpired:
+        raise AgentError("agent-silent", f"{binary} decode has not ended after {TIMEOUT_S:g} s") from None
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).decode(errors="replace").split())
+        raise AgentError("agent-died", f"{binary} decode ended with code {done.returncode}: {said}")
+    answers = [_message(line) for line in done.stdout.splitlines()]
+    if len(answers) != len(frames):
+        raise AgentError("agent-broken", f"{binary} decode answered {len(answers)} of {len(frames)} packets")
+    return [check(Decoded, answer, "a packet").kept for answer in answers]
+
+
+def _line(frame: Frame) -> bytes:
+    question = {"packet": frame.data[:MOST_HEADER_BYTES].hex(), "wire_bytes": frame.wire_bytes}
+    return json.dumps(question | {"begins_with": "ethernet"}).encode() + b"\n"
+
+
+def _message(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AgentError(
+            "agent-broken", f"the agent answered with something that is no JSON: {line[:100]!r}"
+        ) from error

@@ -1,0 +1,79 @@
+"""Whether what cells sent is what they were asked for, held against the run before anything of it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..model.errors import CapabilityError, StoreError
+from ..model.experiment import Experiment
+from ..model.trial import TrialRecord
+from ..plan.schedule import block_order
+from ..run.node_settings import merged
+from ..store import Cell, Manifest, manifest_from_text, trial_of
+from .messages import Job, Measured
+
+
+def agreed(chosen: Mapping[str, str], experiment: Experiment) -> Manifest:
+    """The run as all of its cells would measure it: with the same engines. Raises `StoreError`, and `CapabilityError`
+    where they differ.
+
+    Args:
+        chosen: what each cell would measure, by its name.
+        experiment: as it was before.
+    """
+    made = {name: manifest_from_text(text, f"the reply of the cell {name}") for name, text in chosen.items()}
+    (first, manifest), *others = made.items()
+    for name, other in others:
+        for path in experiment.paths:
+            engines = [one.experiment.path(path.name).engine for one in (manifest, other)]
+            if engines[0] != engines[1]:
+                raise CapabilityError(
+                    f"paths.{path.name}: the cell {first} would take the engine {engines[0]} and {name} the engine "
+                    f"{engines[1]}; name one in the experiment that both have"
+                )
+        if other.experiment != manifest.experiment:
+            raise CapabilityError(
+                f"the cells {first} and {name} would emulate its links in different ways; name the emulator in the "
+                "experiment"
+            )
+    return manifest
+
+
+def with_cell(before: Manifest, reply: Measured) -> Manifest:
+    """The manifest with what is known of a cell now. Raises `StoreError` where it is another machine than it was."""
+    known = before.cells.get(reply.cell)
+    machine = reply.machine
+    if known is not None:
+        if _identity(known) != _identity(machine):
+            raise StoreError("its machine or kernel is another one than before; start it with another --name")
+        nodes = merged(known.environment.nodes, machine.environment.nodes)
+        machine = replace(machine, environment=replace(machine.environment, nodes=nodes))
+    cells = {**before.cells, reply.cell: machine}
+    first = next(iter(cells.values())).environment
+    return replace(before, cells=cells, environment=first)
+
+
+def checked(job: Job, reply: Measured, manifest: Manifest) -> list[TrialRecord]:
+    """The records of a block, each held against the job. Raises `StoreError`."""
+    order = block_order(manifest.experiment, job.block)
+    asked = {
+        trial.key: sequence
+        for sequence, trial in enumerate(order, start=(job.block - 1) * len(order) + 1)
+        if trial.combination in job.combinations
+    }
+    if asked.keys() != reply.trials.keys():
+        raise StoreError(f"it has {len(reply.trials)} trials of block {job.block}, and {len(asked)} were asked for")
+    records = []
+    for key, files in reply.trials.items():
+        record = trial_of(files, manifest, key, f"{reply.cell}: {key}")
+        if (record.cell, record.attempt, record.sequence) != (reply.cell, job.attempt, asked[key]):
+            raise StoreError(f"{key} is the trial of another cell or attempt")
+        records.append(record)
+    return sorted(records, key=lambda record: record.sequence)
+
+
+def _identity(cell: Cell) -> tuple[str, ...]:
+    """What a machine cannot change while it is a cell of a run."""
+    environment = cell.environment
+    return environment.kernel, environment.machine, environment.cpu, str(environment.cores)

@@ -1,0 +1,161 @@
+"""Dask's client as a sweep sees it: cells that take blocks."""
+
+from __future__ import annotations
+
+import queue
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any, Self
+
+from distributed import Client, Future
+from distributed.scheduler import KilledWorker
+
+from .. import __version__
+from ..model.errors import CapabilityError
+from ..model.quoting import printable
+from . import tasks
+from .address import Address
+from .messages import Job, chosen_from_wire, job_to_wire, other_version, reply_from_wire
+from .reaching import reach
+from .sweep import Came
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+CONNECT_S = 30.0
+"""How long a scheduler may be gone until the run ends."""
+
+POLL_S = 0.5
+"""How often a run that waits looks whether the cells are free."""
+
+
+class DaskCells:
+    """The cells of a scheduler, taken for one run. Use as a context manager.
+
+    Args:
+        run: the name of the run's experiment, for others who want the cells.
+        wait: whether to wait until no other run has them.
+        told: gets a sentence for people: for which run it waits.
+
+    Raises `CapabilityError` where the scheduler cannot be reached, has another version or is used by another run, or
+    has no cell.
+    """
+
+    def __init__(
+        self, address: Address, security: Security, run: str, *, wait: bool, told: Callable[[str], None]
+    ) -> None:
+        reach(address, security)
+        self._address = address
+        self._run = run
+        self._came: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue()
+        self._known: dict[str, str] = {}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # on versions, which we compare ourselves
+                made = Client(address.uri, security=security, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+                self._client: Any = made  # it has no types
+        except (OSError, TimeoutError) as error:
+            raise CapabilityError(f"connecting to the scheduler at {address}: {error}") from error
+        try:
+            self._take_cells(wait, told)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the cells back. What they measure for this run is abandoned."""
+        self._client.close(timeout=5)
+
+    def choose(self, run: str) -> dict[str, str]:
+        """What each cell would measure of a run: its manifest, by the cell's name. Raises `CapabilityError` where a
+        cell cannot measure it, or has another version of sixbench."""
+        found = {}
+        answers = self._client.run(tasks.choose, run, workers=list(self._known), on_error="return")
+        for place, answer in answers.items():
+            if isinstance(answer, BaseException):
+                raise CapabilityError(f"asking the cell {self._known[place]}: {printable(str(answer))}")
+            chosen, version = chosen_from_wire(answer)
+            if version != __version__:
+                raise CapabilityError(other_version(chosen.cell, version))
+            if chosen.run is None:
+                raise CapabilityError(f"the cell {chosen.cell} cannot measure this: {chosen.why}")
+            found[chosen.cell] = chosen.run
+        return found
+
+    def names(self) -> list[str]:
+        """The cells that there are now, or were when the scheduler was last there."""
+        if self._client.status == "closed":
+            raise CapabilityError(f"the scheduler at {self._address} has gone")
+        if self._client.status == "running":
+            try:
+                other = self._look()
+            except (OSError, TimeoutError):
+                return list(self._known.values())
+            if other is not None:
+                raise CapabilityError(f"another run, {other}, has the cells of the scheduler at {self._address} now")
+        return list(self._known.values())
+
+    def hand_out(self, job: Job) -> None:
+        """Gives a block to a cell that has none, or to the first that ends."""
+        future = self._client.submit(
+            tasks.measure_block, job_to_wire(job), key=f"sixbench-{job.name}", resources={tasks.CELL: 1}, pure=False
+        )
+        future.add_done_callback(lambda done: self._came.put((job, done)))
+
+    def next(self, timeout_s: float) -> Came | None:
+        """What came of a job; None where nothing came in time."""
+        try:
+            job, future = self._came.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        try:
+            return Came(job=job, reply=reply_from_wire(future.result(timeout=CONNECT_S)))
+        except (KilledWorker, CancelledError, OSError, TimeoutError):
+            return Came(job=job, reply=None)
+
+    def _take_cells(self, wait: bool, told: Callable[[str], None]) -> None:
+        other = self._look()
+        if other is not None and not wait:
+            raise CapabilityError(
+                f"another run, {other}, has the cells of the scheduler at {self._address}; let this one wait for it "
+                "with --wait"
+            )
+        if other is not None:
+            told(f"waiting for another run, {other}, to give back the cells of the scheduler at {self._address}")
+        while other is not None:
+            time.sleep(POLL_S)
+            other = self._look()
+        if not self._known:
+            raise CapabilityError(
+                f"the scheduler at {self._address} has no cell; start one with: sixbench cell --scheduler "
+                f"{self._address}"
+            )
+
+    def _look(self) -> str | None:
+        """Learns which cells there are, and takes them. The name of the run that has them instead; None: this one.
+        Raises `CapabilityError` where the scheduler is not of this version."""
+        try:
+            found = self._client.run_on_scheduler(tasks.look, self._run, self._client.id)
+        except (ImportError, AttributeError) as error:
+            raise CapabilityError(
+                f"the scheduler at {self._address} is not one of sixbench {__version__}; start it with: "
+                "sixbench scheduler"
+            ) from error
+        there, other, cells = found
+        here = tasks.versions()
+        if tuple(there) != here:
+            theirs, ours = (f"sixbench {one[0]} with distributed {one[1]}" for one in (there, here))
+            raise CapabilityError(
+                f"the scheduler at {self._address} has {printable(theirs)} and this machine {ours}; install the same "
+                "versions on both"
+            )
+        self._known = {str(place): str(name) for place, name in cells.items()}
+        return None if other is None else printable(str(other))

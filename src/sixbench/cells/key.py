@@ -1,0 +1,131 @@
+"""The key that scheduler, cells and orchestrator have, and the TLS that it makes between them.
+
+Whoever can hand a task to a worker of Dask runs code there, mostly as root. So there is a key in every case, even on
+loopback, where other users are. It is the key of `sixbench key`: 32 bytes. From it everyone computes the same pair of
+keys (Ed25519) and the same certificate, which signs itself and which alone is trusted. So each side proves to the other
+that it has the key, and nobody has to make certificates or to copy them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..model.errors import CapabilityError, UsageError, WriteError
+from ..model.files import open_regular
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+KEY_BYTES = 32
+
+_KEY = re.compile(rb"[0-9a-fA-F]{64}\s*")
+_DERIVED = b"sixbench cells, TLS, 1"
+"""What the key is for, so that the same key in another use is another one (RFC 5869 section 3.2)."""
+
+_FROM, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
+"""The certificate is as old as its key, whatever a machine's clock says."""
+
+
+def default_key() -> Path:
+    """The key of a user, in the configuration directory of the XDG Base Directory Specification."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(given) if os.path.isabs(given) else Path.home() / ".config") / "sixbench" / "cells.key"
+
+
+def make_default_key() -> Path | None:
+    """Makes that key where there is none yet. Returns where it was made. Raises `WriteError`."""
+    file = default_key()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return None
+    except OSError as error:
+        raise WriteError(f"making the key {file}: {error.strerror}; name another one with --key FILE") from error
+    with open(descriptor, "w", encoding="ascii") as opened:
+        opened.write(secrets.token_hex(KEY_BYTES) + "\n")
+    return file
+
+
+def read_key(file: Path | None) -> bytes:
+    """The key in a file, or the user's own where none is named. Raises `UsageError`, and `CapabilityError` where there
+    is none."""
+    place = file or default_key()
+    try:
+        with open_regular(place) as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            content = opened.read(1024)
+    except FileNotFoundError:
+        if file is None:
+            raise CapabilityError(
+                f"there is no key {place}: copy it from the scheduler's machine, or name another one with --key FILE"
+            ) from None
+        raise UsageError(f"there is no key {place}; make one with: sixbench key {place}") from None
+    except OSError as error:
+        raise UsageError(f"reading the key {place}: {error.strerror}") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UsageError(f"others may read the key {place}; keep it to yourself with: chmod 600 {place}")
+    if not _KEY.fullmatch(content):
+        raise UsageError(f"{place} is no key, which has 64 hexadecimal digits; make one with: sixbench key FILE")
+    return bytes.fromhex(content.decode("ascii").strip())
+
+
+def security_of(key: bytes) -> Security:
+    """What Dask needs for connections that only holders of the key can make."""
+    from distributed.security import Security
+
+    certificate, private = _pair(key)
+    roles = {
+        f"tls_{role}_{what}": text
+        for role in ("client", "scheduler", "worker")
+        for what, text in (("cert", certificate), ("key", private))
+    }
+    return Security(require_encryption=True, tls_ca_file=certificate, **roles)  # type: ignore[no-untyped-call]
+
+
+def _pair(key: bytes) -> tuple[str, str]:
+    """The certificate and the private key, as PEM: the same for everyone who has the key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    seed = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_DERIVED).derive(key)
+    private = Ed25519PrivateKey.from_private_bytes(seed)
+    public = private.public_key()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sixbench cells")])
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(public)
+        .serial_number(1)
+        .not_valid_before(_FROM)
+        .not_valid_after(_UNTIL)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
+        .sign(private, None)
+    )
+    text = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM).decode(), text.decode()

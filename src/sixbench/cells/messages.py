@@ -1,0 +1,201 @@
+"""What orchestrator and cells send each other: a block to be measured, and what became of it.
+
+Texts are JSON as a run directory has it, and are read by the same readers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from .. import __version__
+from ..model.errors import StoreError
+from ..model.form import MAX_ITEMS, Form, Name, Natural, Text, words_of
+from ..model.json_object import JsonObject
+from ..model.quoting import printable
+from ..store import Cell, Manifest, cell_from_text, cell_to_text, manifest_from_text
+
+JOB_SCHEMA = "sixbench.cell-job/1"
+REPLY_SCHEMA = "sixbench.cell-reply/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A block that a cell is to measure.
+
+    Attributes:
+        run: the manifest of the run as text.
+        block: its number, from 1.
+        combinations: those that take part, by name.
+        attempt: which attempt at the block this is, from 1.
+        fence: a word of the orchestrator's that no other one has, not even the same run's after it was killed.
+    """
+
+    run: str
+    block: int
+    combinations: tuple[str, ...]
+    attempt: int
+    fence: str
+
+    @property
+    def name(self) -> str:
+        """What no other attempt is called."""
+        return f"b{self.block:03d}-a{self.attempt}-{self.fence}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A block that was measured.
+
+    Attributes:
+        machine: the cell as it is known now.
+        lab_build_ns, install_ns: how long the networks took that were built for it; the latter by path.
+        trials: the files of each trial, by its key.
+    """
+
+    cell: str
+    machine: Cell
+    lab_build_ns: list[int]
+    install_ns: dict[str, list[int]]
+    trials: dict[str, dict[str, bytes]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """The cell cannot measure it, and why."""
+
+    cell: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """sixbench itself went wrong on the cell."""
+
+    cell: str
+    traceback: str
+
+
+Reply = Measured | Refused | Broken
+
+
+class _JobForm(Form):
+    version: Literal["sixbench.cell-job/1"] = Field(alias="schema")
+    run: str
+    block: Annotated[Natural, Field(ge=1)]
+    combinations: Annotated[list[Name], Field(min_length=1, max_length=MAX_ITEMS)]
+    attempt: Annotated[Natural, Field(ge=1)]
+    fence: Name
+
+
+class _ReplyForm(Form):
+    """`cell` first: it tells who sent the rest."""
+
+    version: Literal["sixbench.cell-reply/1"] = Field(alias="schema")
+    sixbench: Text
+    cell: Name
+    why: Text | None = None
+    traceback: str | None = None
+    machine: str | None = None
+    lab_build_ns: list[Natural] = Field(default_factory=list)
+    install_ns: dict[Name, list[Natural]] = Field(default_factory=dict)
+    trials: dict[Name, dict[Name, bytes]] = Field(default_factory=dict)
+
+
+def job_to_wire(job: Job) -> str:
+    """A job as text."""
+    return json.dumps({"schema": JOB_SCHEMA, **asdict(job)}, ensure_ascii=False)
+
+
+def job_from_wire(text: str) -> tuple[Job, Manifest]:
+    """Reads it back, with the run that it belongs to. Raises `StoreError`."""
+    where = "a block that the scheduler handed out"
+    try:
+        form = _JobForm.model_validate(json.loads(text))
+    except ValidationError as error:
+        raise StoreError(f"{where}: {next(words_of(error))}") from None
+    except (ValueError, RecursionError, TypeError) as error:
+        raise StoreError(f"{where}: not JSON: {printable(str(error))}") from None
+    manifest = manifest_from_text(form.run, where)
+    known = {one.name for one in manifest.experiment.combinations}
+    if form.block > manifest.experiment.blocks.maximum or not known.issuperset(form.combinations):
+        raise StoreError(f"{where}: the experiment {manifest.experiment.name} has no such block {form.block}")
+    return Job(
+        run=form.run,
+        block=form.block,
+        combinations=tuple(form.combinations),
+        attempt=form.attempt,
+        fence=form.fence,
+    ), manifest
+
+
+def reply_to_wire(reply: Reply) -> JsonObject:
+    """A reply as texts and bytes."""
+    own: JsonObject = {"schema": REPLY_SCHEMA, "sixbench": __version__, **vars(reply)}
+    return own | {"machine": cell_to_text(reply.machine)} if isinstance(reply, Measured) else own
+
+
+def reply_from_wire(data: Any) -> Reply:
+    """Reads it back. Raises `StoreError`."""
+    try:
+        form = _ReplyForm.model_validate(data)
+    except ValidationError as error:
+        raise StoreError(f"a reply of a cell: {next(words_of(error))}") from None
+    where = f"the reply of the cell {form.cell}"
+    if form.sixbench != __version__:
+        raise StoreError(f"{where}: {other_version(form.cell, form.sixbench)}")
+    if form.traceback is not None:
+        return Broken(cell=form.cell, traceback=form.traceback)
+    if form.why is not None:
+        return Refused(cell=form.cell, why=form.why)
+    if form.machine is None:
+        raise StoreError(f"{where}: it says nothing of its machine")
+    return Measured(
+        cell=form.cell,
+        machine=cell_from_text(form.machine, form.cell, where),
+        lab_build_ns=form.lab_build_ns,
+        install_ns=form.install_ns,
+        trials=form.trials,
+    )
+
+
+def other_version(cell: str, version: str) -> str:
+    """That a cell has another version of sixbench, in words."""
+    return (
+        f"the cell {cell} has sixbench {printable(version)[:40]} and this machine {__version__}; "
+        "install the same version on both"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What a cell would measure of a run: the manifest, as text, with the engines that work there and its own
+    environment; or why it cannot."""
+
+    cell: str
+    run: str | None
+    why: str | None
+
+
+class _ChosenForm(Form):
+    sixbench: Text
+    cell: Name
+    run: str | None = None
+    why: Text | None = None
+
+
+def chosen_to_wire(chosen: Chosen) -> JsonObject:
+    """As texts."""
+    return {"sixbench": __version__, **asdict(chosen)}
+
+
+def chosen_from_wire(data: JsonObject) -> tuple[Chosen, str]:
+    """Reads it back, with the version of sixbench that the cell has. Raises `StoreError`."""
+    try:
+        form = _ChosenForm.model_validate(data)
+    except ValidationError as error:
+        raise StoreError(f"a reply of a cell: {next(words_of(error))}") from None
+    return Chosen(cell=form.cell, run=form.run, why=form.why), form.sixbench

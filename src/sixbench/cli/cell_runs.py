@@ -1,0 +1,159 @@
+"""`sixbench run --cells` and `sixbench resume --cells`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..model.errors import Interrupted, SixbenchError, UsageError
+from ..model.exit_codes import Exit
+from .bugs import keeping_trials
+from .cell_command import ready_for_cells
+from .common import note
+from .event_logs import event_log, observers
+from .presenting import present
+from .progress import Progress
+from .running import begin_run, tell
+
+if TYPE_CHECKING:
+    from ..cells.client import DaskCells
+    from ..model.experiment import Experiment
+    from ..store import Run, RunWriter
+
+CELLS: str | None = typer.Option(
+    None,
+    "--cells",
+    metavar="ADDRESS",
+    help="Let the cells of this scheduler measure its blocks; see: sixbench cell --help.",
+)
+
+
+def refuse_key_alone(cells: str | None, key: Path | None) -> None:
+    """Raises `UsageError` where a key is given and no scheduler."""
+    if cells is None and key is not None:
+        raise UsageError("--key has a meaning with --cells only; give both, or neither")
+
+
+def check_for_cells(experiment: Experiment) -> None:
+    """Raises `UsageError` where cells cannot measure this experiment."""
+    if experiment.kernels:
+        raise UsageError(f"{experiment.name} runs in emulated machines, which are not cells; leave out --cells")
+
+
+def run_on_cells(
+    experiment: Experiment,
+    directory: Path,
+    own: bool,
+    paper: str | None,
+    quick: bool,
+    capture: bool,
+    address: str,
+    key: Path | None,
+    wait: bool,
+    json: bool,
+    quiet: bool,
+    events: Path | None,
+) -> int:
+    """Runs an experiment on cells. Returns the exit code.
+
+    Args:
+        own: whether the directory may have another name where there is one of that name.
+    """
+    from ..cells.checking import agreed
+    from ..store import Manifest, manifest_to_text, nowhere
+
+    check_for_cells(experiment)
+    manifest = Manifest(
+        run=directory.resolve().name,
+        experiment=experiment,
+        environment=nowhere(),
+        state="running",
+        started_realtime_ns=time.time_ns(),
+        paper=paper,
+        quick=quick,
+        capture=capture,
+        command=["sixbench", *sys.argv[1:]],
+    )
+    with taken_cells(experiment, address, key, wait) as cells:
+        chosen = agreed(cells.choose(manifest_to_text(manifest)), experiment)
+        manifest = replace(manifest, experiment=chosen.experiment, environment=chosen.environment)
+        with begin_run(directory, manifest, is_named=not own) as writer:
+            return _sweep_and_present(writer, None, cells, address, json, quiet, True, events)
+
+
+def resume_on_cells(
+    writer: RunWriter,
+    run_so_far: Run,
+    address: str,
+    key: Path | None,
+    wait: bool,
+    json: bool,
+    quiet: bool,
+    report: bool,
+    events: Path | None,
+) -> int:
+    """Lets cells measure the blocks that a run lacks. Returns the exit code."""
+    manifest = writer.manifest
+    check_for_cells(manifest.experiment)
+    if manifest.procedure is not None:
+        raise UsageError(f"{writer.directory} is a test by an RFC, which has no blocks; resume it without --cells")
+    if run_so_far.trials and not manifest.cells:
+        raise UsageError(f"{writer.directory} was measured on one machine, and so is the rest; leave out --cells")
+    with taken_cells(manifest.experiment, address, key, wait) as cells:
+        writer.save_manifest(state="running")
+        return _sweep_and_present(writer, run_so_far, cells, address, json, quiet, report, events)
+
+
+@contextmanager
+def taken_cells(experiment: Experiment, address: str, key: Path | None, wait: bool) -> Iterator[DaskCells]:
+    """The cells of a scheduler for this experiment, until the context ends. Raises `CapabilityError`."""
+    security_of = ready_for_cells()
+    from ..cells.address import read_address
+    from ..cells.client import DaskCells
+    from ..cells.key import read_key
+
+    where = read_address(address)
+    with DaskCells(where, security_of(read_key(key)), experiment.name, wait=wait, told=tell) as cells:
+        yield cells
+
+
+def _sweep_and_present(
+    writer: RunWriter,
+    run_so_far: Run | None,
+    cells: DaskCells,
+    address: str,
+    json: bool,
+    quiet: bool,
+    report: bool,
+    events: Path | None,
+) -> int:
+    from ..cells.sweep import sweep
+
+    done = [] if run_so_far is None else run_so_far.trials
+    goes_on = f"sixbench resume {writer.directory} --cells {address}"
+    with event_log(events) as log, keeping_trials(writer.directory, goes_on):
+        try:
+            with Progress(quiet, done) as progress:
+                end = sweep(writer, done, cells, observers(progress, log), tell, goes_on)
+            cells.close()  # a report needs none
+        except Interrupted as stop:
+            note(f"sixbench: {stop}")
+            if report:
+                present(writer.directory, json, log)
+            return stop.exit_code
+        except SixbenchError:
+            if run_so_far is None and not writer.manifest.cells:
+                writer.discard()
+            else:
+                note(f"sixbench: what was measured is kept in {writer.directory}; continue with: {goes_on}")
+            raise
+        if report:
+            present(writer.directory, json, log)
+        return Exit.DONE if end.state == "complete" else Exit.PARTLY

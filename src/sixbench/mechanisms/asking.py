@@ -1,0 +1,50 @@
+"""The way of questions to a path's resolver, and of those that it asks an authority itself (RFC 8219 section 9.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import IPv6Network
+
+from ..model.network import Network
+from ..model.path import Path
+from ..model.workload import Workload
+from ..model.workloads import WORKLOADS
+from ..model.workloads.dns64 import SELF_TEST
+from .common import legs_of
+from .parting import DEFAULT_PREFIX, prefix_option
+from .resolving import DNS64, OWN, RESOLVER
+
+
+def asks_resolver(workload: Workload) -> bool:
+    """Whether the packets of a trial are questions to the path's resolver."""
+    return WORKLOADS[workload.kind].asks_resolver and not SELF_TEST.of(workload.params)
+
+
+def unasked(path: Path) -> str | None:
+    """Why nobody can be asked on a path, as a sentence; None if somebody can."""
+    if DNS64.name not in path.options:
+        return "it has no resolver with DNS64; give nat64 or trt with dns64: NODE and resolver: unbound or bind9"
+    if path.options.get(RESOLVER.name, OWN) == OWN:
+        return (
+            "sixbench's own resolver has the names of the network alone, and asks no authority; give resolver: unbound "
+            "or bind9"
+        )
+    return None
+
+
+def asked_prefix(path: Path) -> IPv6Network:
+    """The prefix in which the path's resolver makes addresses."""
+    return prefix_option(path, "prefix", DEFAULT_PREFIX)
+
+
+def with_questions(path: Path, network: Network) -> Network:
+    """The network whose packets are the questions: the client's to the resolver, and the resolver's to the server, over
+    IPv4. The translator has nothing to do with them.
+
+    `unasked` says of which paths that is possible. Raises `MechanismError` where no route leads to the server.
+    """
+    client, server = network.between
+    node = str(path.options[DNS64.name])
+    asked = legs_of(network.topology, (client, node), network.family)
+    legs = (*asked, *legs_of(network.topology, (node, server), 4))
+    return replace(network, legs=legs, devices=(), answering=frozenset({node}))

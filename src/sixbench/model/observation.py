@@ -1,0 +1,320 @@
+"""What agents observe of a trial, in the forms in which they answer (docs/protocol.md).
+
+`agent` holds answers against these forms when they arrive. `run` keeps them, and `run.proof` judges by them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from .captured import AnyLayer, KeptPacket
+from .form import ABSENT, Form, Natural, Ranges
+from .result_form import Histogram
+
+
+class InterfaceCounters(Form):
+    """The counters of an interface."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Natural]
+
+    rx_bytes: Natural
+    rx_packets: Natural
+    rx_errors: Natural
+    rx_dropped: Natural
+    tx_bytes: Natural
+    tx_packets: Natural
+    tx_errors: Natural
+    tx_dropped: Natural
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """All of them by name, those too that only some kernels have."""
+        return {**self.__dict__, **(self.__pydantic_extra__ or {})}
+
+
+class LinkState(Form):
+    """Whether an interface is up, and how often it lost its carrier."""
+
+    is_up: bool = ABSENT
+    carrier_losses: Natural = ABSENT
+
+
+class Queue(Form):
+    """A queueing discipline."""
+
+    kind: str
+    handle: str
+    dropped: Natural
+    waiting: Natural = ABSENT
+
+
+class CountersAnswer(Form):
+    """The counters of a node."""
+
+    interfaces: dict[str, InterfaceCounters]
+    snmp: dict[str, dict[str, int]]
+    links: dict[str, LinkState] = ABSENT
+    queues: dict[str, list[Queue]] = ABSENT
+    softirq_waiting: Natural = ABSENT
+    emulated_waiting: Natural = ABSENT
+
+
+class Slab(Form):
+    """The memory of tracked connections, of the whole machine."""
+
+    objects: Natural
+    object_bytes: Natural
+
+
+class TrackingAnswer(Form):
+    """The connections that a node keeps track of; nothing where its kernel keeps track of none."""
+
+    sessions: Natural = ABSENT
+    most: Natural = ABSENT
+    statistics: dict[str, Natural] = ABSENT
+    slab: Slab = ABSENT
+    forgotten: bool = ABSENT
+    forget_ns: Natural = ABSENT
+
+
+class Packet(Form):
+    """A captured packet; `data` is hexadecimal."""
+
+    wire_bytes: Annotated[int, Field(ge=0, lt=2**32)]
+    data: Annotated[str, Field(pattern=r"^([0-9a-fA-F]{2})*$")]
+    layers: list[AnyLayer]
+    realtime_ns: Natural | None = None
+    outgoing: bool = ABSENT
+
+    @property
+    def kept(self) -> KeptPacket:
+        """What a record keeps of it."""
+        return KeptPacket(wire_bytes=self.wire_bytes, layers=tuple(self.layers))
+
+
+class CaptureAnswer(Form):
+    """What a capture saw."""
+
+    packets: list[Packet]
+    matched: Natural
+    dropped: Natural = ABSENT
+
+
+class Drop(Form):
+    """Packets that the kernel dropped at a place for a reason."""
+
+    netns_inode: Natural
+    side: str
+    reason: str
+    packets: Natural
+    warmup: Natural
+    measured: Natural
+    sequences: Ranges
+    untold: Natural
+    device: str = ABSENT
+    protocol: Natural = ABSENT
+
+
+class DropsAnswer(Form):
+    """All drops since they were asked for."""
+
+    dropped: list[Drop]
+
+
+class DeviceTimers(Form):
+    """What the timers of a device's queueing disciplines did."""
+
+    netns_inode: Natural
+    device: str
+    expired: Natural
+    late: Natural
+    worst_ns: Natural
+    lost_ns: Natural
+
+
+class TimersAnswer(Form):
+    """The timers of all devices since they were asked for."""
+
+    elapsed_ns: Natural
+    devices: list[DeviceTimers]
+
+
+class PerfAnswer(Form):
+    """Cycles and instructions of the whole machine."""
+
+    cycles: Natural
+    instructions: Natural
+    enabled_ns: Natural
+    running_ns: Natural
+
+
+class WatchedProcessor(Form):
+    """A processor that is kept awake, and how long it was busy so far."""
+
+    processor: Natural
+    busy_ns: Natural
+
+
+class AwakeAnswer(Form):
+    """The processors that are kept awake."""
+
+    clock_ns: Natural
+    processors: list[WatchedProcessor]
+
+
+class Count(Form):
+    """Packets and their bytes."""
+
+    packets: Natural
+    bytes: Natural
+
+
+class ProgramTime(Form):
+    """How often a program ran, and for how long in all."""
+
+    runs: Natural
+    run_time_ns: Natural
+
+
+class TunnelState(Form):
+    """The counters of a tunnel's end."""
+
+    encapsulated: Count
+    decapsulated: Count
+    slow_encapsulated: Count = ABSENT
+    slow_decapsulated: Count = ABSENT
+    slow: dict[str, Count] = ABSENT
+    drops: dict[str, Count] = ABSENT
+    programs: dict[str, ProgramTime] | None = None
+
+
+class TunnelsAnswer(Form):
+    """The counters of a node's tunnels, by device."""
+
+    tunnels: dict[str, TunnelState]
+
+
+class TranslatorState(Form):
+    """The counters of a translator."""
+
+    to_ipv6: Count
+    to_ipv4: Count
+    slow: dict[str, Count]
+    answered: dict[str, Count]
+    drops: dict[str, Count]
+
+
+class TranslatorsAnswer(Form):
+    """The counters of a node's translators, by device."""
+
+    translators: dict[str, TranslatorState]
+
+
+class WithoutIpv4(Form):
+    """That a node can do without IPv4 on its link, and who told it."""
+
+    server: str
+    offered: str
+    wait_s: Natural
+    asked: Natural
+    took_ns: Natural
+
+
+class DiscoveredPrefix(Form):
+    """The prefix of a NAT64 that a node learned, and what it was told before where it asked by DHCP."""
+
+    prefix: str
+    others: list[str]
+    by: str
+    source: str
+    asked: Natural
+    took_ns: Natural
+    dhcp: WithoutIpv4 = ABSENT
+
+
+class RelayedStreams(Form):
+    """The connections of a relay."""
+
+    open: Natural
+    opened: Natural
+    reset: Natural
+    unreachable: Natural
+    bytes_to_ipv4: Natural
+    bytes_to_ipv6: Natural
+
+
+class RelayedDatagrams(Form):
+    """The datagrams of a relay."""
+
+    open: Natural
+    opened: Natural
+    datagrams_to_ipv4: Natural
+    datagrams_to_ipv6: Natural
+    bytes_to_ipv4: Natural
+    bytes_to_ipv6: Natural
+    errors: Natural
+    not_sent: Natural
+
+
+class RelayAnswer(Form):
+    """What a relay did."""
+
+    tcp: RelayedStreams
+    udp: RelayedDatagrams
+    refused: dict[str, Natural]
+    most: Natural
+
+
+class DeviceCountersAnswer(Form):
+    """What a device has used; of one that has ended, how."""
+
+    cpu_ns: Natural = ABSENT
+    peak_memory_bytes: Natural = ABSENT
+    processes: Natural = ABSENT
+    listening: list[str] = ABSENT
+    ended: str = ABSENT
+    log_bytes: Natural
+
+
+class DeviceLogAnswer(Form):
+    """What a device said, and how many bytes of that are gone."""
+
+    text: str
+    omitted_bytes: Natural
+
+
+class EmulatorRecord(Form):
+    """What an emulated link did in one direction."""
+
+    lost: Natural
+    no_room: Natural
+    send_errors: Natural
+    socket_drops: Natural
+    lateness: Histogram
+    packets: Natural = ABSENT
+    control_packets: Natural = ABSENT
+    duplicated: Natural = ABSENT
+    corrupted: Natural = ABSENT
+    overtaking: Natural = ABSENT
+    late: Natural = ABSENT
+    late_given_up: Natural = ABSENT
+    user_timestamps: Natural = ABSENT
+    delay: Histogram = ABSENT
+    ipdv: Histogram = ABSENT
+    lost_sequences: Ranges = ABSENT
+    lost_sequences_omitted: Natural = ABSENT
+
+
+class EmulateAnswer(Form):
+    """What an emulated link did in both directions."""
+
+    forward: EmulatorRecord
+    reverse: EmulatorRecord
+
+    @property
+    def ways(self) -> tuple[EmulatorRecord, EmulatorRecord]:
+        """Both, in the order of `model.emulation.WAYS`."""
+        return self.forward, self.reverse

@@ -1,0 +1,256 @@
+"""The results of tests by an RFC: throughputs beside what the line carries, and the values of the other tests, by frame
+size or by rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from ...rfc.results import AtSize, Found, results_of, values_of
+from ...rfc.tests import TESTS
+from ...store import Run
+from .. import words
+from . import style
+from .data import Context
+from .drawing import Drawing, Picture
+from .lines import Point, line, shift_pt
+
+FRAME_SIZE, RATE = "frame_bytes", "rate_pps"
+_PANEL_IN = 1.75
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The values of a path.
+
+    Attributes:
+        tips: what is said of each point.
+    """
+
+    path: str
+    points: Sequence[Point]
+    tips: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Curves over one axis.
+
+    Attributes:
+        lines: what the line carries, by path.
+        testers: the tester's own throughput, by path.
+    """
+
+    title: str
+    unit: str
+    across: str
+    curves: Sequence[Curve]
+    lines: Sequence[Curve] = ()
+    testers: Sequence[Curve] = ()
+
+
+def drawings(context: Context, run: Run) -> list[Drawing]:
+    """A figure of the throughputs, and one of each other test with values. None for a run that is no such test."""
+    found = []
+    throughputs = _throughputs([one for one in results_of(run) if not one.is_tester])
+    if throughputs.curves:
+        found.append(
+            _drawing(
+                context,
+                "throughput",
+                "Throughput",
+                "Points are the highest rates without loss, in frames a second in each direction, with the lowest rate "
+                "that lost frames above them. Dashed lines are what the slowest line of the path carries: rate / "
+                "(8 (X + O + 20)), where X is the frame size and O the overhead of the mechanism there. Dotted lines "
+                "are the tester's own throughput, without a device.",
+                [throughputs],
+            )
+        )
+    values = values_of(run)
+    for name in dict.fromkeys(one.test for one in values):
+        panels = _panels([one for one in values if one.test == name])
+        if panels:
+            found.append(_drawing(context, name, TESTS[name].title, _CAPTION, panels))
+    return found
+
+
+_CAPTION = (
+    "Points are the values of the table. Bars go from the 1st to the 99th percentile of the repetitions, where a value "
+    "is of several. Forward is from client to server."
+)
+
+
+def _drawing(context: Context, name: str, title: str, caption: str, panels: Sequence[Panel]) -> Drawing:
+    return Drawing(
+        name=f"rfc-{name}",
+        title=title,
+        caption=caption,
+        section="rfc",
+        rank=0,
+        draw=lambda width_in: _Figure(context, title, panels, width_in).draw(),
+    )
+
+
+def _throughputs(found: Sequence[AtSize]) -> Panel:
+    def curves(value: Callable[[AtSize], float | None], high: Callable[[AtSize], float | None]) -> list[Curve]:
+        made = []
+        for path in dict.fromkeys(one.path for one in found):
+            known = [(one, at) for one in found if one.path == path and (at := value(one)) is not None]
+            points = [Point(at=one.frame_bytes, value=at, low=None, high=high(one)) for one, at in known]
+            tips = [f"{path}, {one.frame_bytes} B: {words.whole(round(at))} frames/s" for one, at in known]
+            if points:
+                made.append(Curve(path=path, points=points, tips=tips))
+        return made
+
+    return Panel(
+        title="",
+        unit="frames/s",
+        across=FRAME_SIZE,
+        curves=curves(lambda one: one.goals[0].bounds.lower_pps, lambda one: one.goals[0].bounds.upper_pps),
+        lines=curves(lambda one: one.line_pps, lambda _: None),
+        testers=curves(lambda one: one.tester_pps, lambda _: None),
+    )
+
+
+def _panels(found: Sequence[Found]) -> list[Panel]:
+    """A panel for each value over the frame size; of the loss at several rates, one for each frame size over the
+    rate."""
+    if found[0].test == "frame-loss-rate":
+        return [
+            _panel([one for one in found if one.frame_bytes == size], f"frames of {size} B", RATE)
+            for size in dict.fromkeys(one.frame_bytes for one in found)
+        ]
+    panels = []
+    for name in dict.fromkeys(value.name for one in found for value in one.values):
+        own = [replaced for one in found if (replaced := _only(one, name)).values]
+        panel = _panel(own, name, FRAME_SIZE)
+        if panel.curves:
+            panels.append(panel)
+    return panels
+
+
+def _only(found: Found, name: str) -> Found:
+    values = [value for value in found.values if value.name == name]
+    return Found(
+        test=found.test,
+        path=found.path,
+        frame_bytes=found.frame_bytes,
+        values=values,
+        refused=found.refused,
+        failed=found.failed,
+    )
+
+
+def _panel(found: Sequence[Found], title: str, across: str) -> Panel:
+    curves = []
+    for path in dict.fromkeys(one.path for one in found):
+        points, tips = [], []
+        for one in found:
+            for value in one.values if one.path == path else ():
+                at = value.rate_pps if across == RATE else one.frame_bytes
+                if value.value is None or at is None:
+                    continue
+                points.append(Point(at=at, value=value.value, low=value.low, high=value.high))
+                tips.append(f"{path}, {one.frame_bytes} B, {value.name}: {words.quantity(value.value, value.unit)}")
+        if points:
+            order = sorted(range(len(points)), key=lambda index: points[index].at)
+            curves.append(
+                Curve(path=path, points=[points[index] for index in order], tips=[tips[index] for index in order])
+            )
+    units = [value.unit for one in found for value in one.values]
+    return Panel(title=title, unit=units[0] if units else "", across=across, curves=curves)
+
+
+@dataclass
+class _Figure:
+    context: Context
+    title: str
+    panels: Sequence[Panel]
+    width_in: float
+    tips: dict[str, list[str]] = field(default_factory=dict)
+
+    def draw(self) -> Picture:
+        """The figure."""
+        with style.house_style():
+            columns = style.panel_columns(len(self.panels), self.width_in)
+            lines = math.ceil(len(self.panels) / columns)
+            height_in = 2.6 if len(self.panels) == 1 else _PANEL_IN
+            figure = style.figure(0.9 + lines * (height_in + 0.5), self.width_in)
+            grid = figure.add_gridspec(lines, columns)
+            for index, panel in enumerate(self.panels):
+                axes = figure.add_subplot(grid[divmod(index, columns)])
+                if panel.title:
+                    axes.set_title(style.wrapped(panel.title, self.width_in / columns - 0.75))
+                self._panel(axes, panel, index, self.width_in / columns - 0.75)
+            style.title(figure, self.title)
+            style.legend(figure, self._handles())
+            return Picture(figure=figure, tips=self.tips)
+
+    def _panel(self, axes: Axes, panel: Panel, index: int, width_in: float) -> None:
+        drawn = [*panel.curves, *panel.lines, *panel.testers]
+        values = [point.value for curve in drawn for point in curve.points]
+        divisor, unit = words.common_scale(values, panel.unit)
+        is_log = style.spans_decades(values) or (panel.unit == "frames/s" and min(values) > 0 and len(values) > 2)
+        present = self.context.paths(curve.path for curve in panel.curves)
+        by_path = {curve.path: curve for curve in panel.curves}
+        for order, path in enumerate(present):
+            gid = f"r{index}-{order}"
+            moved_pt = 0.0 if panel.across == RATE else shift_pt(order, len(present))
+            line(axes, path, by_path[path.name].points, divisor=divisor, order=order, moved_pt=moved_pt, gid=gid)
+            self.tips[gid] = list(by_path[path.name].tips)
+        for curves, dashes, width in ((panel.lines, (4, 2), 1.0), (panel.testers, (1, 1.5), 1.2)):
+            for curve in curves:
+                [path] = self.context.paths([curve.path])
+                axes.plot(
+                    [point.at for point in curve.points],
+                    [point.value / divisor for point in curve.points],
+                    color=path.colour,
+                    linestyle=(0, dashes),
+                    linewidth=width,
+                    zorder=1.5,
+                )
+        self._y_axis(axes, unit, is_log=is_log, divisor=divisor, values=values, panel=panel)
+        places = sorted({point.at for curve in drawn for point in curve.points})
+        if panel.across == FRAME_SIZE:
+            style.level_axis(axes, FRAME_SIZE, places, width_in)
+            axes.set_xlabel("frame size, with the frame check sequence")
+        else:
+            axes.set_xlim(0, 1.06 * places[-1])
+            axes.locator_params(axis="x", nbins=4)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.whole(round(value))))
+            axes.set_xlabel("frames/s in each direction")
+
+    def _y_axis(
+        self, axes: Axes, unit: str, *, is_log: bool, divisor: float, values: Sequence[float], panel: Panel
+    ) -> None:
+        axes.set_ylabel(f"{unit}{', log scale' if is_log else ''}")
+        ends = [end for curve in panel.curves for p in curve.points for end in (p.low, p.high) if end is not None]
+        low, high = min([*values, *ends]) / divisor, max([*values, *ends]) / divisor
+        if is_log:
+            low = min(value for value in values if value > 0) / divisor
+            pad = max(1.08, (high / low) ** 0.06)
+            axes.set_yscale("log")
+            axes.set_ylim(low / pad, high * pad)
+            few = high / low < 30
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+            axes.yaxis.set_major_formatter(
+                FuncFormatter(lambda value, _: words.whole(round(value)) if value >= 1 else f"{value:g}")
+            )
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        elif low >= 0:
+            axes.set_ylim(0, 1.1 * high if high > 0 else 1.0)
+
+    def _handles(self) -> list[Line2D | Patch]:
+        paths = self.context.paths(curve.path for panel in self.panels for curve in panel.curves)
+        handles: list[Line2D | Patch] = [style.path_handle(path) for path in paths]
+        for curves, dashes, label in (("lines", (4, 2), "the line"), ("testers", (1, 1.5), "the tester")):
+            if any(getattr(panel, curves) for panel in self.panels):
+                handles.append(Line2D([], [], color=style.MUTED, linestyle=(0, dashes), linewidth=1.1, label=label))
+        return handles

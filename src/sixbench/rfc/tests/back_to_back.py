@@ -1,0 +1,120 @@
+"""Back-to-back frames (RFC 9004, which updates RFC 2544 section 26.4): the longest burst that loses nothing.
+
+Bursts have the least gap between frames: they go at the line's rate, or as fast as the tester can where no line has
+one. A device that forwards at that rate has no longest burst (RFC 9004 section 6.1).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from ...model.trial import TrialRecord
+from ..searching import bisect, found_again
+from ..test import Ask, Place, RfcTest, Value, asked
+from ..throughput import load_trial, says_loss
+
+FIRST_S = 0.01
+"""The first burst takes so long; a longer one is double the one before, until frames are lost."""
+WIDTH = 0.01
+"""How near to the shortest burst that loses frames the longest one that does not has to be, as a share."""
+LEAST_TOLERANCE_NS = 200_000
+"""A burst may be late by a tenth of its length, and by so much anyway: about a late timer."""
+AS_FAST = 0.99
+"""The share of the rate of bursts from which on a throughput is as good as that rate."""
+
+
+def _run(ask: Ask, place: Place) -> None:
+    if _why_not(place) is None:
+        for _ in range(place.own.bursts):
+            _longest(ask, place)
+
+
+class _NotSent(Exception):
+    """The tester could not send a burst."""
+
+
+def _longest(ask: Ask, place: Place) -> int | None:
+    """The longest burst without loss; 0: even a single frame is lost. None: the tester could not send one."""
+    rate_pps = _rate_pps(place)
+
+    def loses_none(burst: int) -> bool:
+        tolerance_ns = max(LEAST_TOLERANCE_NS, round(0.1 * burst / rate_pps * 1e9))
+        record = asked(ask, {"rate_pps": rate_pps, "count": burst, "tolerance_ns": tolerance_ns}, says_loss)
+        trial = None if record is None else load_trial(record)
+        if trial is None:
+            raise _NotSent
+        return trial.loss_ratio == 0
+
+    try:
+        return bisect(loses_none, max(1, round(FIRST_S * rate_pps)), _most(place), WIDTH).highest
+    except _NotSent:
+        return None
+
+
+def _most(place: Place) -> int:
+    """The longest burst that is tried."""
+    return max(1, round(place.own.burst_s * _rate_pps(place)))
+
+
+def _rate_pps(place: Place) -> int:
+    most_pps = place.line_pps or place.tester_pps
+    return max(1, int(most_pps or 1))
+
+
+def _why_not(place: Place) -> str | None:
+    """Why there is nothing to look for."""
+    if place.throughput_pps is None:
+        return "no throughput is known"
+    if place.line_pps is None and place.tester_pps is None:
+        return "neither the line's nor the tester's rate is known"
+    if place.throughput_pps >= AS_FAST * _rate_pps(place):
+        limit = "line" if place.line_pps is not None else "tester"
+        return f"the device is as fast as the {limit}: no burst is too long for it (RFC 9004 section 6.1)"
+    return None
+
+
+def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+    """RFC 9004 section 6.4."""
+    why_not = _why_not(place)
+    if why_not is not None:
+        return [Value(name="longest burst, mean", unit="frames", value=None, trials=0, remark=why_not)]
+    found = [burst for burst in found_again(_longest, records, place, place.own.bursts) if burst is not None]
+    rate_pps = _rate_pps(place)
+    if not found:
+        why_not = "the tester could not send bursts"
+        return [
+            Value(name="longest burst, mean", unit="frames", value=None, trials=0, rate_pps=rate_pps, remark=why_not)
+        ]
+    mean = statistics.fmean(found)
+    longest = _most(place)
+    remark = f"bursts of up to {longest} frames were tried: {place.own.burst_s:g} s" if max(found) == longest else ""
+    implied_s = mean / rate_pps
+    corrected_s = implied_s * (1 - (place.throughput_pps or 0) / rate_pps)
+    spread = statistics.stdev(found) if len(found) > 1 else None
+    quantities = (
+        ("longest burst, mean", "frames", mean),
+        ("longest burst, least", "frames", float(min(found))),
+        ("longest burst, largest", "frames", float(max(found))),
+        ("longest burst, standard deviation", "frames", spread),
+        ("implied buffer time", "ns", implied_s * 1e9),
+        ("corrected buffer time", "ns", corrected_s * 1e9),
+    )
+    return [
+        Value(name=name, unit=unit, value=value, trials=len(found), rate_pps=rate_pps, remark=remark)
+        for name, unit, value in quantities
+    ]
+
+
+TEST = RfcTest(
+    name="back-to-back",
+    title="Back-to-back frames",
+    doc="the longest burst of frames at the line's rate that loses none, and the buffer that it implies",
+    profiles=frozenset({"2544", "5180", "8219"}),
+    lasts=lambda own: (12 * own.bursts, own.burst_s / 4),
+    shortened=lambda own: f"{own.bursts} searches with bursts of up to {own.burst_s:g} s",
+    times=lambda own: own.bursts,
+    run=_run,
+    values=_values,
+    needs=("throughput",),
+)

@@ -1,0 +1,82 @@
+"""Connection tracking table capacity (RFC 9693), and concurrent connections (RFC 8219 section 8.1 by RFC 3511 section
+5.2): how many connections a device keeps at once.
+
+They are established at half of the highest rate. A number succeeds if all of them answer at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model.trial import TrialRecord
+from ..searching import Bisected, bisect, found_again
+from ..test import Ask, Place, RfcTest, Value, asked, summary
+from . import establishment
+
+FIRST = 500
+LONGEST_S = 25
+"""How long establishing may take: Linux forgets a connection of UDP after 30 s without a packet."""
+
+
+class _NotOffered(Exception):
+    """The tester could not open so many connections at that rate."""
+
+
+def _run(ask: Ask, place: Place) -> None:
+    for _ in range(place.own.repetitions if establishment.safe(place) is not None else 0):
+        _most(ask, place)
+
+
+def _most(ask: Ask, place: Place) -> Bisected | None:
+    """None: the tester could not do it."""
+    safe = establishment.safe(place)
+    assert safe is not None, "without a rate nothing is asked"
+
+    def succeeds(count: int) -> bool:
+        params = {**establishment.transport(place), "count": count, "rate_per_s": safe.per_s}
+        record = asked(ask, {**params, "timeout_ns": establishment.TIMEOUT_NS}, establishment.says_connections)
+        if record is None:
+            raise _NotOffered
+        return establishment.all_alive(record)
+
+    try:
+        return bisect(succeeds, FIRST, _limit(place, safe.per_s), place.own.width)
+    except _NotOffered:
+        return None
+
+
+def _limit(place: Place, per_s: int) -> int:
+    is_udp = establishment.transport(place)["transport"] == "udp"
+    return min(place.own.most_connections, LONGEST_S * per_s) if is_udp else place.own.most_connections
+
+
+def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+    name, unit = "connections kept", "connections"
+    safe = establishment.safe(place)
+    if safe is None:
+        why_not = "no establishment rate is known"
+        return [Value(name=name, unit=unit, value=None, trials=0, remark=why_not)]
+    found = [one for one in found_again(_most, records, place, place.own.repetitions) if one is not None]
+    remark = ""
+    if records and not found:
+        remark = "the tester could not offer them"
+    elif any(one.lowest is None for one in found):
+        remark = f"at least: no more than {_limit(place, safe.per_s)} were tried"
+    return [summary(name, unit, [float(one.highest) for one in found], place=place, remark=remark)]
+
+
+TEST = RfcTest(
+    name="capacity",
+    title="Connection capacity",
+    doc="how many connections a device keeps at once",
+    profiles=frozenset({"8219", "9693"}),
+    lasts=lambda own: (12 * own.repetitions, own.most_connections / 20_000),
+    shortened=lambda own: f"{own.repetitions} searches with up to {own.most_connections} connections",
+    times=lambda own: own.repetitions,
+    run=_run,
+    values=_values,
+    needs=("establishment",),
+    workload="connections",
+    by_frame_size=False,
+    unfit=establishment.unfit,
+)

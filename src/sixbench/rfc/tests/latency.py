@@ -1,0 +1,50 @@
+"""Latency (RFC 2544 section 26.2, RFC 8219 section 7.2), at the throughput rate.
+
+Every frame has a time stamp, so that those after the first 60 s are all tagged ones. The times are those of a packet
+socket that sends a frame and of the kernel that receives it, as RFC 1242 section 3.8 has them for devices that store
+and forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model.trial import TrialRecord
+from ..test import MEAN_PROFILES, Ask, Place, RfcTest, Value
+from . import delays
+
+LEAST_TAGGED = 500
+"""RFC 8219 section 7.2."""
+
+_OF_2544 = (("latency", "one_way_delay_mean_ns", "one_way_delay_reverse_mean_ns"),)
+_OF_8219 = (
+    ("typical latency", "one_way_delay_p50_ns", "one_way_delay_reverse_p50_ns"),
+    ("worst case latency", "one_way_delay_p999_ns", "one_way_delay_reverse_p999_ns"),
+)
+
+
+def _run(ask: Ask, place: Place) -> None:
+    own = place.own
+    delays.repeat(
+        ask,
+        place,
+        {"warmup_ns": round(own.latency_before_s * 1e9), "duration_ns": round(own.latency_s * 1e9)},
+    )
+
+
+def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+    return delays.of_both_directions(records, place, _OF_2544 if place.profile in MEAN_PROFILES else _OF_8219)
+
+
+TEST = RfcTest(
+    name="latency",
+    title="Latency",
+    doc="how long frames take at the throughput rate: typical and worst case",
+    profiles=frozenset({"2544", "5180", "8219"}),
+    lasts=lambda own: delays.lasts(own, own.latency_before_s + own.latency_s),
+    shortened=lambda own: delays.in_words(own.repetitions, own.latency_before_s + own.latency_s),
+    times=lambda own: own.repetitions,
+    run=_run,
+    values=_values,
+    needs=("throughput",),
+)

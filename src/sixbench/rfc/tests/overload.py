@@ -1,0 +1,59 @@
+"""Overload scalability (RFC 8219 section 10.2.1): the throughput of many flows at once against that of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model.network import Network
+from ...model.path import Path
+from ...model.trial import TrialRecord
+from .. import throughput as search
+from ..state import keeps_state
+from ..test import Ask, Place, RfcTest, Value
+from . import throughput
+
+FLOWS = 256
+"""Pairs of pseudo-random ports, which take turns (RFC 4814)."""
+
+
+def _run(ask: Ask, place: Place) -> None:
+    search.run(throughput.loads(ask), place.own, place.most_pps)
+
+
+def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+    found = search.read(records, place.own.goals[:1])[0]
+    many, one = found.bounds.lower_pps, place.throughput_pps
+    remark = found.failed or ("no rate meets the goal" if many is None else "")
+    if many is not None and found.is_testers:
+        remark = "the tester was the limit"
+    degradation = None if many is None or one is None else (one - many) / one
+    return [
+        Value(name=name, unit=unit, value=value, trials=found.trials, remark=remark)
+        for name, unit, value in (
+            ("throughput of 1 flow", "frames/s", one),
+            (f"throughput of {FLOWS} flows", "frames/s", many),
+            ("degradation", "1", degradation),
+        )
+    ]
+
+
+def _unfit(path: Path, network: Network) -> str | None:
+    if not keeps_state(network):
+        return None
+    return "a device that keeps state takes frames from the server only to ports that it knows"
+
+
+TEST = RfcTest(
+    name="overload",
+    title="Overload scalability",
+    doc=f"the throughput of {FLOWS} flows against that of one",
+    profiles=frozenset({"8219"}),
+    lasts=throughput.TEST.lasts,
+    shortened=throughput.shortened,
+    run=_run,
+    values=_values,
+    needs=("throughput",),
+    params=lambda own: {"ports": "pseudo-random", "flows": FLOWS},
+    needs_search=True,
+    unfit=_unfit,
+)

@@ -1,0 +1,76 @@
+"""System recovery (RFC 2544 section 26.5): how long a device that was overloaded goes on losing frames at half the
+rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model.trial import TrialRecord
+from ..test import Ask, Place, RfcTest, Value, asked, summary
+from . import delays
+
+OVER = 1.1
+"""RFC 2544 section 26.5: 110 % of the throughput, or the line's rate if that is lower; then half of it."""
+AS_FAST = 0.99
+"""The share of the line's rate from which on a throughput leaves no room for an overload."""
+
+
+def _run(ask: Ask, place: Place) -> None:
+    if _why_not(place) is not None:
+        return
+    rate_pps, own = _rate_pps(place), place.own
+    params = {
+        "rate_pps": rate_pps,
+        "step_after_ns": round(own.overload_s * 1e9),
+        "step_rate_pps": max(1, rate_pps // 2),
+        "duration_ns": round((own.overload_s + own.recovering_s) * 1e9),
+    }
+    for _ in range(own.repetitions):
+        if asked(ask, params) is None:
+            return
+
+
+def _rate_pps(place: Place) -> int:
+    return int(min(OVER * (place.throughput_pps or 1), place.line_pps or float("inf")))
+
+
+def _why_not(place: Place) -> str | None:
+    if place.throughput_pps is None:
+        return "no throughput is known"
+    if place.line_pps is not None and place.throughput_pps >= AS_FAST * place.line_pps:
+        return "the device is as fast as the line, which cannot overload it"
+    return None
+
+
+def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+    name, why_not = "time to recover", _why_not(place)
+    if why_not is not None:
+        return [Value(name=name, unit="ns", value=None, trials=0, remark=why_not)]
+    valid = [record for record in records if record.status == "ok"]
+    times = [record.metrics["recovery_ns"] for record in valid if "recovery_ns" in record.metrics]
+    remark = ""
+    if records and not valid:
+        remark = "the tester could not overload it"
+    elif any(not _is_overloaded(record) for record in valid):
+        remark = "not every overload lost frames"
+    elif any(time_ns > 0.9e9 * place.own.recovering_s for time_ns in times):
+        remark = "it lost frames until the end: it may not have recovered"
+    return [summary(name, "ns", times, place=place, rate_pps=_rate_pps(place), remark=remark)]
+
+
+def _is_overloaded(record: TrialRecord) -> bool:
+    return any(record.metrics.get(name, 0.0) > 0 for name in ("loss_ratio", "loss_reverse_ratio"))
+
+
+TEST = RfcTest(
+    name="recovery",
+    title="System recovery",
+    doc="how long a device loses frames after an overload, at half the rate",
+    profiles=frozenset({"2544", "5180", "8219"}),
+    lasts=lambda own: delays.lasts(own, own.overload_s + own.recovering_s),
+    shortened=lambda own: delays.in_words(own.repetitions, own.overload_s + own.recovering_s),
+    times=lambda own: own.repetitions,
+    run=_run,
+    values=_values,
+    needs=("throughput",),
+)

@@ -1,0 +1,38 @@
+"""What a machine can do for an experiment, found out before anything of it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..agent import AgentHub, find_agent
+from ..lab.privileges import in_user_namespace
+from ..model.experiment import Experiment
+from ..plan.yaml_source import Source, parse_yaml
+from ..store import Environment
+from .engines import choose_engines
+from .environment import gather
+from .hardware_counters import ask
+from .refused_settings import check_settings
+from .requirements import check_requirements, read_sysctls
+
+
+def probe_machine(
+    hub: AgentHub, experiment: Experiment, source: Callable[[], Source] | None = None
+) -> tuple[Experiment, Environment]:
+    """Starts one node to see that it can be done, chooses the paths' engines and reads the machine's settings in it.
+    Raises `CapabilityError`, and `ExperimentError` where the kernel refuses a setting of a node.
+
+    Args:
+        source: gives the experiment's file with its changes; None: the text that the experiment keeps.
+    """
+    check_settings(hub, experiment.topologies, source or (lambda: parse_yaml(experiment.text, experiment.file)))
+    probe = hub.start(["probe"])["probe"]
+    try:
+        check_requirements(probe, experiment)
+        environment = gather(find_agent(), read_sysctls(probe), in_user_namespace())
+        refusal = ask(probe)
+        environment = replace(environment, hardware_counters=refusal is None, no_hardware_counters=refusal)
+        return choose_engines(probe, experiment), environment
+    finally:
+        hub.stop([probe])

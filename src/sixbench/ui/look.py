@@ -1,0 +1,39 @@
+"""A page's look at a run, of which the run knows (`run.other_runs`)."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from ..model.errors import StoreError
+from ..run.other_runs import announced_page
+from ..store import Folder
+
+
+class Look:
+    """Announced from when the run has a directory until this is closed.
+
+    Args:
+        folder: the run's directory. Raises `StoreError` while there is none.
+    """
+
+    def __init__(self, folder: Callable[[], Folder]) -> None:
+        self._folder = folder
+        self._announced = False
+        self._here: socket.socket | None = None
+
+    def announce(self) -> None:
+        """Tells the run that it is looked at, once."""
+        if self._announced:
+            return
+        try:
+            directory = self._folder().identity
+        except StoreError:
+            return
+        self._here = announced_page(directory)
+        self._announced = True
+
+    def close(self) -> None:
+        """The run is looked at no more."""
+        if self._here is not None:
+            self._here.close()

@@ -1,0 +1,16 @@
+// The path MTU of each direction: what three methods found, and the hops with the one that limits it.
+
+import { ask, h } from "./dom.js";
+
+const placeOf = (way) => h("ol", { class: "hops", start: "0" },
+  h("li", { class: way.limiting === 0 && "limiting" }, "this machine's link", way.limiting === 0 && h("strong", {}, " limits it")),
+  way.hops.map((hop) => h("li", { class: way.limiting === hop.index && "limiting" }, hop.address ?? "no answer", way.limiting === hop.index && h("strong", {}, " limits it"))));
+
+const wayOf = (way) => h("section", {}, h("h3", {}, `${way.path}, ${way.direction}`),
+  h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Path MTU, ${way.path} ${way.direction}` }, h("table", {}, h("tbody", {}, way.facts.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.value)))))),
+  way.hops.length ? [h("p", { class: "quiet" }, "Hops, from 0:"), placeOf(way)] : h("p", { class: "quiet" }, "The hops were not looked for, since packets of the interface's MTU arrive."));
+
+export async function drawPathMtus(place, name) {
+  const { ways } = await ask(`/api/runs/${encodeURIComponent(name)}/path-mtu`);
+  place.replaceChildren(...(ways.length ? [h("h2", {}, "Path MTU"), h("div", { class: "all-series" }, ways.map(wayOf))] : []));
+}

@@ -1,0 +1,61 @@
+// The trial under way: what arrives in it and how its senders fare, interval by interval.
+
+import { Chart } from "./charts.js";
+import { h } from "./dom.js";
+
+const CHARTS = {
+  goodput: { title: "What arrives", unit: "bit/s", of_intervals: true },
+  lost: { title: "Datagrams lost in each interval", unit: "", of_intervals: true },
+  rtt: { title: "TCP's smoothed round-trip time", unit: "ns" },
+  window: { title: "Congestion window", unit: "packets" },
+  retransmits: { title: "Segments sent again in each interval", unit: "", of_intervals: true },
+};
+
+export class Within {
+  constructor() {
+    this.words = h("p", { class: "now" }, "The network is being built.");
+    this.charts = Object.fromEntries(Object.entries(CHARTS).map(([name, about]) => [name, new Chart(about)]));
+    this.element = h("div", { class: "all-series within" }, Object.values(this.charts).map((chart) => chart.element));
+    this.begin("");
+  }
+
+  // A trial begins. `path`: only its own values go, and those of the last trial of each other path stay beside it.
+  begin(words, path = null) {
+    if (words) this.words.textContent = words;
+    this.path = path;
+    this.samples = new Map();
+    for (const chart of Object.values(this.charts)) chart.clear(path);
+    this.dirty = path !== null;
+  }
+
+  // Words alone; what is drawn stays.
+  tell(words) { this.words.textContent = words; }
+
+  name(event) { return [this.path, event.flow, event.direction].filter(Boolean).join(" "); }
+
+  arrived(event) {
+    const name = this.name(event), from = event.from_ns / 1e9, to = event.to_ns / 1e9;
+    this.charts.goodput.add(name, to, (8 * event.received_bytes) / (to - from), from);
+    if (event.lost_middle !== undefined) this.charts.lost.add(name, to, event.lost_middle, from);
+    this.dirty = true;
+  }
+
+  sampled(event) {
+    const name = this.name(event), at = event.t_ns / 1e9, before = this.samples.get(name) ?? { t_ns: 0, retransmits: 0 };
+    if (event.rtt_ns !== undefined) this.charts.rtt.add(name, at, event.rtt_ns);
+    if (event.cwnd_packets !== undefined) this.charts.window.add(name, at, event.cwnd_packets);
+    // Retransmits count from the opening of the window, at which there are none.
+    if (event.retransmits !== undefined && event.t_ns > before.t_ns) this.charts.retransmits.add(name, at, event.retransmits - before.retransmits, before.t_ns / 1e9);
+    if (event.retransmits !== undefined) this.samples.set(name, event);
+    this.dirty = true;
+  }
+
+  draw() {
+    if (!this.dirty) return;
+    this.dirty = false;
+    for (const chart of Object.values(this.charts)) chart.draw();
+  }
+
+  close() { for (const chart of Object.values(this.charts)) chart.close(); }
+}
+

@@ -1,0 +1,123 @@
+"""Machines that play cells: hosts of a network of namespaces, each with processes of its own.
+
+A run sees the others that measure on its machine by their processes. So a machine here has a namespace of processes:
+its cells measure beside those of the others, as cells on real machines do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab.commands import WITHOUT_FIGURES
+from waiting import wait_for
+
+from sixbench.agent import AgentHub
+from sixbench.model.network import Blueprint
+from sixbench.plan.experiment_file import read_topology_only
+from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.laboratory import Laboratory
+
+STAR = """
+nodes: {head: host, r1: router, lab1: host, lab2: host}
+links: [{endpoints: [head, r1]}, {endpoints: [r1, lab1]}, {endpoints: [r1, lab2]}]
+"""
+PAGE = Path(__file__).parents[2] / "docs/many-machines.md"
+PORT = 8786
+START_S = 60
+RUN_S = 120
+
+
+class Machines:
+    """`head` has the scheduler and the orchestrator, `lab1` and `lab2` are cells.
+
+    Args:
+        scratch: for their key and what they say.
+    """
+
+    def __init__(self, lab: Laboratory, scratch: Path) -> None:
+        self._lab = lab
+        self._scratch = scratch
+        self._begun: list[subprocess.Popen[bytes]] = []
+        self.key = scratch / "cells.key"
+        self.key.write_text("5a" * 32 + "\n")
+        self.key.chmod(0o600)
+        [link] = lab.topology.links_of("head")
+        end = link.end_of("head")
+        assert end.ipv4 is not None
+        self.address = f"{end.ipv4.ip}:{PORT}"
+
+    def begin(self, machine: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
+        """Starts the command on a machine. What it says is in a file of its own; a kill takes all that it started with
+        it, as a machine does that loses its power."""
+        own = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
+        where = ["nsenter", "-t", str(self._lab.agents[machine].pid), "-n", *own]
+        alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        words = [*where, *alone, *WITHOUT_FIGURES, *map(str, arguments)]
+        with (self._scratch / f"{machine}-{arguments[0]}.log").open("ab") as log:
+            process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self._scratch, start_new_session=True)
+        self._begun.append(process)
+        return process
+
+    def said(self, machine: str, command: str) -> str:
+        """What a command on a machine has said so far."""
+        return (self._scratch / f"{machine}-{command}.log").read_text(errors="replace")
+
+    def scheduler(self) -> subprocess.Popen[bytes]:
+        """Starts the scheduler, and waits until it listens."""
+        begun = self._count("head", "scheduler", "listens on")
+        process = self.begin("head", *self.documented("head", "scheduler"))
+        wait_for(lambda: self._count("head", "scheduler", "listens on") > begun, START_S)
+        return process
+
+    def cells(self, *names: str) -> dict[str, subprocess.Popen[bytes]]:
+        """Starts cells, and waits until they have joined."""
+        begun = {name: self.begin_cell(name) for name in names}
+        wait_for(lambda: all(self._count(name, "cell", "is a cell") for name in names), START_S)
+        return begun
+
+    def begin_cell(self, name: str) -> subprocess.Popen[bytes]:
+        """Starts a cell, which joins when it can."""
+        return self.begin(name, *self.documented(name, "cell"), "--name", name)  # they share the host's name
+
+    def _count(self, machine: str, command: str, words: str) -> int:
+        log = self._scratch / f"{machine}-{command}.log"
+        return log.read_text(errors="replace").count(words) if log.exists() else 0
+
+    def run(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
+        """Starts a run, or goes on with one."""
+        return self.begin("head", *arguments, "--cells", self.address, "--key", self.key, "--quiet")
+
+    def documented(self, machine: str, command: str) -> list[str]:
+        """A command on a machine as the page has it, with the addresses and the key of this network."""
+        [told] = re.findall(rf"^{machine}\$ sixbench ({command} .*?)(?: +#.*)?$", PAGE.read_text(), re.MULTILINE)
+        host = self.address.rpartition(":")[0]
+        return [word.replace("192.0.2.1", host).replace("cells.key", str(self.key)) for word in told.split()]
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends it and all that it started, with no time to say anything."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def close(self) -> None:
+        """Ends all of them."""
+        for process in self._begun:
+            if process.poll() is None:
+                self.kill(process)
+
+
+@contextmanager
+def machines(hub: AgentHub, scratch: Path) -> Iterator[Machines]:
+    """The machines, up and with nothing on them yet."""
+    lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(STAR, "star"))))
+    found = Machines(lab, scratch)
+    try:
+        yield found
+    finally:
+        found.close()
+        lab.close()

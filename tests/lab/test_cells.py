@@ -1,0 +1,121 @@
+"""Cells: a run whose blocks two machines measure, and what is said where that cannot be."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab.cell_machines import RUN_S, Machines, machines
+from lab.conftest import SixbenchCommand
+from waiting import wait_for
+
+from sixbench.agent import AgentHub, find_agent
+from sixbench.plan.schedule import all_trials
+from sixbench.store import read_run, verify_run
+
+EXPERIMENT = """
+experiment: shared
+topology: {nodes: {h1: host, h2: host}, links: [{endpoints: [h1, h2]}]}
+paths: {ipv4: native4, ipv6: native6}
+workloads:
+  - ping: {interval: 10ms, count: 10, warmup: 0s}
+  - udp-rr: {message: [64B, 1KiB], duration: 50ms, warmup: 0s}
+blocks: 6
+"""
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """A scheduler with two cells."""
+    with AgentHub(find_agent()) as hub, machines(hub, tmp_path_factory.mktemp("machines")) as found:
+        found.scheduler()
+        found.cells("lab1", "lab2")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def run(pair: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that they have measured."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "shared.yaml").write_text(EXPERIMENT)
+    documented = [folder / "shared.yaml" if word == "quickstart" else word for word in pair.documented("head", "run")]
+    process = pair.begin("head", *documented, "--out", folder / "out", "--quiet")
+    assert process.wait(RUN_S) == 0, pair.said("head", "run")
+    return folder / "out"
+
+
+def test_each_block_is_whole_on_one_cell(run: Path) -> None:
+    found = read_run(run)
+    assert found.problems == ()
+    assert verify_run(found) == []
+    planned = list(all_trials(found.manifest.experiment))
+    assert {trial.key for trial in found.trials} == {trial.key for trial in planned}
+    assert [trial.sequence for trial in found.trials] == list(range(1, len(planned) + 1))
+    cells = {block: {trial.cell for trial in found.trials if trial.block == block} for block in range(1, 7)}
+    assert all(len(names) == 1 for names in cells.values()), cells
+    assert set.union(*cells.values()) == {"lab1", "lab2"}
+    assert found.manifest.state == "complete"
+
+
+def test_evidence_and_files_come_with_the_trials(run: Path) -> None:
+    found = read_run(run)
+    trial = next(trial for trial in found.trials if trial.workload == "ping")
+    names = {file.name for file in (run / "trials" / trial.key).iterdir()}
+    assert {"trial.json", "h1-h2.pcapng"} <= names
+    assert trial.evidence.counters
+    assert trial.other_runs == []
+
+
+def test_the_manifest_says_what_the_cells_are(run: Path) -> None:
+    cells = read_run(run).manifest.cells
+    assert sorted(cells) == ["lab1", "lab2"]
+    for cell in cells.values():
+        assert cell.environment.kernel
+        assert cell.environment.processors is not None
+        assert cell.environment.nodes["h1"]["net.ipv4.tcp_congestion_control"]
+        assert {one.workload for one in cell.bypass} >= {"udp-rr"} or cell.bypass == ()
+
+
+def test_the_report_has_what_each_cell_says(run: Path) -> None:
+    told = json.loads((run / "findings.json").read_text())["cells"]
+    assert sorted(one["name"] for one in told["machines"]) == ["lab1", "lab2"]
+    assert sum(one["blocks"] for one in told["machines"]) == 6
+    assert all(sum(cell["n"] for cell in one["cells"]) == 6 for one in told["by_cell"])
+    assert "Change by cell" in (run / "report.html").read_text()
+
+
+def refused(pair: Machines, *arguments: str | Path) -> str:
+    """The one sentence of a run that is refused."""
+    before = pair.said("head", "run")
+    process = pair.run("run", *arguments)
+    assert process.wait(RUN_S) in (2, 3)
+    said = pair.said("head", "run")[len(before) :].strip()
+    assert len(said.splitlines()) == 1, said
+    return said
+
+
+def test_a_second_run_is_told_of_the_first(pair: Machines, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "long.yaml").write_text(EXPERIMENT.replace("blocks: 6", "blocks: 1000"))
+    first = pair.run("run", tmp_path / "long.yaml", "--out", tmp_path / "first")
+    try:
+        wait_until_measured(first, tmp_path / "first")
+        said = refused(pair, run.parent / "shared.yaml", "--out", tmp_path / "second")
+    finally:
+        pair.kill(first)
+    assert "another run, shared, has the cells" in said
+    assert "--wait" in said
+    assert not (tmp_path / "second").exists()
+
+
+def wait_until_measured(process: subprocess.Popen[bytes], directory: Path) -> None:
+    wait_for(lambda: process.poll() is not None or any(directory.glob("trials/b001-*")), RUN_S)
+    assert process.poll() is None
+
+
+def test_a_run_of_cells_goes_on_on_cells_only(run: Path, sixbench: SixbenchCommand) -> None:
+    done = sixbench("resume", run)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "was measured by cells, and so is the rest" in done.stderr

@@ -1,0 +1,72 @@
+"""Whatever of a run on cells is killed in its midst: no trial is lost, none is there twice, and no block is half."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab.cell_machines import RUN_S, Machines, machines
+from waiting import wait_for
+
+from sixbench.agent import AgentHub, find_agent
+from sixbench.plan.schedule import all_trials
+from sixbench.store import read_run, verify_run
+
+EXPERIMENT = """
+experiment: killed
+topology: {nodes: {h1: host, h2: host}, links: [{endpoints: [h1, h2]}]}
+paths: {ipv4: native4, ipv6: native6}
+workloads:
+  - ping: {interval: 10ms, count: 10, warmup: 0s}
+  - udp-rr: {duration: 300ms, warmup: 0s}
+blocks: 40
+"""
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Machines]:
+    with AgentHub(find_agent()) as hub, machines(hub, tmp_path) as found:
+        yield found
+
+
+def blocks(directory: Path) -> int:
+    """How many blocks have a trial that was recorded."""
+    return len({trial.name.partition("-")[0] for trial in directory.glob("trials/b*-*")})
+
+
+def test_kills(pair: Machines, tmp_path: Path) -> None:
+    dice = random.Random(19)
+    (tmp_path / "killed.yaml").write_text(EXPERIMENT)
+    directory = tmp_path / "out"
+    scheduler = pair.scheduler()
+    cells = pair.cells("lab1", "lab2")
+    run = pair.run("run", tmp_path / "killed.yaml", "--out", directory)
+    for victim in ("cell", "scheduler", "run", "cell", "run"):
+        there = blocks(directory)
+        after = min(there + dice.randint(2, 4), 38)
+        wait_for(lambda: run.poll() is not None or blocks(directory) >= after, RUN_S)  # noqa: B023, called at once
+        assert run.poll() is None, pair.said("head", "run") + pair.said("head", "resume")
+        if victim == "cell":
+            name = dice.choice(sorted(cells))
+            pair.kill(cells[name])
+            cells[name] = pair.begin_cell(name)
+        elif victim == "scheduler":
+            pair.kill(scheduler)
+            scheduler = pair.scheduler()
+        else:
+            pair.kill(run)
+            run = pair.run("resume", directory)
+    assert run.wait(2 * RUN_S) == 0, pair.said("head", "run") + pair.said("head", "resume")
+    found = read_run(directory)
+    assert found.problems == ()
+    assert verify_run(found) == []
+    planned = [trial.key for trial in all_trials(found.manifest.experiment)]
+    assert sorted(trial.key for trial in found.trials) == sorted(planned)
+    assert [trial.sequence for trial in found.trials] == list(range(1, len(planned) + 1))
+    measured_by: dict[int, set[tuple[str | None, int | None]]] = {}
+    for trial in found.trials:
+        measured_by.setdefault(trial.block, set()).add((trial.cell, trial.attempt))
+    assert all(len(one) == 1 for one in measured_by.values()), measured_by
+    assert list((directory / "arrived").iterdir()) == []

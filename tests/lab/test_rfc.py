@@ -1,0 +1,63 @@
+"""`sixbench rfc` in networks of this machine: a wire of a known rate, a table of a known size, a resolver."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WIRE = """
+experiment: wire
+dut: {{mechanism: wire, rate: {rate}}}
+workloads: [ping]
+"""
+TRANSLATOR = """
+experiment: translator
+dut: {mechanism: {nat64: {nodes: [dut], ports: 1000}}}
+workloads: [ping]
+"""
+BETWEEN_BYTES = 20
+WIDTH = 0.03
+
+
+def tested(sixbench: Any, directory: Path, text: str, *more: str) -> dict[str, Any]:
+    file = directory / "experiment.yaml"
+    file.write_text(text)
+    done = sixbench("rfc", file, "--quick", "--json", "--quiet", "--out", directory / "run", *more)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)["rfc"]
+    return found
+
+
+@pytest.mark.parametrize(("rate", "bps", "size"), [("1Mbit", 1e6, 1518), ("10Mbit", 1e7, 128)])
+def test_the_search_returns_the_rate_of_a_wire_within_its_width(
+    sixbench: Any, tmp_path: Path, rate: str, bps: float, size: int
+) -> None:
+    """Frames of both families, over a link whose rate is all that limits them."""
+    told = tested(sixbench, tmp_path, WIRE.format(rate=rate), "--test", "throughput", "--frame", f"{size}B")
+    line_pps = bps / (8 * (size + BETWEEN_BYTES))
+    wires = [one for one in told["throughput"] if not one["is_tester"]]
+    assert [one["path"] for one in wires] == ["ipv4", "ipv6"]
+    for one in wires:
+        assert one["line_pps"] == pytest.approx(line_pps)
+        if one["refused_pps"] is None:
+            assert one["lower_pps"] == pytest.approx(line_pps, rel=WIDTH), one
+        else:  # A busy machine kept the tester from its rate, which is no loss of the wire's.
+            assert one["refused"]
+            assert one["upper_pps"] is None, one
+    assert {one["state"] for one in told["conformance"]} == {"met", "not met", "not applicable"}
+    assert all(one["reason"] for one in told["conformance"])
+
+
+def test_a_table_of_a_thousand_entries_keeps_about_a_thousand_connections(sixbench: Any, tmp_path: Path) -> None:
+    """Linux finds the last free ports only by chance."""
+    told = tested(sixbench, tmp_path, TRANSLATOR, "--profile", "9693", "--test", "capacity")
+    values = {one["what"]: one for one in told["results"]}
+    assert {one["path"] for one in told["results"]} == {"nat64"}
+    rate, kept = values["connections established"], values["connections kept"]
+    if kept["value"] is None:  # A busy machine kept the tester from its rates.
+        assert "the tester" in rate["remark"] + kept["remark"]
+    else:
+        assert kept["value"] == pytest.approx(1000, rel=0.15)

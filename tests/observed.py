@@ -1,0 +1,67 @@
+"""What agents observed, in the forms in which they answer, from as much of it as a test is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sixbench.model.form import Form
+from sixbench.model.observation import CaptureAnswer, CountersAnswer, DeviceTimers, Drop, Packet, TunnelState
+
+_INTERFACE = [f"{way}_{what}" for way in ("rx", "tx") for what in ("bytes", "packets", "errors", "dropped")]
+_NONE = {"packets": 0, "bytes": 0}
+
+
+def counted(node: Mapping[str, Any]) -> CountersAnswer:
+    """The counters of a node. What an interface did not count is 0."""
+    interfaces = {name: dict.fromkeys(_INTERFACE, 0) | own for name, own in node.get("interfaces", {}).items()}
+    return CountersAnswer.model_validate({"snmp": {}, **node, "interfaces": interfaces})
+
+
+def by_node(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, CountersAnswer]:
+    """The counters of nodes."""
+    return {name: counted(node) for name, node in nodes.items()}
+
+
+def packet(data: Mapping[str, Any]) -> Packet:
+    """A captured packet."""
+    return Packet.model_validate({"layers": [], "data": "", **data})
+
+
+def captured(packets: Iterable[Mapping[str, Any]] = (), dropped: int = 0) -> CaptureAnswer:
+    """A capture of these packets."""
+    return CaptureAnswer(packets=[packet(one) for one in packets], matched=0, dropped=dropped)
+
+
+def drops(reports: Sequence[Mapping[str, Any]] | None) -> list[Drop] | None:
+    """The kernel's reports of drops; a device or a protocol of None is not told."""
+    if reports is None:
+        return None
+    return [Drop.model_validate({name: value for name, value in one.items() if value is not None}) for one in reports]
+
+
+def timers(devices: Iterable[Mapping[str, Any]]) -> list[DeviceTimers]:
+    """What timers did."""
+    return [DeviceTimers.model_validate(one) for one in devices]
+
+
+AForm = TypeVar("AForm", bound=Form)
+
+
+def answers(form: type[AForm], nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, AForm]:
+    """Answers of that form, by node."""
+    return {node: form.model_validate(answer) for node, answer in nodes.items()}
+
+
+def devices(form: type[AForm], nodes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, AForm]]:
+    """What devices counted, by node and device."""
+    return {node: answers(form, own) for node, own in nodes.items()}
+
+
+def tunnels(nodes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, TunnelState]]:
+    """The counters of tunnels' ends, by node and device."""
+    none = {"encapsulated": _NONE, "decapsulated": _NONE}
+    return {
+        node: {device: TunnelState.model_validate(none | own) for device, own in devices.items()}
+        for node, devices in nodes.items()
+    }

@@ -1,0 +1,321 @@
+"""Blocks by cells: whatever dies, comes late or comes twice, each trial is there once, and each block whole."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from sixbench.cells.messages import (
+    Broken,
+    Job,
+    Measured,
+    Refused,
+    Reply,
+    job_from_wire,
+    job_to_wire,
+    reply_from_wire,
+    reply_to_wire,
+)
+from sixbench.cells.sweep import MOST_ATTEMPTS, Came, horizon, sweep
+from sixbench.model.errors import Bug, CapabilityError, Interrupted, SixbenchError, StoreError
+from sixbench.model.experiment import Blocks
+from sixbench.model.observer import Observer
+from sixbench.plan.schedule import all_trials, block_order
+from sixbench.store import Cell, Manifest, Run, create_run, open_run, read_run, trial_files, verify_run
+
+BLOCKS = 6
+ALL_MEASURED = synthetic.small(BLOCKS)
+ONE = replace(ALL_MEASURED.manifest.experiment, combinations=ALL_MEASURED.manifest.experiment.combinations[:1])
+MEASURED = replace(
+    synthetic.replace_run(ALL_MEASURED, experiment=ONE),
+    trials=[trial for trial in ALL_MEASURED.trials if trial.combination == ONE.combinations[0].name],
+)
+"""One combination: a block is a trial of each path."""
+
+RECORDS = {trial.key: trial for trial in MEASURED.trials}
+RESUME = "sixbench resume it --cells there"
+
+Change = Callable[[Measured], Reply | None]
+
+
+def manifest() -> Manifest:
+    return replace(MEASURED.manifest, state="running", ended_realtime_ns=None)
+
+
+def measured(job: Job, cell: str) -> Measured:
+    """What a cell says of a block."""
+    order = block_order(MEASURED.manifest.experiment, job.block)
+    trials = {}
+    for sequence, planned in enumerate(order, start=(job.block - 1) * len(order) + 1):
+        if planned.combination in job.combinations:
+            record = replace(RECORDS[planned.key], sequence=sequence, cell=cell, attempt=job.attempt)
+            trials[record.key] = trial_files(record, {})
+    machine = Cell(environment=synthetic.environment())
+    return Measured(cell=cell, machine=machine, lab_build_ns=[1], install_ns={}, trials=trials)
+
+
+class Pretended:
+    """Cells that answer at once, in an order of chance. `becomes` says what becomes of each answer."""
+
+    def __init__(self, seed: int = 0, cells: int = 3, becomes: Change = lambda answer: answer) -> None:
+        self.dice = random.Random(seed)
+        self.cells = [f"cell{number}" for number in range(cells)]
+        self.becomes = becomes
+        self.handed_out: list[Job] = []
+        self.waiting: list[Came] = []
+
+    def names(self) -> list[str]:
+        return self.cells
+
+    def hand_out(self, job: Job) -> None:
+        read, _ = job_from_wire(job_to_wire(job))
+        assert read == job
+        self.handed_out.append(job)
+        answer = self.becomes(measured(job, self.dice.choice(self.cells)))
+        self.waiting.append(Came(job=job, reply=answer))
+
+    def next(self, timeout_s: float) -> Came | None:
+        came = self.waiting.pop(self.dice.randrange(len(self.waiting)))
+        return came if came.reply is None else replace(came, reply=reply_from_wire(reply_to_wire(came.reply)))
+
+
+def run(directory: Path, cells: Any) -> Run:
+    """A run on cells, from its beginning."""
+    with create_run(directory, manifest()) as writer:
+        sweep(writer, [], cells, Observer(), lambda _: None, RESUME)
+    return read_run(directory)
+
+
+def keys(found: Run) -> list[str]:
+    assert found.problems == ()
+    assert verify_run(found) == []
+    return sorted(trial.key for trial in found.trials)
+
+
+ALL = sorted(trial.key for trial in all_trials(MEASURED.manifest.experiment))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_trials_do_not_depend_on_which_cells_die(seed: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)
+    cells = Pretended(seed, cells=1 + seed % 4, becomes=lambda answer: None if dice.random() < 0.25 else answer)
+    found = run(tmp_path / "run", cells)
+    assert keys(found) == ALL
+    by_block: dict[int, set[tuple[str | None, int | None]]] = {}
+    for trial in found.trials:
+        by_block.setdefault(trial.block, set()).add((trial.cell, trial.attempt))
+    assert all(len(measured_by) == 1 for measured_by in by_block.values())
+    assert [trial.sequence for trial in found.trials] == list(range(1, len(ALL) + 1))
+    assert found.manifest.apart == 0
+    assert set(found.manifest.cells) == {trial.cell for trial in found.trials}
+
+
+def test_no_more_blocks_are_out_than_there_are_cells(tmp_path: Path) -> None:
+    cells = Pretended(cells=2)
+    most = 0
+
+    def next_one(timeout_s: float) -> Came | None:
+        nonlocal most
+        most = max(most, len(cells.waiting))
+        return Pretended.next(cells, timeout_s)
+
+    cells.next = next_one  # type: ignore[method-assign]
+    run(tmp_path / "run", cells)
+    assert most == 2
+
+
+def test_what_comes_twice_is_kept_apart_and_counted(tmp_path: Path) -> None:
+    cells = Pretended()
+
+    def twice(job: Job) -> None:
+        Pretended.hand_out(cells, job)
+        cells.waiting.append(Came(job=job, reply=measured(job, "cell0")))
+
+    cells.hand_out = twice  # type: ignore[method-assign]
+    found = run(tmp_path / "run", cells)
+    assert keys(found) == ALL
+    apart = [trial for block in (tmp_path / "run" / "apart").iterdir() for trial in block.iterdir()]
+    assert found.manifest.apart == len(apart) > 0
+
+
+def test_what_another_orchestrator_asked_for_counts_nowhere(tmp_path: Path) -> None:
+    cells = Pretended()
+
+    def strange(job: Job) -> None:
+        Pretended.hand_out(cells, job)
+        if job.block == 2:
+            old = replace(job, fence="0ld")
+            cells.waiting.insert(0, Came(job=old, reply=measured(old, "cell0")))
+
+    cells.hand_out = strange  # type: ignore[method-assign]
+    found = run(tmp_path / "run", cells)
+    assert keys(found) == ALL
+    assert found.manifest.apart == len(block_order(MEASURED.manifest.experiment, 2))
+
+
+class Stopped(Pretended):
+    """Cells of a run that is interrupted after some blocks."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.left = after
+
+    def next(self, timeout_s: float) -> Came | None:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return super().next(timeout_s)
+
+
+def test_an_interrupted_run_is_continued_where_it_was(tmp_path: Path) -> None:
+    with create_run(tmp_path / "run", manifest()) as writer, pytest.raises(Interrupted, match=RESUME):
+        sweep(writer, [], Stopped(after=3), Observer(), lambda _: None, RESUME)
+    writer, so_far = open_run(tmp_path / "run")
+    with writer:
+        assert len({trial.block for trial in so_far.trials}) == 3
+        cells = Pretended()
+        sweep(writer, so_far.trials, cells, Observer(), lambda _: None, RESUME)
+    assert len(cells.handed_out) == BLOCKS - 3
+    assert keys(read_run(tmp_path / "run")) == ALL
+
+
+def job_of(block: int) -> Job:
+    names = tuple(one.name for one in MEASURED.manifest.experiment.combinations)
+    return Job(run="", block=block, combinations=names, attempt=1, fence="f")
+
+
+@pytest.mark.parametrize("moved", [0, 1, 3])
+def test_a_block_that_had_arrived_when_the_orchestrator_died_is_whole(moved: int, tmp_path: Path) -> None:
+    directory, job = tmp_path / "run", job_of(2)
+    reply = measured(job, "cell0")
+    with create_run(directory, manifest()) as writer:
+        writer.save_manifest(cells={"cell0": reply.machine})
+        assert writer.add_block(job.name, reply.trials)
+    # As it is when the process dies before or while the trials get their places.
+    arrived = directory / "arrived" / job.name
+    arrived.mkdir()
+    for key in sorted(reply.trials)[moved:]:
+        (directory / "trials" / key).rename(arrived / key)
+    (directory / "accepted.jsonl").unlink()
+    (directory / "arrived" / "b003-a1-f.partial").mkdir()
+    writer, found = open_run(directory)
+    with writer:
+        writer.save_manifest()
+    assert sorted(reply.trials) == keys(found) == keys(read_run(directory))
+    assert list((directory / "arrived").iterdir()) == []
+
+
+def wrong(change: Callable[[dict[str, dict[str, bytes]]], Any]) -> Change:
+    def becomes(answer: Measured) -> Reply:
+        trials = {key: dict(files) for key, files in answer.trials.items()}
+        change(trials)
+        return replace(answer, trials=trials)
+
+    return becomes
+
+
+@pytest.mark.parametrize(
+    ("becomes", "said"),
+    [
+        (wrong(lambda trials: trials.popitem()), "asked for"),
+        (wrong(lambda trials: trials.update(strange={})), "asked for"),
+        (wrong(lambda trials: next(iter(trials.values())).clear()), "no trial record"),
+        (wrong(lambda trials: next(iter(trials.values())).update({"trial.json": b"{"})), "not JSON"),
+        (wrong(lambda trials: next(iter(trials.values())).update({"../../x": b""})), "not the name of a file"),
+        (lambda answer: replace(answer, cell="cell-x"), "has no cell|another cell"),
+        (lambda answer: replace(answer, cell="../x"), "cannot name a cell"),
+        (lambda answer: Refused(cell=answer.cell, why="there is no room"), "cannot measure block . there is no room"),
+    ],
+)
+def test_what_a_cell_should_not_send_ends_the_run_and_is_not_written(
+    becomes: Change, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CapabilityError, match=said.replace(" . ", " [0-9]+: ")):
+        run(tmp_path / "run", Pretended(cells=1, becomes=becomes))
+    found = read_run(tmp_path / "run")
+    assert (found.trials, found.problems, found.manifest.state) == ([], (), "interrupted")
+
+
+def test_a_bug_on_a_cell_is_a_bug_and_no_failed_trial(tmp_path: Path) -> None:
+    with pytest.raises(Bug) as error:
+        run(tmp_path / "run", Pretended(becomes=lambda answer: Broken(cell=answer.cell, traceback="KeyError: 'x'")))
+    assert (error.value.traceback, error.value.resume) == ("KeyError: 'x'", RESUME)
+
+
+def test_a_block_that_kills_every_cell_is_given_up(tmp_path: Path) -> None:
+    cells = Pretended(cells=1, becomes=lambda answer: None)
+    with pytest.raises(CapabilityError, match=f"block 1 was handed out {MOST_ATTEMPTS} times"):
+        run(tmp_path / "run", cells)
+    assert [job.attempt for job in cells.handed_out] == list(range(1, MOST_ATTEMPTS + 1))
+
+
+def test_a_block_of_which_some_trials_are_there_cannot_go_on(tmp_path: Path) -> None:
+    reply = measured(job_of(1), "cell0")
+    key, files = sorted(reply.trials.items())[0]
+    with create_run(tmp_path / "run", manifest()) as writer:
+        writer.save_manifest(cells={"cell0": reply.machine})
+        writer.add_files(key, files)
+    writer, so_far = open_run(tmp_path / "run")
+    with writer, pytest.raises(StoreError, match="measured whole by one cell"):
+        sweep(writer, so_far.trials, Pretended(), Observer(), lambda _: None, RESUME)
+
+
+def test_a_cell_that_is_another_machine_than_before_is_refused(tmp_path: Path) -> None:
+    kernels = deque(["6.18.0", "6.19.0"])
+
+    def becomes(answer: Measured) -> Reply:
+        environment = replace(answer.machine.environment, kernel=kernels.popleft())
+        return replace(answer, machine=replace(answer.machine, environment=environment))
+
+    with pytest.raises(CapabilityError, match="another one than before"):
+        run(tmp_path / "run", Pretended(cells=1, becomes=becomes))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "decided", "last"),
+    [
+        (Blocks(minimum=5, maximum=20), 0, 20),
+        (Blocks(minimum=5, maximum=20, precision=0.01), 0, 5),
+        (Blocks(minimum=5, maximum=20, precision=0.01), 5, 6),
+        (Blocks(minimum=8, maximum=40, until="decided"), 0, 8),
+        (Blocks(minimum=8, maximum=40, until="decided"), 8, 10),
+        (Blocks(minimum=8, maximum=40, until="decided"), 40, 40),
+    ],
+)
+def test_no_block_begins_beyond_the_next_decision(blocks: Blocks, decided: int, last: int) -> None:
+    assert horizon(blocks, decided) == last
+
+
+def test_a_rule_ends_a_run_at_the_same_block_however_many_cells_there_are(tmp_path: Path) -> None:
+    experiment = MEASURED.manifest.experiment
+    ruled = replace(experiment, blocks=Blocks(minimum=3, maximum=BLOCKS, precision=0.5))
+    found = []
+    for number in (1, 2, 5):
+        directory = tmp_path / str(number)
+        with create_run(directory, replace(manifest(), experiment=ruled)) as writer:
+            sweep(writer, [], Pretended(number, cells=number), Observer(), lambda _: None, RESUME)
+        found.append(keys(read_run(directory)))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) < len(ALL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"schema": "sixbench.cell-job/1"}',
+        job_to_wire(replace(job_of(1), run="{}")),
+        job_to_wire(replace(job_of(99), run="")),
+    ],
+)
+def test_a_job_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(SixbenchError, match="a block that the scheduler handed out"):
+        job_from_wire(text)

@@ -1,0 +1,170 @@
+"""The page's screen for two machines: what it takes, what becomes of the key, and what it shows of path MTUs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+from starlette.testclient import TestClient
+
+from sixbench.ui.app import application
+from sixbench.ui.two_machines import path_mtus
+
+TOKEN = "a-token"
+HOST = "127.0.0.1:8066"
+OWN = {"origin": f"http://{HOST}"}
+KEY = "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with TestClient(application(tmp_path / "runs", TOKEN, [HOST]), base_url=f"http://{HOST}") as one:
+        assert one.get(f"/?token={TOKEN}").status_code == 200
+        yield one
+
+
+def checked(client: TestClient, **asked: Any) -> dict[str, Any]:
+    return client.post("/api/measure/check", json={"host": "server.example", **asked}, headers=OWN).json()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("asked", "command"),
+    [
+        ({}, "sixbench measure server.example -i 0.2"),
+        ({"options": "-46 -i 1"}, "sixbench measure server.example -46 -i 1"),
+        ({"options": "-u -b 100M -R", "port": 1}, "sixbench measure server.example -p 1 -u -b 100M -R -i 0.2"),
+        ({"options": "--pmtu -46"}, "sixbench measure server.example --pmtu -46"),
+        ({"host": "192.0.2.1,2001:db8::1", "key": KEY}, "sixbench measure 192.0.2.1,2001:db8::1 -i 0.2 --key FILE"),
+        (
+            {"options": "--workload tcp-rr --set message=1KiB --blocks 3"},
+            "sixbench measure server.example --workload tcp-rr --set message=1KiB --blocks 3",
+        ),
+    ],
+)
+def test_letters_are_those_of_the_command(client: TestClient, asked: dict[str, Any], command: str) -> None:
+    assert checked(client, **asked) == {"command": command}
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"host": ""}, "give the name or the address"),
+        ({"host": "-h"}, "give the name or the address"),
+        ({"host": "a b"}, "give the name or the address"),
+        ({"host": "/etc/passwd"}, "give the name or the address"),
+        ({"port": "5210"}, "a port is a number"),
+        ({"port": 0}, "a port is a number"),
+        ({"port": True}, "a port is a number"),
+        ({"key": "abc"}, "64 hexadecimal digits"),
+        ({"options": "--out /tmp/x"}, "--out is no option here"),
+        ({"options": "--events x"}, "--events is no option here"),
+        ({"options": "--key x"}, "--key is no option here"),
+        ({"options": "-J"}, "-J is no option here"),
+        ({"options": "other.example"}, "other.example is no option here"),
+        ({"options": "-t -R"}, "-t lacks its value"),
+        ({"options": "-b"}, "-b lacks its value"),
+        ({"options": "-P two"}, "-P: two is no number"),
+        ({"options": "-t 'x"}, "the options cannot be read"),
+        ({"options": "-R --bidir"}, "-R and --bidir exclude each other"),
+        ({"options": "-u --pmtu"}, "ask for different workloads"),
+        ({"options": "--workload nothing"}, "there is no such workload"),
+        ({"options": "-u --set trace=x"}, "only experiments can name files"),
+        ({"options": " -R" * 61}, "more than 60"),
+        ({"options": 5}, "is no measurement"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(client: TestClient, asked: dict[str, Any], words: str) -> None:
+    [problem] = checked(client, **asked)["problems"]
+    assert words in problem
+
+
+@pytest.mark.parametrize("body", ["[]", "nonsense", '"x"', "null"])
+def test_what_is_no_measurement_is_not_started(client: TestClient, body: str) -> None:
+    for address in ("/api/measure/check", "/api/measure/start"):
+        assert client.post(address, content=body, headers=OWN).status_code == 422
+    assert client.post("/api/measure/start", json={"host": "x"}).status_code == 403, "it has to name its origin"
+
+
+TELLING = """
+import os, signal, stat, sys
+at = sys.argv[sys.argv.index("--key") + 1]
+found = os.stat(at)
+mode = stat.S_IMODE(found.st_mode)
+print(f"sixbench: {open(at).read()[:4]} {mode:o} {stat.S_ISREG(found.st_mode)}", file=sys.stderr)
+sys.exit(3)
+"""
+
+
+def test_the_key_reaches_the_measurement_and_nothing_else(
+    tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", TELLING))
+    held = len(os.listdir("/proc/self/fd"))
+    answer = client.post("/api/measure/start", json={"host": "x", "key": KEY, "options": "-46"}, headers=OWN)
+    deadline_s = time.monotonic() + 60
+    while client.get("/api/runs").json()["jobs"][0]["state"] != "ended" and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    listed = client.get("/api/runs")
+    [job] = listed.json()["jobs"]
+    assert (job["title"], job["exit_code"]) == ("tcp-stream to x over IPv4 and IPv6", 3)
+    assert job["words"] == "sixbench: 0123 600 True"
+    assert KEY not in answer.text + listed.text
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and KEY in file.read_text()]
+    assert len(os.listdir("/proc/self/fd")) == held
+
+
+def test_the_key_of_a_measurement_that_is_taken_from_the_queue_is_gone(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = "import signal; signal.pause()"
+    monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", waiting))
+    jobs = [
+        client.post("/api/measure/start", json={"host": "x", "key": KEY}, headers=OWN).json()["run"] for _ in range(2)
+    ]
+    held = len([one for one in _links() if "memfd:key" in one])
+    client.post(f"/api/runs/{jobs[1]}/stop", json={}, headers=OWN)
+    assert len([one for one in _links() if "memfd:key" in one]) == held - 1
+    client.post(f"/api/runs/{jobs[0]}/stop", json={}, headers=OWN)
+
+
+def _links() -> Iterator[str]:
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            yield os.readlink(f"/proc/self/fd/{name}")
+
+
+WAY = {
+    "tcp": {"stalled": False},
+    "tcp_bytes": 1280,
+    "probes": 20,
+    "probe_bytes": 30000,
+    "interface_bytes": 1500,
+    "kernel": {"confirmed": True, "silent": False},
+    "kernel_bytes": 1280,
+    "probed_bytes": 1280,
+    "routers": 2,
+    "hops": ["2001:db8::1", None],
+    "limiting_hop": {"index": 1, "address": "2001:db8::1"},
+}
+FREE = {name: value for name, value in WAY.items() if name not in ("hops", "limiting_hop")} | {"routers": 2}
+
+
+def test_the_path_mtu_is_told_hop_by_hop() -> None:
+    run = synthetic.small(blocks=1).in_memory()
+    first, second = (replace(one, workload="pmtu") for one in run.trials[:2])
+    found = {"client": {"forward": WAY}, "server": {"reverse": FREE}}
+    trials = [replace(first, path="ipv4", **found), replace(second, path="ipv6", client={}, server={})]
+    ways = path_mtus(replace(run, trials=trials))["ways"]
+    assert [(way["path"], way["direction"]) for way in ways] == [("ipv4", "sent"), ("ipv4", "received")]
+    assert ways[0]["hops"] == [{"index": 1, "address": "2001:db8::1"}, {"index": 2, "address": None}]
+    assert (ways[0]["limiting"], ways[1]["limiting"], ways[1]["hops"]) == (1, None, [])
+    facts = {one["name"]: one["value"] for one in ways[0]["facts"]}
+    assert (facts["probing found"], facts["limited by"]) == ("1280 B", "hop 1 (2001:db8::1)")
