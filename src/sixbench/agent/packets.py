@@ -85,7 +85,8 @@ class PacketMechanism:
             packets: each with its time in nanoseconds since any instant.
         """
         self._unsent += b"".join(
-            _line({"packet": packet.hex(), "time_ns": min(max(time_ns, 0), _MAX_TIME_NS)}) for time_ns, packet in packets
+            _line({"packet": packet.hex(), "time_ns": min(max(time_ns, 0), _MAX_TIME_NS)})
+            for time_ns, packet in packets
         )
         return [_decision(line) for line in self._exchange(len(packets))]
 

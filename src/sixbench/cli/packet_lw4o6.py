@@ -37,8 +37,8 @@ LW4O6_OPTIONS = (
         is_required=True,
         is_repeated=True,
         help="A row of the binding table (RFC 7596 section 5.1): the IPv4 address, the length of the PSID, the PSID "
-        "and the lwB4's IPv6 address, such as 192.0.2.1,6,5,2001:db8:b4::1; may be repeated. OFFSET: how many bits of a "
-        "port precede the PSID; default: 0.",
+        "and the lwB4's IPv6 address, such as 192.0.2.1,6,5,2001:db8:b4::1; may be repeated. OFFSET: how many bits of "
+        "a port precede the PSID; default: 0.",
     ),
     Option(
         name="tell",
