@@ -115,9 +115,10 @@ SIGNALS = (
 
 
 def interrupt(victims: tuple[Victim, ...], count: int, scratch: Path, seed: int, only: list[str]) -> dict[str, Any]:
-    """Interrupts `count` runs, each at a random moment, resumes them, and counts what is wrong."""
+    """Interrupts `count` runs, each at a random moment, resumes them, and counts what is wrong. Where only some victims
+    are asked for, each gets what it gets among all, so that parts of a whole can be done apart."""
     chosen = [victim for victim in victims if not only or victim.name in only]
-    shares = sum(victim.share for victim in chosen)
+    asked = times(victims, count)
     objects = host.bpf_objects()
     results = {}
     for victim in chosen:
@@ -126,13 +127,19 @@ def interrupt(victims: tuple[Victim, ...], count: int, scratch: Path, seed: int,
             continue
         work = _Work(victim, made(scratch / victim.name), random.Random(f"{seed}/{victim.name}"))
         try:
-            for _ in range(max(1, round(count * victim.share / shares))):
+            for _ in range(asked[victim.name]):
                 work.once()
                 print(f"{victim.name}: {_line(work.tally)}", flush=True)
         except KeyboardInterrupt:  # what was counted until then counts
             print(f"{victim.name}: stopped", flush=True)
-        results[victim.name] = work.tally.to_json()
+        results[victim.name] = work.tally.to_json() | {"asked": asked[victim.name]}
     return {"victims": results, "bpf_before": objects, "bpf_after": host.bpf_objects(), "seed": seed}
+
+
+def times(victims: tuple[Victim, ...], count: int) -> dict[str, int]:
+    """How often each is hit, of `count` times in all; each at least once."""
+    shares = sum(victim.share for victim in victims)
+    return {victim.name: max(1, round(count * victim.share / shares)) for victim in victims}
 
 
 def _has_guest() -> bool:

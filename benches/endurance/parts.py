@@ -42,7 +42,12 @@ def _signals(scratch: Path, scale: float, seed: int, only: list[str]) -> Found:
 
 
 def _wrong_with_interruptions(found: Found) -> list[str]:
-    return [
+    fewer = [
+        f"{victim}: {tally['interruptions']} of {tally['asked']} times"
+        for victim, tally in found["victims"].items()
+        if tally.get("interruptions", 0) < tally.get("asked", 0)
+    ]
+    return fewer + [
         f"{victim}: {tally[name]} {name.replace('_', ' ')}"
         for victim, tally in found["victims"].items()
         for name in _MUST_BE_ZERO

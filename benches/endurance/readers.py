@@ -24,6 +24,9 @@ from sixbench.report import FORMATS, html, write_figures
 from sixbench.report.run_comparison import document, render
 from sixbench.report.ways import way_of
 from sixbench.store import Run, open_run, read_run, verify_run, write_derived
+from sixbench.ui import tables, trial
+from sixbench.ui.events import RecordReader, rest_of
+from sixbench.ui.runs import Runs, described
 
 Reader = Callable[[Path, Run, Path, random.Random], None]
 """A reader of a directory and of the run in it. It writes in the folder that it gets."""
@@ -101,17 +104,34 @@ def _load(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
     loaded = load(directory)
     loaded._repr_html_().encode()
     repr(loaded).encode()
-    for table in (loaded.trials, loaded.findings, loaded.estimates):
-        len(table)
+    for frame in (loaded.trials, loaded.findings, loaded.estimates):
+        len(frame)
 
 
 def _files(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
     """Series and packets of trials."""
     loaded = load(directory)
-    for trial in run.trials[:3]:
+    for one in run.trials[:3]:
         for read_file in (loaded.series, loaded.packets):
             with contextlib.suppress(StoreError, UsageError):
-                len(read_file(trial.key))
+                len(read_file(one.key))
+
+
+def _ui(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
+    """What the page of `sixbench ui` asks for."""
+    runs, name = Runs(directory), directory.name
+    told = [runs.listed(), rest_of(runs, name)]
+    kept = runs.kept(name)
+    told += [described(name, kept, []), trial.trials(kept), RecordReader(runs, name).more()]
+    if kept.trials:
+        key = dice.choice(kept.trials).key
+        told.append(trial.trial(kept, key))
+        for file in (trial.RECORD, trial.SERIES):
+            with contextlib.suppress(StoreError):
+                trial.file(kept, key, file)
+    with contextlib.suppress(UsageError):
+        told.append(tables.text(kept, dice.choice(tables.FORMS)))
+    json.dumps(told, allow_nan=False).encode()
 
 
 def _derived(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
@@ -151,7 +171,7 @@ def _command(*words: str) -> Reader:
 
 
 READERS: Mapping[str, tuple[float, Reader]] = {
-    "terminal": (2, _format("terminal")),
+    "terminal": (1, _format("terminal")),
     "json": (6, _format("json")),
     "csv": (4, _format("csv")),
     "md": (6, _format("md")),
@@ -159,11 +179,12 @@ READERS: Mapping[str, tuple[float, Reader]] = {
     "page": (0.6, _page),
     "compare": (2, _compare),
     "runs": (5, _runs),
-    "load": (2, _load),
-    "files": (3, _files),
+    "load": (1, _load),
+    "files": (2, _files),
     "derived": (1, _derived),
     "resume": (5, _resume),
-    "one figure": (0.5, _one_figure),
+    "ui": (1, _ui),
+    "one figure": (0.25, _one_figure),
     "verify DIR": (1, _command("verify", "DIR", "--json")),
     "report DIR": (0.3, _command("report", "DIR", "--out", "OUT")),
     "runs DIR": (0.3, _command("runs", "DIR")),

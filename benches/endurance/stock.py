@@ -24,6 +24,7 @@ from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.loading import load_paper
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report import FORMATS
+from sixbench.rfc.design import design
 from sixbench.store import Guest, create_run, read_run, write_derived
 from sixbench.store.packet_log import PACKETS, packet_log_parquet
 
@@ -76,6 +77,12 @@ topology:
 paths: {ipv4: native4, ipv6: native6}
 workloads: [{tcp-stream: {duration: 4s, warmup: 1s, interval: 500ms}}]
 events: [{at: 2s, link: core, rate: 5Mbit}]
+"""
+DEVICE = """
+experiment: device
+topology: {chain: 3, rate: 10Mbit}
+paths: {ipv4: native4}
+workloads: [ping]
 """
 
 
@@ -283,6 +290,22 @@ def _events() -> tuple[Synthetic, Files]:
     return replace(run, trials=trials, series={one.key: series for one in trials}), {}
 
 
+def _rfc() -> tuple[Synthetic, Files]:
+    """A search for the throughput of one frame size, with a trial that the tester refused."""
+    chosen, procedure = design(_read(DEVICE), "8219", ["throughput"], [512], quick=True)
+    like = _trials(chosen, 3, {"packets_rate_pps": 1e4}).trials
+    trials = []
+    for index, one in enumerate(like):
+        sent, arrived = {"sent": 1000}, {"unique": 1000 - index % 3}
+        params = {**one.params, "rate_pps": 1000.0 * (1 + index), "duration_ns": 10**9}
+        client = {"forward_sender": sent, "reverse_receiver": arrived}
+        server = {"forward_receiver": arrived, "reverse_sender": sent}
+        trials.append(replace(one, params=params, client=client, server=server))
+    refused = Reason(kind=ReasonKind.TESTER_LIMITED, text="why")
+    trials[-1] = replace(trials[-1], status="invalid", reasons=[refused])
+    return replace(synthetic.replace_run(_trials(chosen, 1, {}), procedure=procedure), trials=trials), {}
+
+
 def _measurement() -> tuple[Synthetic, Files]:
     run = _short()
     chosen = replace(run.manifest.experiment, topologies=())
@@ -303,6 +326,7 @@ RUNS: Mapping[str, Callable[[], tuple[Synthetic, Files]]] = {
     "eyeballs": _eyeballs,
     "events": _events,
     "options": _options,
+    "rfc": _rfc,
     "measurement": _measurement,
 }
 

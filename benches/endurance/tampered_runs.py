@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json
 import os
 import random
@@ -35,7 +36,8 @@ if __name__ == "__main__":
 from endurance.readers import READERS, read
 from endurance.sandbox import Escape, Watch, confine
 from endurance.stock import stock
-from endurance.tampering import FINDINGS, Tampered, tamper
+from endurance.tampered_directory import Tampered
+from endurance.tampering import FINDINGS, tamper
 from sixbench.model.errors import SixbenchError
 
 SECRET = "a secret that nobody reads"
@@ -85,7 +87,7 @@ def _try_in(place: Path, numbers: range, seed: int) -> Tried:
     os.environ |= {"HOME": str(place / "home"), "XDG_STATE_HOME": str(place / "state"), "TMPDIR": str(out)}
     tempfile.tempdir = str(out)
     tried = Tried()
-    _warm_up(made, out)
+    _warm_up(made["native"], out)
     if not confine(runs, out, outside):
         print("this kernel has no Landlock: only Python's audit events are watched", file=sys.stderr)
     watch = Watch(runs, out)
@@ -106,18 +108,19 @@ def _try_in(place: Path, numbers: range, seed: int) -> Tried:
     return tried
 
 
-def _warm_up(made: dict[str, Tampered], out: Path) -> None:
-    """Imports what is imported late, before nothing can be written any more."""
-    for one in made.values():
-        out.mkdir(exist_ok=True)
-        run = read(one.directory)
-        for reader, (_, of_reader) in READERS.items():
-            if reader != "all figures":
-                with contextlib.suppress(SixbenchError):
-                    of_reader(one.directory, run, out, random.Random(1))
-        one.restore()
-        for left in out.iterdir():
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+def _warm_up(run: Tampered, out: Path) -> None:
+    """Makes what is made once and kept, before nothing can be written any more, such as matplotlib's list of fonts."""
+    sys.dont_write_bytecode = True  # of what is imported later
+    out.mkdir(exist_ok=True)
+    found = read(run.directory)
+    for name, (_, of_reader) in READERS.items():
+        if name != "all figures":
+            with contextlib.suppress(SixbenchError):
+                of_reader(run.directory, found, out, random.Random(1))
+    run.restore()
+    _empty(out)
+    gc.collect()
+    gc.freeze()  # what there is by now stays, and need not be looked through again
 
 
 def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch: Watch, tried: Tried) -> None:
@@ -159,9 +162,13 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
         watch.on = False
         signal.alarm(0)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        for left in out.iterdir():
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        _empty(out)
         run.restore()
+
+
+def _empty(folder: Path) -> None:
+    for left in os.scandir(folder):
+        shutil.rmtree(left.path) if left.is_dir() else os.unlink(left.path)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
-import shutil
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from endurance.tampered_directory import MANIFEST, Tampered, text_of
+
 Place = tuple[Any, ...]
 """The keys and indices that lead to a value."""
 
-MANIFEST = "manifest.json"
 FINDINGS = "findings.json"
-JOURNAL = "accepted.jsonl"
 NOT_NUMBERS = [float("nan"), float("inf"), float("-inf")]
 NUMBERS = [0, 1, -1, 2, 0.5, -0.0, 255, 2**31, 2**53, 2**63, 2**64, -(2**63), 10**18, 10**21, 10**40, 1e-300, 1e308]
 NAMES = ["..", ".", "", "../../etc/passwd", "/etc/passwd", "a\0b", "a\nb", "\x1b[2J", "-rf", "a b", "x" * 300, "c0001"]
@@ -33,86 +31,8 @@ TEXTS += [
     "tcp-stream",
     "y" * 100_000,
 ]
-MANY = 3000
 DEEP = 3000
-
-
-class Tampered:
-    """A run directory that is changed and made what it was.
-
-    Attributes:
-        directory: where it is.
-        done: the changes so far, in words.
-    """
-
-    def __init__(self, directory: Path, outside: Path) -> None:
-        self.directory = directory
-        self.outside = outside
-        self.done: list[str] = []
-        self._first = {
-            str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
-        }
-        self._now = dict(self._first)
-
-    @property
-    def files(self) -> Mapping[str, bytes]:
-        """The regular files, by their names below the directory."""
-        return self._now
-
-    @property
-    def trials(self) -> list[str]:
-        """The directories of trials."""
-        return sorted({name.split("/")[1] for name in self._now if name.startswith("trials/")})
-
-    def write(self, name: str, content: bytes) -> None:
-        """Gives a file another content."""
-        self._now[name] = content
-        path = self.directory / name
-        for folder in reversed(path.relative_to(self.directory).parents):
-            place = self.directory / folder
-            if place.is_symlink() or (place.exists() and not place.is_dir()):
-                place.unlink()  # or this program would write outside itself
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink() or not path.is_dir():
-            path.unlink(missing_ok=True)
-            path.write_bytes(content)
-
-    def vacate(self, name: str) -> Path:
-        """Removes a file or a directory. Returns where it was."""
-        path = self.directory / name
-        _remove(path)
-        for one in [one for one in self._now if one == name or one.startswith(f"{name}/")]:
-            del self._now[one]
-        return path
-
-    def restore(self) -> None:
-        """Makes the directory what it was."""
-        _remove(self.directory)
-        for name, content in self._first.items():
-            path = self.directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        self._now = dict(self._first)
-        self.done = []
-
-    def rehash(self) -> None:
-        """Makes the hashes of the manifest and of the journal those of the files, as a forger would."""
-        hashes: dict[str, dict[str, str]] = {}
-        for name, content in self._now.items():
-            parts = name.split("/")
-            if parts[0] == "trials" and len(parts) == 3:
-                hashes.setdefault(parts[1], {})[parts[2]] = hashlib.sha256(content).hexdigest()
-        manifest = self._now.get(MANIFEST)
-        try:
-            data = json.loads(manifest) if manifest is not None else None
-        except (ValueError, RecursionError):
-            data = None
-        if isinstance(data, dict) and data.get("accepted"):
-            data["accepted"] = hashes
-            self.write(MANIFEST, text_of(data))
-        if JOURNAL in self._now:
-            lines = [json.dumps({"key": key, "sha256": of_key}) + "\n" for key, of_key in hashes.items()]
-            self.write(JOURNAL, "".join(lines).encode())
+MOST_ITEMS = 30_000
 
 
 def tamper(run: Tampered, others: Sequence[Tampered], dice: random.Random) -> None:
@@ -122,11 +42,6 @@ def tamper(run: Tampered, others: Sequence[Tampered], dice: random.Random) -> No
     if dice.random() < 0.75:
         run.rehash()
         run.done.append("hashes made to match")
-
-
-def text_of(data: Any) -> bytes:
-    """As JSON, also what is none: NaN, and texts that are no UTF-8."""
-    return json.dumps(data).encode()
 
 
 def _change_json(run: Tampered, others: Sequence[Tampered], dice: random.Random) -> None:
@@ -235,14 +150,22 @@ def _nudge(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
     elif isinstance(value, str):
         changed = dice.choice((value * 2, value[:-1], value.upper(), f"../{value}", f"{value}\n", dice.choice(TEXTS)))
     elif isinstance(value, list):
-        changed = dice.choice(
-            (value * 2, value[::-1], value[:1], dict(enumerate(value)), value * MANY if value else [])
-        )
-        changed = changed if len(changed) <= 10 * MANY else changed[: 10 * MANY]
+        often = value * _many(dice)
+        changed = dice.choice((value * 2, value[::-1], value[:1], dict(enumerate(value)), often[:MOST_ITEMS]))
     else:
-        changed = dice.choice(([*value], [*value.values()], {**value, **{f"more{at}": 1 for at in range(MANY)}}))
+        more = {f"more{at}": 1 for at in range(_many(dice))}
+        changed = dice.choice(([*value], [*value.values()], {**value, **more}))
     parent[place[-1]] = changed
-    return f"to {str(changed)[:60]}"
+    return f"to {_beginning(changed)}"
+
+
+def _many(dice: random.Random) -> int:
+    """So many that lists and tables have to be cut, and mostly few enough to be quick."""
+    return dice.choices((30, 300, 3000), (8, 3, 1))[0]
+
+
+def _beginning(value: Any) -> str:
+    return str(value[:3] if isinstance(value, list) else value)[:60]
 
 
 def _rename(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
@@ -363,13 +286,6 @@ def _change_files(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> 
 def _touch(path: bytes) -> None:
     with open(path, "xb"):
         pass
-
-
-def _remove(path: Path) -> None:
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-    else:
-        shutil.rmtree(path)
 
 
 def _bind(path: Path) -> None:

@@ -7,6 +7,7 @@ its cells measure beside those of the others, as cells on real machines do.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ STAR = """
 nodes: {head: host, r1: router, lab1: host, lab2: host}
 links: [{endpoints: [head, r1]}, {endpoints: [r1, lab1]}, {endpoints: [r1, lab2]}]
 """
+PAGE = Path(__file__).parents[2] / "docs/many-machines.md"
 PORT = 8786
 START_S = 60
 RUN_S = 120
@@ -56,7 +58,7 @@ class Machines:
         own = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
         where = ["nsenter", "-t", str(self._lab.agents[machine].pid), "-n", *own]
         alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        words = [*where, *alone, *WITHOUT_FIGURES, *map(str, arguments), "--key", str(self.key)]
+        words = [*where, *alone, *WITHOUT_FIGURES, *map(str, arguments)]
         with (self._scratch / f"{machine}-{arguments[0]}.log").open("ab") as log:
             process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self._scratch, start_new_session=True)
         self._begun.append(process)
@@ -69,7 +71,7 @@ class Machines:
     def scheduler(self) -> subprocess.Popen[bytes]:
         """Starts the scheduler, and waits until it listens."""
         begun = self._count("head", "scheduler", "listens on")
-        process = self.begin("head", "scheduler", "--bind", self.address.rpartition(":")[0])
+        process = self.begin("head", *self.documented("head", "scheduler"))
         wait_for(lambda: self._count("head", "scheduler", "listens on") > begun, START_S)
         return process
 
@@ -81,7 +83,7 @@ class Machines:
 
     def begin_cell(self, name: str) -> subprocess.Popen[bytes]:
         """Starts a cell, which joins when it can."""
-        return self.begin(name, "cell", "--scheduler", self.address, "--name", name)
+        return self.begin(name, *self.documented(name, "cell"), "--name", name)  # they share the host's name
 
     def _count(self, machine: str, command: str, words: str) -> int:
         log = self._scratch / f"{machine}-{command}.log"
@@ -89,7 +91,13 @@ class Machines:
 
     def run(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
         """Starts a run, or goes on with one."""
-        return self.begin("head", *arguments, "--cells", self.address, "--quiet")
+        return self.begin("head", *arguments, "--cells", self.address, "--key", self.key, "--quiet")
+
+    def documented(self, machine: str, command: str) -> list[str]:
+        """A command on a machine as the page has it, with the addresses and the key of this network."""
+        [told] = re.findall(rf"^{machine}\$ sixbench ({command} .*?)(?: +#.*)?$", PAGE.read_text(), re.MULTILINE)
+        host = self.address.rpartition(":")[0]
+        return [word.replace("192.0.2.1", host).replace("cells.key", str(self.key)) for word in told.split()]
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """Ends it and all that it started, with no time to say anything."""

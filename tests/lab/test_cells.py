@@ -41,7 +41,8 @@ def run(pair: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that they have measured."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "shared.yaml").write_text(EXPERIMENT)
-    process = pair.run("run", folder / "shared.yaml", "--out", folder / "out")
+    documented = [folder / "shared.yaml" if word == "quickstart" else word for word in pair.documented("head", "run")]
+    process = pair.begin("head", *documented, "--out", folder / "out", "--quiet")
     assert process.wait(RUN_S) == 0, pair.said("head", "run")
     return folder / "out"
 
@@ -87,9 +88,9 @@ def test_the_report_has_what_each_cell_says(run: Path) -> None:
 
 
 def refused(pair: Machines, *arguments: str | Path) -> str:
-    """The one sentence of a command that is refused."""
-    before = pair.said("head", "run") if (pair._scratch / "head-run.log").exists() else ""
-    process = pair.begin("head", "run", *arguments)
+    """The one sentence of a run that is refused."""
+    before = pair.said("head", "run")
+    process = pair.run("run", *arguments)
     assert process.wait(RUN_S) in (2, 3)
     said = pair.said("head", "run")[len(before) :].strip()
     assert len(said.splitlines()) == 1, said
@@ -101,7 +102,7 @@ def test_a_second_run_is_told_of_the_first(pair: Machines, run: Path, tmp_path: 
     first = pair.run("run", tmp_path / "long.yaml", "--out", tmp_path / "first")
     try:
         wait_until_measured(first, tmp_path / "first")
-        said = refused(pair, run.parent / "shared.yaml", "--cells", pair.address, "--out", tmp_path / "second")
+        said = refused(pair, run.parent / "shared.yaml", "--out", tmp_path / "second")
     finally:
         pair.kill(first)
     assert "another run, shared, has the cells" in said

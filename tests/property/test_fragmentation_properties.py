@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fragments_lab import Profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from sixbench.model.topology import Family
 from sixbench.theory import POLICIES, Policy, predict
 from sixbench.theory.pieces import Piece, forward, header_of, is_complete, originate, payload_of
+
+pytestmark = pytest.mark.computes
 
 SIZES = st.integers(32, 65507)
 POLICY = st.sampled_from([policy for policy in POLICIES if policy != "atomic"])

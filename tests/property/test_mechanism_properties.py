@@ -20,6 +20,8 @@ from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
 from sixbench.plan.addressing import link_ipv4, link_ipv6
 
+pytestmark = pytest.mark.computes
+
 MTUS = (1280, 1300, 1320, 1400, 1500, 9000)
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 INSTALLED = [name for name, kind in MECHANISMS.items() if kind.node_count != (0, 0)]

@@ -26,6 +26,8 @@ from sixbench.plan.schema import experiment_schema
 from sixbench.plan.topology_file import LINK_KEYS
 from sixbench.plan.yaml_source import parse_yaml
 
+pytestmark = pytest.mark.computes
+
 whole = st.integers(min_value=0, max_value=10**18)
 
 

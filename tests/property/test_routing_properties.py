@@ -6,6 +6,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from sixbench.lab.render import render
 from sixbench.model.routing import all_routes, routes
 from sixbench.model.topology import Interface, Link, Node, Topology
 from sixbench.plan.addressing import link_ipv4, link_ipv6
+
+pytestmark = pytest.mark.computes
 
 
 @given(st.sets(st.integers(0, 1999), min_size=2, max_size=60))

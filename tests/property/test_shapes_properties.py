@@ -6,6 +6,7 @@ from ipaddress import collapse_addresses
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.shapes import SHAPES
 from sixbench.plan.yaml_source import parse_yaml
+
+pytestmark = pytest.mark.computes
 
 SIZES: dict[str, st.SearchStrategy[str]] = {
     "chain": st.integers(2, 60).map(str),

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from sixbench.stats import Comparison, Pairs, compare, holm, trimmed_mean
 
+pytestmark = pytest.mark.computes
+
 VALUES = st.floats(min_value=1e-6, max_value=1e12)
 PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=14)
 SHARES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=14)

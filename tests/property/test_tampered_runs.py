@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import sixbench
+
+pytestmark = pytest.mark.computes
 
 ROOT = Path(__file__).parents[2]
 

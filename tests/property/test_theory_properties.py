@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from sixbench.theory import (
 )
 from sixbench.theory.packets import Packets, fragments
 from sixbench.theory.stacks import Stack
+
+pytestmark = pytest.mark.computes
 
 HEADERS = st.sampled_from([IPV4, IPV6])
 MTUS = st.integers(1280, 9216)

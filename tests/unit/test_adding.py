@@ -28,7 +28,7 @@ SHOWN = {
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package in which every section was followed."""
     tree = tmp_path_factory.mktemp("adding")
-    shutil.copytree(ROOT / "src", tree / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src", tree / "src")  # with what is compiled, so that only what changes is compiled again
     shutil.copytree(RUN, tree / "runs/fragments")
     for section in SECTIONS.values():
         follow(section, tree)

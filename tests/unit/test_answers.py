@@ -20,6 +20,8 @@ from sixbench.run.cpu import core_shares, find_span, machine_cores, spun_ns
 from sixbench.run.measure_trials import assess
 from sixbench.store.packet_log import packet_log_files
 
+pytestmark = pytest.mark.computes
+
 ANSWERS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))
 """What agents answered in a run of all workloads; long lists are cut."""
 
@@ -55,18 +57,22 @@ def places(value: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int 
 
 
 def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
-    """The answer with one thing missing or another, everywhere in turn."""
-    for place in places(answer):
+    """A copy of the answer with one thing missing or another, everywhere in turn. Each is the same copy, changed."""
+    one = copy.deepcopy(answer)
+    for place in list(places(answer)):
+        holder = one
+        for key in place[:-1]:
+            holder = holder[key]
+        whole = copy.copy(holder)
         for other in ("left out", *OTHERS):
-            one = copy.deepcopy(answer)
-            holder = one
-            for key in place[:-1]:
-                holder = holder[key]
             if isinstance(other, str) and other == "left out":
                 del holder[place[-1]]
             else:
                 holder[place[-1]] = other
             yield f"{place}: {other!r}", one
+            holder.clear()
+            holder.update(whole) if isinstance(holder, dict) else holder.extend(whole)
+    assert one == answer
 
 
 def judged(workload: str, params: dict[str, Any], client: Any, server: Any) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sixbench.cli import completions
+from sixbench.cli.main import main
 
 Offered = Callable[..., list[str]]
 
@@ -42,17 +43,39 @@ def offered(tmp_path: Path) -> Offered:
     return ask
 
 
-def test_commands_and_names_of_experiments(offered: Offered, tmp_path: Path) -> None:
+@pytest.fixture
+def offered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Offered:
+    """The same, asked in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("_SIXBENCH_COMPLETE", "complete_bash")
+
+    def ask(*words: str) -> list[str]:
+        monkeypatch.setenv("COMP_WORDS", " ".join(["sixbench", *words]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        with pytest.raises(SystemExit) as ended:
+            main([])
+        captured = capfd.readouterr()
+        assert (ended.value.code, captured.err) == (0, "")
+        return captured.out.split()
+
+    return ask
+
+
+def test_a_shell_is_offered_names_of_experiments(offered: Offered, tmp_path: Path) -> None:
     (tmp_path / "quick-look.yaml").write_text("experiment: x\n")
-    assert "calibrate" in offered("ca")
     assert offered("run", "qui") == ["quickstart", "quick-look.yaml"]
 
 
-def test_papers_formats_and_kernels(offered: Offered) -> None:
-    assert offered("papers", "her") == ["herrera-6to4-tunnel"]
-    assert set(offered("report", "--format", "")) >= {"terminal", "html", "md", "latex", "csv", "json"}
-    assert "debian-6.1" in offered("run", "quickstart", "--kernel", "debian-6")
-    assert offered("run", "quickstart", "--kernels", "debian-6.1,debian-5") == ["debian-6.1,debian-5.10"]
+def test_commands(offered_here: Offered) -> None:
+    assert "calibrate" in offered_here("ca")
+
+
+def test_papers_formats_and_kernels(offered_here: Offered) -> None:
+    assert offered_here("papers", "her") == ["herrera-6to4-tunnel"]
+    assert set(offered_here("report", "--format", "")) >= {"terminal", "html", "md", "latex", "csv", "json"}
+    assert "debian-6.1" in offered_here("run", "quickstart", "--kernel", "debian-6")
+    assert offered_here("run", "quickstart", "--kernels", "debian-6.1,debian-5") == ["debian-6.1,debian-5.10"]
 
 
 def test_run_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

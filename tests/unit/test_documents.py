@@ -19,6 +19,7 @@ from sixbench.plan.yaml_source import parse_yaml
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(document.relative_to(ROOT)) for document in DOCUMENTS]
+COMMANDS: Any = typer.main.get_command(app)
 
 
 def prose(text: str) -> str:
@@ -93,7 +94,7 @@ def test_the_package_advertises_what_it_has() -> None:
 
 def unknown(words: list[str]) -> str | None:
     """What of a command there is not: a command or an option."""
-    found: Any = typer.main.get_command(app)
+    found: Any = COMMANDS
     rest = list(words)
     while hasattr(found, "commands") and rest and re.fullmatch(r"[a-z0-9]+", rest[0]):
         name = rest.pop(0)
@@ -135,5 +136,4 @@ def test_contributing_names_targets_that_exist() -> None:
 
 def test_the_design_lists_every_command() -> None:
     section = (ROOT / "docs/design.md").read_text().partition("\n## Commands\n")[2].partition("\n## ")[0]
-    group: Any = typer.main.get_command(app)
-    assert {words[0] for words in commands(section)} == group.commands.keys()
+    assert {words[0] for words in commands(section)} == COMMANDS.commands.keys()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from endurance import document
+from endurance.interruptions import KILLS, SIGNALS, times
 from endurance.parts import PARTS
 from endurance.serve_flood import Served
 from pages import END
@@ -39,6 +40,16 @@ FAULT = {"runs": 1, "valid": 9, "false": 0, "lost": 0, "left_over": 0, "tracebac
 def test_one_trial_that_is_lost_and_one_process_that_is_left_over_are_wrong(name: str) -> None:
     assert PARTS["kills"].wrong({"victims": {"agent": TALLY}}) == []
     assert PARTS["kills"].wrong({"victims": {"agent": TALLY | {name: 1}}}) == [f"agent: 1 {name.replace('_', ' ')}"]
+
+
+def test_fewer_kills_than_were_asked_for_are_told() -> None:
+    found = {"victims": {"guest": TALLY | {"interruptions": 8, "asked": 10}}}
+    assert PARTS["kills"].wrong(found) == ["guest: 8 of 10 times"]
+
+
+def test_a_victim_is_hit_as_often_alone_as_among_all() -> None:
+    assert times(KILLS, 200) == {"orchestrator": 90, "agent": 60, "emulator": 40, "guest": 10}
+    assert sum(times(SIGNALS, 100).values()) == 100
 
 
 def test_one_false_number_is_wrong() -> None:

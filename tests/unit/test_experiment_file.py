@@ -219,7 +219,7 @@ def test_one_mistake_is_told_once(problems: Problems) -> None:
 
 
 def test_a_file_with_one_mistake_in_every_line_does_not_fill_the_screen(problems: Problems) -> None:
-    found = problems("\n".join(f"key{i}: 1" for i in range(50_000)))
+    found = problems("\n".join(f"key{i}: 1" for i in range(5000)))
     assert len(found) == 101
     assert found[-1] == "test.yaml: there are more problems than are listed here"
 

@@ -16,6 +16,8 @@ from sixbench.report.figures import drawings, for_page, mark_look, palette, svg
 from sixbench.report.figures.style import NARROW_IN, WIDTH_IN
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.fixture(scope="module")
 def run() -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,19 @@ Command = Callable[..., Any]
 Change = Callable[[dict[str, Any]], object]
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    directory = synthetic.small(blocks=2).write(tmp_path / "run").directory
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run directory that nobody forged."""
+    directory = synthetic.small(blocks=2).write(tmp_path_factory.mktemp("whole") / "run").directory
     writer, _ = open_run(directory)
     writer.set_state("complete", synthetic.STARTED_NS + 1)
     writer.close()
     return directory
+
+
+@pytest.fixture
+def directory(whole: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(whole, tmp_path / "run")
 
 
 def forge(directory: Path, change: Change) -> Path:

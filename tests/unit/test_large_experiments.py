@@ -23,6 +23,8 @@ from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.estimate import estimate
 from sixbench.run.remaining import Remaining
 
+pytestmark = pytest.mark.computes
+
 NETWORK = "topology: {nodes: {h1: host, h2: host}, links: [{endpoints: [h1, h2]}]}\n"
 PATHS = "paths: {ipv4: native4, ipv6: native6}\n"
 
@@ -86,10 +88,10 @@ def test_twice_the_size_takes_at_most_about_twice_the_steps(text: Callable[[int]
     assert large <= 2.2 * small
 
 
-def test_the_longest_list_of_workloads_is_planned() -> None:
-    experiment = read(of_workloads(16_000))
-    assert len(experiment.combinations) == 16_000
-    assert len({trial.key for trial in all_trials(experiment)}) == 32_000
+def test_a_long_list_of_workloads_is_planned() -> None:
+    experiment = read(of_workloads(4000))
+    assert len(experiment.combinations) == 4000
+    assert len({trial.key for trial in all_trials(experiment)}) == 8000
 
 
 def test_too_many_combinations_are_told_with_their_line() -> None:

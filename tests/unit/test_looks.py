@@ -18,6 +18,8 @@ from sixbench.model.trial import TrialRecord
 from sixbench.stats import Pairs, compare_all
 from sixbench.store import Manifest, Run, RunState
 
+pytestmark = pytest.mark.computes
+
 COMBINATIONS = (combination_of("c1"), combination_of("c2"))
 
 

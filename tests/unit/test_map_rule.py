@@ -11,6 +11,8 @@ import pytest
 
 from sixbench.model.map_rule import Psid, Rule, RuleError
 
+pytestmark = pytest.mark.computes
+
 VECTORS = sorted((Path(__file__).parents[2] / "vectors" / "map").glob("*.json"))
 
 
@@ -54,9 +56,9 @@ def drawn(numbers: Random) -> tuple[Rule, IPv4Address, int]:
     return rule, IPv4Address(address), psid
 
 
-def test_what_ten_thousand_rules_map_comes_back() -> None:
+def test_what_two_thousand_rules_map_comes_back() -> None:
     numbers = Random(17)
-    for _ in range(10_000):
+    for _ in range(2000):
         rule, ipv4, psid = drawn(numbers)
         rule.check(128)
         ipv6 = rule.address(ipv4, psid)

@@ -139,7 +139,7 @@ def test_ttl_tos_and_ecn_are_those_of_the_options(installed: Installed) -> None:
 def test_the_sample_of_every_mechanism_works(installed: Installed, name: str) -> None:
     """`doctor` tries engines with it."""
     kind = MECHANISMS[name]
-    network = installed(name, *kind.sample)
+    network = installed(name, *kind.sample, **kind.sample_options)
     check_both_ways(network)
     assert bool(network.devices) == (kind.node_count != (0, 0))
     assert bool(network.tunnels) == bool(kind.headers)

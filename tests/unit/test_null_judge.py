@@ -20,6 +20,8 @@ from sixbench.report.figures import svg
 from sixbench.run.record import Trial, blank_record
 from sixbench.store import Environment, Manifest, Run
 
+pytestmark = pytest.mark.computes
+
 Values = Mapping[str, Sequence[float | None]]
 """By path, one value of the primary metric a block; None where the trial was invalid."""
 
@@ -180,7 +182,7 @@ def test_a_machine_on_which_paths_differ_by_themselves_is_told_of() -> None:
 
 
 def test_the_figure_and_the_document_are_made_of_few_comparisons_and_of_many() -> None:
-    for result in (_many(1, 0, 0.01), _many(0, 1, 0.01), _many(24, 8, 0.01)):
+    for result in (_many(1, 0, 0.01), _many(0, 1, 0.01), _many(12, 4, 0.01)):
         drawing = figure.drawing(result)
         assert drawing is not None
         picture = svg(drawing)

@@ -13,6 +13,8 @@ from sixbench.model.finding import ClaimResult, ComparedTable
 from sixbench.model.paper import Untestable
 from sixbench.plan.schedule import trial_counts
 
+pytestmark = pytest.mark.computes
+
 PAPERS = ("raicu-zeadally-transition", "herrera-6to4-tunnel")
 BETWEEN_TRIALS_NS = 200_000_000
 TUNNEL_BPS = 90e6

@@ -15,6 +15,8 @@ from sixbench.model.finding import ClaimResult, PublishedComparison
 from sixbench.model.paper import SYSTEM, OurMeasurement, OurTheory, Untestable
 from sixbench.plan.schedule import trial_counts
 
+pytestmark = pytest.mark.computes
+
 PAPERS = ("soorty-sarkar-kernels", "raicu-stack-rtt")
 KERNELS = ("debian-5.10", "debian-6.1", "debian-6.12")
 BETWEEN_TRIALS_NS = 200_000_000

@@ -10,6 +10,8 @@ from scipy import stats as scipy_stats
 
 from sixbench.stats import Comparison, Pairs, coefficient_of_variation, compare, compare_all, holm, trimmed_mean
 
+pytestmark = pytest.mark.computes
+
 
 def _compare(path: list[float], baseline: list[float], *, margin: float = 0.01, share: bool = False) -> Comparison:
     pairs = Pairs(path=path, baseline=baseline, scale="difference" if share else "ratio")

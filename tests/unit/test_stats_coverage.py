@@ -16,6 +16,8 @@ from scipy import stats as scipy_stats
 from sixbench.stats import Pairs, compare_all, half_widths
 from sixbench.stats.interval import student_quantile
 
+pytestmark = pytest.mark.computes
+
 EXPERIMENTS = 3000
 ERROR = 3.3 * math.sqrt(0.95 * 0.05 / EXPERIMENTS)
 """Of a coverage of 95 %, exceeded by chance once in a thousand: 1.3 points."""

@@ -10,6 +10,8 @@ import pytest
 from sixbench.stats import half_width, half_widths
 from sixbench.stats.interval import student_quantile
 
+pytestmark = pytest.mark.computes
+
 
 def test_few_values_have_students_interval() -> None:
     # t with 2 degrees of freedom at 97.5 % is 4.30265; the standard deviation is 1.

@@ -4,6 +4,8 @@ import pytest
 
 from sixbench.stats import clopper_pearson, wilson
 
+pytestmark = pytest.mark.computes
+
 
 def test_wilson_as_brown_cai_and_dasgupta_have_it():
     # k = 0 of 10: z^2 / (n + z^2).

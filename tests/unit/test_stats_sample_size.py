@@ -11,6 +11,8 @@ from scipy import stats as scipy_stats
 
 from sixbench.stats import values_needed
 
+pytestmark = pytest.mark.computes
+
 
 def half_width(n: int, spread: float, confidence: float = 0.95) -> float:
     return float(scipy_stats.t.ppf((1 + confidence) / 2, n - 1) * spread / sqrt(n))

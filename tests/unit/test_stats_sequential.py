@@ -12,6 +12,8 @@ from scipy.stats import t as student
 from sixbench.stats import Looks
 from sixbench.stats.sequential import levels
 
+pytestmark = pytest.mark.computes
+
 BLOCKS = (5, 6, 8, 10, 12, 15, 19, 24, 30, 38, 48, 60)
 EVENLY = tuple(number / 60 for number in BLOCKS)
 

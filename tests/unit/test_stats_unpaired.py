@@ -10,6 +10,8 @@ from scipy import stats
 
 from sixbench.stats import compare_unpaired
 
+pytestmark = pytest.mark.computes
+
 OLD = [101.0, 99.0, 103.5, 98.2, 100.4]
 NEW = [104.0, 107.1, 103.3]
 

@@ -14,6 +14,7 @@ usage: sixbench-agent node --name NAME [--here]
        sixbench-agent connect HOST PORT [--key FILE] [--bind ADDRESS] [-4 | -6]
        sixbench-agent translate
        sixbench-agent decode
+       sixbench-agent device-init
        sixbench-agent --parameters
        sixbench-agent --version
 
@@ -27,6 +28,7 @@ translate: Take packets through a tunnel or a translator. The first line of stan
 packet; each is answered on standard output. It needs no root.
 decode: Tell the headers of packets. Every line of standard input is a packet; each is answered on standard output. It
 needs no root.
+device-init: For the agent itself, which starts a device under test by it.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
 
 /// What the command line asks for.
@@ -42,6 +44,8 @@ pub enum Invocation {
     Translate,
     /// Tell the headers of packets.
     Decode,
+    /// Be the first process in the namespaces of a device under test.
+    DeviceInit,
     /// Say which parameters the workloads have.
     Parameters,
     /// Say which version this is.
@@ -70,6 +74,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some("connect") => remote::parse_connect(arguments).map(Invocation::Connect),
         Some("translate") => parse_bare("translate", arguments, Invocation::Translate),
         Some("decode") => parse_bare("decode", arguments, Invocation::Decode),
+        Some("device-init") => Ok(Invocation::DeviceInit),
         Some("--parameters") => Ok(Invocation::Parameters),
         Some("--version" | "-V") => Ok(Invocation::Version),
         Some("--help" | "-h") => Ok(Invocation::Help),

@@ -17,6 +17,7 @@ mod capture;
 mod conversation;
 mod counters;
 mod decode;
+mod device;
 mod drops;
 mod emulation;
 mod exec;
@@ -74,6 +75,7 @@ pub fn run() -> ExitCode {
         },
         Ok(Invocation::Serve(options)) => remote::serve(options),
         Ok(Invocation::Connect(options)) => remote::connect(&options),
+        Ok(Invocation::DeviceInit) => device::run_init(),
         Ok(Invocation::Translate) => translate::translate(),
         Ok(Invocation::Decode) => decode::decode(),
         Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),

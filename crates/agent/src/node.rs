@@ -12,6 +12,7 @@ use crate::answers::Answers;
 use crate::awake::Awake;
 use crate::capture::Captures;
 use crate::conversation::{self, Asker, Reply};
+use crate::device::Device;
 use crate::drops::Watch as Drops;
 use crate::emulation::Emulation;
 use crate::exec::Commands;
@@ -47,6 +48,7 @@ pub fn serve(name: String) -> ExitCode {
         awake: Awake::default(),
         translators: Arc::default(),
         emulation: Emulation::default(),
+        device: Device::default(),
         services: Services::new(Arc::clone(&tunnels)),
         tunnels,
     };
@@ -89,12 +91,15 @@ struct Conversation {
     /// Also the bring-up's of one.
     translators: Arc<Mutex<Translators>>,
     emulation: Emulation,
+    device: Device,
     services: Services,
 }
 
 impl Conversation {
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, drops, timers, perf, awake, tunnels, translators, emulation, services, .. } = self;
+        let Self {
+            node, captures, drops, timers, perf, awake, tunnels, translators, emulation, device, services, ..
+        } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = || translators.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
@@ -157,6 +162,9 @@ impl Conversation {
             Request::RelayStart(request) => services.start_relay(&request)?,
             Request::RelayCounters {} => services.relay_counters()?,
             Request::RelayStop {} => services.stop_relay()?,
+            Request::DeviceStart(start) => return device.start(*start).map(Reply::Later),
+            Request::DeviceCounters(request) => device.counters(&request)?,
+            Request::DeviceLog(request) => device.said(&request)?,
             Request::BrokerRelease(release) => return services.release_tunnel(release).map(Reply::Later),
         };
         Ok(Reply::Now(value))

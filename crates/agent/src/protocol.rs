@@ -4,7 +4,7 @@ use serde::Deserialize;
 use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
-    awake, bring_up, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels,
+    awake, bring_up, capture, device, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels,
 };
 
 /// The version of the protocol that this agent speaks.
@@ -99,6 +99,9 @@ pub enum Request {
     RelayStart(relay::Request),
     RelayCounters {},
     RelayStop {},
+    DeviceStart(Box<device::Start>),
+    DeviceCounters(device::Counters),
+    DeviceLog(device::Said),
 }
 
 impl Request {
@@ -159,6 +162,9 @@ impl Request {
             Request::RelayStart(_) => "relay-start",
             Request::RelayCounters {} => "relay-counters",
             Request::RelayStop {} => "relay-stop",
+            Request::DeviceStart(_) => "device-start",
+            Request::DeviceCounters(_) => "device-counters",
+            Request::DeviceLog(_) => "device-log",
         }
     }
 }

@@ -183,6 +183,12 @@ class DnsAnswer(Form):
     ignored: dict[str, Natural]
 
 
+class DeviceAnswer(Form):
+    """How long a device took to be ready."""
+
+    ready_after_ns: Natural
+
+
 class LeaseAnswer(Form):
     """What a broker gave: an address, and the other end of the tunnel."""
 

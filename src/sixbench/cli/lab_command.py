@@ -16,7 +16,8 @@ from ..model.exit_codes import Exit
 from . import completions
 from .command_groups import BY_HAND, GroupedCommands
 from .common import load_experiment, note, print_json
-from .options import JSON
+from .consent import require_consent
+from .options import ALLOW_FLAG, ALLOW_PROGRAMS, JSON
 
 if TYPE_CHECKING:
     from ..lab.registry import LabRecord
@@ -54,6 +55,7 @@ def up(
     foreground: bool = typer.Option(
         False, "--foreground", help="Stay until Ctrl-C instead of going to the background."
     ),
+    allow_programs: bool = ALLOW_PROGRAMS,
     json: bool = typer.Option(False, "--json", help="Print what is up as JSON."),
 ) -> int:
     """Build the network of a file and keep it up."""
@@ -65,6 +67,7 @@ def up(
     if not NAME.fullmatch(lab):
         raise UsageError(f"--lab {lab}: {NAME_RULE}")
     network, installed, source = _blueprint(topology, path)
+    require_consent([] if installed is None else [installed], allowed=allow_programs)
     if any(other.name == lab and other.holder.alive for other in registry.all_labs()):
         raise UsageError(f'a lab "{lab}" is up already; take it down with: sixbench lab down --lab {lab}')
     enter_namespace_if_needed(sys.argv[1:])
@@ -74,7 +77,7 @@ def up(
         note(f"building {lab}; Ctrl-C takes it down")
         hold(network, lab, _say_ready, installed, source)
         return 0
-    code = _start_holder(topology, lab, path)
+    code = _start_holder(topology, lab, path, allow_programs)
     if code == 0:
         record = registry.find(lab)
         if json:
@@ -110,7 +113,7 @@ def _blueprint(file: str, name: str | None) -> tuple[Blueprint, ExperimentPath |
     return install(found, experiment.topologies[0], experiment.between), found, source
 
 
-def _start_holder(topology: str, lab: str, path: str | None) -> int:
+def _start_holder(topology: str, lab: str, path: str | None, allow_programs: bool) -> int:
     """Starts `lab up --foreground` in a session of its own and waits until the network is up."""
     from ..lab.own_program import own_command
 
@@ -118,6 +121,7 @@ def _start_holder(topology: str, lab: str, path: str | None) -> int:
         [
             *own_command("lab", "up", topology, "--lab", lab, "--foreground"),
             *(["--path", path] if path is not None else []),
+            *([ALLOW_FLAG] if allow_programs else []),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

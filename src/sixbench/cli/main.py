@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
+from functools import cache
+from typing import Any
 
 import typer
 
@@ -99,7 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     search_usual_places()
     try:
         with between_imports():
-            result = app(args=arguments, prog_name=NAME, standalone_mode=False)
+            result = _commands()(args=arguments, prog_name=NAME, standalone_mode=False)
         return result if isinstance(result, int) else Exit.DONE
     except typer.Exit as stop:
         return stop.exit_code
@@ -121,6 +123,12 @@ def main(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except Exception as error:  # noqa: BLE001, nothing is hidden: the traceback is kept
         return tell(error)
+
+
+@cache
+def _commands() -> Any:
+    """The tree of all commands, which takes typer some 30 ms to make."""
+    return typer.main.get_command(app)
 
 
 def _words_of(error: typer.TyperException) -> str:

@@ -20,6 +20,12 @@ EVENTS: Path | None = typer.Option(
 )
 
 
+ALLOW_FLAG = "--allow-programs"
+ALLOW_PROGRAMS: bool = typer.Option(
+    False, ALLOW_FLAG, help="Run the programs that the experiment names. They have all rights that sixbench has."
+)
+
+
 def _out(default: str, more: str = "") -> Path | None:
     option: Path | None = typer.Option(
         None, "--out", metavar="DIR", help=f"The run directory; default: runs/{default}-DATE-TIME.{more}"

@@ -61,6 +61,7 @@ def summary_of(experiment: Experiment, estimated: Estimate, name: str, list_tria
         "",
         *_section(_network_heading(experiment), _network_rows(experiment)),
         *_section("Paths", [(path.name, _path_words(experiment, path)) for path in experiment.paths]),
+        *_section_of_programs(experiment),
         *_section("Addresses", _address_rows(experiment)),
         *_section("Workloads", _workload_rows(experiment)),
         *_section("Processors", _processor_rows(experiment)),
@@ -210,6 +211,20 @@ def _address_rows(experiment: Experiment) -> list[tuple[str, str]]:
     if any(_addresses(topology) != _addresses(first) for topology in experiment.topologies[1:]):
         rows.append(("", "These are the addresses of form 1. Other forms have others: see --json."))
     return rows
+
+
+def _section_of_programs(experiment: Experiment) -> list[str]:
+    """What the experiment would run as whoever runs sixbench; nothing where it runs no programs of its own."""
+    from .consent import commands_by_path
+    from .options import ALLOW_FLAG
+
+    found = commands_by_path(experiment.paths)
+    if not found:
+        return []
+    rows = [(name, command) for name, commands in found.items() for command in commands]
+    lines = _section("Programs of the experiment", rows)
+    told = f"They run with all rights of whoever runs sixbench, and only with {ALLOW_FLAG}."
+    return [*lines[:-1], *_indented(told), ""]
 
 
 def _addresses(topology: Topology) -> list[tuple[object, ...]]:

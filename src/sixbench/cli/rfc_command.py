@@ -11,8 +11,9 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment
+from .consent import require_consent, without_consent
 from .event_logs import event_log
-from .options import EVENTS, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
+from .options import ALLOW_PROGRAMS, EVENTS, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
 from .running import agent_hub, begin_run, known_calibration, tell
 
@@ -53,6 +54,7 @@ def rfc(
     json: bool = RESULTS_AS_JSON,
     quiet: bool = QUIET,
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
 ) -> int:
     """Test devices by RFC 2544, 5180, 8219 or 9693, clause by clause.
@@ -77,6 +79,7 @@ def rfc(
         raise UsageError(f"--frame: {error}") from None
     if loaded.kernels:
         raise UsageError(f"{experiment} runs in emulated machines, whose clock is no tester's; leave out its kernels")
+    require_consent(loaded.paths, allowed=allow_programs)
     made, procedure = design(loaded, profile, test, wanted, quick=quick)
     if any(TESTS[name].needs_search for name in procedure.tests):
         require_library()
@@ -95,7 +98,7 @@ def rfc(
                 started_realtime_ns=time.time_ns(),
                 procedure=procedure,
                 calibration=known_calibration(environment.kernel),
-                command=["sixbench", *sys.argv[1:]],
+                command=["sixbench", *without_consent(sys.argv[1:])],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
                 return measure_and_present(made, writer, [], hub, presence, json, quiet, log)

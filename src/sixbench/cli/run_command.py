@@ -16,9 +16,10 @@ from .cell_command import KEY
 from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
+from .consent import refuse_programs_in_cells, refuse_programs_in_guests, require_consent, without_consent
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
-from .options import EVENTS, FINDINGS_AS_JSON, OUT, QUIET, SEED, SET, WAIT
+from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
 from .running import agent_hub, begin_run, known_calibration, tell
@@ -57,6 +58,7 @@ def run(
     json: bool = FINDINGS_AS_JSON,
     quiet: bool = QUIET,
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
     kernel: str | None = typer.Option(
         None,
@@ -90,18 +92,21 @@ def run(
     changes = (set_, quick, blocks, seed, chosen, clock)
     loaded = load_experiment(experiment, *changes)
     guest_clock = check_clock(clock, loaded)
+    require_consent(loaded.paths, allowed=allow_programs)
     from ..store import Manifest, check_free
 
     if out is not None:
         check_free(out, loaded.text)
     refuse_key_alone(cells, key)
     if cells is not None:
+        refuse_programs_in_cells(loaded.paths)
         directory, paper = out or default_directory(loaded.name), paper_name(experiment)
         return run_on_cells(
             loaded, directory, out is None, paper, quick, capture, cells, key, wait, json, quiet, events
         )
     if loaded.kernels:
         refuse_in_guests(events)
+        refuse_programs_in_guests(loaded.paths)
         with measuring(loaded.name, wait=wait, told=tell):
             directory, paper = out or default_directory(loaded.name), paper_name(experiment)
             return run_in_guests(loaded, directory, out is None, paper, quick, capture, guest_clock, json, quiet)
@@ -120,7 +125,7 @@ def run(
                 quick=quick,
                 capture=capture,
                 calibration=known_calibration(environment.kernel),
-                command=["sixbench", *sys.argv[1:]],
+                command=["sixbench", *without_consent(sys.argv[1:])],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
                 return measure_and_present(loaded, writer, [], hub, presence, json, quiet, log)
@@ -133,6 +138,7 @@ def resume(
     json: bool = FINDINGS_AS_JSON,
     quiet: bool = QUIET,
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
     report: bool = typer.Option(
         True, "--report/--no-report", help="Compute and print the findings, or leave them out."
@@ -147,7 +153,9 @@ def resume(
     writer, run_so_far = open_run(directory)
     with writer:
         if cells is not None:
+            refuse_programs_in_cells(run_so_far.manifest.experiment.paths)
             return resume_on_cells(writer, run_so_far, cells, key, wait, json, quiet, report, events)
+        require_consent(run_so_far.manifest.experiment.paths, allowed=allow_programs)
         return _go_on(writer, run_so_far, json, quiet, wait, report, events)
 
 
@@ -169,6 +177,7 @@ def _go_on(
         raise UsageError(f"{writer.directory} was measured by cells, and so is the rest; give --cells ADDRESS")
     if run_so_far.manifest.experiment.kernels:
         refuse_in_guests(events)
+        refuse_programs_in_guests(run_so_far.manifest.experiment.paths)
         with measuring(run_so_far.manifest.experiment.name, wait=wait, told=tell):
             return resume_in_guests(writer, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])

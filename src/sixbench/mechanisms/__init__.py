@@ -27,7 +27,9 @@ from .mapt import MAP_T
 from .nat64 import FOUR_SIX_FOUR_XLAT, NAT64
 from .native import DUAL_STACK, NATIVE4, NATIVE6
 from .natpt import NAT_PT
+from .program import PROGRAM, commands_of
 from .selection import by_preference
+from .shipped_programs import SHIPPED
 from .siit import SIIT
 from .siitdc import SIIT_DC
 from .sixover4 import SIX_OVER_FOUR
@@ -38,9 +40,11 @@ from .trt import TRT
 
 __all__ = [
     "MECHANISMS",
+    "SHIPPED",
     "Mechanism",
     "MechanismError",
     "by_preference",
+    "commands_of",
     "engine_of",
     "find_engine",
     "install",
@@ -54,6 +58,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TEREDO, TUNNEL_BROKER),
         *(FOUR_IN_SIX, DS_LITE, LW4O6, MAP_E, DSTM, GRE, VXLAN),
         *(SIIT, SIIT_DC, NAT64, NAT_PT, FOUR_SIX_FOUR_XLAT, MAP_T, BIH, TRT),
+        PROGRAM,
     )
 }
 """All mechanisms, by name."""

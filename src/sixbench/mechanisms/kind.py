@@ -4,7 +4,7 @@ network."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..engines import ENGINES, KERNEL, Engine
 from ..model.network import Network
@@ -53,7 +53,8 @@ class Mechanism:
         held_against: what speaks against its use in a network of today, as sentences with their source. The report of a
             run with it has them.
         unfit: why a workload cannot go over it, as a sentence; None if it can.
-        sample: nodes and options to try it with, between h1 and h2 in a row h1, r1, r2, h2.
+        sample: nodes to try it with, between h1 and h2 in a row h1, r1, r2, h2.
+        sample_options: the options that it then has.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Mechanism:
     options: tuple[Parameter, ...] = ()
     held_against: str = ""
     sample: tuple[str, ...] = ()
+    sample_options: Options = field(default_factory=dict)
     server_family: Callable[[Options, Sequence[str]], Family] | None = None
     unfit: Callable[[WorkloadKind], str | None] = lambda kind: None
 

@@ -38,6 +38,7 @@ class Device:
         made_by: the request or the program that makes it in a stage, where no engine does beforehand.
         autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
         after_stages: how many stages are done before the engine makes it and it gets its address.
+        routes_itself: whether its node's own routes into it are none of ours.
     """
 
     node: str
@@ -49,6 +50,7 @@ class Device:
     made_by: str | None = None
     autoconfigured: bool = False
     after_stages: int = 0
+    routes_itself: bool = False
 
     @property
     def kind(self) -> tuple[str, ...]:

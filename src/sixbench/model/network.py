@@ -10,7 +10,7 @@ from typing import Self
 
 from .device import Device, Relay, Translator, Tunnel
 from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
-from .stage import Stage
+from .stage import DEVICE_START, Stage
 from .topology import Family, Interface, Topology
 
 
@@ -60,6 +60,16 @@ class Blueprint:
     def device_nodes(self) -> list[str]:
         """The nodes that have devices, each once."""
         return list(dict.fromkeys(device.node for device in self.devices))
+
+    @property
+    def hosting(self) -> tuple[str, ...]:
+        """The nodes that have a program under test."""
+        return tuple(
+            node
+            for stages in self.stages
+            for node, stage in stages.items()
+            if any(request.op == DEVICE_START for request in stage.requests)
+        )
 
     def with_learned(self, learned: Mapping[Address, Address]) -> Self:
         """The same with the IPv6 addresses that were learned when it was built, each by the one that stood for it."""

@@ -268,6 +268,24 @@ class RelayAnswer(Form):
     most: Natural
 
 
+class DeviceCountersAnswer(Form):
+    """What a device has used; of one that has ended, how."""
+
+    cpu_ns: Natural = ABSENT
+    peak_memory_bytes: Natural = ABSENT
+    processes: Natural = ABSENT
+    listening: list[str] = ABSENT
+    ended: str = ABSENT
+    log_bytes: Natural
+
+
+class DeviceLogAnswer(Form):
+    """What a device said, and how many bytes of that are gone."""
+
+    text: str
+    omitted_bytes: Natural
+
+
 class EmulatorRecord(Form):
     """What an emulated link did in one direction."""
 

@@ -5,6 +5,7 @@ Readers of experiments, the JSON Schema and the documents are derived from param
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,11 @@ ParameterKind = Literal[
     "ipv4-prefix",
     "ipv6-prefix",
     "eam",
+    "command",
+    "files",
+    "families",
+    "address",
+    "interface",
     "mtu",
     "mtu-or-size",
     "ratio",
@@ -38,8 +44,8 @@ ParameterKind = Literal[
     "states",
     "profile",
 ]
-"""What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `packets`, `states`, `profile`
-and `eam` each parameter has a parser of its own."""
+"""What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `packets`, `states`,
+`profile`, and of those from `eam` to `interface`, each parameter has a parser of its own."""
 
 
 MAX_FILE_NAME = 1024
@@ -170,11 +176,11 @@ class Parameter:
         return _FORMS.get(self.kind, _word)(self, value)
 
     def format(self, value: Scalar) -> str:
-        """The value as an experiment would write it."""
+        """The value as an experiment would write it; of files their names."""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, str):
-            return value
+            return ", ".join(json.loads(value)) if self.kind == "files" else value
         return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)
 
 

@@ -30,6 +30,8 @@ def visible(text: str) -> str:
 
 def printable(text: str) -> str:
     """Text with everything escaped that does not print: line ends, terminal codes."""
+    if text.isprintable():
+        return text
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )

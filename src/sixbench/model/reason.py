@@ -17,6 +17,8 @@ class ReasonKind(StrEnum):
     """An agent refused, died, fell silent, or answered with what its protocol does not allow."""
     NETWORK_FAILED = "network-failed"
     """The network could not be built, or not be made what it was."""
+    DEVICE_ENDED = "device-ended"
+    """A program under test ended in the midst of the trial."""
     EVENT_FAILED = "event-failed"
     """A link did not change as the experiment says, or not when it says."""
     LINK_DOWN = "link-down"

@@ -89,7 +89,8 @@ def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[t
     family: Family = 4 if prefix.version == 4 else 6
     is_local = isinstance(device, Relay)
     into = Route(family=family, prefix=prefix, gateway=None, device=device.device, link=None, is_local=is_local)
-    yield device.node, into
+    if not device.routes_itself:
+        yield device.node, into
     own = [_prefix(link.end_of(device.node), family) for link in topology.links_of(device.node) if link.carries(family)]
     if any(prefix.network_address in more and more.prefixlen <= prefix.prefixlen for more in own):
         return

@@ -9,6 +9,9 @@ from typing import Any
 from .leg import Address
 from .topology import Family
 
+DEVICE_START = "device-start"
+"""The request that starts a program as the device of a node."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from ..mechanisms import Mechanism
+from ..mechanisms import SHIPPED, Mechanism
 from ..model.identifiers import NAME
 from ..model.quoting import listed, shown
 from .link_settings import LINK_SETTINGS
@@ -26,7 +26,10 @@ WIRE = "wire"
 FORWARDING = "forwarding"
 """The kernel's forwarding of both families."""
 
-DUT_KEYS = ("mechanism", *LINK_SETTINGS)
+PROGRAM = "program"
+"""A program of anyone's, which is a mechanism of that name."""
+
+DUT_KEYS = ("mechanism", PROGRAM, *LINK_SETTINGS)
 REPLACED = ("topology", "between", "paths")
 """The parts of an experiment that a device gives."""
 
@@ -45,8 +48,17 @@ def write_dut(reader: Reader, data: dict[str, Any], mechanisms: Mapping[str, Mec
     else:
         reader.mapping(_PLACE, given, "dut", DUT_KEYS)
         place = (*_PLACE, "mechanism")
-        if "mechanism" not in given:
-            reader.problem(_PLACE, f"the mechanism is missing: give {FORWARDING}, {WIRE}, or such as {{siit: [dut]}}")
+        if PROGRAM in given and "mechanism" in given:
+            reader.problem(_PLACE, "a device is a mechanism or a program: leave out one of the two")
+        elif PROGRAM in given:
+            place = (*_PLACE, PROGRAM)
+            own = reader.mapping(place, given[PROGRAM], "a program")
+            given = {**given, "mechanism": {PROGRAM: own}}
+        elif "mechanism" not in given:
+            reader.problem(
+                _PLACE,
+                f"the mechanism is missing: give {FORWARDING}, {WIRE}, or such as {{siit: [dut]}}, or give a {PROGRAM}",
+            )
     mechanism = given.get("mechanism")
     paths, nodes = _paths(reader, place, mechanism, mechanisms) if "mechanism" in given else ({}, [])
     between = [node for node in nodes if node not in (LEFT, RIGHT)]
@@ -74,6 +86,8 @@ def _paths(
         return dict(_NATIVE), []
     if value == FORWARDING:
         return dict(_NATIVE), [DEVICE]
+    if isinstance(value, str) and value in SHIPPED:
+        return {value: {PROGRAM: {"nodes": [DEVICE], **SHIPPED[value]}}}, [DEVICE]
     item = value
     if isinstance(value, dict) and "mechanism" in value:
         name, options = value["mechanism"], {key: one for key, one in value.items() if key != "mechanism"}
@@ -83,7 +97,7 @@ def _paths(
     else:
         name, options = value, {}
     if not isinstance(name, str) or name not in mechanisms:
-        hint = suggest(name if isinstance(name, str) else "", [FORWARDING, WIRE, *mechanisms])
+        hint = suggest(name if isinstance(name, str) else "", [FORWARDING, WIRE, *SHIPPED, *mechanisms])
         reader.problem(place, f"{shown(name)} is not a device; {hint}")
         return {}, []
     least, _ = mechanisms[name].node_count

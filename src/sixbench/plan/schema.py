@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..mechanisms import Mechanism
+from ..mechanisms import SHIPPED, Mechanism
 from ..model import units
 from ..model.identifiers import NAME
 from ..model.parameter import Parameter
@@ -29,7 +29,7 @@ from .blocks_file import (
     STATISTICS_KEYS,
     UNTIL,
 )
-from .dut_file import DUT_KEYS, FORWARDING, WIRE
+from .dut_file import DUT_KEYS, FORWARDING, PROGRAM, WIRE
 from .events_file import MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
@@ -207,13 +207,18 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
 
 
 def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
-    bare: Schema = {"enum": [FORWARDING, WIRE, *mechanisms]}
+    bare: Schema = {"enum": [FORWARDING, WIRE, *SHIPPED, *mechanisms]}
     one = {"anyOf": [bare, ref("path")], "description": "What is tested."}
     links = {key: parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
-    properties: dict[str, Schema] = {"mechanism": one, **links}
+    program = {**_arguments(mechanisms[PROGRAM]), "description": mechanisms[PROGRAM].doc}
+    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **links}
     assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
     return {
-        "anyOf": [bare, object_of(properties, required=("mechanism",))],
+        "anyOf": [
+            bare,
+            object_of(properties, required=("mechanism",)),
+            object_of(properties, required=(PROGRAM,)),
+        ],
         "description": "A device under test between two hosts: it gives topology, between and paths.",
     }
 

@@ -45,6 +45,12 @@ def value_schema(parameter: Parameter) -> Schema:
         return {"type": "string", "pattern": r"^[0-9.]+/[0-9]+$"}
     if kind == "eam":
         return {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "string"}]}
+    if kind == "files":
+        return named({"type": "string"})
+    if kind == "families":
+        return {"anyOf": [{"enum": [4, 6]}, pair({"enum": [4, 6]})]}
+    if kind in ("command", "address", "interface"):
+        return {"type": "string", "minLength": 1}
     if kind == "ipv6-prefix":
         return {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"}
     return ref(kind)

@@ -17,7 +17,7 @@ def machines_table(run: Run) -> Table | None:
     cells = run.manifest.cells
     if not cells:
         return None
-    columns = [Column(name=name) for name in ("cell", "kernel", "CPU", "processors", "calibrated")]
+    columns = [Column(name=name) for name in ("cell", "system", "kernel", "CPU", "processors", "calibrated")]
     columns += [Column(name=name, align="right") for name in ("blocks", "trials")]
     made = []
     for name, cell in cells.items():
@@ -25,6 +25,7 @@ def machines_table(run: Run) -> Table | None:
         made.append(
             [
                 name,
+                cell.environment.distribution,
                 cell.environment.kernel,
                 f"{cell.environment.cpu}, {words.count(cell.environment.cores, 'core')}",
                 _processors(cell),

@@ -19,12 +19,13 @@ CONGESTION = "net.ipv4.tcp_congestion_control"
 def node_properties(run: Run) -> list[tuple[str, str]]:
     """The nodes' settings in name and value. Where nodes differ, the value says which has which; where the networks of
     a run differ, a node has several values. Of a run that did not read them back, the machine's are told as such."""
-    environments = run.manifest.guests or {"": run.manifest.environment}
+    cells = {name: cell.environment for name, cell in run.manifest.cells.items()}
+    environments = run.manifest.guests or cells or {"": run.manifest.environment}
     nodes: list[str] = []
     settings: dict[str, dict[str, list[str]]] = {}
-    for kernel, environment in environments.items():
+    for place, environment in environments.items():
         for node, values in environment.nodes.items():
-            name = f"{node} on {kernel}" if kernel and len(environments) > 1 else node
+            name = f"{node} on {place}" if place and len(environments) > 1 else node
             nodes.append(name)
             for setting, found in values.items():
                 settings.setdefault(setting, {})[name] = found

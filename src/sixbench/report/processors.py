@@ -11,8 +11,8 @@ from .once import once_a_run
 
 @once_a_run
 def processor_properties(run: Run) -> list[tuple[str, str]]:
-    """Name and value; nothing of a run that did not record it."""
-    use = run.manifest.environment.processors
+    """Name and value; nothing of a run that did not record it. Those of cells stand in their own table."""
+    use = None if run.manifest.cells else run.manifest.environment.processors
     found = [] if use is None else [("Processors", _use_words(use))]
     placed: dict[str, dict[str, None]] = {}
     for trial in run.trials:

@@ -95,10 +95,28 @@ def _baselines(experiment: Experiment) -> str:
 
 
 def environment_properties(run: Run) -> list[tuple[str, str]]:
-    """Properties of the machine: system, versions, settings; name and value."""
-    environment = run.manifest.environment
+    """Properties of the machine: system, versions, settings; name and value. The systems of cells are in a table of
+    their own."""
     return [
         ("Clock", str(clock_of(run)).removeprefix("a ").removesuffix(" clock")),
+        *([] if run.manifest.cells else _machine(run)),
+        *((f"Version of {name}", version) for name, version in _versions(run).items()),
+        *processor_properties(run),
+        *socket_properties(run),
+        *node_properties(run),
+    ]
+
+
+def _versions(run: Run) -> dict[str, str]:
+    """The versions that the machine had, or that all cells had."""
+    cells = [cell.environment.versions for cell in run.manifest.cells.values()]
+    versions = run.manifest.environment.versions
+    return {name: version for name, version in versions.items() if all(one.get(name) == version for one in cells)}
+
+
+def _machine(run: Run) -> list[tuple[str, str]]:
+    environment = run.manifest.environment
+    return [
         *_kernels(run),
         ("Distribution", environment.distribution),
         ("Machine", environment.machine),
@@ -106,10 +124,6 @@ def environment_properties(run: Run) -> list[tuple[str, str]]:
         ("Memory", f"{environment.memory_bytes / 2**30:.3g} GiB"),
         ("Privileges", environment.privileges),
         *([("Hardware counters", counters)] if (counters := _hardware_counters(run)) else []),
-        *((f"Version of {name}", version) for name, version in environment.versions.items()),
-        *processor_properties(run),
-        *socket_properties(run),
-        *node_properties(run),
     ]
 
 

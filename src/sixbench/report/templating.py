@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from . import words
 from .figures import palette
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 Filled = dict[str, Any]
 """What a template is filled with, by the names that it has for it."""
@@ -16,6 +17,12 @@ Filled = dict[str, Any]
 
 def template(name: str) -> Template:
     """The template of that file's name."""
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> Environment:
+    """One for all pages, so that each template is compiled once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -29,4 +36,4 @@ def template(name: str) -> Template:
     environment.filters["variable"] = palette.variable
     environment.filters["together"] = words.keep_together
     environment.filters["heading"] = lambda text: text[:1].upper() + text[1:]
-    return environment.get_template(name)
+    return environment

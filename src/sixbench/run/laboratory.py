@@ -12,7 +12,7 @@ from typing import Any
 
 from ..agent import Agent, AgentHub
 from ..agent.answers import ExecAnswer, SysctlAnswer
-from ..agent.requests import Exec, Run, Sysctl
+from ..agent.requests import DeviceCounters, DeviceLog, Exec, Run, Sysctl
 from ..engines.agent import DHCP_ASK, DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
@@ -21,12 +21,14 @@ from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
+from ..model.form import ABSENT
 from ..model.json_object import JsonObject
 from ..model.leg import Address, Legs
 from ..model.network import Blueprint, Network
 from ..model.observation import DiscoveredPrefix
 from ..model.path import Path
 from ..model.placement import Placement
+from ..model.quoting import printable
 from ..model.workloads import ping
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
@@ -37,6 +39,9 @@ MAX_NODES_UP = 512
 0.7 MiB of memory."""
 
 UNDO_TIMEOUT_S = 5.0
+
+MAX_SAID = 200
+"""Characters of what a program said."""
 
 FOREVER_NS = 2**62
 """Some 146 years. A program ends when the agent does."""
@@ -202,8 +207,21 @@ class Laboratory:
 
     def check_path(self, network: Network) -> None:
         """An echo from end to end; where a relay is on the way, from end to relay to end. Raises `LabError`."""
-        for legs in network.echoed:
-            self.check_reachable(legs)
+        try:
+            for legs in network.echoed:
+                self.check_reachable(legs)
+        except LabError as error:
+            raise LabError("; ".join([str(error), *self._said_by_devices(network)])) from error
+
+    def _said_by_devices(self, network: Network) -> list[str]:
+        """How the programs under test ended, or what they said last."""
+        found = []
+        for node in network.hosting:
+            counted = self.agents[node].answer(DeviceCounters())
+            said = self.agents[node].answer(DeviceLog()).text.strip().splitlines()
+            last = f"the device in {node} said last: {printable(said[-1])[:MAX_SAID]}" if said else None
+            found += [words for words in [last if counted.ended is ABSENT else counted.ended] if words is not None]
+        return found
 
     def check_reachable(self, legs: Legs) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""

@@ -114,7 +114,9 @@ def _with_devices() -> Iterable[Mechanism]:
 
 def _sample(name: str, engine: str) -> Network:
     mechanism = MECHANISMS[name]
-    path = Path(name="doctor", mechanism=name, family=mechanism.family({}), nodes=mechanism.sample, engine=engine)
+    options = dict(mechanism.sample_options)
+    family = mechanism.family(options)
+    path = Path(name="doctor", mechanism=name, family=family, nodes=mechanism.sample, engine=engine, options=options)
     return install(path, _line(), BETWEEN)
 
 

@@ -16,6 +16,8 @@ from ..agent.requests import (
     CaptureStart,
     CaptureStop,
     ConnectionTracking,
+    DeviceCounters,
+    DeviceLog,
     RelayCounters,
     TranslatorCounters,
     TunnelCounters,
@@ -34,6 +36,8 @@ from ..model.network import Network
 from ..model.observation import (
     CaptureAnswer,
     CountersAnswer,
+    DeviceCountersAnswer,
+    DeviceLogAnswer,
     EmulateAnswer,
     RelayAnswer,
     TrackingAnswer,
@@ -114,6 +118,9 @@ class Observed:
     forgotten: list[TranslatorState] = field(default_factory=list)
     relays_before: dict[str, RelayAnswer] = field(default_factory=dict)
     relays_after: dict[str, RelayAnswer] = field(default_factory=dict)
+    devices_before: dict[str, DeviceCountersAnswer] = field(default_factory=dict)
+    devices_after: dict[str, DeviceCountersAnswer] = field(default_factory=dict)
+    device_logs: dict[str, DeviceLogAnswer] = field(default_factory=dict)
     sessions_before: dict[str, TrackingAnswer] = field(default_factory=dict)
     sessions_after: dict[str, TrackingAnswer] = field(default_factory=dict)
     torn_down: dict[str, TrackingAnswer] = field(default_factory=dict)
@@ -223,6 +230,11 @@ class Setting:
         return self._carrying(self.network.relays)
 
     @property
+    def hosting(self) -> dict[str, Agent]:
+        """The nodes that have a program under test."""
+        return {name: self.laboratory.agents[name] for name in self.network.hosting}
+
+    @property
     def tracking(self) -> dict[str, Agent]:
         """The nodes that track connections."""
         return {name: self.laboratory.agents[name] for name in self.network.tracking}
@@ -260,6 +272,7 @@ def perform(
         observed.tunnels_before = _tunnel_counters(setting)
         observed.translators_before = _translator_counters(setting)
         observed.relays_before = wait_all(ask_all(setting.relaying, RelayCounters()))
+        observed.devices_before = wait_all(ask_all(setting.hosting, DeviceCounters(reset_peak=True)))
         observed.sessions_before = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
@@ -308,6 +321,8 @@ def perform(
             observed.tunnels_after = _tunnel_counters(setting)
             observed.translators_after = _translator_counters(setting)
             observed.relays_after = wait_all(ask_all(setting.relaying, RelayCounters()))
+            observed.devices_after = wait_all(ask_all(setting.hosting, DeviceCounters()))
+            observed.device_logs = _device_logs(setting, observed.devices_before)
             observed.sessions_after = wait_all(ask_all(setting.tracking, ConnectionTracking()))
             if kind.fills_tables:
                 observed.torn_down = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
@@ -408,6 +423,17 @@ def _translator_counters(setting: Setting) -> Translators:
     """The translators' counters, by node and device."""
     asked = ask_all(setting.translating, TranslatorCounters())
     return {name: answer.translators for name, answer in wait_all(asked).items()}
+
+
+def _device_logs(setting: Setting, before: Mapping[str, DeviceCountersAnswer]) -> dict[str, DeviceLogAnswer]:
+    """What programs under test said in the trial, by node."""
+    return wait_all(
+        {
+            name: ask(agent, DeviceLog(after=before[name].log_bytes))
+            for name, agent in setting.hosting.items()
+            if name in before
+        }
+    )
 
 
 def _settled(setting: Setting) -> dict[str, CountersAnswer]:

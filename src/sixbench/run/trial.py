@@ -51,6 +51,7 @@ from .proof.link_state import link_failures
 from .proof.losses import loss_evidence
 from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
+from .proof.programs import ended_programs, program_evidence
 from .proof.relays import relay_evidence
 from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
 from .proof.strays import judge_strays
@@ -148,6 +149,10 @@ def run_trial(
         failure = Reason(kind=kind_of_failure, text=_with_the_dead(error, laboratory))
     if failure is None and observed.unanswered:
         failure = Reason(kind=ReasonKind.AGENT_FAILED, text=_with_the_dead(observed.unanswered[0], laboratory))
+    ended = ended_programs(observed.devices_after)
+    if ended:
+        failure = ended[0]
+        laboratory.spoil(failure.text)
     topology = experiment.topologies[combination.topology_of(planned.path)]
     asked = kind.agent_params(params)
     expected = references.theory(kind.served_by, asked, path, topology, experiment.between, combination.events)
@@ -194,9 +199,13 @@ def _with_seed(kind: WorkloadKind, params: Mapping[str, Scalar], seed: int) -> d
 
 
 def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
-    """The packets of the most telling link; of all links where they are kept."""
+    """The packets of the most telling link, or of all links where they are kept; and what programs under test said."""
     middle = middle_of(setting.views)
-    files = {}
+    files: dict[str, bytes] = {}
+    for node, said in observed.device_logs.items():
+        if said.text:
+            omitted = f"({said.omitted_bytes} bytes before this are gone)\n" if said.omitted_bytes else ""
+            files[f"{node}.log"] = (omitted + said.text).encode()
     for index, (view, capture) in enumerate(zip(setting.views, observed.captures, strict=False)):
         if capture.packets and (setting.keeps_packets or index == middle):
             interface = f"{view.end.name} of {view.end.node} on {view.link.name}"
@@ -319,6 +328,7 @@ def _assess(
         dhcp=dhcp,
         versions=setting.laboratory.versions or None,
         relays=relayed.relays or None,
+        programs=program_evidence(observed.devices_before, observed.devices_after) or None,
         sessions={**sessions, **relayed.sessions} or None,
         losses=losses.losses,
         timers=timers,

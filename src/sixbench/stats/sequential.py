@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from math import exp, log, sqrt
 
 import numpy as np
@@ -73,23 +73,34 @@ def levels(blocks: tuple[int, ...], spent: tuple[float, ...], error: float) -> t
         spent: the share of the error that is spent up to and with each look.
         error: the chance of a false difference at any look.
     """
+    # Look by look, each from what is known of those before it, which other numbers of looks have in common.
+    return tuple(_look(blocks[:last], spent[:last], error)[0] for last in range(1, len(blocks) + 1))
+
+
+@lru_cache(maxsize=4096)
+def _look(blocks: tuple[int, ...], spent: tuple[float, ...], error: float) -> tuple[float, Array, Array]:
+    """The two-sided level of the last look; and where the sums of those lie that have never crossed a bound, with their
+    densities."""
     from scipy.special import ndtr
 
-    nodes, weights = np.polynomial.legendre.leggauss(_POINTS)
-    found: list[float] = []
     # Before the first look the sum is 0 for certain.
-    sums, densities = np.zeros(1), np.ones(1)
-    for index, (n, share) in enumerate(zip(blocks, spent, strict=True)):
-        more = error * (share - (spent[index - 1] if index else 0.0))
-        step = sqrt(n - (blocks[index - 1] if index else 0))
+    before, was_spent, sums, densities = 0, 0.0, np.zeros(1), np.ones(1)
+    if len(blocks) > 1:
+        before, was_spent = blocks[-2], spent[-2]
+        _, sums, densities = _look(blocks[:-1], spent[:-1], error)
+    unit, step = sqrt(blocks[-1]), sqrt(blocks[-1] - before)
+    bound = _bound(partial(_crossing, sums, densities, step), error * (spent[-1] - was_spent), unit)
+    nodes, weights = _rule()
+    points = bound * nodes
+    apart = (points[:, np.newaxis] - sums) / step
+    density = np.exp(-0.5 * np.square(apart)) @ densities / (step * sqrt(2 * np.pi))
+    return 2 * float(ndtr(-bound / unit)), points, density * weights * bound
 
-        bound = _bound(partial(_crossing, sums, densities, step), more, sqrt(n))
-        found.append(2 * float(ndtr(-bound / sqrt(n))))
-        points = bound * nodes
-        apart = (points[:, np.newaxis] - sums) / step
-        density = np.exp(-0.5 * np.square(apart)) @ densities / (step * sqrt(2 * np.pi))
-        sums, densities = points, density * weights * bound
-    return tuple(found)
+
+@cache
+def _rule() -> tuple[Array, Array]:
+    nodes, weights = np.polynomial.legendre.leggauss(_POINTS)
+    return nodes, weights
 
 
 def _crossing(sums: Array, densities: Array, step: float, bound: float) -> float:

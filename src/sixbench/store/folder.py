@@ -26,6 +26,9 @@ MAX_NAME_BYTES = 255
 MAX_FILE_BYTES = 2**30
 """The largest file of a run. A trial's record has some kilobytes, and its packets have some megabytes."""
 
+_LEAST_ROOM_BYTES = 2**16
+"""For a file that grows meanwhile, as the journal of a run does."""
+
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -101,7 +104,9 @@ class Folder:
         larger."""
         try:
             with open_regular(component(name), in_folder=self.descriptor, follow_links=False) as file:
-                content = file.read(most_bytes + 1)
+                # Python makes room for as many bytes as are asked for, so these are no more than there may be.
+                there = max(_LEAST_ROOM_BYTES, os.fstat(file.fileno()).st_size)
+                content = file.read(min(most_bytes, there) + 1)
         except OSError as error:
             raise StoreError(f"reading {self._shown(name)}: {error.strerror}") from error
         if len(content) > most_bytes:

@@ -104,9 +104,9 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
         if not (0 < size <= MAX_MTU and why.isprintable()):
             yield f"the frame size {size} was left out"
     for one in experiment.combinations:
-        size = one.levels.get("frame_bytes")
-        if size is not None and not (isinstance(size, int) and 0 < size <= MAX_MTU):
-            yield f"{one.name} has the frame size {visible(shown(size))}"
+        level = one.levels.get("frame_bytes")
+        if level is not None and not (isinstance(level, int) and 0 < level <= MAX_MTU):
+            yield f"{one.name} has the frame size {visible(shown(level))}"
 
 
 def _is_time(realtime_ns: int) -> bool:

@@ -106,14 +106,14 @@ def read_run(directory: Path) -> Run:
     names = [] if inside is folder else list(folders_in(inside))
     details = Details(inside, json_object, TRIAL)
     for name in names:
-        place = str(inside.path / name / TRIAL)
         try:
             record, wrong = _read_trial(inside.folder(name), name, manifest, planned, details)
         except StoreError as error:
             problems.append(str(error))
             continue
         if wrong:
-            problems.append(f"{printable(place)}: damaged trial record: {wrong}")
+            place = printable(str(inside.path / name / TRIAL))
+            problems.append(f"{place}: damaged trial record: {wrong}")
         else:
             trials.append(record)
     present = set(names)
@@ -179,13 +179,14 @@ def others_who_may_write(directory: Path) -> str | None:
 def verify_run(run: Run) -> list[str]:
     """All that is wrong with the files of a run's trials: `Run.problems`, and files whose hash is not the one that was
     recorded. Empty: every file is as it was then."""
-    folder = opened(run.directory)
     found = list(run.problems)
-    for trial in run.trials:
-        known = run.manifest.accepted.get(trial.key)
-        if known is None:
-            continue
-        inside = folder.folder(TRIALS).folder(trial.key)
+    recorded = [trial for trial in run.trials if trial.key in run.manifest.accepted]
+    if not recorded:
+        return found
+    trials = opened(run.directory).folder(TRIALS)
+    for trial in recorded:
+        known = run.manifest.accepted[trial.key]
+        inside = trials.folder(trial.key)
         names = inside.names()
         hashes = hashes_of({name: inside.read(name) for name in names if name in known})
         place = printable(str(inside.path))

@@ -30,7 +30,7 @@ def json_object(content: bytes, path: Path) -> dict[str, Any]:
     try:
         text = content.decode()
         data = json.loads(text, parse_constant=_no_number)
-        if "\\ud" in text.lower():
+        if "\\u" in text and "\\ud" in text.lower():
             json.dumps(data, ensure_ascii=False).encode()  # half a character is none
     except (ValueError, RecursionError) as error:
         reason = printable(str(error).partition(";")[0])
@@ -39,14 +39,20 @@ def json_object(content: bytes, path: Path) -> dict[str, Any]:
         raise StoreError(f"{place}: not a JSON object")
     if _depth(data) > MAX_DEPTH:
         raise StoreError(f"{place}: more than {MAX_DEPTH} levels deep, which nothing of a run is")
-    return {**_escaped(data)} if _MAY_CONTROL.search(text) else data
+    return {**_escaped(data)} if _may_control(text) else data
 
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Characters with which a text could steer a terminal or reverse what stands beside it (Unicode UAX 9). Line feeds and
 tabs are none of them."""
 
-_MAY_CONTROL = re.compile(rf"\\u(00|20)|\\[bfr]|{_CONTROLS.pattern}")
+_MAY_CONTROL = re.compile(r"\\u(00|20)|\\[bfr]")
+"""What JSON may write for them."""
+
+
+def _may_control(text: str) -> bool:
+    """Whether JSON has any of them. Looked for apart, because most records have not even a backslash."""
+    return ("\\" in text and _MAY_CONTROL.search(text) is not None) or _CONTROLS.search(text) is not None
 
 
 def _escaped(data: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .device_under_test import DeviceCounters, DeviceLog, DeviceStart
 from .devices import (
     TranslatorAdd,
     TranslatorBringUp,
@@ -66,6 +67,9 @@ __all__ = [
     "ConnectionTracking",
     "Counters",
     "Cpu",
+    "DeviceCounters",
+    "DeviceLog",
+    "DeviceStart",
     "DnsCounters",
     "DnsStart",
     "DnsStop",
@@ -115,6 +119,7 @@ REQUESTS: dict[str, type[Request[Any]]] = {
         *(MulticastForward, RouterAdvertise, RouterSolicit, PrefixDiscover, DhcpServe, DhcpAsk),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
+        *(DeviceStart, DeviceCounters, DeviceLog),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),
     )

@@ -14,7 +14,15 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from ..form import MAX_ITEMS, Counts, Flag, Kept, Name, Natural, words_of
-from .devices import DhcpSeen, DiscoveredPrefix, RelayCounters, TrackedSessions, TranslatorCounters, TunnelCounters
+from .devices import (
+    DhcpSeen,
+    DiscoveredPrefix,
+    ProgramUse,
+    RelayCounters,
+    TrackedSessions,
+    TranslatorCounters,
+    TunnelCounters,
+)
 from .fragments import Fragments
 from .links import EmulatedLink, LateTimers, LinkEvent
 from .losses import Losses
@@ -40,6 +48,7 @@ class Evidence(Kept):
         dhcp: what was seen of DHCP where the CLAT asks by it whether it can do without IPv4.
         versions: what programs of others that ran in nodes, such as resolvers, said of their versions.
         relays: the relays by node.
+        programs: what programs under test used, by node.
         sessions: of the nodes that keep state.
         timers: those of links' rates, by link and the node that sends.
         processors: those that each node on the way ran on; empty where the kernel put none there.
@@ -62,6 +71,7 @@ class Evidence(Kept):
     dhcp: DhcpSeen | None = None
     versions: dict[Name, dict[Name, Name]] | None = None
     relays: dict[Name, RelayCounters] | None = None
+    programs: dict[Name, ProgramUse] | None = None
     sessions: dict[Name, TrackedSessions] | None = None
     losses: Losses | None = None
     timers: dict[Name, dict[Name, LateTimers]] | None = None

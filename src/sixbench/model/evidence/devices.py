@@ -144,6 +144,23 @@ class RelayCounters(Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ProgramUse(Kept):
+    """What a program under test used in a trial (`run.proof.programs`).
+
+    Attributes:
+        cpu_ns: the CPU time of all its processes.
+        peak_memory_bytes: the most that each of them had resident, added up.
+        processes: how many there were at the end.
+        listening: where sockets in its namespace waited for others, such as `tcp 0.0.0.0:53`.
+    """
+
+    cpu_ns: Natural
+    peak_memory_bytes: Natural
+    processes: Natural
+    listening: Annotated[tuple[Name, ...], Field(max_length=MAX_ITEMS)] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TrackedSessions(Kept):
     """The sessions of a node that keeps state: the connections that Linux tracks there (`run.proof.sessions`), or those
     of a relay.

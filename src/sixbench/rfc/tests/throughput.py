@@ -8,6 +8,7 @@ from ...model.trial import TrialRecord
 from .. import throughput
 from ..goal import LoadTrial
 from ..lengths import Lengths
+from ..search import Measure
 from ..test import Ask, Place, RfcTest, Value
 
 ABOUT_TRIALS = 12
@@ -18,7 +19,7 @@ def _run(ask: Ask, place: Place) -> None:
     throughput.run(loads(ask), place.own, place.most_pps)
 
 
-def loads(ask: Ask) -> throughput.Measure:
+def loads(ask: Ask) -> Measure:
     """What a search asks for: trials at a rate, for so long."""
 
     def measure(load_pps: float, duration_s: float) -> LoadTrial | None:

@@ -105,8 +105,11 @@ def teardown_rate_per_s(sessions: Sessions, torn_down: Answers) -> float | None:
     """How many sessions a second the slowest node forgot when it was told to forget all (RFC 9693); None where there
     were too few, or where the kernel cannot forget."""
     rates = [
-        one.after / answer["forget_ns"] * 1e9
+        one.after / answer.forget_ns * 1e9
         for node, one in sessions.items()
-        if one.after >= LEAST_TORN_DOWN and (answer := torn_down.get(node, {})).get("forgotten") and answer["forget_ns"]
+        if one.after >= LEAST_TORN_DOWN
+        and (answer := torn_down.get(node)) is not None
+        and answer.forgotten
+        and answer.forget_ns
     ]
     return min(rates, default=None)

@@ -1,0 +1,140 @@
+"""A run directory that is changed, and made what it was."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+MANIFEST = "manifest.json"
+JOURNAL = "accepted.jsonl"
+
+
+class Tampered:
+    """The directory.
+
+    Attributes:
+        directory: where it is.
+        done: the changes so far, in words.
+    """
+
+    def __init__(self, directory: Path, outside: Path) -> None:
+        self.directory = directory
+        self.outside = outside
+        self.done: list[str] = []
+        self._top = f"{directory}/"
+        self._first = {
+            str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+        }
+        self._folders = {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_dir()}
+        self._now = dict(self._first)
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The regular files, by their names below the directory."""
+        return self._now
+
+    @property
+    def trials(self) -> list[str]:
+        """The directories of trials."""
+        return sorted({name.split("/")[1] for name in self._now if name.startswith("trials/")})
+
+    def write(self, name: str, content: bytes) -> None:
+        """Gives a file another content."""
+        self._now[name] = content
+        parts = name.split("/")
+        for depth in range(1, len(parts)):
+            folder = self._top + "/".join(parts[:depth])
+            if not _is_folder(folder):  # or this program would write outside itself
+                _remove(folder)
+                os.mkdir(folder)
+        if not _is_folder(self._top + name):
+            _remove(self._top + name)
+            _write(self._top + name, content)
+
+    def vacate(self, name: str) -> Path:
+        """Removes a file or a directory. Returns where it was."""
+        _remove(self._top + name)
+        for one in [one for one in self._now if one == name or one.startswith(f"{name}/")]:
+            del self._now[one]
+        return self.directory / name
+
+    def restore(self) -> None:
+        """Makes the directory what it was: what is as it was stays, for speed."""
+        whole = self._whole("")
+        for folder in sorted(self._folders - whole):
+            os.mkdir(self._top + folder)
+        for name, content in self._first.items():
+            if name not in whole:
+                _write(self._top + name, content)
+        self._now = dict(self._first)
+        self.done = []
+
+    def _whole(self, folder: str) -> set[str]:
+        """What is in a folder as it was at first; whatever else is there is removed."""
+        whole = set[str]()
+        with os.scandir(self._top + folder) as entries:
+            for entry in list(entries):
+                name = f"{folder}/{entry.name}" if folder else entry.name
+                if name in self._folders and entry.is_dir(follow_symlinks=False):
+                    whole |= {name, *self._whole(name)}
+                elif name in self._first and entry.is_file(follow_symlinks=False) and _read(entry) == self._first[name]:
+                    whole.add(name)
+                else:
+                    _remove(entry.path)
+        return whole
+
+    def rehash(self) -> None:
+        """Makes the hashes of the manifest and of the journal those of the files, as a forger would."""
+        hashes: dict[str, dict[str, str]] = {}
+        for name, content in self._now.items():
+            parts = name.split("/")
+            if parts[0] == "trials" and len(parts) == 3:
+                hashes.setdefault(parts[1], {})[parts[2]] = hashlib.sha256(content).hexdigest()
+        manifest = self._now.get(MANIFEST)
+        try:
+            data = json.loads(manifest) if manifest is not None else None
+        except (ValueError, RecursionError):
+            data = None
+        if isinstance(data, dict) and data.get("accepted"):
+            data["accepted"] = hashes
+            self.write(MANIFEST, text_of(data))
+        if JOURNAL in self._now:
+            lines = [json.dumps({"key": key, "sha256": of_key}) + "\n" for key, of_key in hashes.items()]
+            self.write(JOURNAL, "".join(lines).encode())
+
+
+def text_of(data: Any) -> bytes:
+    """As JSON, also what is none: NaN, and texts that are no UTF-8."""
+    return json.dumps(data).encode()
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _read(entry: os.DirEntry[str]) -> bytes:
+    with open(entry.path, "rb") as file:
+        return file.read()
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def _remove(path: str) -> None:
+    if _is_folder(path):
+        shutil.rmtree(path)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)

@@ -1,0 +1,73 @@
+//! Where sockets of the node's namespace wait for others: of TCP those that listen, of UDP those without a peer.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// How many are told.
+const MAX_TOLD: usize = 64;
+/// TCP_LISTEN, as /proc/net/tcp has it.
+const LISTENS: &str = "0A";
+
+/// All of them, such as `tcp 0.0.0.0:53`.
+pub fn read() -> io::Result<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for (file, protocol) in [("tcp", "tcp"), ("tcp6", "tcp"), ("udp", "udp"), ("udp6", "udp")] {
+        match fs::read_to_string(format!("/proc/self/net/{file}")) {
+            Ok(text) => found.extend(waiting(&text, protocol)),
+            // A kernel without IPv6.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found.into_iter().take(MAX_TOLD).collect())
+}
+
+fn waiting(text: &str, protocol: &str) -> impl Iterator<Item = String> {
+    text.lines().skip(1).filter_map(move |line| {
+        let mut words = line.split_whitespace().skip(1);
+        let (local, peer, state) = (words.next()?, address(words.next()?)?, words.next()?);
+        let waits = if protocol == "tcp" { state == LISTENS } else { peer.port() == 0 };
+        waits.then(|| Some(format!("{protocol} {}", address(local)?))).flatten()
+    })
+}
+
+/// An address as /proc/net has it: words of 32 bits in the machine's order, and a port.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (host, port) = text.split_once(':')?;
+    let mut octets = Vec::with_capacity(16);
+    for start in (0..host.len()).step_by(8) {
+        octets.extend(u32::from_str_radix(host.get(start..start + 8)?, 16).ok()?.to_ne_bytes());
+    }
+    let host = match octets.len() {
+        4 => IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(octets).ok()?)),
+        16 => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(octets).ok()?)),
+        _ => return None,
+    };
+    Some(SocketAddr::new(host, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TCP: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
+   1: 0100007F:9C40 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 2 1 0 20 4 30 10 -1
+";
+    const UDP: &str = "\
+  sl  local_address                         remote_address                        st
+   9: 00000000000000000000000000000000:0035 00000000000000000000000000000000:0000 07
+  10: B80D0120000000000000000001000000:0035 B80D0120000000000000000002000000:0036 01
+ nonsense
+";
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn only_those_that_wait_are_told() {
+        assert_eq!(waiting(TCP, "tcp").collect::<Vec<_>>(), ["tcp 127.0.0.1:8080"]);
+        assert_eq!(waiting(UDP, "udp").collect::<Vec<_>>(), ["udp [::]:53"]);
+    }
+}

@@ -1,0 +1,456 @@
+"""A program of anyone's as the device: it runs in a router, and what it makes of addresses is what the experiment says.
+
+sixbench gives the node addresses, routes and files, starts the program when the network is there, and waits until it is
+ready. What its packets are on both sides is evidence, as for any other mechanism.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
+from typing import Any
+
+from ..engines import Engine
+from ..model.device import Device, Translator
+from ..model.leg import Address, Leg
+from ..model.network import Network
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.quoting import shown
+from ..model.stage import DEVICE_START, Request, Stage
+from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Topology
+from . import embedding
+from .common import check_overlap, check_router, legs_of
+from .kind import Mechanism, MechanismError, Options
+from .parting import part, plain_leg, prefix_option
+from .shipped_programs import SHIPPED
+
+OWN = "own"
+"""The device's own address on the link by which it sends."""
+
+MAX_COMMAND = 2000
+MAX_FILES = 32
+MAX_FILES_CHARACTERS = 256_000
+"""A request to an agent has at most 1 MiB."""
+LONGEST_READY_NS = 50 * 10**9
+"""A step of building a network has 60 s."""
+
+_FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,64}")
+_INTERFACE = re.compile(r"(?!\.{1,2}\Z)[^\s/:]{1,15}")
+"""Linux's dev_valid_name."""
+_FAMILIES: Mapping[str, tuple[Family, Family]] = {
+    "4": (4, 4),
+    "6": (6, 6),
+    "6 to 4": (6, 4),
+    "4 to 6": (4, 6),
+}
+"""On the client's side and on the server's."""
+
+DIRECTORY = "/run/device"
+"""The program's private directory, as the agent makes it."""
+
+
+def _command(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_COMMAND:
+        raise ValueError(f"{shown(value)} is not a command of one line, such as tayga -d -c {{dir}}/tayga.conf")
+    try:
+        words = shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"{shown(value)} is not a command: {error}") from error
+    if not words:
+        raise ValueError("the command is empty")
+    return value
+
+
+def _files(value: object) -> str:
+    try:
+        files = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        files = None
+    if not isinstance(files, dict):
+        raise ValueError(f"{shown(value)} is not a mapping of names of files to their content")
+    if len(files) > MAX_FILES:
+        raise ValueError(f"{len(files)} files are more than {MAX_FILES}")
+    for name, content in files.items():
+        if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
+            raise ValueError(f"{shown(name)} is not the name of a file: letters, digits, dots, dashes and underscores")
+        if not isinstance(content, str) or "\0" in content:
+            raise ValueError(f"the content of {name} must be text, not {shown(content)}")
+    text = json.dumps(files)
+    if len(text) > MAX_FILES_CHARACTERS:
+        raise ValueError(f"the files have more than {MAX_FILES_CHARACTERS} characters together")
+    return text
+
+
+def _families(value: object) -> str:
+    told = " to ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, bool) or told not in _FAMILIES:
+        raise ValueError(f"{shown(value)} is no family: give 4, 6, or the client's and the server's, such as [6, 4]")
+    return told
+
+
+def _address(value: object) -> str:
+    if value == OWN:
+        return OWN
+    try:
+        if not isinstance(value, str) or "%" in value:
+            raise ValueError
+        return str(ip_address(value))
+    except ValueError:
+        raise ValueError(f"{shown(value)} is neither an address nor {OWN}") from None
+
+
+def _interface(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not _INTERFACE.fullmatch(value):
+        raise ValueError(f"{shown(value)} cannot name an interface: at most 15 characters without spaces and slashes")
+    return value
+
+
+START = Parameter(
+    name="start",
+    column="start",
+    kind="command",
+    doc="the command that starts the program, which must stay in the foreground; no shell reads it",
+    parser=_command,
+)
+READY = Parameter(
+    name="ready",
+    column="ready",
+    kind="command",
+    doc="the command that ends with 0 once the program is ready; it is tried until then",
+    parser=_command,
+)
+FILES = Parameter(
+    name="files",
+    column="files",
+    kind="files",
+    doc="the files in the program's private directory {dir}: their content by name",
+    parser=_files,
+    unless_given="none",
+)
+FAMILY = Parameter(
+    name="family",
+    column="family",
+    kind="families",
+    doc="the family of packets, or that on the client's side and that on the server's",
+    default="6",
+    parser=_families,
+)
+PREFIX = Parameter(
+    name="prefix",
+    column="prefix",
+    kind="ipv6-prefix",
+    doc="the IPv6 prefix in which the program embeds IPv4 addresses (RFC 6052); it is routed to the program's node",
+    unless_given="it embeds none",
+)
+CLIENT_AS = Parameter(
+    name="client-as",
+    column="client_as",
+    kind="address",
+    doc="the client's address as the server sees it; own: that of the program's node",
+    unless_given="the client's own, or embedded in prefix",
+    parser=_address,
+)
+SERVER_AS = Parameter(
+    name="server-as",
+    column="server_as",
+    kind="address",
+    doc="the server's address as the client knows it",
+    unless_given="the server's own, or embedded in prefix",
+    parser=_address,
+)
+INTERFACE = Parameter(
+    name="interface",
+    column="interface",
+    kind="interface",
+    doc="the interface that the program makes; it is set up, and prefix, client-as and server-as are routed into it",
+    parser=_interface,
+    unless_given="the program sees to its routes itself",
+)
+HOPS = Parameter(
+    name="hops",
+    column="hops",
+    kind="count",
+    doc="how much less the hop limit is behind a program that changes the family",
+    minimum=0,
+    maximum=64,
+    unless_given="hop limits behind it are not checked",
+)
+MEMORY = Parameter(
+    name="memory",
+    column="memory_bytes",
+    kind="size",
+    doc="how much memory each process of the program may take (RLIMIT_DATA)",
+    minimum=1 << 20,
+    maximum=1 << 40,
+    default=512 << 20,
+)
+READY_WITHIN = Parameter(
+    name="ready-within",
+    column="ready_within_ns",
+    kind="duration",
+    doc="how long the program may take to be ready",
+    minimum=10**6,
+    maximum=LONGEST_READY_NS,
+    default=10 * 10**9,
+)
+OPTIONS = (
+    *(START, READY, FILES, FAMILY, PREFIX, CLIENT_AS, SERVER_AS),
+    *(INTERFACE, HOPS, MEMORY, READY_WITHIN),
+)
+
+
+def commands_of(path: Path) -> tuple[str, ...]:
+    """The commands of the experiment that a path runs as whoever runs sixbench; empty: none. Those that sixbench brings
+    are no commands of the experiment."""
+    if path.mechanism != PROGRAM.name or any(_is(path, shipped) for shipped in SHIPPED.values()):
+        return ()
+    return tuple(str(path.options[one.name]) for one in (START, READY) if one.name in path.options)
+
+
+def _is(path: Path, shipped: Mapping[str, Any]) -> bool:
+    """Whether the path runs a program that sixbench brings, with its files."""
+    return all(
+        path.options.get(one.name) == (one.parse(shipped[one.name]) if one.name in shipped else None)
+        for one in (START, READY, FILES, INTERFACE)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where the program stands in a network.
+
+    Attributes:
+        near, far: the legs on the client's side and on the server's.
+        own: its node's addresses at the end of `near` and at the beginning of `far`.
+    """
+
+    topology: Topology
+    near: Leg
+    far: Leg
+    own: tuple[Address, Address]
+
+
+def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    for option in (START, READY):
+        if option.name not in path.options:
+            raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
+    [node] = path.nodes
+    first, last = _FAMILIES[str(path.options.get(FAMILY.name, FAMILY.default))]
+    prefix = prefix_option(path, PREFIX.name, "") if PREFIX.name in path.options else None
+    place = _same_family(path, topology, between) if first == last else _two_families(path, topology, between)
+    if prefix is not None:
+        check_overlap(path, place.topology, [prefix], PREFIX.name)
+    near, far = place.near, place.far
+    destination = _seen(path, SERVER_AS, far.destination, first, prefix, place.own[0])
+    source = _seen(path, CLIENT_AS, near.source, last, prefix, place.own[1])
+    legs: tuple[Leg, ...] = (replace(near, destination=destination), replace(far, source=source))
+    if first == last and (destination, source) == (far.destination, near.source):
+        legs = (replace(near, far=far.far, destination=far.destination),)
+    led = _led_here(place, prefix, source, destination)
+    words = _words(path, place, legs, prefix)
+    network = Network(
+        topology=place.topology,
+        legs=legs,
+        devices=(_device(path, place, led, changes_family=first != last, prefix=prefix),),
+        stages=({node: _stage(path, words)},),
+    )
+    if not network.crossings:
+        raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
+    return network
+
+
+def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> _Place:
+    """Raises `MechanismError` where the program's node is not on the way."""
+    [node] = path.nodes
+    client, server = between
+    check_router(topology, node, "a program's node", "nodes")
+    if HOPS.name in path.options:
+        raise MechanismError("hops is for a program that changes the family; one that does not is a router", HOPS.name)
+    [leg, *others] = legs_of(topology, between, path.family)
+    if others:
+        raise MechanismError(f'"{others[0].near}" masquerades: a program is tested where nothing else does')
+    passed = [
+        link.other_end(node).node for link in topology.route(client, server, path.family) or () if _at(link, node)
+    ]
+    if len(passed) != 2:
+        raise MechanismError(f'"{node}" is not on the way from "{client}" to "{server}" over IPv{path.family}', "nodes")
+    far = plain_leg(path, topology, (node, server), path.family)
+    inward = plain_leg(path, topology, (client, node), path.family)
+    return _Place(
+        topology=topology,
+        near=replace(leg, far=node),
+        far=replace(far, destination=leg.destination),
+        own=(inward.destination, far.source),
+    )
+
+
+def _at(link: object, node: str) -> bool:
+    return any(end.node == node for end in link.ends)  # type: ignore[attr-defined]
+
+
+def _two_families(path: Path, topology: Topology, between: tuple[str, str]) -> _Place:
+    parted = part(path, topology, between, embeds=False)
+    near, far = parted.legs
+    return _Place(topology=parted.topology, near=near, far=far, own=(near.destination, far.source))
+
+
+def _seen(
+    path: Path, option: Parameter, address: Address, family: Family, prefix: IPv6Network | None, own: Address
+) -> Address:
+    """A host's address on the other side of the program. Raises `MechanismError` where nothing says which."""
+    given = path.options.get(option.name)
+    if given == OWN and option is CLIENT_AS:
+        return own
+    if given is not None:
+        if given == OWN or ip_address(str(given)).version != family:
+            raise MechanismError(f"{option.name} must be an IPv{family} address here, not {given}", option.name)
+        return ip_address(str(given))
+    if address.version == family:
+        return address
+    if isinstance(address, IPv4Address) and prefix is not None:
+        return embedding.embed(prefix, address)
+    other = f", or {PREFIX.name}" if family == 6 else f", such as {OWN}" if option is CLIENT_AS else ""
+    raise MechanismError(
+        f"nothing says which IPv{family} address the program gives {address}: give {option.name}{other}", option.name
+    )
+
+
+def _led_here(
+    place: _Place, prefix: IPv6Network | None, source: Address, destination: Address
+) -> list[IPv4Network | IPv6Network]:
+    """What all nodes have routes to that lead to the program's node."""
+    led: list[IPv4Network | IPv6Network] = [] if prefix is None else [prefix]
+    for address, actual in ((source, {place.near.source, *place.own}), (destination, {place.far.destination})):
+        is_led = prefix is not None and address in prefix
+        if address not in actual and not is_led:
+            led.append(IPv4Network(address) if isinstance(address, IPv4Address) else IPv6Network(address))
+    return led
+
+
+def _device(
+    path: Path,
+    place: _Place,
+    led: Sequence[IPv4Network | IPv6Network],
+    *,
+    changes_family: bool,
+    prefix: IPv6Network | None,
+) -> Device:
+    [node] = path.nodes
+    interface = path.options.get(INTERFACE.name)
+    links = place.topology.links_of(node)
+    mtu_bytes = max(*(link.mtu_bytes for link in links), ETHERNET_MIN_MTU_V6)
+    made = {
+        "node": node,
+        "device": PROGRAM.name if interface is None else str(interface),
+        "mtu_bytes": mtu_bytes,
+        "prefixes": tuple(led),
+        "made_by": DEVICE_START,
+        "routes_itself": interface is None,
+    }
+    if not changes_family:
+        return Device(**made)  # type: ignore[arg-type]
+    mtus = {family: min(link.mtu_bytes for link in links if link.carries(family)) for family in (4, 6)}
+    mapping = {
+        "kind": PROGRAM.name,
+        "prefixes": [] if prefix is None else [str(prefix)],
+        "lowest_ipv6_mtu": ETHERNET_MIN_MTU_V6,
+        "mtu4": mtus[4],
+        "mtu6": mtus[6],
+    }
+    hops = None if HOPS.name not in path.options else int(path.options[HOPS.name])
+    return Translator(**made, mapping=mapping, hops=hops)  # type: ignore[arg-type]
+
+
+def _words(path: Path, place: _Place, legs: Sequence[Leg], prefix: IPv6Network | None) -> dict[str, str]:
+    """What stands for the names in braces in commands and files."""
+    [node] = path.nodes
+    known = {
+        "dir": DIRECTORY,
+        "client": legs[0].source,
+        "server": legs[-1].destination,
+        "client-as": legs[-1].source,
+        "server-as": legs[0].destination,
+        "prefix": prefix,
+        "interface": path.options.get(INTERFACE.name),
+        "near": _facing(place.topology, node, legs[0].near, legs[0].family),
+        "far": _facing(place.topology, node, legs[-1].far, legs[-1].family),
+        "near-address": place.own[0],
+        "far-address": place.own[1],
+    }
+    return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def _facing(topology: Topology, node: str, other: str, family: Family) -> str:
+    """The interface of a node by which it sends to another."""
+    way = topology.route(node, other, family) or []
+    return way[0].end_of(node).name
+
+
+def _stage(path: Path, words: Mapping[str, str]) -> Stage:
+    options = path.options
+    given = json.loads(str(options.get(FILES.name, "{}")))
+
+    def argv(option: Parameter) -> list[str]:
+        return [filled(word, words) for word in shlex.split(str(options[option.name]))]
+
+    start = Request(
+        op=DEVICE_START,
+        fields={
+            "argv": argv(START),
+            "ready": argv(READY),
+            "ready_timeout_ns": int(options.get(READY_WITHIN.name, READY_WITHIN.default or 0)),
+            "memory_bytes": int(options.get(MEMORY.name, MEMORY.default or 0)),
+            "files": {name: filled(content, words) for name, content in given.items()},
+        },
+    )
+    interface = options.get(INTERFACE.name)
+    return Stage(requests=(start,), ip=() if interface is None else (f"link set {interface} up",))
+
+
+_NAMES = ("dir", "client", "server", "client-as", "server-as", "prefix", "interface", "near", "far")
+_BRACED = re.compile(r"\{(" + "|".join((*_NAMES, "near-address", "far-address")) + r")\}")
+
+
+def filled(text: str, words: Mapping[str, str]) -> str:
+    """The text with what stands for names in braces. Other braces are as they are. Raises `MechanismError` where
+    nothing stands for one of the names."""
+
+    def word(found: re.Match[str]) -> str:
+        if found[1] not in words:
+            raise MechanismError(f"{{{found[1]}}} stands in a command or a file, but there is no {found[1]}; give it")
+        return words[found[1]]
+
+    return _BRACED.sub(word, text)
+
+
+def _family(options: Options) -> Family:
+    return _FAMILIES[str(options.get(FAMILY.name, FAMILY.default))][0]
+
+
+def _server_family(options: Options, nodes: Sequence[str]) -> Family:
+    return _FAMILIES[str(options.get(FAMILY.name, FAMILY.default))][1]
+
+
+ITSELF = Engine(
+    name="program",
+    doc="The program that the experiment names, which makes its device itself.",
+    make=lambda device: Stage(),
+)
+PROGRAM = Mechanism(
+    name="program",
+    doc="A program of anyone's in a router, which forwards or translates as the experiment says.",
+    family=_family,
+    server_family=_server_family,
+    install=_install,
+    carriers=frozenset({4, 6}),
+    node_count=(1, 1),
+    executed_by=(ITSELF,),
+    options=OPTIONS,
+    sample=("r1",),
+    sample_options={START.name: "sleep infinity", READY.name: "true"},
+)

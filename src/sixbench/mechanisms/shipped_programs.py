@@ -1,0 +1,44 @@
+"""Programs that sixbench brings as devices: each is options of the mechanism `program`, as an experiment would write
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+TAYGA: Mapping[str, Any] = {
+    "start": "tayga -d -c {dir}/tayga.conf",
+    "ready": "ip link show nat64",
+    "interface": "nat64",
+    "family": [6, 4],
+    "prefix": "2001:db8:64::/96",
+    "client-as": "192.0.2.2",
+    "hops": 3,
+    "files": {
+        "tayga.conf": "tun-device {interface}\nipv4-addr 192.0.2.1\nprefix {prefix}\nmap {client-as} {client}\n",
+    },
+}
+"""A translator in user space (Debian's package tayga). The node forwards into its device and out of it, and tayga takes
+one from the hop limit itself. Debian's takes no prefix in 64:ff9b::/32 for addresses of a lab."""
+
+NFTABLES_NAT44: Mapping[str, Any] = {
+    "start": "sh {dir}/start",
+    "ready": "nft list chain ip nat44 postrouting",
+    "family": 4,
+    "client-as": "own",
+    "files": {
+        "start": "nft -f {dir}/ruleset && exec sleep infinity\n",
+        "ruleset": (
+            "table ip nat44 {\n"
+            "  chain postrouting {\n"
+            "    type nat hook postrouting priority srcnat; policy accept;\n"
+            '    oifname "{far}" masquerade\n'
+            "  }\n"
+            "}\n"
+        ),
+    },
+}
+"""Linux's translation of IPv4 addresses and ports (Debian's package nftables)."""
+
+SHIPPED: Mapping[str, Mapping[str, Any]] = {"tayga": TAYGA, "nftables-nat44": NFTABLES_NAT44}
+"""By the name that `dut` gives them."""
