@@ -219,7 +219,7 @@ class _Figure:
         places = sorted({point.at for curve in drawn for point in curve.points})
         if panel.across == FRAME_SIZE:
             style.level_axis(axes, FRAME_SIZE, places, width_in)
-            axes.set_xlabel("frame size, with the frame check sequence")
+            axes.set_xlabel("frame size")
         else:
             axes.set_xlim(0, 1.06 * places[-1])
             axes.locator_params(axis="x", nbins=4)
@@ -246,6 +246,9 @@ class _Figure:
             axes.yaxis.set_minor_formatter(NullFormatter())
         elif low >= 0:
             axes.set_ylim(0, 1.1 * high if high > 0 else 1.0)
+        else:
+            pad = 0.1 * (max(high, 0) - low)
+            axes.set_ylim(low - pad, max(high, 0) + pad)
 
     def _handles(self) -> list[Line2D | Patch]:
         paths = self.context.paths(curve.path for panel in self.panels for curve in panel.curves)
