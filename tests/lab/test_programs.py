@@ -140,7 +140,9 @@ def test_a_shipped_device_carries_every_kind_of_traffic_with_evidence(
         "[{ping: {count: 10, interval: 2ms}}, {tcp-stream: {duration: 100ms, warmup: 20ms}}, {udp-rr: {count: 20}}, "
         "{frames: {frame: 128B, packet-rate: 1000pps, duration: 100ms}}]"
     )
-    finished = run(hub, f"dut: {device}\nworkloads: {workloads}\nblocks: 1\n", tmp_path / "run")
+    finished = run(
+        hub, f"dut: {{mechanism: {device}, rate: 100Mbit}}\nworkloads: {workloads}\nblocks: 1\n", tmp_path / "run"
+    )
     assert wrong(finished.trials) == []
     for trial in finished.trials:
         for segment in trial.evidence.segments or ():
