@@ -59,9 +59,12 @@ def datagram(
     return unsealed[:6] + struct.pack("!H", checksum(pseudo + unsealed)) + unsealed[8:]
 
 
-def pcap(packets: Sequence[bytes], link_type: int = 101, time_ns: int = 0) -> bytes:
+def pcap(
+    packets: Sequence[bytes], link_type: int = 101, time_ns: int = 0, times_ns: Sequence[int] | None = None
+) -> bytes:
+    """A capture, with packets 1 ns after one another or at these times."""
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link_type)]
-    for number, packet in enumerate(packets):
-        at = time_ns + number
+    times = times_ns or range(time_ns, time_ns + len(packets))
+    for at, packet in zip(times, packets, strict=True):
         parts += [struct.pack("<IIII", at // 10**9, at % 10**9, len(packet), len(packet)), packet]
     return b"".join(parts)

@@ -90,6 +90,10 @@ _SIMPLE: dict[str, tuple[tuple[type, ...], Callable[[Any, Any], bool]]] = {
     "maxProperties": ((dict,), lambda value, given: len(value) <= given),
     "minItems": ((list,), lambda value, given: len(value) >= given),
     "maxItems": ((list,), lambda value, given: len(value) <= given),
+    "uniqueItems": (
+        (list,),
+        lambda value, given: not given or all(one not in value[:i] for i, one in enumerate(value)),
+    ),
     "minLength": ((str,), lambda value, given: len(value) >= given),
     "maxLength": ((str,), lambda value, given: len(value) <= given),
     "pattern": ((str,), lambda value, given: re.search(given, value) is not None),

@@ -13,7 +13,11 @@ from sixbench.model.capture_file import read_capture
 
 
 def packets_through(
-    sixbench: Callable[..., Any], folder: Path, words: Sequence[object], packets: Sequence[bytes]
+    sixbench: Callable[..., Any],
+    folder: Path,
+    words: Sequence[object],
+    packets: Sequence[bytes],
+    times_ns: Sequence[int] | None = None,
 ) -> list[tuple[str, str, list[bytes]]]:
     """Verdict, rule and packets out of each packet that goes in.
 
@@ -21,8 +25,9 @@ def packets_through(
         sixbench: runs the command.
         folder: where the captures are written.
         words: the mechanism and its options.
+        times_ns: of the packets; None: one after the other.
     """
-    (folder / "in.pcap").write_bytes(pcap(packets))
+    (folder / "in.pcap").write_bytes(pcap(packets, times_ns=times_ns))
     files = ("--in", folder / "in.pcap", "--out", folder / "out.pcap")
     done = sixbench("translate", *words, *files, "--json")
     assert done.exit == 0, done.stderr

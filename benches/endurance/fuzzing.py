@@ -153,14 +153,10 @@ def _match(pattern: str, text: str) -> str | None:
 
 def _answers(seconds: float, seed: int, over: threading.Event) -> dict[str, Any]:
     """What agents answered, changed: the orchestrator takes it or refuses it with `AgentError`, and nothing else."""
+    from sixbench.agent.answers import check
     from sixbench.agent.requests import REQUESTS
-    from sixbench.agent.requests.request import Request
     from sixbench.agent.results import check_result
     from sixbench.model.errors import AgentError
-
-    class Asked:
-        def __init__(self, op: str) -> None:
-            self.op, self.answer = op, REQUESTS[op].answer
 
     answers = json.loads(ANSWERS_FILE.read_text(encoding="utf-8"))
     choice = random.Random(seed)
@@ -175,7 +171,7 @@ def _answers(seconds: float, seed: int, over: threading.Event) -> dict[str, Any]
                 side = "client" if one["op"] == "run" else "server"
                 check_result(one["workload"], side, one["params"], changed, one["op"])
             else:
-                Request.check(Asked(one["op"]), changed)  # type: ignore[arg-type]
+                check(REQUESTS[one["op"]].answer, changed, one["op"])
         except AgentError:
             refused += 1
         except Exception as error:  # noqa: BLE001, this is what is looked for

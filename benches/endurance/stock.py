@@ -95,11 +95,25 @@ def stock(place: Path) -> dict[str, Path]:
     return made
 
 
-def _short(blocks: int = 1) -> Synthetic:
-    """Three paths, one of them an A/A path, at one message size, and echoes in the first block."""
+def _short(blocks: int = 1, *, aa: bool = False) -> Synthetic:
+    """IPv4 and IPv6 at one message size, and echoes in the first block.
+
+    Args:
+        aa: with an A/A path.
+    """
     run = synthetic.small(blocks=blocks)
-    kept = [one for one in run.trials if one.combination == "c0001" or (one.block == 1 and one.combination == "c0003")]
-    return replace(run, trials=[one for one in kept if one.combination == "c0001" or one.path == "ipv6"])
+    chosen = run.manifest.experiment
+    paths = tuple(path for path in chosen.paths if aa or path.aa_of is None)
+    combinations = tuple(one for one in chosen.combinations if one.name != "c0002")
+    names = {path.name for path in paths}
+    kept = [
+        one
+        for one in run.trials
+        if one.path in names
+        and (one.combination == "c0001" or (one.block == 1 and one.combination == "c0003" and one.path == "ipv6"))
+    ]
+    experiment = replace(chosen, paths=paths, combinations=combinations)
+    return replace(synthetic.replace_run(run, experiment=experiment), trials=kept)
 
 
 Files = Mapping[str, Mapping[str, bytes]]
@@ -121,7 +135,7 @@ def _write(run: Synthetic, files: Files, directory: Path) -> Path:
 
 
 def _native() -> tuple[Synthetic, Files]:
-    run = _short(blocks=2)
+    run = _short(blocks=2, aa=True)
     calibration = Calibration(
         machine="0" * 16,
         kernel="6.18.0",
@@ -158,8 +172,10 @@ def _native() -> tuple[Synthetic, Files]:
 
 def _tunnels() -> tuple[Synthetic, Files]:
     run = synthetic.transition(blocks=1)
+    chosen = run.manifest.experiment
+    experiment = replace(chosen, combinations=chosen.combinations[:1])
     kept = [trial for trial in run.trials if trial.combination == "c0001"]
-    return replace(run, trials=kept), {}
+    return replace(synthetic.replace_run(run, experiment=experiment), trials=kept), {}
 
 
 def _running() -> tuple[Synthetic, Files]:

@@ -121,6 +121,7 @@ def _warm_up(run: Tampered, out: Path) -> None:
     _empty(out)
     gc.collect()
     gc.freeze()  # what there is by now stays, and need not be looked through again
+    gc.set_threshold(100_000)  # of objects: some ten directories
 
 
 def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch: Watch, tried: Tried) -> None:

@@ -22,7 +22,7 @@ BETWEEN_BYTES = 20
 WIDTH = 0.03
 
 
-def tested(sixbench: Any, directory: Path, text: str, *more: str) -> dict[str, Any]:
+def run_rfc(sixbench: Any, directory: Path, text: str, *more: str) -> dict[str, Any]:
     file = directory / "experiment.yaml"
     file.write_text(text)
     done = sixbench("rfc", file, "--quick", "--json", "--quiet", "--out", directory / "run", *more)
@@ -31,12 +31,12 @@ def tested(sixbench: Any, directory: Path, text: str, *more: str) -> dict[str, A
     return found
 
 
-@pytest.mark.parametrize(("rate", "bps", "size"), [("1Mbit", 1e6, 1518), ("10Mbit", 1e7, 128)])
+@pytest.mark.parametrize(("rate", "bps", "size"), [("1Mbit", 1e6, 1518), ("10Mbit", 1e7, 128), ("100Mbit", 1e8, 1518)])
 def test_the_search_returns_the_rate_of_a_wire_within_its_width(
     sixbench: Any, tmp_path: Path, rate: str, bps: float, size: int
 ) -> None:
     """Frames of both families, over a link whose rate is all that limits them."""
-    told = tested(sixbench, tmp_path, WIRE.format(rate=rate), "--test", "throughput", "--frame", f"{size}B")
+    told = run_rfc(sixbench, tmp_path, WIRE.format(rate=rate), "--test", "throughput", "--frame", f"{size}B")
     line_pps = bps / (8 * (size + BETWEEN_BYTES))
     wires = [one for one in told["throughput"] if not one["is_tester"]]
     assert [one["path"] for one in wires] == ["ipv4", "ipv6"]
@@ -53,7 +53,7 @@ def test_the_search_returns_the_rate_of_a_wire_within_its_width(
 
 def test_a_table_of_a_thousand_entries_keeps_about_a_thousand_connections(sixbench: Any, tmp_path: Path) -> None:
     """Linux finds the last free ports only by chance."""
-    told = tested(sixbench, tmp_path, TRANSLATOR, "--profile", "9693", "--test", "capacity")
+    told = run_rfc(sixbench, tmp_path, TRANSLATOR, "--profile", "9693", "--test", "capacity")
     values = {one["what"]: one for one in told["results"]}
     assert {one["path"] for one in told["results"]} == {"nat64"}
     rate, kept = values["connections established"], values["connections kept"]

@@ -255,7 +255,8 @@ def test_the_fields_of_a_tunnel(tunnels: Tunnels) -> None:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_what_stages_ask_for_is_in_the_protocol(read: Read, name: str) -> None:
     kind = MECHANISMS[name]
-    path = Path(name="p", mechanism=name, family=kind.family({}), nodes=kind.sample)
+    options = dict(kind.sample_options)
+    path = Path(name="p", mechanism=name, family=kind.family(options), nodes=kind.sample, options=options)
     network = install(path, read(TEXT).topologies[0], ("h1", "h2"))
 
     def asked(stage: Stage) -> list[Request]:

@@ -67,6 +67,8 @@ def deep(levels: int) -> list[Any]:
 
 FORGERIES: list[tuple[Change, str]] = [
     (lambda data: data["evidence"]["segments"][0].update(packets=5), "evidence.segments.0.packets is 5, which is not"),
+    (lambda data: data["params"].update(duration_ns="x"), 'params.duration_ns is "x", which is not a number'),
+    (lambda data: data["params"].update(rate_pps="1k"), 'params.rate_pps is "1k", which is not a number'),
     (lambda data: data["evidence"]["segments"][0].pop("link"), "evidence.segments.0.link is missing"),
     (lambda data: data["evidence"].update(middle="x"), 'evidence.middle is "x", which is not a whole number'),
     (lambda data: data["evidence"].update(tunnels={"r1": {"a": {}}}), "evidence.tunnels.r1.a.encapsulated is missing"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reasons import texts
 
 from sixbench.agent import Agent
+from sixbench.agent.answers import ServeAnswer
 from sixbench.model.leg import Leg, Legs
 from sixbench.model.topology import Family
 from sixbench.model.workloads.happy_eyeballs import KIND
@@ -42,21 +43,21 @@ def test_both_agents_are_told_both_addresses_and_the_client_in_the_order_of_rfc_
     ipv6: tuple[str, str, str], prefers_ipv4: bool, first: str
 ) -> None:
     client, server = (create_autospec(Agent, instance=True) for _ in range(2))
-    client.wait.return_value, server.call.return_value = {}, {"port": 7}
+    client.wait.return_value, server.answer.return_value = {}, ServeAnswer(port=7)
     both: dict[Family, Legs] = {4: legs(IPV4), 6: legs(ipv6)}
     hosts = Hosts(client=client, server=server, own=4, legs=both, prefers_ipv4=prefers_ipv4)
     [part] = parts_of(KIND, {"prefer": "ipv4", "gap_ns": 1})
     assert part.params == {"gap_ns": 1}
     run_parts([part], hosts, "key", "00" * 16, lambda running: None)
     order = (IPV4, ipv6) if first == "ipv4" else (ipv6, IPV4)
-    served, asked = server.call.call_args_list[0].kwargs, client.submit.call_args.kwargs
-    assert [(served["address"], served["peer"])] + [(one["address"], one["peer"]) for one in served["also"]] == [
+    served, asked = server.answer.call_args_list[0].args[0], client.ask.call_args.args[0]
+    assert [(served.address, served.peer)] + [(one["address"], one["peer"]) for one in served.also] == [
         (one[1], one[2]) for one in order
     ]
-    assert [(asked["address"], asked["peer"])] + [(one["address"], one["peer"]) for one in asked["also"]] == [
+    assert [(asked.address, asked.peer)] + [(one["address"], one["peer"]) for one in asked.also] == [
         (one[0], one[1]) for one in order
     ]
-    assert asked["port"] == 7
+    assert asked.port == 7
 
 
 def times(count: int, mean_ns: float) -> dict[str, Any]:

@@ -20,6 +20,8 @@ PRINTS_NO_TABLE = {
     "schema": "prints a JSON Schema already",
     "ui": "prints the address of its page, and serves that until it is stopped",
     "key": "writes a file",
+    "scheduler": "says where it listens, and serves until it is stopped",
+    "cell": "says what it does, and serves until it is stopped",
     "clean": "says what it removed",
     "lab exec": "becomes another program",
     "lab capture": "writes a file",

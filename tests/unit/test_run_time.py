@@ -12,7 +12,7 @@ import pytest
 from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
-from sixbench.run import scheduler
+from sixbench.run import runner, scheduler
 from sixbench.run.record import Trial, blank_record
 from sixbench.run.remaining import rest_of_run
 from sixbench.run.scheduler import RunClock
@@ -58,10 +58,13 @@ class _Machine(Observer):
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[TrialRecord]]:
     def _run(experiment: Experiment, machine: _Machine, done: list[TrialRecord] | None = None) -> list[TrialRecord]:
-        monkeypatch.setattr(scheduler, "run_trial", machine.trial)
+        monkeypatch.setattr(runner, "run_trial", machine.trial)
         monkeypatch.setattr(scheduler.time, "monotonic_ns", lambda: machine.now_ns)
         writer: Any = SimpleNamespace(
-            manifest=SimpleNamespace(bypass=(), capture=False), add_trial=lambda *_: None, directory="."
+            manifest=SimpleNamespace(bypass=(), capture=False),
+            add_trial=lambda *_: None,
+            directory=".",
+            identity=(0, 0),
         )
         laboratories: Any = SimpleNamespace(get=lambda *_: (None, None), build_ns=[])
         theory: Any = lambda *_: {}  # noqa: E731

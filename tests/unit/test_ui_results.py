@@ -150,7 +150,7 @@ FRAME = (
 
 def capture(packets: int, data: str = FRAME) -> bytes:
     frames = [{"realtime_ns": 10**18 + number * 10**6, "wire_bytes": 66, "data": data} for number in range(packets)]
-    return to_pcapng(frames, "eth0 of r1 on r1-r2", 128)
+    return to_pcapng(map(observed.packet, frames), "eth0 of r1 on r1-r2", 128)
 
 
 def test_all_packets_of_a_capture_are_told_a_page_at_a_time(tmp_path: Path, client: TestClient) -> None:

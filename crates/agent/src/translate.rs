@@ -1,16 +1,20 @@
 //! `sixbench-agent translate`: packets through a mechanism without a node, a JSON object a line, as `docs/protocol.md` describes.
 
+mod nat64;
 pub mod siit;
 #[cfg(test)]
 mod vectors;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sixbench_plane::Spec;
 use sixbench_plane::whole::{Verdict, Whole};
-use sixbench_wire::siit::{Translator, Verdict as SiitVerdict};
+use sixbench_wire::nat64::Nat64;
+use sixbench_wire::siit::{Clause, Decision, Ports, Translator, Verdict as SiitVerdict};
+use sixbench_wire::virtual_reassembly::{Taken, VirtualReassembly};
 
 use crate::asked;
 use crate::capture::hex;
@@ -25,9 +29,17 @@ enum Told {
         own4: Option<Ipv4Addr>,
         #[serde(default)]
         own6: Option<Ipv6Addr>,
+        #[serde(default)]
+        hairpins: bool,
+        #[serde(default)]
+        tells_unbound: bool,
     },
     Siit {
         siit: Box<siit::Settings>,
+    },
+    Nat64 {
+        siit: Box<siit::Settings>,
+        nat64: Box<nat64::Settings>,
     },
 }
 
@@ -36,6 +48,9 @@ enum Told {
 #[serde(deny_unknown_fields)]
 struct Question {
     packet: String,
+    /// Since any instant.
+    #[serde(default)]
+    time_ns: u64,
 }
 
 /// What became of a packet.
@@ -51,6 +66,13 @@ struct Answer {
 enum Mechanism {
     Tunnel(Box<Whole>),
     Siit(Box<Translator>),
+    Nat64(Box<Nat64>),
+}
+
+/// A mechanism, and the fragments of what goes through it if it has to know their ports.
+struct Way {
+    mechanism: Mechanism,
+    fragments: Option<VirtualReassembly>,
 }
 
 /// Answers standard input on standard output until it ends.
@@ -60,15 +82,15 @@ pub fn translate() -> ExitCode {
 
 /// Takes the first line for the mechanism, and answers every other one.
 fn answers() -> impl FnMut(&[u8]) -> Result<Option<Answer>, String> {
-    let mut mechanism: Option<Mechanism> = None;
-    move |line| match &mut mechanism {
+    let mut way: Option<Way> = None;
+    move |line| match &mut way {
         None => {
-            mechanism = Some(Mechanism::read(line)?);
+            way = Some(Way::of(Mechanism::read(line)?));
             Ok(None)
         }
-        Some(mechanism) => {
-            let Question { packet } = asked::read(line)?;
-            Ok(Some(mechanism.answer(&asked::bytes_of(&packet)?)))
+        Some(way) => {
+            let Question { packet, time_ns } = asked::read(line)?;
+            Ok(Some(way.answer(&asked::bytes_of(&packet)?, Duration::from_nanos(time_ns))))
         }
     }
 }
@@ -76,18 +98,34 @@ fn answers() -> impl FnMut(&[u8]) -> Result<Option<Answer>, String> {
 impl Mechanism {
     fn read(line: &[u8]) -> Result<Self, String> {
         match asked::read(line)? {
-            Told::Tunnel { tunnel, own4, own6 } => {
+            Told::Tunnel { tunnel, own4, own6, hairpins, tells_unbound } => {
                 let whole = Whole::new(&tunnel, own4, own6).map_err(|error| error.to_string())?;
-                Ok(Self::Tunnel(Box::new(whole)))
+                Ok(Self::Tunnel(Box::new(whole.hairpinning(hairpins).telling(tells_unbound))))
             }
             Told::Siit { siit } => Translator::new((*siit).into()).map(|translator| Self::Siit(Box::new(translator))),
+            Told::Nat64 { siit, nat64 } => {
+                let translator = Nat64::new(nat64.with((*siit).into())?)?;
+                Ok(Self::Nat64(Box::new(translator)))
+            }
         }
     }
 
-    fn answer(&mut self, packet: &[u8]) -> Answer {
+    fn needs_ports(&self) -> bool {
+        match self {
+            Self::Tunnel(whole) => whole.needs_ports(),
+            Self::Siit(translator) => translator.needs_ports(),
+            Self::Nat64(_) => true,
+        }
+    }
+
+    /// `ports`: those of a fragment's first one.
+    fn answer(&mut self, packet: &[u8], ports: Option<Ports>, time: Duration) -> Answer {
         match self {
             Self::Tunnel(whole) => {
-                let carried = whole.carry(packet);
+                let carried = match ports {
+                    Some(ports) => whole.carry_fragment(packet, ports),
+                    None => whole.carry(packet),
+                };
                 let (verdict, packets) = match &carried.verdict {
                     Verdict::Through(packets) => ("translated", &packets[..]),
                     Verdict::Answered(packet) => ("answered", std::slice::from_ref(packet)),
@@ -95,21 +133,55 @@ impl Mechanism {
                 };
                 Answer::new(verdict, (carried.outcome.reason(), carried.section, carried.words()), packets)
             }
-            Self::Siit(translator) => {
-                let decision = translator.translate(packet);
-                let verdict = match decision.verdict {
-                    SiitVerdict::Translated => "translated",
-                    SiitVerdict::Answered => "answered",
-                    SiitVerdict::Dropped => "dropped",
-                };
-                let clause = decision.clause;
-                Answer::new(verdict, (clause.name(), Some(clause.clause()), clause.words()), &decision.packets)
+            Self::Siit(translator) => match ports {
+                Some(ports) => Answer::of(&translator.translate_fragment(packet, ports)),
+                None => Answer::of(&translator.translate(packet)),
+            },
+            Self::Nat64(translator) => Answer::of(&translator.translate(packet, ports, time)),
+        }
+    }
+}
+
+impl Way {
+    fn of(mechanism: Mechanism) -> Self {
+        let fragments = mechanism.needs_ports().then(VirtualReassembly::default);
+        Self { mechanism, fragments }
+    }
+
+    fn answer(&mut self, packet: &[u8], time: Duration) -> Answer {
+        let inner = match &self.mechanism {
+            Mechanism::Tunnel(whole) => whole.inner_of(packet),
+            Mechanism::Siit(_) | Mechanism::Nat64(_) => packet,
+        };
+        match self.fragments.as_mut().map_or(Taken::Whole, |fragments| fragments.take(inner, packet, time)) {
+            Taken::Whole => self.mechanism.answer(packet, None, time),
+            Taken::Waits => Answer::by("waits", Clause::FragmentWaits, &[]),
+            Taken::Dropped(clause) => Answer::by("dropped", clause, &[]),
+            Taken::Fragment { ports, waited } => {
+                let mut answer = self.mechanism.answer(packet, Some(ports), time);
+                for fragment in waited {
+                    answer.packets.extend(self.mechanism.answer(&fragment, Some(ports), time).packets);
+                }
+                answer
             }
         }
     }
 }
 
 impl Answer {
+    fn of(decision: &Decision) -> Self {
+        let verdict = match decision.verdict {
+            SiitVerdict::Translated => "translated",
+            SiitVerdict::Answered => "answered",
+            SiitVerdict::Dropped => "dropped",
+        };
+        Self::by(verdict, decision.clause, &decision.packets)
+    }
+
+    fn by(verdict: &'static str, clause: Clause, packets: &[Vec<u8>]) -> Self {
+        Self::new(verdict, (clause.name(), Some(clause.clause()), clause.words()), packets)
+    }
+
     /// By a rule: its name, where it is written, and what it says.
     fn new(
         verdict: &'static str,
@@ -172,7 +244,7 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         for (lines, words) in [
             (&["{"][..], "line 1: EOF while parsing"),
-            (&[r#"{"mechanism": "nat"}"#], "unknown variant `nat`, expected `tunnel` or `siit`"),
+            (&[r#"{"mechanism": "nat"}"#], "unknown variant `nat`, expected one of `tunnel`, `siit`, `nat64`"),
             (&[r#"{"mechanism": "siit", "siit": {"prefixes": []}}"#], "line 1: there is no prefix for IPv4 addresses"),
             (&[r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b::"]}}"#], "is not a prefix"),
             (&[r#"{"mechanism": "siit", "siit": {"prefix": 1}}"#], "unknown field `prefix`"),

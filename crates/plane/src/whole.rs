@@ -8,8 +8,12 @@ mod explanations;
 mod outer;
 mod sections;
 mod too_long;
+mod unbound;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+use sixbench_wire::siit::Ports;
+use sixbench_wire::{Span, ipv4};
 
 use crate::abi::Outcome;
 use crate::slow::rules::{self, Inner};
@@ -22,6 +26,8 @@ pub struct Whole {
     spec: Spec,
     own4: Option<Ipv4Addr>,
     own6: Option<Ipv6Addr>,
+    hairpins: bool,
+    tells_unbound: bool,
     /// Of the next outer IPv4 packet that may be fragmented: RFC 6864 section 4.
     identification: u16,
 }
@@ -72,7 +78,9 @@ impl Whole {
             Mapping::SixOverFour { .. } => Some("6over4 asks its link for neighbours"),
         };
         match lacking {
-            None => Ok(Self { spec: spec.clone(), own4, own6, identification: 0 }),
+            None => {
+                Ok(Self { spec: spec.clone(), own4, own6, hairpins: false, tells_unbound: false, identification: 0 })
+            }
             Some(lacking) => Err(Error::BadSpec {
                 device: spec.device.clone(),
                 reason: format!("{lacking}, and a packet without a device has none; use a lab"),
@@ -80,15 +88,51 @@ impl Whole {
         }
     }
 
+    /// Whether what comes out for another customer edge goes in again at once: RFC 7596 section 6.2.
+    pub fn hairpinning(self, hairpins: bool) -> Self {
+        Self { hairpins, ..self }
+    }
+
+    /// Whether sources are told of packets that no rule binds to anybody: RFC 7596 section 6.2.
+    pub fn telling(self, tells_unbound: bool) -> Self {
+        Self { tells_unbound, ..self }
+    }
+
     /// Carries a packet, from its IP header on: out of the tunnel if it is an outer packet to this end, else into it.
     pub fn carry(&mut self, packet: &[u8]) -> Carried {
+        self.carry_by(packet, None)
+    }
+
+    /// The same of a packet that is or carries a fragment whose first one has these ports.
+    pub fn carry_fragment(&mut self, packet: &[u8], ports: Ports) -> Carried {
+        self.carry_by(packet, Some(ports))
+    }
+
+    fn carry_by(&mut self, packet: &[u8], ports: Option<Ports>) -> Carried {
         let (way, carried) = if self.is_outer(packet) {
-            (Way::Out, self.decapsulate(packet).map(|inner| (Outcome::Decapsulated, Verdict::Through(vec![inner]))))
+            (Way::Out, self.out(packet, ports))
         } else {
-            (Way::In, self.encapsulate(packet))
+            (Way::In, self.encapsulate(packet, ports))
         };
-        let (outcome, verdict) = carried.unwrap_or_else(|outcome| (outcome, Verdict::Dropped));
+        let (outcome, verdict) = carried.unwrap_or_else(|outcome| {
+            let told =
+                self.tells_unbound.then(|| unbound::answer(way, packet, outcome, self.own4, self.own6)).flatten();
+            (outcome, told.map_or(Verdict::Dropped, Verdict::Answered))
+        });
         Carried { verdict, outcome, section: sections::of(&self.spec, way, packet, outcome) }
+    }
+
+    /// Whether it takes ports to say what becomes of a packet.
+    pub fn needs_ports(&self) -> bool {
+        matches!(self.spec.mapping, Mapping::Map(_))
+    }
+
+    /// The packet that has the ports: the inner one, whether it is in an outer one or not yet.
+    pub fn inner_of<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
+        match self.is_outer(packet).then(|| outer::read(&self.spec, packet)) {
+            Some(Ok(outer)) => outer.payload,
+            _ => packet,
+        }
     }
 
     /// Whether this end takes a packet for an outer one. Where the tunnel carries the outer family too, only what names this end is one.
@@ -104,15 +148,41 @@ impl Whole {
         }
     }
 
-    fn decapsulate(&self, packet: &[u8]) -> std::result::Result<Vec<u8>, Outcome> {
+    fn out(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Verdict), Outcome> {
+        let inner = self.decapsulate(packet, ports)?;
+        if !(self.hairpins && self.is_for_an_edge(&inner)) {
+            return Ok((Outcome::Decapsulated, Verdict::Through(vec![inner])));
+        }
+        match self.encapsulate(&inner, ports) {
+            Err(outcome) if self.tells_unbound => {
+                // Who sent it is behind this end as well.
+                let told = unbound::answer(Way::In, &inner, outcome, self.own4, self.own6).ok_or(outcome)?;
+                match self.encapsulate(&told, None)? {
+                    (_, Verdict::Through(packets)) if packets.len() == 1 => {
+                        Ok((outcome, packets.into_iter().next().map_or(Verdict::Dropped, Verdict::Answered)))
+                    }
+                    _ => Err(outcome),
+                }
+            }
+            carried => carried,
+        }
+    }
+
+    fn is_for_an_edge(&self, inner: &[u8]) -> bool {
+        let Mapping::Map(domain) = &self.spec.mapping else { return false };
+        ipv4::Packet::parse(Span::whole(inner))
+            .is_ok_and(|packet| domain.rules.iter().any(|rule| rule.0.ipv4.contains(packet.destination())))
+    }
+
+    fn decapsulate(&self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<Vec<u8>, Outcome> {
         let outer = outer::read(&self.spec, packet)?;
         let mut payload = outer.payload.to_vec();
-        let range = rules::decapsulate(&self.spec, &outer.source, outer.tos, &mut payload, &mut |_| false)?;
+        let range = rules::decapsulate(&self.spec, &outer.source, outer.tos, &mut payload, ports, &mut |_| false)?;
         Ok(payload[range].to_vec())
     }
 
-    fn encapsulate(&mut self, packet: &[u8]) -> std::result::Result<(Outcome, Verdict), Outcome> {
-        let inner = Inner::read(packet)?;
+    fn encapsulate(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Verdict), Outcome> {
+        let inner = Inner { ports, ..Inner::read(packet)? };
         let packet = &packet[..inner.bytes];
         let mtu_bytes = self.spec.mtu_bytes as usize;
         if packet.len() <= mtu_bytes {
@@ -125,7 +195,9 @@ impl Whole {
             return Ok((Outcome::OuterTooBig, answer.map_or(Verdict::Dropped, Verdict::Answered)));
         }
         let pieces = too_long::cut(packet, &inner, mtu_bytes);
-        let wrapped = pieces.iter().map(|piece| self.wrap(&Inner::read(piece)?, piece));
+        // The first one has the ports of all.
+        let ports = ports.or_else(|| self.needs_ports().then(|| inner.own_ports(packet)));
+        let wrapped = pieces.iter().map(|piece| self.wrap(&Inner { ports, ..Inner::read(piece)? }, piece));
         Ok((Outcome::Encapsulated, Verdict::Through(wrapped.collect::<std::result::Result<_, _>>()?)))
     }
 

@@ -189,7 +189,7 @@ fn many_hostile_packets_get_far() {
                 Mapping::Map(domain) => domain.border_relay.expect("a customer edge").into(),
                 mapping => mapping.peer().unwrap_or(Ipv4Addr::new(192, 0, 2, 2).into()),
             });
-            taken[index] += u32::from(rules::inspect(tunnel, &source, 0, &packet, &mut |_| true).is_ok());
+            taken[index] += u32::from(rules::inspect(tunnel, &source, 0, &packet, None, &mut |_| true).is_ok());
             let outer = rules::Inner::read(&packet)
                 .and_then(|inner| rules::encapsulate(tunnel, &inner, &packet, [0, 0, 192, 0, 2, 9]));
             sent[index] += u32::from(outer.is_ok());

@@ -199,7 +199,9 @@ fn the_slow_path_takes_any_bytes() {
         for tunnel in &tunnels {
             let source = Address::from(tunnel.mapping.peer().unwrap_or(Ipv4Addr::new(192, 0, 2, 9).into()));
             let mut payload = packet.clone();
-            if let Ok(range) = rules::decapsulate(tunnel, &source, packet.len() as u8, &mut payload, &mut |_| true) {
+            if let Ok(range) =
+                rules::decapsulate(tunnel, &source, packet.len() as u8, &mut payload, None, &mut |_| true)
+            {
                 prop_assert!(rules::Inner::read(&payload[range]).is_ok());
             }
             if let Ok(inner) = rules::Inner::read(&packet) {

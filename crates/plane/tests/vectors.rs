@@ -194,7 +194,7 @@ fn slowly_decapsulated(tunnel: &Spec, packet: &[u8]) -> Result<Vec<u8>, Outcome>
     };
     let mut payload = packet[header..bytes].to_vec();
     let mut is_on_link = |address: &Address| address.0.starts_with(&[0x20, 0x01, 0x0d, 0xb8, 0, 5, 0, 0]);
-    let range = rules::decapsulate(tunnel, &source, tos, &mut payload, &mut is_on_link)?;
+    let range = rules::decapsulate(tunnel, &source, tos, &mut payload, None, &mut is_on_link)?;
     Ok(payload[range].to_vec())
 }
 

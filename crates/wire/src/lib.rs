@@ -24,12 +24,14 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod layers;
 pub mod map;
+pub mod nat64;
 pub mod siit;
 mod span;
 pub mod tcp;
 pub mod teredo;
 pub mod udp;
 pub mod virtio;
+pub mod virtual_reassembly;
 pub mod vxlan;
 
 pub use span::{Defect, Flaw, Span};

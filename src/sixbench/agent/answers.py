@@ -95,7 +95,7 @@ class Decoded(Form):
 class PacketAnswer(Form):
     """What became of a packet in a mechanism; `packets` are hexadecimal."""
 
-    verdict: Literal["translated", "answered", "dropped"]
+    verdict: Literal["translated", "answered", "dropped", "waits"]
     reason: str
     section: str | None
     words: str

@@ -20,6 +20,8 @@ MAX_ANSWER_BYTES = 2**24
 SILENCE_S = 40.0
 STOP_TIMEOUT_S = 2.0
 _READ_BYTES = 2**18
+_MAX_TIME_NS = 2**63
+"""The year 2262, if they are since 1970."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +32,10 @@ class PacketDecision:
         reason: the rule that decided, in one word.
         section: where that is written, such as `RFC 7915 section 4.1`; None where no RFC has it.
         words: what the rule says of the packet, as a sentence.
-        packets: what came out.
+        packets: what came out, with what waited for it.
     """
 
-    verdict: Literal["translated", "answered", "dropped"]
+    verdict: Literal["translated", "answered", "dropped", "waits"]
     reason: str
     section: str | None
     words: str
@@ -75,10 +77,17 @@ class PacketMechanism:
             assert stream is not None
             stream.close()
 
-    def carry(self, packets: Sequence[bytes]) -> list[PacketDecision]:
+    def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:
         """What becomes of packets, one after the other. Raises `UsageError` where the mechanism cannot be as it was
-        told, and `AgentError`."""
-        self._unsent += b"".join(_line({"packet": packet.hex()}) for packet in packets)
+        told, and `AgentError`.
+
+        Args:
+            packets: each with its time in nanoseconds since any instant.
+        """
+        self._unsent += b"".join(
+            _line({"packet": packet.hex(), "time_ns": min(max(time_ns, 0), _MAX_TIME_NS)})
+            for time_ns, packet in packets
+        )
         return [_decision(line) for line in self._exchange(len(packets))]
 
     def finish(self) -> None:

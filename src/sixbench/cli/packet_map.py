@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from ..model.errors import UsageError
 from ..model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
-from .packet_options import Option, fields, ipv4_net, ipv6, ipv6_prefix, number
+from .packet_options import Given, Option, fields, ipv4_net, ipv6, ipv6_prefix, number
+from .packet_siit import siit_line
+from .packet_tunnels import tunnel_line
 
 IPV6_BITS = 128
 """The longest End-user IPv6 prefix: here there are no subnets that need a place in it."""
@@ -80,7 +81,7 @@ BORDER_RELAY = Option(
 
 
 @dataclass(frozen=True, kw_only=True)
-class MapNode:
+class _MapNode:
     """A node of a domain.
 
     Attributes:
@@ -92,23 +93,23 @@ class MapNode:
     address: IPv6Address | None
 
 
-def map_node(given: Mapping[str, Any]) -> MapNode:
+def _map_node(given: Given) -> _MapNode:
     """The border relay, or a customer edge. Raises `UsageError` where it cannot be."""
     rules = _rules(given)
     if "ce" not in given:
-        return MapNode(domain={"own": None, "rules": [rule.told for rule in rules]}, address=None)
+        return _MapNode(domain={"own": None, "rules": [rule.told for rule in rules]}, address=None)
     prefix = IPv6Network(given["ce"])
     for rule in rules:
         found = rule.of_prefix(prefix)
         if found is not None:
             others = [rule.told for rule in rules] if given.get("mesh") else []
             domain = {"own": rule.provisioned(*found).told, "rules": others}
-            return MapNode(domain=domain, address=rule.address(*found))
+            return _MapNode(domain=domain, address=rule.address(*found))
     ways = " or ".join(f"{rule.end_user_bits} bits and begins with {rule.ipv6}" for rule in rules)
     raise UsageError(f"{prefix} is the prefix of no customer edge: one has {ways}")
 
 
-def _rules(given: Mapping[str, Any]) -> list[Rule]:
+def _rules(given: Given) -> list[Rule]:
     """The rules of the domain, the one that has options of its own first. Raises `UsageError`."""
     first = [given["rule-prefix"], given["rule-ipv4"], given["ea-bits"]]
     offset = given.get("psid-offset", DEFAULT_PSID_OFFSET)
@@ -122,3 +123,20 @@ def _rules(given: Mapping[str, Any]) -> list[Rule]:
             raise UsageError(str(error)) from error
         rules.append(rule)
     return rules
+
+
+def map_t_line(given: Given) -> dict[str, Any]:
+    """The first line for a node of MAP-T."""
+    own = {option.name for option in (*RULE_OPTIONS, DMR_PREFIX)}
+    others = {name: value for name, value in given.items() if name not in own}
+    line = siit_line(others | {"prefix": [given["dmr-prefix"]]})
+    line["siit"]["domain"] = _map_node(given).domain
+    return line
+
+
+def map_e_line(given: Given) -> dict[str, Any]:
+    """The first line for a node of MAP-E."""
+    node = _map_node(given)
+    relay = {} if node.address is None else {"border_relay": given["br"]}
+    local = given["br"] if node.address is None else str(node.address)
+    return tunnel_line({**given, "local": local}, "map-e", "ipv6", "ipv4", {"kind": "map", **node.domain, **relay})

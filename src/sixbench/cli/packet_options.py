@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
 from ..model.quoting import shown
+
+Given = Mapping[str, Any]
+"""The values of the options that were given, by option without its dashes."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -155,7 +155,7 @@ class Journey:
     def __iter__(self) -> Iterator[Passage]:
         """Each packet when what came out of it has been written. Raises `UsageError` and `AgentError`."""
         for batch in _batches(self._packets):
-            decisions = self._mechanism.carry([packet.data for packet in batch])
+            decisions = self._mechanism.carry([(packet.time_ns, packet.data) for packet in batch])
             for packet, decision in zip(batch, decisions, strict=True):
                 self._write(packet, decision)
                 yield Passage(packet=packet, decision=decision)

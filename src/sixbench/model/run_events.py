@@ -31,13 +31,15 @@ class PlannedPath(Form):
 
 
 class PlannedCombination(Form):
-    """A combination of levels. `column` and `unit`: of the metric that stands first for its workload."""
+    """A combination of levels. `column` and `unit`: of the metric that stands first for its workload. `paths`: those
+    that it goes over; absent: all of them, as in logs of earlier versions."""
 
     name: Name
     workload: Name
     levels: dict[Name, Scalar]
     column: Name
     unit: Name
+    paths: list[Name] = ABSENT
 
 
 class Planned(Form):

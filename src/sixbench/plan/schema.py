@@ -216,8 +216,10 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
     return {
         "anyOf": [
             bare,
-            object_of(properties, required=("mechanism",)),
-            object_of(properties, required=(PROGRAM,)),
+            *(
+                object_of({key: schema for key, schema in properties.items() if key != other}, required=(own,))
+                for own, other in (("mechanism", PROGRAM), (PROGRAM, "mechanism"))
+            ),
         ],
         "description": "A device under test between two hosts: it gives topology, between and paths.",
     }

@@ -10,8 +10,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..model.experiment import Experiment, PlannedTrial
-from ..model.quoting import shown
+from ..model.quoting import shown, visible
 from ..model.trial import TrialRecord
+
+_OF_NUMBERS = ("_ns", "_pps")
+"""Endings of parameters with which reports compute: times, and rates of packets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +59,9 @@ def problems_of(record: TrialRecord, directory: str, planned: Planned) -> Iterat
         yield f"it is the record of {shown(record.key)}: {what}"
         return
     yield from _not_planned(record, planned)
+    for column, value in record.params.items():
+        if column.endswith(_OF_NUMBERS) and not isinstance(value, (int, float)):
+            yield f"params.{visible(column)} is {shown(value)}, which is not a number"
     if record.cell is None and planned.cells:
         yield "it does not say which cell measured it"
     elif record.cell is not None and record.cell not in planned.cells:

@@ -29,7 +29,7 @@ from .pieces import (
     originate,
 )
 from .prediction import Attempt, LinkLoad, Outcome, Prediction, Work
-from .translation import lacks_port, translate
+from .translation import translate
 from .treatment import Treatment, treatments
 
 Known = Mapping[tuple[str, str], int]
@@ -255,9 +255,6 @@ class _Walk:
             raise NotPredicted(f"what packets become where {node} translates them to another family")
         through: list[Piece] = []
         for piece in pieces:
-            if to == 6 and lacks_port(piece, device):
-                self.reasons.append(f"the border relay {node} drops fragments that have no port")
-                continue
             try:
                 through += translate(piece, device, to)
             except TooLong as error:

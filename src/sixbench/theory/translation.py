@@ -19,15 +19,6 @@ def translate(piece: Piece, device: Translator, to: Family) -> list[Piece]:
     return _to_ipv6(piece, device) if to == 6 else [_to_ipv4(piece, device)]
 
 
-def lacks_port(piece: Piece, device: Translator) -> bool:
-    """Whether a border relay of MAP drops a packet to customer edges that share an address: a later fragment does not
-    say which port it is to (RFC 7597 section 8.3)."""
-    domain = device.mapping.get("domain")
-    if domain is None or domain["own"] is not None or piece.offset_bytes == 0:
-        return False
-    return any(rule["ea_bits"] + int(rule["ipv4"].split("/")[1]) > 32 for rule in domain["rules"])
-
-
 def _to_ipv6(piece: Piece, device: Translator) -> list[Piece]:
     """RFC 7915 section 4: what may be fragmented is cut so that it passes every IPv6 link."""
     header = header_of(6)

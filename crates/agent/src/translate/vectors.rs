@@ -1,4 +1,4 @@
-//! `vectors/siit`: one file a rule.
+//! `vectors/siit` and `vectors/sessions`: one file a rule.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,6 +17,11 @@ struct Vector {
     #[serde(rename = "description")]
     _description: String,
     siit: Value,
+    /// Of a stateful translator.
+    nat64: Option<Value>,
+    /// What came before, each packet with its time.
+    #[serde(default)]
+    before: Vec<Value>,
     packet: String,
     verdict: String,
     reason: String,
@@ -25,7 +30,19 @@ struct Vector {
 
 #[test]
 fn every_vector_of_a_translator_has_its_outcome() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/siit");
+    let (stateless, count) = reasons_of("siit");
+    assert!(count >= 259, "{count} vectors");
+    let (stateful, _) = reasons_of("sessions");
+    let found: BTreeSet<_> = stateless.union(&stateful).cloned().collect();
+    // What is only counted, with the packet that shows that it is too late.
+    let counted = [Clause::FirstFragmentMissing, Clause::TooManyFragments];
+    let all = Clause::ALL.iter().filter(|clause| !counted.contains(clause));
+    assert_eq!(found, all.map(|clause| clause.name().to_owned()).collect());
+}
+
+/// The reasons of the vectors in a folder, and how many vectors there are.
+fn reasons_of(folder: &str) -> (BTreeSet<String>, usize) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(folder);
     let mut wrong = Vec::new();
     let mut reasons = BTreeSet::new();
     let mut count = 0;
@@ -44,15 +61,20 @@ fn every_vector_of_a_translator_has_its_outcome() {
     }
     wrong.sort();
     assert!(wrong.is_empty(), "{} of {count} vectors:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(count >= 259, "{count} vectors");
-    assert_eq!(reasons, Clause::ALL.iter().map(|clause| clause.name().to_owned()).collect());
+    (reasons, count)
 }
 
 fn decided(vector: &Vector) -> Result<Value, String> {
-    let setup = json!({"mechanism": "siit", "siit": vector.siit});
-    let question = json!({"packet": vector.packet});
-    let (answered, end) = conversation(answers(), &[&setup.to_string(), &question.to_string()]);
+    let setup = match &vector.nat64 {
+        None => json!({"mechanism": "siit", "siit": vector.siit}),
+        Some(nat64) => json!({"mechanism": "nat64", "siit": vector.siit, "nat64": nat64}),
+    };
+    let last = vector.before.iter().filter_map(|before| before["time_ns"].as_u64()).max().unwrap_or(0);
+    let question = json!({"packet": vector.packet, "time_ns": last});
+    let lines = std::iter::once(&setup).chain(&vector.before).chain(std::iter::once(&question));
+    let lines: Vec<_> = lines.map(Value::to_string).collect();
+    let (answered, end) = conversation(answers(), &lines.iter().map(String::as_str).collect::<Vec<_>>());
     end?;
-    let [answer] = answered.as_slice() else { return Err(format!("{} answers", answered.len())) };
+    let answer = answered.last().ok_or("no answer")?;
     Ok(json!([answer["verdict"], answer["reason"], answer["packets"]]))
 }

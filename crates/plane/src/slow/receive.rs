@@ -130,10 +130,10 @@ impl Receiver {
             }
             Family::Ipv6 => (received.source, received.traffic_class, received.packet),
         };
-        if rivals.first.iter().any(|rival| rules::inspect(rival, &source, tos, payload, is_on_link).is_ok()) {
+        if rivals.first.iter().any(|rival| rules::inspect(rival, &source, tos, payload, None, is_on_link).is_ok()) {
             return Ok(None);
         }
-        let range = match rules::decapsulate(&self.spec, &source, tos, payload, is_on_link) {
+        let range = match rules::decapsulate(&self.spec, &source, tos, payload, None, is_on_link) {
             Ok(range) => range,
             Err(reason) if rivals.are_there && rules::may_be_anothers(reason) => return Ok(None),
             Err(reason) => return Err(reason),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use sixbench_wire::siit::{Clause, Decision, Verdict};
+use sixbench_wire::virtual_reassembly::Amount;
 
 use super::fast::FastCounts;
 use crate::counters::Traffic;
@@ -23,6 +24,8 @@ pub struct Counts {
     by_clause: [BTreeMap<Clause, Traffic>; 3],
     not_sent: Traffic,
     not_told: Traffic,
+    /// Fragments whose first one did not come.
+    missed: Traffic,
 }
 
 /// A translator's counters: packets as they came, and their bytes with the IP header.
@@ -55,6 +58,16 @@ impl Counts {
         }
     }
 
+    /// Counts a packet that was dropped before it could be translated.
+    pub fn add_dropped(&mut self, packet: &[u8], clause: Clause) {
+        count(self.by_clause[2].entry(clause).or_default(), packet);
+    }
+
+    /// Counts fragments that waited in vain.
+    pub fn add_missed(&mut self, missed: Amount) {
+        self.missed = sum(self.missed, Traffic { packets: missed.packets, bytes: missed.bytes });
+    }
+
     /// Counts a packet that was to be sent and could not be.
     pub fn add_not_sent(&mut self, packet: &[u8]) {
         count(&mut self.not_sent, packet);
@@ -74,7 +87,8 @@ impl Counts {
         if self.not_sent.packets > 0 {
             drops.insert(NOT_SENT, self.not_sent);
         }
-        for (reason, dropped) in [(NOT_TOLD, self.not_told), (NO_ROOM, fast.no_room)] {
+        let missing = Clause::FirstFragmentMissing.name();
+        for (reason, dropped) in [(NOT_TOLD, self.not_told), (NO_ROOM, fast.no_room), (missing, self.missed)] {
             if dropped.packets > 0 {
                 drops.insert(reason, dropped);
             }

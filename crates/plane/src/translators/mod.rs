@@ -16,8 +16,9 @@ use std::time::Instant;
 
 use nix::net::if_::if_nametoindex;
 use serde::Serialize;
-use sixbench_wire::siit::{Translator, Verdict};
+use sixbench_wire::siit::{Ports, Translator, Verdict};
 use sixbench_wire::virtio;
+use sixbench_wire::virtual_reassembly::{Taken, VirtualReassembly};
 
 use crate::device::{Device, far_name, ip};
 use crate::program::Features;
@@ -81,7 +82,9 @@ impl Translators {
             move |error: io::Error| Error::system(doing, call, error)
         };
         let far = FarSocket::open(device.far_ifindex, RECEIVE_BUFFER_BYTES).map_err(starting("socket(AF_PACKET)"))?;
-        let carrier = Carrier { translator, far, errors: Budget::new(Instant::now()) };
+        let started = Instant::now();
+        let fragments = translator.needs_ports().then(VirtualReassembly::default);
+        let carrier = Carrier { translator, fragments, far, errors: Budget::new(started), started };
         let running = Running::start(device, program, carrier).map_err(starting("clone"))?;
         let failed = |call| move |error: io::Error| Error::system(format!("setting {} up", spec.device), call, error);
         ip(&format!("link set {} up\n", spec.device)).map_err(failed("ip -batch"))?;
@@ -160,9 +163,12 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
 /// The slow path: what the program leaves over, or all of it.
 struct Carrier {
     translator: Translator,
+    /// If it has to know the ports of later ones.
+    fragments: Option<VirtualReassembly>,
     far: FarSocket,
     /// For those that it sends itself.
     errors: Budget,
+    started: Instant,
 }
 
 impl Carrier {
@@ -183,14 +189,11 @@ impl Carrier {
         for received in inbox.packets() {
             let Some(frame) = complete(received.packet) else { continue };
             if frame.ethertype == ETHERTYPE_IPV4 || frame.ethertype == ETHERTYPE_IPV6 {
-                let decision = self.translator.translate(frame.packet);
-                if decision.verdict == Verdict::Answered && !self.errors.take(now) {
-                    counts.add_not_told(frame.packet);
-                    continue;
-                }
-                counts.add(frame.packet, &decision);
-                outgoing.extend(decision.packets.into_iter().map(|packet| (head(&packet), packet)));
+                self.take(frame.packet, now, &mut outgoing, counts);
             }
+        }
+        if let Some(fragments) = &mut self.fragments {
+            counts.add_missed(fragments.take_missed(now.duration_since(self.started)));
         }
         let mut rest = &outgoing[..];
         while let Some((_, first)) = rest.first() {
@@ -202,6 +205,45 @@ impl Carrier {
             });
             rest = &rest[sent..];
         }
+    }
+}
+
+impl Carrier {
+    /// Translates a packet, and the fragments that waited for it.
+    fn take(&mut self, packet: &[u8], now: Instant, outgoing: &mut Vec<(FrameHead, Vec<u8>)>, counts: &mut Counts) {
+        let since = now.duration_since(self.started);
+        match self.fragments.as_mut().map_or(Taken::Whole, |fragments| fragments.take(packet, packet, since)) {
+            Taken::Whole => self.translate(packet, None, now, outgoing, counts),
+            Taken::Waits => {}
+            Taken::Dropped(clause) => counts.add_dropped(packet, clause),
+            Taken::Fragment { ports, waited } => {
+                self.translate(packet, Some(ports), now, outgoing, counts);
+                for fragment in waited {
+                    self.translate(&fragment, Some(ports), now, outgoing, counts);
+                }
+            }
+        }
+    }
+
+    /// `ports`: those of a fragment's first one.
+    fn translate(
+        &mut self,
+        packet: &[u8],
+        ports: Option<Ports>,
+        now: Instant,
+        outgoing: &mut Vec<(FrameHead, Vec<u8>)>,
+        counts: &mut Counts,
+    ) {
+        let decision = match ports {
+            Some(ports) => self.translator.translate_fragment(packet, ports),
+            None => self.translator.translate(packet),
+        };
+        if decision.verdict == Verdict::Answered && !self.errors.take(now) {
+            counts.add_not_told(packet);
+            return;
+        }
+        counts.add(packet, &decision);
+        outgoing.extend(decision.packets.into_iter().map(|packet| (head(&packet), packet)));
     }
 }
 

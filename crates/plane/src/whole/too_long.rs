@@ -35,7 +35,7 @@ pub fn answer(
 }
 
 /// RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2.
-fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
+pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
     if inner.version == 6 {
         let source = Ipv6Addr::from(inner.source.0);
         if source.is_unspecified() || source.is_multicast() {

@@ -15,8 +15,8 @@ pub fn check(spec: &Spec, packet: &[u8], seed: u64) {
     };
     let mut payload = packet.to_vec();
     let is_on_link = |_: &Address| seed & 8 == 0;
-    let seen = rules::inspect(spec, &source, seed as u8, packet, &mut { is_on_link });
-    let taken = rules::decapsulate(spec, &source, seed as u8, &mut payload, &mut { is_on_link });
+    let seen = rules::inspect(spec, &source, seed as u8, packet, None, &mut { is_on_link });
+    let taken = rules::decapsulate(spec, &source, seed as u8, &mut payload, None, &mut { is_on_link });
     assert_eq!(seen.as_ref().err(), taken.as_ref().err());
     if let (Ok((at, before)), Ok(range)) = (seen, taken) {
         let after = rules::Inner::read(&payload[range.clone()]);

@@ -145,7 +145,7 @@ impl Ipv6Net {
 }
 
 /// Whether an IPv4 address can be a host's beyond its link: RFC 1812 section 5.3.7, RFC 3927 section 7.
-pub(super) fn is_host4(address: Ipv4Addr, allow_reserved: bool) -> bool {
+pub(crate) fn is_host4(address: Ipv4Addr, allow_reserved: bool) -> bool {
     match address.octets() {
         [0 | 127 | 224..=239, ..] | [169, 254, ..] | [255, 255, 255, 255] => false,
         [240..=255, ..] => allow_reserved,

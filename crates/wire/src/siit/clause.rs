@@ -38,7 +38,7 @@ clauses! {
     ErrorToIpv6 "error-to-ipv6" "RFC 7915 section 4.2" "The ICMP error and the packet in it become an ICMPv6 error and an IPv6 packet.",
     ErrorToIpv4 "error-to-ipv4" "RFC 7915 section 5.2" "The ICMPv6 error and the packet in it become an ICMP error and an IPv4 packet.",
     ChecksumComputed "checksum-computed" "RFC 7915 section 4.5" "The UDP datagram has no checksum, so one is computed.",
-    Hairpin "hairpin" "RFC 7757 section 4.2.2" "The IPv4 destination stands for an IPv6 host, so the packet is translated back to IPv6 at once.",
+    Hairpin "hairpin" "RFC 7757 section 4.2.2, RFC 6146 section 3.8" "The IPv4 destination stands for an IPv6 host, so the packet is translated back to IPv6 at once.",
     FragmentationNeeded "fragmentation-needed" "RFC 7915 section 4.1" "The packet has DF set and is too long for the IPv6 link, so its source is told Fragmentation Needed.",
     PacketTooBig "packet-too-big" "RFC 7915 section 5.1" "The packet is too long for the IPv4 link, so its source is told Packet Too Big.",
     HopLimit "hop-limit" "RFC 7915 sections 4.1 and 5.1" "The hop limit is used up, so the source is told Time Exceeded.",
@@ -59,9 +59,36 @@ clauses! {
     UntranslatedIcmp "untranslated-icmp" "RFC 7915 sections 4.2 and 5.2" "The other family has no such ICMP message.",
     ErrorInError "error-in-error" "RFC 7915 sections 4.3 and 5.3" "The ICMP error is about an ICMP error.",
     QuotedPacket "quoted-packet" "RFC 7915 sections 4.3 and 5.3" "The packet in the ICMP error cannot be translated.",
+    FragmentWaits "fragment-waits" "RFC 6146 section 3.4, RFC 7597 section 8.3" "The packet is a later fragment and waits for the first one, which has the ports; it comes out with that one or not at all.",
+    FirstFragmentMissing "first-fragment-missing" "RFC 6146 section 3.4" "The packet is a later fragment whose first one did not come in time, or overlapped another.",
+    OverlappingFragment "overlapping-fragment" "RFC 5722 section 4" "The packet is a fragment that overlaps another, a copy of one, or comes after such fragments of its packet.",
+    TooManyFragments "too-many-fragments" "RFC 6146 section 3.4" "The packet is a fragment, and there are as many as may wait.",
+    OfPrefix "of-prefix" "RFC 6146 section 3.5" "The IPv6 source has the translator's prefix, so the packet was translated before.",
+    NoBinding "no-binding" "RFC 6146 section 3.5" "No binding says whose the packet's address and port are.",
+    Filtered "filtered" "RFC 6146 section 3.5.1.2" "The IPv6 host has sent nothing to that IPv4 address, and only who was sent to may answer.",
+    NoPortLeft "no-port-left" "RFC 6146 section 3.5.1.1" "All ports of the pool that would do are taken.",
+    TableFull "table-full" "RFC 6146 section 5.3" "The table has as many sessions as it may have.",
+    Sessionless "sessionless" "RFC 6146 section 3.4" "The protocol is neither TCP nor UDP nor ICMP, so there can be no session.",
 }
 
 impl Clause {
+    /// Whether it decides only where other packets are remembered: those of sessions, or fragments of the same packet.
+    pub fn is_of_memory(self) -> bool {
+        matches!(
+            self,
+            Self::FragmentWaits
+                | Self::FirstFragmentMissing
+                | Self::OverlappingFragment
+                | Self::TooManyFragments
+                | Self::OfPrefix
+                | Self::NoBinding
+                | Self::Filtered
+                | Self::NoPortLeft
+                | Self::TableFull
+                | Self::Sessionless
+        )
+    }
+
     /// Whether the source of a packet that this clause drops may be told that it was prohibited: RFC 7915 sections 4.4 and 5.4. Other packets are to be dropped
     /// in silence, or another error is told of them.
     pub fn can_be_told(self) -> bool {
@@ -75,6 +102,8 @@ impl Clause {
                 | Self::NonGlobal
                 | Self::OtherFamily
                 | Self::ZeroChecksum
+                | Self::NoPortLeft
+                | Self::TableFull
         )
     }
 }

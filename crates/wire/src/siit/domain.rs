@@ -77,7 +77,7 @@ impl Translator {
         if !hosts.iter().all(|&address| is_host4(address, self.settings.allow_reserved)) {
             return Err(Clause::NotUnicast);
         }
-        let Ports(ports) = Ports::of_ipv4(packet);
+        let Ports(ports) = self.known.filter(|_| !is_quoted).unwrap_or_else(|| Ports::of_ipv4(packet));
         let far = usize::from(!is_quoted);
         let near = 1 - far;
         let near6 = match self.near_to_ipv6(domain, ipv4[near], ports[near]) {
@@ -100,7 +100,7 @@ impl Translator {
         if !ipv6.into_iter().all(is_host6) {
             return Err(Clause::NotUnicast);
         }
-        let Ports(ports) = Ports::of_ipv6(packet);
+        let Ports(ports) = self.known.filter(|_| !is_quoted).unwrap_or_else(|| Ports::of_ipv6(packet));
         let far = usize::from(is_quoted);
         let near = 1 - far;
         let far4 = match self.far_to_ipv4(domain, ipv6[far], ports[far]) {

@@ -14,7 +14,7 @@ const UNREAD_EXTENSIONS: [u8; 3] = [135, 139, 140];
 
 /// What follows the headers that IPv4 does not have: RFC 7915 section 5.1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Upper<'a> {
+pub(crate) struct Upper<'a> {
     /// Of the headers that are left out.
     pub bytes: usize,
     pub fragment: Option<Fragment>,

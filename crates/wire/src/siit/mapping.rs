@@ -13,6 +13,26 @@ pub(super) struct Ends {
     pub ipv6: [Ipv6Addr; 2],
 }
 
+/// The addresses of a packet, and of the one in it if it is an ICMP error, as whoever has its session knows them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Given {
+    pub ipv4: [Ipv4Addr; 2],
+    pub ipv6: [Ipv6Addr; 2],
+    pub quoted: Option<([Ipv4Addr; 2], [Ipv6Addr; 2])>,
+    /// Whether it comes back to IPv6 at once: RFC 6146 section 3.8.
+    pub comes_back: bool,
+}
+
+impl Given {
+    fn ends(&self) -> Ends {
+        Ends { ipv4: self.ipv4, ipv6: self.ipv6 }
+    }
+
+    fn quoted_ends(&self) -> Result<Ends, Clause> {
+        self.quoted.map(|(ipv4, ipv6)| Ends { ipv4, ipv6 }).ok_or(Clause::QuotedPacket)
+    }
+}
+
 impl Ends {
     pub fn octets4(&self) -> [u8; 8] {
         let mut octets = [0; 8];
@@ -32,6 +52,9 @@ impl Ends {
 impl Translator {
     /// Of an IPv4 packet. `is_error`: it is an ICMP error, whose source may be any router.
     pub(super) fn ends_of_ipv4(&self, packet: &ipv4::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
+        if let Some(given) = &self.given {
+            return Ok(given.ends());
+        }
         if let Some(domain) = &self.settings.domain {
             return self.domain_ends_of_ipv4(domain, packet, is_error, false);
         }
@@ -47,6 +70,9 @@ impl Translator {
 
     /// Of the packet in an ICMP error.
     pub(super) fn ends_of_quoted_ipv4(&self, packet: &ipv4::Packet<'_>) -> Result<Ends, Clause> {
+        if let Some(given) = &self.given {
+            return given.quoted_ends();
+        }
         if let Some(domain) = &self.settings.domain {
             return self.domain_ends_of_ipv4(domain, packet, false, true);
         }
@@ -57,6 +83,9 @@ impl Translator {
 
     /// Of an IPv6 packet. `is_error`: it is an ICMPv6 error, whose source may be any router.
     pub(super) fn ends_of_ipv6(&self, packet: &ipv6::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
+        if let Some(given) = &self.given {
+            return Ok(given.ends());
+        }
         if let Some(domain) = &self.settings.domain {
             return self.domain_ends_of_ipv6(domain, packet, is_error, false);
         }
@@ -70,6 +99,9 @@ impl Translator {
 
     /// Of the packet in an ICMPv6 error.
     pub(super) fn ends_of_quoted_ipv6(&self, packet: &ipv6::Packet<'_>) -> Result<Ends, Clause> {
+        if let Some(given) = &self.given {
+            return given.quoted_ends();
+        }
         if let Some(domain) = &self.settings.domain {
             return self.domain_ends_of_ipv6(domain, packet, false, true);
         }
@@ -79,10 +111,13 @@ impl Translator {
 
     /// Whether a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2.
     pub(super) fn comes_back(&self, ipv6: Ipv6Addr, ipv4: Ipv4Addr) -> bool {
+        if let Some(given) = &self.given {
+            return given.comes_back;
+        }
         self.settings.hairpin && self.explicit.to_ipv4(ipv6).is_none() && self.explicit.to_ipv6(ipv4).is_some()
     }
 
-    pub(super) fn to_ipv6(&self, address: Ipv4Addr) -> Result<Ipv6Addr, Clause> {
+    pub(crate) fn to_ipv6(&self, address: Ipv4Addr) -> Result<Ipv6Addr, Clause> {
         if !is_host4(address, self.settings.allow_reserved) {
             return Err(Clause::NotUnicast);
         }
@@ -105,7 +140,7 @@ impl Translator {
     }
 
     /// An address that is no host's stands for itself, so that troubles can be found: RFC 7915 section 4.1.
-    pub(super) fn router_to_ipv6(&self, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
+    pub(crate) fn router_to_ipv6(&self, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
         let found = match self.is_back || !is_host4(address, self.settings.allow_reserved) {
             true => self.embed(address),
             false => self.to_ipv6(address),
@@ -113,7 +148,7 @@ impl Translator {
         found.or_else(|clause| self.pooled6(hop_limit).ok_or(clause))
     }
 
-    pub(super) fn to_ipv4(&self, address: Ipv6Addr) -> Result<Ipv4Addr, Clause> {
+    pub(crate) fn to_ipv4(&self, address: Ipv6Addr) -> Result<Ipv4Addr, Clause> {
         if !is_host6(address) {
             return Err(Clause::NotUnicast);
         }
@@ -133,6 +168,11 @@ impl Translator {
             Some(prefix) if !self.may_represent(prefix, found) => Err(Clause::NonGlobal),
             _ => Ok(found),
         }
+    }
+
+    /// Fails where no host has that address beyond its link.
+    pub(crate) fn check_host6(&self, address: Ipv6Addr) -> Result<(), Clause> {
+        if is_host6(address) { Ok(()) } else { Err(Clause::NotUnicast) }
     }
 
     fn may_represent(&self, prefix: &Prefix6, address: Ipv4Addr) -> bool {

@@ -27,14 +27,18 @@ mod transport;
 
 use std::net::Ipv6Addr;
 
+pub(crate) use addresses::is_host4;
 pub use addresses::{Ipv4Net, Ipv6Net, LENGTHS, Net, Prefix6};
 pub use clause::Clause;
 pub use domain::Domain;
 use explicit::Table;
 use fragments::Identifications;
+pub(crate) use headers::Upper;
+pub(crate) use mapping::Given;
 pub use ports::{Port, Ports};
 pub use settings::{PLATEAUS, Settings, ZeroChecksum};
 
+use crate::icmp::{V4Repr, V6Repr};
 use crate::{Span, checksum, ipv4, ipv6};
 
 /// The least MTU of IPv6: RFC 8200 section 5.
@@ -53,6 +57,10 @@ pub struct Translator {
     identifications: Identifications,
     /// Whether what is translated came out of IPv6 just now: RFC 7757 section 4.2.2.
     is_back: bool,
+    /// The addresses of what is translated, if whoever has its session gives them.
+    given: Option<Given>,
+    /// The ports of what is translated, if it is a fragment and they are known of its first one.
+    known: Option<Ports>,
 }
 
 /// What becomes of a packet.
@@ -79,8 +87,8 @@ pub enum Verdict {
 
 /// A packet that goes no further. `T`: the header of what its source is told.
 #[derive(Debug)]
-struct Stop<T> {
-    clause: Clause,
+pub(crate) struct Stop<T> {
+    pub(crate) clause: Clause,
     told: Option<T>,
 }
 
@@ -91,7 +99,7 @@ impl<T> From<Clause> for Stop<T> {
 }
 
 impl<T> Stop<T> {
-    fn telling(clause: Clause, told: T) -> Self {
+    pub(crate) fn telling(clause: Clause, told: T) -> Self {
         Self { clause, told: Some(told) }
     }
 }
@@ -109,6 +117,8 @@ impl Translator {
             own6: if settings.own6.is_unspecified() { embedded() } else { Some(settings.own6) },
             identifications: Identifications::new(settings.identification_seed),
             is_back: false,
+            given: None,
+            known: None,
             settings,
         })
     }
@@ -140,6 +150,51 @@ impl Translator {
         }
     }
 
+    /// Says what becomes of a fragment whose first one has these ports.
+    pub fn translate_fragment(&mut self, packet: &[u8], ports: Ports) -> Decision {
+        self.known = Some(ports);
+        let decision = self.translate(packet);
+        self.known = None;
+        decision
+    }
+
+    /// Whether it takes ports to say what becomes of a packet.
+    pub fn needs_ports(&self) -> bool {
+        self.settings.domain.is_some()
+    }
+
+    /// An IPv6 packet with the addresses that whoever has its session gives. Errors are about `original`, which has other ports.
+    pub(crate) fn given_to_ipv4(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
+        let parsed = [original, packet].map(|bytes| ipv6::Packet::parse(Span::whole(bytes)));
+        let [Ok(of_original), Ok(parsed)] = parsed else { return Decision::dropped(Clause::Malformed) };
+        self.given = Some(given);
+        let outcome = self.packet_to_ipv4(&parsed);
+        self.given = None;
+        self.decide(outcome, |translator, told| translator.answer6(original, &of_original, told))
+    }
+
+    /// The same of an IPv4 packet.
+    pub(crate) fn given_to_ipv6(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
+        let parsed = [original, packet].map(|bytes| ipv4::Packet::parse(Span::whole(bytes)));
+        let [Ok(of_original), Ok(parsed)] = parsed else { return Decision::dropped(Clause::Malformed) };
+        self.is_back = given.comes_back;
+        self.given = Some(given);
+        let outcome = self.packet_to_ipv6(packet, &parsed);
+        let outcome = if self.is_back { outcome.map_err(|stop| Stop::from(stop.clause)) } else { outcome };
+        (self.given, self.is_back) = (None, false);
+        self.decide(outcome, |translator, told| translator.answer4(original, &of_original, told))
+    }
+
+    /// An IPv6 packet that goes no further, as whoever has its session says.
+    pub(crate) fn stopped6(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>, stop: Stop<V6Repr>) -> Decision {
+        self.decide(Err(stop), |translator, told| translator.answer6(bytes, packet, told))
+    }
+
+    /// The same of an IPv4 packet.
+    pub(crate) fn stopped4(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, stop: Stop<V4Repr>) -> Decision {
+        self.decide(Err(stop), |translator, told| translator.answer4(bytes, packet, told))
+    }
+
     fn decide<T: Prohibited>(
         &mut self,
         outcome: Outcome<T>,
@@ -166,7 +221,7 @@ impl Translator {
 }
 
 impl Decision {
-    fn dropped(clause: Clause) -> Self {
+    pub(crate) fn dropped(clause: Clause) -> Self {
         Self { verdict: Verdict::Dropped, clause, packets: Vec::new() }
     }
 }

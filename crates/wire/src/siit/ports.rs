@@ -69,7 +69,8 @@ impl Ports {
         if is_error { Self::ABSENT } else { Self::of_ipv6(quoted).turned() }
     }
 
-    const ABSENT: Self = Self([Port::Absent; 2]);
+    /// Of a packet that has none.
+    pub const ABSENT: Self = Self([Port::Absent; 2]);
 
     fn turned(self) -> Self {
         let Self([source, destination]) = self;

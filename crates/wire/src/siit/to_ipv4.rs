@@ -59,6 +59,9 @@ impl Translator {
             return Ok((Clause::FragmentedToIpv4, fragments::cut4(&header, &out[ipv4::HEADER_BYTES..], mtu4)));
         }
         out[..ipv4::HEADER_BYTES].copy_from_slice(&header.emit());
+        if comes_back && self.given.is_some() {
+            return Ok((Clause::Hairpin, vec![out]));
+        }
         if comes_back {
             return self.back_to_ipv6(&out);
         }

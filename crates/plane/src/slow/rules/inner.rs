@@ -1,6 +1,7 @@
 //! Reading inner packets: `bpf/packet.h`, `bpf/nesting.h`.
 
 use sixbench_wire::protocol::{GRE, IPV4, IPV6};
+use sixbench_wire::siit::Ports;
 use sixbench_wire::{Defect, Flaw, Span, ipv4, ipv6};
 
 use super::addresses;
@@ -34,6 +35,8 @@ pub struct Inner {
     pub source: Address,
     /// Where it goes.
     pub destination: Address,
+    /// Its ports, if it is a fragment and they are known of its first one.
+    pub ports: Option<Ports>,
 }
 
 impl Inner {
@@ -65,6 +68,7 @@ impl Inner {
                     is_later_fragment: header.offset_bytes != 0,
                     source: header.source.into(),
                     destination: header.destination.into(),
+                    ports: None,
                 })
             }
             6 => {
@@ -81,10 +85,16 @@ impl Inner {
                     is_later_fragment: false,
                     source: packet.source().into(),
                     destination: packet.destination().into(),
+                    ports: None,
                 })
             }
             _ => Err(Flaw::Malformed(Defect::NotIp)),
         }
+    }
+
+    /// The ports that the packet, of which this is the header, has itself.
+    pub fn own_ports(&self, packet: &[u8]) -> Ports {
+        ipv4::Packet::parse(Span::whole(packet)).map_or(Ports::ABSENT, |packet| Ports::of_ipv4(&packet))
     }
 
     /// An inner source that no packet may have: RFC 4213 section 3.6.

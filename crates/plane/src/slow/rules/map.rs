@@ -11,22 +11,25 @@ use crate::spec::MapDomain;
 
 /// The other end of the softwire that a packet goes into. A customer edge sends what has its own address and ports, to another edge by a rule and to the border
 /// relay otherwise (section 5.4).
-pub fn destination(domain: &MapDomain, packet: &[u8]) -> Result<Ipv6Addr, Outcome> {
-    let (packet, Ports([from, to])) = read(packet)?;
+pub fn destination(domain: &MapDomain, packet: &[u8], ports: Option<Ports>) -> Result<Ipv6Addr, Outcome> {
+    let (packet, Ports([from, to])) = read(packet, ports)?;
     if domain.own.is_some_and(|own| !has(&own.0, packet.source(), from)) {
         return Err(Outcome::InnerSourceMismatch);
     }
-    let rules = domain.rules.iter().map(|rule| &rule.0);
-    let rule = rules.filter(|rule| rule.ipv4.contains(packet.destination())).max_by_key(|rule| rule.ipv4.bits);
-    match rule {
-        Some(rule) => by_rule(rule, packet.destination(), to).ok_or(Outcome::NoMapping),
+    let rules = || domain.rules.iter().map(|rule| &rule.0).filter(|rule| rule.ipv4.contains(packet.destination()));
+    // Of a binding table, several rows have an address, each with its ports.
+    match rules().map(|rule| rule.ipv4.bits).max() {
+        Some(bits) => {
+            let mut found = rules().filter(|rule| rule.ipv4.bits == bits);
+            found.find_map(|rule| by_rule(rule, packet.destination(), to)).ok_or(Outcome::NoMapping)
+        }
         None => domain.border_relay.ok_or(Outcome::NoMapping),
     }
 }
 
 /// Whether a packet may come out of a softwire from there: section 8.1.
-pub fn check(domain: &MapDomain, packet: &[u8], outer_source: &Address) -> Result<(), Outcome> {
-    let (packet, Ports([from, to])) = read(packet)?;
+pub fn check(domain: &MapDomain, packet: &[u8], ports: Option<Ports>, outer_source: &Address) -> Result<(), Outcome> {
+    let (packet, Ports([from, to])) = read(packet, ports)?;
     if domain.own.is_some_and(|own| !has(&own.0, packet.destination(), to)) {
         return Err(Outcome::InnerDestinationMismatch);
     }
@@ -34,21 +37,21 @@ pub fn check(domain: &MapDomain, packet: &[u8], outer_source: &Address) -> Resul
     if domain.border_relay == Some(source) {
         return Ok(());
     }
-    let rules = domain.rules.iter().map(|rule| &rule.0);
-    let rule = rules.filter(|rule| rule.ipv6.contains(source)).max_by_key(|rule| rule.ipv6.bits);
-    let rule = rule.ok_or(Outcome::SourceNotPeer)?;
-    match rule.to_ipv4(source) {
-        Some((address, psid)) if is_end(rule, address, source, psid, packet.source()) && is_of(rule, psid, from) => {
-            Ok(())
-        }
-        _ => Err(Outcome::InnerSourceMismatch),
-    }
+    let rules = || domain.rules.iter().map(|rule| &rule.0).filter(|rule| rule.ipv6.contains(source));
+    let bits = rules().map(|rule| rule.ipv6.bits).max().ok_or(Outcome::SourceNotPeer)?;
+    let may_send = |rule: &Rule| {
+        rule.to_ipv4(source).is_some_and(|(address, psid)| {
+            is_end(rule, address, source, psid, packet.source()) && is_of(rule, psid, from)
+        })
+    };
+    let is_right = rules().filter(|rule| rule.ipv6.bits == bits).any(may_send);
+    if is_right { Ok(()) } else { Err(Outcome::InnerSourceMismatch) }
 }
 
-fn read(packet: &[u8]) -> Result<(ipv4::Packet<'_>, Ports), Outcome> {
+/// The packet, with the ports of its first fragment or its own.
+fn read(packet: &[u8], ports: Option<Ports>) -> Result<(ipv4::Packet<'_>, Ports), Outcome> {
     let packet = ipv4::Packet::parse(Span::whole(packet)).map_err(|_| Outcome::InnerTruncated)?;
-    let ports = Ports::of_ipv4(&packet);
-    Ok((packet, ports))
+    Ok((packet, ports.unwrap_or_else(|| Ports::of_ipv4(&packet))))
 }
 
 /// Whether a customer edge's own rule gives it that address and port.
@@ -75,7 +78,6 @@ fn is_end(rule: &Rule, address: Ipv4Addr, outer: Ipv6Addr, psid: u16, inner: Ipv
 fn by_rule(rule: &Rule, address: Ipv4Addr, port: Port) -> Option<Ipv6Addr> {
     let psid = match (port, rule.psid) {
         (Port::Known(number), _) => rule.psid_of(number)?,
-        (Port::Elsewhere, Some(psid)) => psid.value,
         _ if rule.psid_bits() == 0 => 0,
         _ => return None,
     };

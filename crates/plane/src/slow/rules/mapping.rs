@@ -19,7 +19,7 @@ pub fn destination(spec: &Spec, inner: &Inner, packet: &[u8], link_layer: [u8; 6
     let (found, is_martian) = match spec.mapping {
         Mapping::Fixed { remote } => return Ok(remote),
         Mapping::SixOverFour { .. } => return destination_6over4(link_layer),
-        Mapping::Map(ref domain) => return map::destination(domain, packet).map(IpAddr::from),
+        Mapping::Map(ref domain) => return map::destination(domain, packet, inner.ports).map(IpAddr::from),
         Mapping::SixToFour { relay, allow_private } => match destination_6to4(local, inner)? {
             Some(found) => (found, is_martian_for_6to4(found, allow_private)),
             None => return relayed(relay),
@@ -112,7 +112,7 @@ pub fn check_addresses(
     let (local, source) = (local_ipv4(spec), word(outer_source, 0));
     match spec.mapping {
         Mapping::Fixed { .. } => Ok(()),
-        Mapping::Map(ref domain) => map::check(domain, packet, outer_source),
+        Mapping::Map(ref domain) => map::check(domain, packet, inner.ports, outer_source),
         Mapping::SixToFour { allow_private, .. } => check_6to4(local, inner, source, allow_private),
         Mapping::SixRd { prefix, ipv4_mask_bits, border_relay, is_border_relay } => {
             let domain = SixRdDomain { prefix, ipv4_mask_bits, local };

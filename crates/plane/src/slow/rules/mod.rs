@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use sixbench_wire::checksum;
+use sixbench_wire::siit::Ports;
 
 use crate::abi::{Address, Outcome};
 use crate::spec::{DontFragment, Payload, Spec, Tos, Ttl};
@@ -68,15 +69,16 @@ pub fn encapsulate(spec: &Spec, inner: &Inner, packet: &[u8], link_layer: [u8; 6
 }
 
 /// Where in `payload` (what follows the outer IP header of a packet that arrived whole from `source`) the inner packet is; its ECN field is
-/// written. `is_on_link` says of an IPv6 address whether the node routes it to the tunnel's device without a gateway.
+/// written. `ports`: if the inner packet is a fragment and they are known, those of its first one. `is_on_link` says of an IPv6 address whether the node routes it to the tunnel's device without a gateway.
 pub fn decapsulate(
     spec: &Spec,
     source: &Address,
     tos: u8,
     payload: &mut [u8],
+    ports: Option<Ports>,
     is_on_link: &mut dyn FnMut(&Address) -> bool,
 ) -> Result<Range<usize>, Outcome> {
-    let (at, inner) = inspect(spec, source, tos, payload, is_on_link)?;
+    let (at, inner) = inspect(spec, source, tos, payload, ports, is_on_link)?;
     let range = at..at + inner.bytes;
     if let Some(ecn) = decapsulated_ecn(inner.tos, tos).filter(|_| spec.ecn) {
         write_ecn(&mut payload[range.clone()], &inner, ecn);
@@ -90,6 +92,7 @@ pub fn inspect(
     source: &Address,
     tos: u8,
     payload: &[u8],
+    ports: Option<Ports>,
     is_on_link: &mut dyn FnMut(&Address) -> bool,
 ) -> Result<(usize, Inner), Outcome> {
     if spec.mapping.peer().is_some_and(|peer| *source != peer.into()) {
@@ -104,7 +107,7 @@ pub fn inspect(
     if packet.first().is_some_and(|first| first >> 4 != version) {
         return Err(Outcome::InnerVersion);
     }
-    let inner = Inner::read(packet)?;
+    let inner = Inner { ports, ..Inner::read(packet)? };
     if inner.has_bogus_source() {
         return Err(Outcome::InnerSourceBogus);
     }

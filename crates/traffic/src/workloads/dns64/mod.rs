@@ -23,9 +23,7 @@ const PORT: u16 = 53;
 /// Questions are told apart by 16 bits, each of which may be waited for a second (RFC 8219 section 9.2: no longer).
 const MAX_RATE_PER_S: u64 = 50_000;
 const MAX_TIMEOUT_NS: u64 = SECOND_NS;
-const MAX_DURATION_NS: u64 = 3600 * SECOND_NS;
-/// RFC 6052 section 2.1.
-const WELL_KNOWN_PREFIX: &str = "64:ff9b::/96";
+const MAX_DURATION_NS: u64 = 86_400 * SECOND_NS;
 
 impl Workload for Dns64 {
     fn name(&self) -> &'static str {
@@ -33,7 +31,7 @@ impl Workload for Dns64 {
     }
 
     fn parameters(&self) -> Result<Value> {
-        params::table(NAME, &json!({"rate_per_s": 1, "duration_ns": 1}), Settings::read)
+        params::table(NAME, &json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "64:ff9b::/96"}), Settings::read)
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
@@ -68,9 +66,8 @@ impl Settings {
         let Some(duration_ns) = params.integer("duration_ns", 1..=MAX_DURATION_NS)? else {
             return Err(params.refuse("`duration_ns` must be given"));
         };
-        let text = params.text_or("prefix", WELL_KNOWN_PREFIX)?;
-        let Some(prefix) = prefix_of(text) else {
-            return Err(params.refuse(format!("`prefix` must be one that RFC 6052 has, such as {WELL_KNOWN_PREFIX}")));
+        let Some(prefix) = params.text("prefix")?.and_then(prefix_of) else {
+            return Err(params.refuse("`prefix` must be given: one that RFC 6052 has, such as 64:ff9b::/96"));
         };
         Ok(Self {
             rate: Interval::of_pps(rate_per_s),
@@ -99,10 +96,11 @@ mod tests {
         assert_eq!((settings.timeout_ns, settings.self_test), (SECOND_NS, false));
         assert_eq!(settings.prefix.to_string(), "2001:db8:64::/96");
         for params in [
-            json!({"duration_ns": 1}),
-            json!({"rate_per_s": 1}),
-            json!({"rate_per_s": 50_001, "duration_ns": 1}),
-            json!({"rate_per_s": 1, "duration_ns": 1, "timeout_ns": 1_000_000_001}),
+            json!({"rate_per_s": 1, "duration_ns": 1}),
+            json!({"duration_ns": 1, "prefix": "64:ff9b::/96"}),
+            json!({"rate_per_s": 1, "prefix": "64:ff9b::/96"}),
+            json!({"rate_per_s": 50_001, "duration_ns": 1, "prefix": "64:ff9b::/96"}),
+            json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "64:ff9b::/96", "timeout_ns": 1_000_000_001}),
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "2001:db8::/95"}),
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "198.18.0.0/15"}),
         ] {

@@ -1,0 +1,126 @@
+//! The settings of a stateful translator as they are told.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use serde::Deserialize;
+use sixbench_plane::told::Written;
+use sixbench_wire::nat64::{self, Inside, Outside, PoolRange, StaticBinding};
+use sixbench_wire::siit;
+
+/// More than anybody waits, and less than what nanoseconds can count.
+const MAX_TIMEOUT_S: u32 = 30 * 24 * 3600;
+
+/// As `docs/protocol.md` has them; what is not told is as [`nat64::Settings`] has it by default.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pool: Vec<ToldRange>,
+    #[serde(default)]
+    bindings: Vec<ToldBinding>,
+    #[serde(default)]
+    filtering: Filtering,
+    #[serde(default)]
+    timeouts_s: Timeouts,
+    #[serde(default = "max_sessions")]
+    max_sessions: usize,
+    #[serde(default)]
+    seed: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToldRange {
+    net: Written<Ipv4Addr>,
+    first: u16,
+    last: u16,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToldBinding {
+    protocol: Protocol,
+    ipv4: (Ipv4Addr, u16),
+    ipv6: (Ipv6Addr, u16),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Protocol {
+    Tcp,
+    Udp,
+    Icmp,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Filtering {
+    #[default]
+    EndpointIndependent,
+    AddressDependent,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Timeouts {
+    udp: Option<u32>,
+    tcp_established: Option<u32>,
+    tcp_transitory: Option<u32>,
+    icmp: Option<u32>,
+}
+
+/// A million and a few: what the table of a provider's translator holds.
+const fn max_sessions() -> usize {
+    1 << 20
+}
+
+impl Settings {
+    /// Together with how packets are translated. Fails where a time is none.
+    pub fn with(self, translation: siit::Settings) -> Result<nat64::Settings, String> {
+        let usual = nat64::Timeouts::default();
+        let seconds = |told: Option<u32>, usual| match told {
+            Some(told) if !(1..=MAX_TIMEOUT_S).contains(&told) => {
+                Err(format!("a session stays for 1 to {MAX_TIMEOUT_S} s without a packet, not {told}"))
+            }
+            told => Ok(told.map_or(usual, |told| Duration::from_secs(told.into()))),
+        };
+        Ok(nat64::Settings {
+            translation,
+            pool: self.pool.iter().map(|told| PoolRange { net: told.net.0, ports: told.first..=told.last }).collect(),
+            bindings: self.bindings.iter().map(StaticBinding::from).collect(),
+            filtering: self.filtering.into(),
+            timeouts: nat64::Timeouts {
+                udp: seconds(self.timeouts_s.udp, usual.udp)?,
+                tcp_established: seconds(self.timeouts_s.tcp_established, usual.tcp_established)?,
+                tcp_transitory: seconds(self.timeouts_s.tcp_transitory, usual.tcp_transitory)?,
+                icmp: seconds(self.timeouts_s.icmp, usual.icmp)?,
+            },
+            max_sessions: self.max_sessions,
+            seed: self.seed,
+        })
+    }
+}
+
+impl From<&ToldBinding> for StaticBinding {
+    fn from(told: &ToldBinding) -> Self {
+        let protocol = match told.protocol {
+            Protocol::Tcp => nat64::Protocol::Tcp,
+            Protocol::Udp => nat64::Protocol::Udp,
+            Protocol::Icmp => nat64::Protocol::Icmp,
+        };
+        Self {
+            protocol,
+            outside: Outside { address: told.ipv4.0, port: told.ipv4.1 },
+            inside: Inside { address: told.ipv6.0, port: told.ipv6.1 },
+        }
+    }
+}
+
+impl From<Filtering> for nat64::Filtering {
+    fn from(told: Filtering) -> Self {
+        match told {
+            Filtering::EndpointIndependent => Self::EndpointIndependent,
+            Filtering::AddressDependent => Self::AddressDependent,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Stateful translation for IPv6 clients of IPv4 servers: RFC 6146.
+//!
+//! [`Nat64`] takes whole packets of either family and says what becomes of each, as a [`Translator`] does, which writes the packets of the other family. What
+//! this adds is state: `table` has the bindings of addresses and ports and the sessions, `pool` the addresses and ports that are there to be bound, `tcp` the
+//! states of connections, `flow` reads whose a packet is, and `rewrite` puts a port in the place of another. It has no clock: whoever gives it a packet says when
+//! that is. It does not put fragments together; of later ones it is told the ports ([`crate::virtual_reassembly`]).
+
+mod flow;
+mod pool;
+mod rewrite;
+mod settings;
+mod table;
+mod tcp;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+pub use pool::PoolRange;
+pub use settings::{Filtering, Settings, StaticBinding, Timeouts};
+pub use table::{Amounts, Inside, Outside, Protocol};
+
+use crate::icmp::{V4Repr, V6Repr};
+use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Verdict};
+use crate::{Span, checksum, ipv4, ipv6};
+use flow::Flow;
+use rewrite::End;
+use table::Table;
+use tcp::Event;
+
+/// A stateful translator.
+#[derive(Debug)]
+pub struct Nat64 {
+    translator: Translator,
+    table: Table,
+    /// The latest time of a packet, so that none goes back.
+    now: Duration,
+}
+
+/// A packet with other ports, and the addresses of both families that it has.
+struct Way {
+    packet: Vec<u8>,
+    ports: Ports,
+    given: Given,
+}
+
+impl Nat64 {
+    /// A translator with settings that are right.
+    pub fn new(settings: Settings) -> Result<Self, String> {
+        settings.check()?;
+        let table = Table::new(&settings)?;
+        Ok(Self { translator: Translator::new(settings.translation)?, table, now: Duration::ZERO })
+    }
+
+    /// Says what becomes of a packet of either family, which is whole or a fragment.
+    ///
+    /// `ports`: those of a fragment's first one. `now`: the time since any instant.
+    pub fn translate(&mut self, packet: &[u8], ports: Option<Ports>, now: Duration) -> Decision {
+        self.now = self.now.max(now);
+        match packet.first().map(|octet| octet >> 4) {
+            Some(4) => self.ipv4_packet(packet, ports),
+            Some(6) => self.ipv6_packet(packet, ports),
+            _ => Decision::dropped(Clause::Malformed),
+        }
+    }
+
+    /// What the table holds.
+    pub fn amounts(&self) -> Amounts {
+        self.table.amounts()
+    }
+
+    fn ipv6_packet(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
+        let Ok(packet) = ipv6::Packet::parse(Span::whole(bytes)) else { return Decision::dropped(Clause::Malformed) };
+        let way = match self.out(bytes, &packet, ports) {
+            Ok(way) => way,
+            Err(stop) => return self.translator.stopped6(bytes, &packet, stop),
+        };
+        let comes_back = way.given.comes_back;
+        let decision = self.translator.given_to_ipv4(bytes, &way.packet, way.given);
+        match &decision.packets[..] {
+            [back] if comes_back && decision.verdict == Verdict::Translated => {
+                let Ok(packet) = ipv4::Packet::parse(Span::whole(back)) else {
+                    return Decision::dropped(Clause::Malformed);
+                };
+                // Nobody in IPv4 has sent this packet, so nobody is told of what is wrong with it.
+                match self.back(back, &packet, ports.map(|_| way.ports)) {
+                    Ok(Way { packet, given, .. }) => {
+                        let given = Given { comes_back: true, ..given };
+                        let decision = self.translator.given_to_ipv6(back, &packet, given);
+                        let is_through = decision.verdict == Verdict::Translated;
+                        Decision { clause: if is_through { Clause::Hairpin } else { decision.clause }, ..decision }
+                    }
+                    Err(stop) => Decision::dropped(stop.clause),
+                }
+            }
+            _ => decision,
+        }
+    }
+
+    fn ipv4_packet(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
+        let packet = match ipv4::Packet::parse(Span::whole(bytes)) {
+            Ok(packet) if checksum::is_valid(&bytes[..packet.header_bytes()]) => packet,
+            _ => return Decision::dropped(Clause::Malformed),
+        };
+        match self.back(bytes, &packet, ports) {
+            Ok(way) => self.translator.given_to_ipv6(bytes, &way.packet, way.given),
+            Err(stop) => self.translator.stopped4(bytes, &packet, stop),
+        }
+    }
+
+    /// From IPv6 to IPv4: RFC 6146 sections 3.5 and 3.6.
+    fn out(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>, ports: Option<Ports>) -> Result<Way, Stop<V6Repr>> {
+        let (source, destination) = (packet.source(), packet.destination());
+        if self.translator.settings().prefixes.iter().any(|prefix| prefix.contains(source)) {
+            return Err(Clause::OfPrefix.into());
+        }
+        let to = self.translator.to_ipv4(destination)?;
+        let flow = Flow::of_ipv6(packet, ports).map_err(|clause| match clause {
+            Clause::Sessionless => Stop::telling(clause, V6Repr::Unreachable { code: 4, quoted_words: 0 }),
+            other => other.into(),
+        })?;
+        let Some(quoted) = &flow.quoted else {
+            self.translator.check_host6(source)?;
+            let inside = Inside { address: source, port: flow.ports[0] };
+            let remote = Outside { address: to, port: flow.remote_port(1) };
+            let outside = self.table.outgoing(flow.protocol, inside, remote, flow.event, self.now)?;
+            let mut changed = bytes.to_vec();
+            rewrite::port(&mut changed, End::Source, outside.port);
+            let given = Given {
+                ipv4: [outside.address, to],
+                ipv6: [source, destination],
+                quoted: None,
+                comes_back: self.table.has(to),
+            };
+            let ports = Ports([outside.port, flow.ports[1]].map(Port::Known));
+            return Ok(Way { packet: changed, ports, given });
+        };
+        // The packet inside came from there, and went to the IPv6 host.
+        let inside = Inside { address: quoted.ipv6[1], port: flow.ports[0] };
+        let outside = self.table.outside_of(flow.protocol, inside, self.now).ok_or(Clause::NoBinding)?;
+        let remote = self.translator.to_ipv4(quoted.ipv6[0])?;
+        let mut changed = bytes.to_vec();
+        rewrite::quoted_port(&mut changed, End::Destination, outside.port);
+        let given = Given {
+            ipv4: [outside.address, to],
+            ipv6: [source, destination],
+            quoted: Some(([remote, outside.address], quoted.ipv6)),
+            comes_back: self.table.has(to),
+        };
+        Ok(Way { packet: changed, ports: Ports::ABSENT, given })
+    }
+
+    /// From IPv4 to IPv6.
+    fn back(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, ports: Option<Ports>) -> Result<Way, Stop<V4Repr>> {
+        let (source, destination) = (packet.source(), packet.destination());
+        if !self.table.has(destination) {
+            return Err(Clause::NoBinding.into());
+        }
+        let flow = Flow::of_ipv4(packet, ports).map_err(|clause| match clause {
+            Clause::Sessionless => {
+                Stop::telling(clause, V4Repr::Unreachable { code: 2, quoted_words: 0, mtu_bytes: 0 })
+            }
+            other => other.into(),
+        })?;
+        let mut changed = bytes.to_vec();
+        let Some(quoted) = &flow.quoted else {
+            let from = self.translator.to_ipv6(source)?;
+            let outside = Outside { address: destination, port: flow.ports[1] };
+            let remote = Outside { address: source, port: flow.remote_port(0) };
+            let inside = self.table.incoming(flow.protocol, outside, remote, flow.event, self.now);
+            let inside = inside.map_err(|clause| told(clause, flow.event))?;
+            rewrite::port(&mut changed, End::Destination, inside.port);
+            let given =
+                Given { ipv4: [source, destination], ipv6: [from, inside.address], quoted: None, comes_back: false };
+            let ports = Ports([flow.ports[0], inside.port].map(Port::Known));
+            return Ok(Way { packet: changed, ports, given });
+        };
+        let [quoted_source, quoted_destination] = quoted.ipv4;
+        let outside = Outside { address: quoted_source, port: flow.ports[1] };
+        let remote = Outside { address: quoted_destination, port: flow.remote_port(0) };
+        let inside = self.table.inside_of(flow.protocol, outside, remote, self.now)?;
+        let from = self.translator.router_to_ipv6(source, packet.hop_limit())?;
+        let remote = self.translator.to_ipv6(quoted_destination)?;
+        rewrite::quoted_port(&mut changed, End::Source, inside.port);
+        let given = Given {
+            ipv4: [source, destination],
+            ipv6: [from, inside.address],
+            quoted: Some((quoted.ipv4, [inside.address, remote])),
+            comes_back: false,
+        };
+        Ok(Way { packet: changed, ports: Ports::ABSENT, given })
+    }
+}
+
+/// Who sends to nobody is told so: RFC 6146 section 3.5.1.2. Who asks for a connection is not, as the IPv6 host may be about to ask for the same one (section
+/// 3.5.2.2), which an error would end.
+fn told(clause: Clause, event: Event) -> Stop<V4Repr> {
+    match clause {
+        Clause::NoBinding if event == Event::Syn => clause.into(),
+        Clause::NoBinding => Stop::telling(clause, V4Repr::Unreachable { code: 1, quoted_words: 0, mtu_bytes: 0 }),
+        Clause::Filtered => Stop::telling(clause, V4Repr::Unreachable { code: 13, quoted_words: 0, mtu_bytes: 0 }),
+        other => other.into(),
+    }
+}
+
+/// The addresses of a packet in an ICMP error, of the family that it came in.
+#[derive(Debug)]
+struct Quoted {
+    ipv4: [Ipv4Addr; 2],
+    ipv6: [Ipv6Addr; 2],
+}

@@ -1,0 +1,433 @@
+//! Bindings and sessions: RFC 6146 sections 3.1 and 3.5.
+//!
+//! Each session is in a queue of those with its lifetime, which is in the order of their last packets. So those that are over are at its front, and a packet
+//! costs the same however many sessions there are.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use super::pool::Pool;
+use super::settings::{Filtering, Settings};
+use super::tcp::{Event, Lifetime, Side, State};
+use crate::protocol;
+use crate::siit::Clause;
+
+/// A protocol that has sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Protocol {
+    Tcp,
+    Udp,
+    /// Echoes, whose identifier takes the place of ports.
+    Icmp,
+}
+
+/// An IPv6 host's address and port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Inside {
+    pub address: Ipv6Addr,
+    pub port: u16,
+}
+
+/// An IPv4 address and port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Outside {
+    pub address: Ipv4Addr,
+    pub port: u16,
+}
+
+/// What a table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Amounts {
+    pub bindings: usize,
+    pub sessions: usize,
+    /// Memory, about: that of the maps and rows as they have been allocated.
+    pub bytes: usize,
+}
+
+type Id = u32;
+const NOBODY: Id = Id::MAX;
+
+#[derive(Debug)]
+struct Binding {
+    protocol: Protocol,
+    inside: Inside,
+    outside: Outside,
+    sessions: u32,
+    is_static: bool,
+}
+
+#[derive(Debug)]
+struct Session {
+    binding: Id,
+    remote: Outside,
+    state: State,
+    lifetime: Lifetime,
+    expires: Duration,
+    /// In its queue.
+    older: Id,
+    newer: Id,
+}
+
+/// The sessions of a lifetime by their last packets.
+#[derive(Debug, Clone, Copy)]
+struct Queue {
+    oldest: Id,
+    newest: Id,
+}
+
+/// Rows that keep their number, and the numbers that are free.
+#[derive(Debug)]
+struct Rows<T> {
+    rows: Vec<Option<T>>,
+    free: Vec<Id>,
+}
+
+/// Bindings and sessions.
+#[derive(Debug)]
+pub struct Table {
+    bindings: Rows<Binding>,
+    sessions: Rows<Session>,
+    by_inside: HashMap<(Protocol, Inside), Id>,
+    by_outside: HashMap<(Protocol, Outside), Id>,
+    by_remote: HashMap<(Id, Outside), Id>,
+    /// The IPv4 address of each IPv6 host, and how many bindings it has with it: RFC 4787 section 4.1, "paired".
+    hosts: HashMap<Ipv6Addr, (Ipv4Addr, u32)>,
+    /// How many sessions a binding has with an address, if that decides who may enter.
+    partners: Option<HashMap<(Id, Ipv4Addr), u32>>,
+    queues: [Queue; Lifetime::ALL.len()],
+    pool: Pool,
+    lasts: [Duration; Lifetime::ALL.len()],
+    max_sessions: usize,
+}
+
+impl Protocol {
+    /// By its number in IPv4.
+    pub fn of(number: u8) -> Option<Self> {
+        match number {
+            protocol::TCP => Some(Self::Tcp),
+            protocol::UDP => Some(Self::Udp),
+            protocol::ICMP => Some(Self::Icmp),
+            _ => None,
+        }
+    }
+
+    fn lifetime(self) -> Lifetime {
+        match self {
+            Self::Tcp => Lifetime::TcpTransitory,
+            Self::Udp => Lifetime::Udp,
+            Self::Icmp => Lifetime::Icmp,
+        }
+    }
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.address, self.port)
+    }
+}
+
+impl Table {
+    /// One with the static bindings alone.
+    pub fn new(settings: &Settings) -> Result<Self, String> {
+        let timeouts = &settings.timeouts;
+        let mut table = Self {
+            bindings: Rows::new(),
+            sessions: Rows::new(),
+            by_inside: HashMap::new(),
+            by_outside: HashMap::new(),
+            by_remote: HashMap::new(),
+            hosts: HashMap::new(),
+            partners: (settings.filtering == Filtering::AddressDependent).then(HashMap::new),
+            queues: [Queue { oldest: NOBODY, newest: NOBODY }; Lifetime::ALL.len()],
+            pool: Pool::new(&settings.pool, settings.seed),
+            lasts: Lifetime::ALL.map(|lifetime| match lifetime {
+                Lifetime::Udp => timeouts.udp,
+                Lifetime::TcpEstablished => timeouts.tcp_established,
+                Lifetime::TcpTransitory => timeouts.tcp_transitory,
+                Lifetime::Icmp => timeouts.icmp,
+            }),
+            max_sessions: settings.max_sessions.min(NOBODY as usize),
+        };
+        for one in &settings.bindings {
+            let is_new = !table.by_inside.contains_key(&(one.protocol, one.inside));
+            if !is_new || !table.pool.bind_exactly(one.protocol, one.outside) {
+                return Err(format!("two static bindings have {} or its IPv6 address and port", one.outside));
+            }
+            table.add_binding(one.protocol, one.inside, one.outside, true);
+        }
+        Ok(table)
+    }
+
+    /// Whether an address is in the pool.
+    pub fn has(&self, address: Ipv4Addr) -> bool {
+        self.pool.has(address)
+    }
+
+    /// What it holds.
+    pub fn amounts(&self) -> Amounts {
+        let rows = self.bindings.rows.capacity() * size_of::<Option<Binding>>()
+            + self.sessions.rows.capacity() * size_of::<Option<Session>>()
+            + (self.bindings.free.capacity() + self.sessions.free.capacity()) * size_of::<Id>();
+        // A map has a byte beside each place.
+        let maps = self.by_inside.capacity() * (size_of::<((Protocol, Inside), Id)>() + 1)
+            + self.by_outside.capacity() * (size_of::<((Protocol, Outside), Id)>() + 1)
+            + self.by_remote.capacity() * (size_of::<((Id, Outside), Id)>() + 1)
+            + self.hosts.capacity() * (size_of::<(Ipv6Addr, (Ipv4Addr, u32))>() + 1)
+            + self.partners.as_ref().map_or(0, |map| map.capacity() * (size_of::<((Id, Ipv4Addr), u32)>() + 1));
+        Amounts {
+            bindings: self.bindings.count(),
+            sessions: self.sessions.count(),
+            bytes: rows + maps + self.pool.bytes(),
+        }
+    }
+
+    /// The IPv4 address and port of an IPv6 host that sends a packet.
+    pub fn outgoing(
+        &mut self,
+        protocol: Protocol,
+        inside: Inside,
+        remote: Outside,
+        event: Event,
+        now: Duration,
+    ) -> Result<Outside, Clause> {
+        self.expire(now);
+        let found = self.by_inside.get(&(protocol, inside)).copied();
+        if let Some(binding) = found {
+            let outside = self.bindings.get(binding).outside;
+            if self.touch(binding, remote, Side::Ipv6, event, now) || (protocol == Protocol::Tcp && event != Event::Syn)
+            {
+                return Ok(outside);
+            }
+        } else if protocol == Protocol::Tcp && event != Event::Syn {
+            return Err(Clause::NoBinding);
+        }
+        if self.sessions.count() >= self.max_sessions {
+            return Err(Clause::TableFull);
+        }
+        let binding = match found {
+            Some(binding) => binding,
+            None => {
+                let own = self.hosts.get(&inside.address).map(|(address, _)| *address);
+                let outside = self.pool.bind(protocol, inside, own).ok_or(Clause::NoPortLeft)?;
+                self.add_binding(protocol, inside, outside, false)
+            }
+        };
+        self.add_session(binding, remote, Side::Ipv6, now);
+        Ok(self.bindings.get(binding).outside)
+    }
+
+    /// The IPv6 host to whose IPv4 address and port a packet came.
+    pub fn incoming(
+        &mut self,
+        protocol: Protocol,
+        outside: Outside,
+        remote: Outside,
+        event: Event,
+        now: Duration,
+    ) -> Result<Inside, Clause> {
+        self.expire(now);
+        let binding = *self.by_outside.get(&(protocol, outside)).ok_or(Clause::NoBinding)?;
+        let inside = self.bindings.get(binding).inside;
+        if self.touch(binding, remote, Side::Ipv4, event, now) {
+            return Ok(inside);
+        }
+        self.check_partner(binding, remote.address)?;
+        if protocol == Protocol::Tcp && event != Event::Syn {
+            return Ok(inside);
+        }
+        if self.sessions.count() >= self.max_sessions {
+            return Err(Clause::TableFull);
+        }
+        self.add_session(binding, remote, Side::Ipv4, now);
+        Ok(inside)
+    }
+
+    /// The IPv4 address and port of an IPv6 host, without a packet of its session: of an ICMP error.
+    pub fn outside_of(&mut self, protocol: Protocol, inside: Inside, now: Duration) -> Option<Outside> {
+        self.expire(now);
+        let binding = self.by_inside.get(&(protocol, inside))?;
+        Some(self.bindings.get(*binding).outside)
+    }
+
+    /// The IPv6 host that has that IPv4 address and port. An error about a packet to that remote end is for it.
+    pub fn inside_of(
+        &mut self,
+        protocol: Protocol,
+        outside: Outside,
+        remote: Outside,
+        now: Duration,
+    ) -> Result<Inside, Clause> {
+        self.expire(now);
+        let binding = *self.by_outside.get(&(protocol, outside)).ok_or(Clause::NoBinding)?;
+        self.check_partner(binding, remote.address)?;
+        Ok(self.bindings.get(binding).inside)
+    }
+
+    fn check_partner(&self, binding: Id, address: Ipv4Addr) -> Result<(), Clause> {
+        match &self.partners {
+            Some(partners) if !partners.contains_key(&(binding, address)) => Err(Clause::Filtered),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes a packet of a session. False: there is no such session.
+    fn touch(&mut self, binding: Id, remote: Outside, side: Side, event: Event, now: Duration) -> bool {
+        let Some(&id) = self.by_remote.get(&(binding, remote)) else { return false };
+        let is_tcp = self.bindings.get(binding).protocol == Protocol::Tcp;
+        let session = self.sessions.get(id);
+        let (state, lifetime) = match is_tcp {
+            true => session.state.next(side, event),
+            false => (session.state, Some(session.lifetime)),
+        };
+        self.sessions.get_mut(id).state = state;
+        if let Some(lifetime) = lifetime {
+            self.leave_queue(id);
+            self.enter_queue(id, lifetime, now);
+        }
+        true
+    }
+
+    fn add_binding(&mut self, protocol: Protocol, inside: Inside, outside: Outside, is_static: bool) -> Id {
+        let id = self.bindings.add(Binding { protocol, inside, outside, sessions: 0, is_static });
+        self.by_inside.insert((protocol, inside), id);
+        self.by_outside.insert((protocol, outside), id);
+        self.hosts.entry(inside.address).or_insert((outside.address, 0)).1 += 1;
+        id
+    }
+
+    fn add_session(&mut self, binding: Id, remote: Outside, side: Side, now: Duration) {
+        let protocol = self.bindings.get(binding).protocol;
+        let state = if protocol == Protocol::Tcp { State::first(side) } else { State::Established };
+        let lifetime = protocol.lifetime();
+        let id =
+            self.sessions.add(Session { binding, remote, state, lifetime, expires: now, older: NOBODY, newer: NOBODY });
+        self.by_remote.insert((binding, remote), id);
+        self.bindings.get_mut(binding).sessions += 1;
+        if let Some(partners) = &mut self.partners {
+            *partners.entry((binding, remote.address)).or_default() += 1;
+        }
+        self.enter_queue(id, lifetime, now);
+    }
+
+    /// Takes away what is over. An established connection gets the transitory time first: RFC 6146 section 3.5.2.2 has the translator ask the host meanwhile
+    /// whether it still has it, which this one does not.
+    fn expire(&mut self, now: Duration) {
+        for lifetime in Lifetime::ALL {
+            while let Some(id) = Some(self.queues[lifetime as usize].oldest).filter(|&id| id != NOBODY) {
+                let session = self.sessions.get(id);
+                if session.expires > now {
+                    break;
+                }
+                let (state, ended) = (session.state, session.expires);
+                self.leave_queue(id);
+                if lifetime == Lifetime::TcpEstablished && state == State::Established {
+                    self.sessions.get_mut(id).state = State::Transitory;
+                    self.enter_queue(id, Lifetime::TcpTransitory, ended);
+                } else {
+                    self.remove_session(id);
+                }
+            }
+        }
+    }
+
+    fn remove_session(&mut self, id: Id) {
+        let Session { binding, remote, .. } = self.sessions.remove(id);
+        self.by_remote.remove(&(binding, remote));
+        if let Some(partners) = &mut self.partners {
+            let left = partners.get(&(binding, remote.address)).map_or(0, |count| count - 1);
+            match left {
+                0 => partners.remove(&(binding, remote.address)),
+                _ => partners.insert((binding, remote.address), left),
+            };
+        }
+        let row = self.bindings.get_mut(binding);
+        row.sessions -= 1;
+        if row.sessions == 0 && !row.is_static {
+            self.remove_binding(binding);
+        }
+    }
+
+    fn remove_binding(&mut self, id: Id) {
+        let Binding { protocol, inside, outside, .. } = self.bindings.remove(id);
+        self.by_inside.remove(&(protocol, inside));
+        self.by_outside.remove(&(protocol, outside));
+        self.pool.give_back(protocol, outside);
+        if let Some(host) = self.hosts.get_mut(&inside.address) {
+            host.1 -= 1;
+            if host.1 == 0 {
+                self.hosts.remove(&inside.address);
+            }
+        }
+    }
+
+    fn enter_queue(&mut self, id: Id, lifetime: Lifetime, from: Duration) {
+        let expires = from + self.lasts[lifetime as usize];
+        // An established connection that is over may be older than the newest transitory one; then it stays as long as that.
+        let newest = self.queues[lifetime as usize].newest;
+        let expires = if newest == NOBODY { expires } else { expires.max(self.sessions.get(newest).expires) };
+        let session = self.sessions.get_mut(id);
+        (session.lifetime, session.expires, session.older, session.newer) = (lifetime, expires, newest, NOBODY);
+        match newest {
+            NOBODY => self.queues[lifetime as usize].oldest = id,
+            _ => self.sessions.get_mut(newest).newer = id,
+        }
+        self.queues[lifetime as usize].newest = id;
+    }
+
+    fn leave_queue(&mut self, id: Id) {
+        let &Session { lifetime, older, newer, .. } = self.sessions.get(id);
+        match older {
+            NOBODY => self.queues[lifetime as usize].oldest = newer,
+            _ => self.sessions.get_mut(older).newer = newer,
+        }
+        match newer {
+            NOBODY => self.queues[lifetime as usize].newest = older,
+            _ => self.sessions.get_mut(newer).older = older,
+        }
+    }
+}
+
+impl<T> Rows<T> {
+    fn new() -> Self {
+        Self { rows: Vec::new(), free: Vec::new() }
+    }
+
+    fn count(&self) -> usize {
+        self.rows.len() - self.free.len()
+    }
+
+    fn add(&mut self, row: T) -> Id {
+        match self.free.pop() {
+            Some(id) => {
+                self.rows[id as usize] = Some(row);
+                id
+            }
+            None => {
+                self.rows.push(Some(row));
+                (self.rows.len() - 1) as Id
+            }
+        }
+    }
+
+    fn remove(&mut self, id: Id) -> T {
+        self.free.push(id);
+        self.rows[id as usize].take().expect(OWN)
+    }
+
+    fn get(&self, id: Id) -> &T {
+        self.rows[id as usize].as_ref().expect(OWN)
+    }
+
+    fn get_mut(&mut self, id: Id) -> &mut T {
+        self.rows[id as usize].as_mut().expect(OWN)
+    }
+}
+
+/// Maps and queues name rows that are there alone.
+const OWN: &str = "a row that is there";

@@ -1,0 +1,168 @@
+"""What `sixbench translate nat64` and `464xlat` are told of a translator with state, and of a CLAT."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Any
+
+from ..mechanisms import embedding
+from ..model.errors import UsageError
+from ..model.quoting import shown
+from .packet_options import Given, Option, choice, ipv4_net, ipv6_prefix, number
+from .packet_siit import siit_line
+
+_MAX_TIMEOUT_S = 30 * 24 * 3600
+_MAX_PORT = 65_535
+_POOL = "IPV4/N[:FIRST-LAST], such as 192.0.2.0/28:1024-65535"
+_BINDING = "tcp|udp|icmp,IPV4:PORT,[IPV6]:PORT, such as udp,192.0.2.1:53,[2001:db8::1]:53"
+CLAT_NETWORK = "192.0.0.0/29"
+"""The IPv4 service continuity prefix (RFC 7335)."""
+
+
+def _port(text: str) -> int:
+    return number(0, _MAX_PORT)(text)
+
+
+def _pool(text: str) -> dict[str, Any]:
+    """A part of the pool. Raises `ValueError`."""
+    net, colon, ports = text.partition(":")
+    first, dash, last = ports.partition("-")
+    if bool(colon) != bool(dash):
+        raise ValueError(f"{shown(text)} is not {_POOL}")
+    found = {"net": str(IPv4Network(ipv4_net(net)))}
+    return found | ({"first": _port(first), "last": _port(last)} if dash else {"first": 1024, "last": _MAX_PORT})
+
+
+def _binding(text: str) -> dict[str, Any]:
+    """A static binding. Raises `ValueError`."""
+    try:
+        protocol, outside, inside = text.split(",")
+        ipv4, ipv4_port = outside.rsplit(":", 1)
+        ipv6, ipv6_port = inside.rsplit(":", 1)
+        if not (ipv6.startswith("[") and ipv6.endswith("]") and "%" not in ipv6):
+            raise ValueError
+        return {
+            "protocol": choice("tcp", "udp", "icmp")(protocol),
+            "ipv4": [str(IPv4Address(ipv4)), _port(ipv4_port)],
+            "ipv6": [str(IPv6Address(ipv6[1:-1])), _port(ipv6_port)],
+        }
+    except ValueError as error:
+        raise ValueError(f"{shown(text)} is not {_BINDING}") from error
+
+
+def _timeout(name: str, of: str, default: str) -> Option:
+    return Option(
+        name=f"{name}-timeout",
+        metavar="SECONDS",
+        read=number(1, _MAX_TIMEOUT_S),
+        help=f"How long a session of {of} stays after a packet; default: {default} (RFC 6146 section 4).",
+    )
+
+
+_STATE_OPTIONS = (
+    Option(
+        name="pool",
+        metavar="IPV4/N[:FIRST-LAST]",
+        read=_pool,
+        is_repeated=True,
+        help="IPv4 addresses that IPv6 hosts get, and the ports that each has for them, such as "
+        "192.0.2.0/28:1024-65535; may be repeated. Default of the ports: 1024-65535.",
+    ),
+    Option(
+        name="static",
+        metavar="PROTOCOL,IPV4:PORT,[IPV6]:PORT",
+        read=_binding,
+        is_repeated=True,
+        help="A binding that is always there, such as udp,192.0.2.1:53,[2001:db8::1]:53; icmp has identifiers of "
+        "echoes as ports. May be repeated.",
+    ),
+    Option(
+        name="filtering",
+        metavar="endpoint-independent|address-dependent",
+        read=choice("endpoint-independent", "address-dependent"),
+        help="Who may send from IPv4 to a binding: anybody, which is the default, or addresses that were sent to.",
+    ),
+    _timeout("udp", "UDP", "300"),
+    _timeout("tcp-established", "TCP that is established", "7440"),
+    _timeout("tcp-transitory", "TCP that begins or ends", "240"),
+    _timeout("icmp", "echoes", "60"),
+    Option(
+        name="max-sessions",
+        metavar="N",
+        read=number(1, 2**24),
+        help="How many sessions there may be at a time; default: 1048576.",
+    ),
+    Option(
+        name="seed",
+        metavar="N",
+        read=number(0, 2**64 - 1),
+        help="Decides which addresses, ports and identifications are drawn; default: an IPv6 host's own port if it is "
+        "free, or else the next one that is.",
+    ),
+)
+NAT64_OPTIONS = _STATE_OPTIONS
+XLAT_OPTIONS = (
+    Option(
+        name="role",
+        metavar="clat|plat",
+        read=choice("clat", "plat"),
+        is_required=True,
+        help="The CLAT, or the PLAT. --prefix is the PLAT's for both.",
+    ),
+    Option(
+        name="clat-prefix",
+        metavar="PREFIX",
+        read=ipv6_prefix,
+        help="The CLAT: the prefix in which its clients' addresses are embedded (RFC 6052). --eam maps them otherwise.",
+    ),
+    Option(
+        name="inside",
+        metavar="IPV4/N",
+        read=ipv4_net,
+        is_repeated=True,
+        help=f"The CLAT: its clients' addresses; may be repeated. Default: {CLAT_NETWORK} (RFC 7335).",
+    ),
+    *_STATE_OPTIONS,
+)
+_STATEFUL = {option.name for option in _STATE_OPTIONS}
+
+
+def nat64_line(given: Given) -> dict[str, Any]:
+    """The first line for a NAT64. Raises `UsageError` where an option is lacking."""
+    for name in ("prefix", "pool"):
+        if name not in given:
+            raise UsageError(f"a NAT64 needs --{name}: see --help")
+    translation = {name: value for name, value in given.items() if name not in _STATEFUL}
+    if "seed" in given:
+        translation.setdefault("identification-seed", given["seed"])
+    state = {"pool": given["pool"], "bindings": given.get("static", []), "timeouts_s": _timeouts(given)}
+    others = {name.replace("-", "_"): given[name] for name in ("filtering", "max-sessions", "seed") if name in given}
+    return siit_line(translation) | {"mechanism": "nat64", "nat64": state | others}
+
+
+def _timeouts(given: Given) -> dict[str, int]:
+    names = ("udp", "tcp-established", "tcp-transitory", "icmp")
+    return {name.replace("-", "_"): given[f"{name}-timeout"] for name in names if f"{name}-timeout" in given}
+
+
+def xlat_line(given: Given) -> dict[str, Any]:
+    """The first line for a CLAT or PLAT. Raises `UsageError` where options do not fit it."""
+    is_clat = given["role"] == "clat"
+    not_its = _STATEFUL if is_clat else {"clat-prefix", "inside", "eam"}
+    wrong = next((name for name in given if name in not_its), None)
+    if wrong is not None:
+        raise UsageError(f"--{wrong} is not for a {given['role'].upper()}: see --help")
+    others = {name: value for name, value in given.items() if name not in ("role", "clat-prefix", "inside")}
+    if not is_clat:
+        return nat64_line(others)
+    if "prefix" not in given or ("clat-prefix" not in given and "eam" not in given):
+        raise UsageError("a CLAT needs --prefix, the PLAT's, and --clat-prefix or --eam: see --help")
+    rows = list(given.get("eam", []))
+    if "clat-prefix" in given:
+        prefix = IPv6Network(given["clat-prefix"])
+        wrong = embedding.check_prefix(prefix)
+        if wrong is not None:
+            raise UsageError(wrong)
+        inside = [IPv4Network(text) for text in given.get("inside", [CLAT_NETWORK])]
+        rows += [[str(network), str(embedding.embed_network(prefix, network))] for network in inside]
+    return siit_line(others | {"eam": rows})
