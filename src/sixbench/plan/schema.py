@@ -278,7 +278,6 @@ def _with_paths(parameters: Schema) -> Schema:
         "type": "array",
         "items": ref("name"),
         "minItems": 1,
-        "uniqueItems": True,
         "description": "the paths that it goes over; unless given: all",
     }
     return parameters | {"properties": parameters["properties"] | {PATHS: over}}
