@@ -62,7 +62,7 @@ fn what_is_wrong_with_lists_is_said() {
     assert_eq!(
         wrong(&|settings| settings.told = vec![Clause::Malformed]),
         "nobody is told of packets by malformed; sources can be told of header-after-fragment, no-mapping, port-set, no-port, denied, \
-         non-global, other-family, zero-checksum"
+         non-global, other-family, zero-checksum, no-port-left, table-full"
     );
 }
 
