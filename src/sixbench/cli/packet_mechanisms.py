@@ -96,7 +96,7 @@ PACKET_MECHANISMS = (
     ),
     PacketKind(
         name="gre",
-        doc="GRE over the family of --local, with IPv4 and IPv6 inside (RFC 2784).",
+        doc="GRE over the family of --local, of both families (RFC 2784).",
         options=(
             local(address),
             remote(address),
@@ -126,13 +126,13 @@ PACKET_MECHANISMS = (
     ),
     PacketKind(
         name="lw4o6",
-        doc="The lwAFTR of lightweight 4over6 with its binding table, or an lwB4 (RFC 7596).",
+        doc="An lwAFTR with its binding table, or an lwB4 (RFC 7596).",
         options=(*LW4O6_OPTIONS, *IPV4_TUNNEL, OWN4, OWN6),
         first_line=lw4o6_line,
     ),
     PacketKind(
         name="siit-dc",
-        doc="A border or edge relay of a data centre with IPv6 alone (RFC 7755, RFC 7756).",
+        doc="A border or edge relay of an IPv6-only data centre (RFC 7755).",
         options=(RELAY, *without("hairpin")),
         first_line=siit_dc_line,
     ),
@@ -144,7 +144,7 @@ PACKET_MECHANISMS = (
     ),
     PacketKind(
         name="464xlat",
-        doc="The CLAT of 464XLAT, which has no state, or the PLAT, which is a NAT64 (RFC 6877).",
+        doc="A CLAT, which has no state, or a PLAT, which is a NAT64 (RFC 6877).",
         options=(*XLAT_OPTIONS, *without("overlapping", "hairpin")),
         first_line=xlat_line,
     ),

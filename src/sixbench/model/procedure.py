@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PROFILES = ("2544", "5180", "8219", "9693")
+"""The RFCs whose rules there are, by number."""
+
 TEST_LEVEL = "rfc_test"
 """The level of a combination that says which test it belongs to."""
 

@@ -20,7 +20,7 @@ from ..model.identifiers import NAME
 from ..model.kernels import COLUMN
 from ..model.metric import METRICS
 from ..model.path import Path
-from ..model.procedure import Procedure
+from ..model.procedure import PROFILES, Procedure
 from ..model.quoting import shown, visible
 from ..model.topology import MAX_MTU, Topology
 from ..model.workloads import WORKLOADS
@@ -93,9 +93,11 @@ def _of_environment(environment: Environment) -> Iterator[str]:
 
 
 def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]:
-    for name in (procedure.profile, *procedure.tests):
+    if procedure.profile not in PROFILES:
+        yield f"{visible(shown(procedure.profile))} is no RFC whose rules are known; there are {', '.join(PROFILES)}"
+    for name in procedure.tests:
         if not NAME.fullmatch(name):
-            yield f"{visible(shown(name))} cannot name a test or its rules"
+            yield f"{visible(shown(name))} cannot name a test"
     paths = {path.name for path in experiment.paths}
     yield from (f"the procedure has the path {visible(shown(name))}" for name in procedure.testers if name not in paths)
     if not experiment.topologies:
