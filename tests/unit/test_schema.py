@@ -129,6 +129,7 @@ MEANING = {
     "translator-prefix-overlap",
     "translator-prefix-well-known",
     "translator-resolver-without-dns64",
+    "workload-paths-twice",
     "workload-paths-unknown",
     "baseline-unknown",
     "between-missing",
