@@ -345,7 +345,7 @@ fn settings_that_cannot_be_are_refused() {
         (siit(|siit| siit.hairpin = true), "neither a table nor rules"),
         (Settings { pool: Vec::new(), ..settings() }, "has a pool"),
         (Settings { pool: range(31, 1..=2), ..settings() }, "bits beyond its length"),
-        (Settings { pool: range(32, 2..=1), ..settings() }, "has no ports"),
+        (Settings { pool: range(32, std::ops::RangeInclusive::new(2, 1)), ..settings() }, "has no ports"),
         (Settings { max_sessions: 0, ..settings() }, "at least one session"),
     ] {
         let found = Nat64::new(settings).map(|_| ()).expect_err(words);
