@@ -46,8 +46,8 @@ fn tunnels() -> Vec<Spec> {
     let rule = json!({"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "psid_offset": 6});
     let own = json!({"ipv6": "2001:db8:1:2::/64", "ipv4": "192.0.2.1/32", "ea_bits": 0, "psid_offset": 0});
     for (local, mapping) in [
-        ("2001:db8:1:2:0:c000:201:0", json!({"own": own, "border_relay": "2001:db8::2"})),
-        ("2001:db8:1:2:0:c000:201:0", json!({"own": own, "rules": [rule], "border_relay": "2001:db8::2"})),
+        ("2001:db8:1:2:0:c000:201:0", json!({"own": own, "border_relay": "2001:db9::2"})),
+        ("2001:db8:1:2:0:c000:201:0", json!({"own": own, "rules": [rule], "border_relay": "2001:db9::2"})),
     ] {
         let mut mapping = mapping;
         mapping["kind"] = json!("map");

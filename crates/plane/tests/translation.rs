@@ -328,7 +328,7 @@ fn by_a_rule_of_map_the_program_does_what_the_core_does() {
         [(40, 24, 16, 6), (42, 32, 6, 0), (32, 20, 12, 6), (48, 32, 0, 4), (24, 16, 32, 0)]
     {
         let rule = Rule {
-            ipv6: Net { address: "2001:d00::".parse().expect("an address"), bits: bits6 },
+            ipv6: Net { address: "2a00:d00::".parse().expect("an address"), bits: bits6 },
             ipv4: Net { address: Ipv4Addr::new(192, 0, 0, 0), bits: bits4 },
             ea_bits,
             psid_offset,
