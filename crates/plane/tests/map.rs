@@ -178,7 +178,7 @@ fn a_node_that_cannot_be_is_refused() {
         (local, json!({"own": own}), "a customer edge knows its border relay"),
         (RELAY, json!({"own": own, "border_relay": "2001:db8::2"}), "and the rule gives 2001:db8:1:2:0:c000:201:0"),
         (local, json!({"own": own, "border_relay": local}), "which customer edges have"),
-        (local, json!({"own": rule(), "border_relay": RELAY}), "of 32 bits, and its PSID"),
+        (local, json!({"own": rule(), "border_relay": RELAY}), "its IPv4 address or prefix and its PSID"),
     ] {
         let mut mapping = mapping;
         mapping["kind"] = json!("map");

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Deserializer, de};
-use sixbench_wire::map::{Rule, check_rules};
+use sixbench_wire::map::check_rules;
 
 use crate::abi::{self, Address, Address4};
 use crate::told::ToldRule;
@@ -73,13 +73,19 @@ impl MapDomain {
     fn check(&self, local: IpAddr) -> std::result::Result<(), String> {
         let rules: Vec<_> = self.rules.iter().map(|rule| rule.0).collect();
         check_rules(self.own.as_ref().map(|own| &own.0), &rules, false)?;
-        let relay = self.border_relay.map_or(local, IpAddr::from);
-        let has_relay = |rule: &&Rule| matches!(relay, IpAddr::V6(relay) if rule.ipv6.contains(relay));
-        if let Some(rule) = self.own.iter().map(|own| &own.0).chain(&rules).find(has_relay) {
-            return Err(format!(
-                "the border relay's address {relay} is in {}, which customer edges have; give it another one",
-                rule.ipv6
-            ));
+        let relay = match (&self.own, self.border_relay) {
+            (_, Some(relay)) => Some(IpAddr::from(relay)),
+            (None, None) => Some(local),
+            (Some(_), None) => None,
+        };
+        if let Some(IpAddr::V6(relay)) = relay {
+            let customers = self.own.iter().map(|own| &own.0).chain(&rules);
+            if let Some(rule) = customers.into_iter().find(|rule| rule.ipv6.contains(relay)) {
+                return Err(format!(
+                    "the border relay's address {relay} is in {}, which customer edges have; give it another one",
+                    rule.ipv6
+                ));
+            }
         }
         match (self.own, self.border_relay) {
             (None, None) if self.rules.is_empty() => Err("a border relay has a rule of its domain at least".to_owned()),
