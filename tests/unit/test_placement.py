@@ -81,7 +81,7 @@ def test_every_thread_is_pinned() -> None:
     assert seen == [{one}]
 
 
-def test_programs_that_it_has_started_are_pinned() -> None:
+def test_programs_that_it_has_started_are_pinned_where_they_are_to_be() -> None:
     before = os.sched_getaffinity(0)
     one = max(before)
     script = "sleep 60 & echo $!; wait"
@@ -90,7 +90,9 @@ def test_programs_that_it_has_started_are_pinned() -> None:
             assert shell.stdout is not None
             program = int(shell.stdout.readline())
             assert pin(shell.pid, {one})
-            assert os.sched_getaffinity(shell.pid) == os.sched_getaffinity(program) == {one}
+            assert (os.sched_getaffinity(shell.pid), os.sched_getaffinity(program)) == ({one}, before)
+            assert pin(shell.pid, {one}, with_children=True)
+            assert os.sched_getaffinity(program) == {one}
         finally:
             os.killpg(shell.pid, signal.SIGKILL)
     assert os.sched_getaffinity(0) == before

@@ -64,15 +64,18 @@ def processors_of(
     return {node: (second if node == nodes[-1] else first,) for node in nodes}
 
 
-def pin(pid: int, processors: Iterable[int]) -> bool:
-    """Puts every thread of a process, and of those that it has started, on these processors. What they start follows.
-    Returns whether the kernel did it for all.
+def pin(pid: int, processors: Iterable[int], *, with_children: bool = False) -> bool:
+    """Puts every thread of a process on these processors. Threads that they start follow. Returns whether the kernel
+    did it for all.
 
-    A node's agent is such a process: the programs of its engines, such as tayga, are its children.
+    Args:
+        pid: of the process.
+        processors: their numbers.
+        with_children: whether the processes that it has started go with it, such as tayga, which an agent starts.
     """
     wanted = set(processors)
     is_done = True
-    for thread in _threads(pid):
+    for thread in _threads(pid, with_children):
         try:
             os.sched_setaffinity(thread, wanted)
         except ProcessLookupError:
@@ -82,7 +85,7 @@ def pin(pid: int, processors: Iterable[int]) -> bool:
     return is_done
 
 
-def _threads(pid: int) -> Iterable[int]:
+def _threads(pid: int, with_children: bool) -> Iterable[int]:
     """Those of a process, and of its descendants (proc_tid_children(5))."""
     tasks = Path(f"/proc/{pid}/task")
     try:
@@ -91,6 +94,7 @@ def _threads(pid: int) -> Iterable[int]:
         return
     for thread in threads:
         yield thread
-        with contextlib.suppress(OSError):  # it has ended since, or the kernel tells nobody's children
-            for child in (tasks / str(thread) / "children").read_text().split():
-                yield from _threads(int(child))
+        if with_children:
+            with contextlib.suppress(OSError):  # it has ended since, or the kernel tells nobody's children
+                for child in (tasks / str(thread) / "children").read_text().split():
+                    yield from _threads(int(child), with_children)

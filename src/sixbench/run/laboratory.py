@@ -199,7 +199,7 @@ class Laboratory:
         for name, processors in placed.items():
             if self._placed.get(name) == processors:
                 continue
-            if not pin(self.agents[name].pid, processors):
+            if not pin(self.agents[name].pid, processors, with_children=True):
                 return {}
             self._placed[name] = processors
         self.processors.keep_off(placed)
