@@ -97,7 +97,6 @@ def test_every_mechanism_and_option_is_told_to_editors(name: str) -> None:
 
 
 MEANING = {
-    "workload-paths-twice",
     "paths-464xlat-option-108-static",
     "paths-464xlat-option-108-without-ipv4",
     "paths-map-e-relay-in-the-rule",
