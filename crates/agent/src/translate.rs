@@ -69,10 +69,10 @@ enum Mechanism {
     Nat64(Box<Nat64>),
 }
 
-/// A mechanism, and the fragments of what goes through it if it has to know their ports.
+/// A mechanism, and the fragments whose ports it has to know.
 struct Way {
     mechanism: Mechanism,
-    fragments: Option<VirtualReassembly>,
+    fragments: VirtualReassembly,
 }
 
 /// Answers standard input on standard output until it ends.
@@ -110,10 +110,10 @@ impl Mechanism {
         }
     }
 
-    fn needs_ports(&self) -> bool {
+    fn needs_ports(&self, packet: &[u8]) -> bool {
         match self {
-            Self::Tunnel(whole) => whole.needs_ports(),
-            Self::Siit(translator) => translator.needs_ports(),
+            Self::Tunnel(whole) => whole.needs_ports(packet),
+            Self::Siit(translator) => translator.needs_ports(packet),
             Self::Nat64(_) => true,
         }
     }
@@ -144,8 +144,7 @@ impl Mechanism {
 
 impl Way {
     fn of(mechanism: Mechanism) -> Self {
-        let fragments = mechanism.needs_ports().then(VirtualReassembly::default);
-        Self { mechanism, fragments }
+        Self { mechanism, fragments: VirtualReassembly::default() }
     }
 
     fn answer(&mut self, packet: &[u8], time: Duration) -> Answer {
@@ -153,7 +152,11 @@ impl Way {
             Mechanism::Tunnel(whole) => whole.inner_of(packet),
             Mechanism::Siit(_) | Mechanism::Nat64(_) => packet,
         };
-        match self.fragments.as_mut().map_or(Taken::Whole, |fragments| fragments.take(inner, packet, time)) {
+        let taken = match self.mechanism.needs_ports(packet) {
+            true => self.fragments.take(inner, packet, time),
+            false => Taken::Whole,
+        };
+        match taken {
             Taken::Whole => self.mechanism.answer(packet, None, time),
             Taken::Waits => Answer::by("waits", Clause::FragmentWaits, &[]),
             Taken::Dropped(clause) => Answer::by("dropped", clause, &[]),

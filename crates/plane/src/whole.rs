@@ -122,9 +122,10 @@ impl Whole {
         Carried { verdict, outcome, section: sections::of(&self.spec, way, packet, outcome) }
     }
 
-    /// Whether it takes ports to say what becomes of a packet.
-    pub fn needs_ports(&self) -> bool {
-        matches!(self.spec.mapping, Mapping::Map(_))
+    /// Whether it takes ports to say what becomes of a packet: of one to customer edges, which may share its address.
+    pub fn needs_ports(&self, packet: &[u8]) -> bool {
+        let Mapping::Map(domain) = &self.spec.mapping else { return false };
+        !domain.rules.is_empty() && (self.hairpins || !self.is_outer(packet))
     }
 
     /// The packet that has the ports: the inner one, whether it is in an outer one or not yet.
@@ -196,7 +197,7 @@ impl Whole {
         }
         let pieces = too_long::cut(packet, &inner, mtu_bytes);
         // The first one has the ports of all.
-        let ports = ports.or_else(|| self.needs_ports().then(|| inner.own_ports(packet)));
+        let ports = ports.or_else(|| self.needs_ports(packet).then(|| inner.own_ports(packet)));
         let wrapped = pieces.iter().map(|piece| self.wrap(&Inner { ports, ..Inner::read(piece)? }, piece));
         Ok((Outcome::Encapsulated, Verdict::Through(wrapped.collect::<std::result::Result<_, _>>()?)))
     }

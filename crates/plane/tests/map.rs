@@ -175,10 +175,11 @@ fn a_node_that_cannot_be_is_refused() {
     for (local, mapping, words) in [
         (RELAY, json!({}), "a border relay has a rule of its domain at least"),
         (RELAY, json!({"rules": [rule()], "border_relay": "2001:db9::2"}), "a border relay has no other one"),
+        ("2001:db8::2", json!({"rules": [rule()]}), "is in 2001:db8::/40, which customer edges have"),
         (local, json!({"own": own}), "a customer edge knows its border relay"),
         (RELAY, json!({"own": own, "border_relay": "2001:db8::2"}), "and the rule gives 2001:db8:1:2:0:c000:201:0"),
         (local, json!({"own": own, "border_relay": local}), "which customer edges have"),
-        (local, json!({"own": rule(), "border_relay": RELAY}), "its IPv4 address or prefix and its PSID"),
+        (local, json!({"own": rule(), "border_relay": RELAY}), "and no EA bits"),
     ] {
         let mut mapping = mapping;
         mapping["kind"] = json!("map");

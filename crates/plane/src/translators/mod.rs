@@ -83,8 +83,8 @@ impl Translators {
         };
         let far = FarSocket::open(device.far_ifindex, RECEIVE_BUFFER_BYTES).map_err(starting("socket(AF_PACKET)"))?;
         let started = Instant::now();
-        let fragments = translator.needs_ports().then(VirtualReassembly::default);
-        let carrier = Carrier { translator, fragments, far, errors: Budget::new(started), started };
+        let carrier =
+            Carrier { translator, fragments: VirtualReassembly::default(), far, errors: Budget::new(started), started };
         let running = Running::start(device, program, carrier).map_err(starting("clone"))?;
         let failed = |call| move |error: io::Error| Error::system(format!("setting {} up", spec.device), call, error);
         ip(&format!("link set {} up\n", spec.device)).map_err(failed("ip -batch"))?;
@@ -163,8 +163,7 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
 /// The slow path: what the program leaves over, or all of it.
 struct Carrier {
     translator: Translator,
-    /// If it has to know the ports of later ones.
-    fragments: Option<VirtualReassembly>,
+    fragments: VirtualReassembly,
     far: FarSocket,
     /// For those that it sends itself.
     errors: Budget,
@@ -192,9 +191,7 @@ impl Carrier {
                 self.take(frame.packet, now, &mut outgoing, counts);
             }
         }
-        if let Some(fragments) = &mut self.fragments {
-            counts.add_missed(fragments.take_missed(now.duration_since(self.started)));
-        }
+        counts.add_missed(self.fragments.take_missed(now.duration_since(self.started)));
         let mut rest = &outgoing[..];
         while let Some((_, first)) = rest.first() {
             let messages = rest.iter().map(|(head, packet)| Message { head, body: packet, destination: None });
@@ -212,7 +209,11 @@ impl Carrier {
     /// Translates a packet, and the fragments that waited for it.
     fn take(&mut self, packet: &[u8], now: Instant, outgoing: &mut Vec<(FrameHead, Vec<u8>)>, counts: &mut Counts) {
         let since = now.duration_since(self.started);
-        match self.fragments.as_mut().map_or(Taken::Whole, |fragments| fragments.take(packet, packet, since)) {
+        let taken = match self.translator.needs_ports(packet) {
+            true => self.fragments.take(packet, packet, since),
+            false => Taken::Whole,
+        };
+        match taken {
             Taken::Whole => self.translate(packet, None, now, outgoing, counts),
             Taken::Waits => {}
             Taken::Dropped(clause) => counts.add_dropped(packet, clause),

@@ -158,9 +158,10 @@ impl Translator {
         decision
     }
 
-    /// Whether it takes ports to say what becomes of a packet.
-    pub fn needs_ports(&self) -> bool {
-        self.settings.domain.is_some()
+    /// Whether it takes ports to say what becomes of a packet: of one to customer edges of MAP, which may share its address.
+    pub fn needs_ports(&self, packet: &[u8]) -> bool {
+        let has_rules = self.settings.domain.as_ref().is_some_and(|domain| !domain.rules.is_empty());
+        has_rules && packet.first().is_some_and(|octet| octet >> 4 == 4)
     }
 
     /// An IPv6 packet with the addresses that whoever has its session gives. Errors are about `original`, which has other ports.
