@@ -40,14 +40,6 @@ fn every_vector_of_a_translator_has_its_outcome() {
     assert_eq!(found, all.map(|clause| clause.name().to_owned()).collect());
 }
 
-/// Later fragments by themselves. The rules say what becomes of them, and before these are asked they wait for their first ones, as
-/// the vectors of sessions have it.
-const LATER_FRAGMENTS: [&str; 3] = [
-    "rfc7597-8.3-later-fragment",
-    "rfc7599-8-later-fragment-of-customer-edge",
-    "rfc7599-8-later-fragment-to-border-relay",
-];
-
 /// The reasons of the vectors in a folder, and how many vectors there are.
 fn reasons_of(folder: &str) -> (BTreeSet<String>, usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(folder);
@@ -59,11 +51,7 @@ fn reasons_of(folder: &str) -> (BTreeSet<String>, usize) {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).expect("text");
         let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let waits = vector.before.is_empty() && LATER_FRAGMENTS.contains(&name.as_str());
-        let expected = match waits {
-            true => json!(["waits", Clause::FragmentWaits.name(), []]),
-            false => json!([vector.verdict, vector.reason, vector.packets]),
-        };
+        let expected = json!([vector.verdict, vector.reason, vector.packets]);
         let found = decided(&vector).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
         if found != expected {
             wrong.push(format!("{name}:\n  gives {found}\n    not {expected}"));
