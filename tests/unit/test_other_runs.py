@@ -39,6 +39,12 @@ def announced(name: str = NAME, wait: bool = False, told: list[str] | None = Non
         yield presence
 
 
+def during_trial(presence: Presence) -> list[str] | None:
+    """The experiments of other runs that a trial's record would have now."""
+    record = replace(small().trials[0], other_runs=None)
+    return presence.noted(record, None).other_runs
+
+
 def own_runs() -> list[str]:
     """The runs that this test announced."""
     return [other.name for other in running() or () if other.name.startswith(OURS)]
@@ -118,9 +124,9 @@ def test_a_run_in_another_network_namespace_is_seen(run_in_another_namespace: su
         presence.next_trial()
         run_in_another_namespace.communicate()
         assert own_runs() == [NAME]
-        assert of_this_test(presence.during_trial()) == [elsewhere]
+        assert of_this_test(during_trial(presence)) == [elsewhere]
         presence.next_trial()
-        assert of_this_test(presence.during_trial()) == []
+        assert of_this_test(during_trial(presence)) == []
 
 
 @pytest.mark.parametrize(("their_token", "goes_on"), [("0" * 16, False), ("f" * 16, True)])
@@ -153,15 +159,15 @@ def test_namespaces_of_the_agents_of_this_run_are_not_looked_at(monkeypatch: pyt
 def test_a_trial_knows_of_the_runs_beside_it() -> None:
     with announced(FIRST) as first:
         first.next_trial()
-        assert of_this_test(first.during_trial()) == []
+        assert of_this_test(during_trial(first)) == []
         with announced(SECOND) as second:
-            assert of_this_test(first.during_trial()) == [SECOND]
+            assert of_this_test(during_trial(first)) == [SECOND]
             second.next_trial()
-            assert of_this_test(second.during_trial()) == [FIRST]
+            assert of_this_test(during_trial(second)) == [FIRST]
             first.next_trial()
-        assert of_this_test(first.during_trial()) == [SECOND]
+        assert of_this_test(during_trial(first)) == [SECOND]
         first.next_trial()
-        assert of_this_test(first.during_trial()) == []
+        assert of_this_test(during_trial(first)) == []
 
 
 def test_a_run_that_began_and_ended_within_a_trial_is_known_too() -> None:
@@ -170,7 +176,7 @@ def test_a_run_that_began_and_ended_within_a_trial_is_known_too() -> None:
         with announced(SECOND):
             pass
         assert own_runs() == [FIRST]
-        assert of_this_test(first.during_trial()) == [SECOND]
+        assert of_this_test(during_trial(first)) == [SECOND]
 
 
 def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,14 +213,14 @@ def test_what_strangers_call_their_sockets_is_no_run() -> None:
             own = next(other for other in running() or () if other.name == NAME)
             stranger.sendto(b"run/" + name.encode() or b"\xff", f"\0sixbench/{own.told}")
         assert own_runs() == [NAME]
-        assert of_this_test(presence.during_trial()) == []
+        assert of_this_test(during_trial(presence)) == []
 
 
 def test_a_machine_that_does_not_tell_is_told_as_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(announcements, "PROC", tmp_path / "none")
     with announced(wait=True) as presence:
         assert presence.others() is None
-        assert presence.during_trial() is None
+        assert during_trial(presence) is None
 
 
 # Pages that look at a run
@@ -241,7 +247,7 @@ def test_a_trial_knows_whether_a_page_looks_at_its_run() -> None:
         assert is_watched(presence) is True, "it looked as the trial began"
         presence.next_trial()
         assert is_watched(presence) is False
-        assert of_this_test(presence.during_trial()) == [], "a page is no run"
+        assert of_this_test(during_trial(presence)) == [], "a page is no run"
 
 
 def test_a_page_that_was_opened_and_closed_within_a_trial_is_known_too() -> None:

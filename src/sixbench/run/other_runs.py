@@ -106,12 +106,6 @@ class Presence:
         is_watched = any(isinstance(one, Page) and one.directory == directory for one in noticed)
         return replace(record, other_runs=_names(noticed), watched=None if directory is None else is_watched)
 
-    def during_trial(self) -> list[str] | None:
-        """The experiments of the other runs that have measured since the trial began, each once; None where that
-        cannot be known."""
-        noticed = self._noticed()
-        return None if noticed is None else _names(noticed)
-
     def _noticed(self) -> set[OtherRun | Page] | None:
         """All that were there since the trial began; None where that cannot be known."""
         now = self._now()
