@@ -110,7 +110,8 @@ def test_an_agent_that_answers_nonsense_fails_its_trial_which_says_who_and_what(
 
     def settled(self: Agent, request_id: int, outcome: Any) -> None:
         nonlocal is_over
-        request = self._pending.get(request_id, (None, None))[0]
+        pending = self._pending.get(request_id)
+        request = None if pending is None else pending.request
         is_of_trial = request is not None and request.op == op and getattr(request, "session", "b0").startswith("b0")
         if is_of_trial and not is_over and isinstance(outcome, dict) and self.name in ("h1", "r1", "h2"):
             is_over = True
