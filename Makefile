@@ -13,10 +13,10 @@ FUZZ_SECONDS ?= 60
 # Tests that only root can run are marked `ignore`. Without root the others have a network of their own.
 CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--config "target.'cfg(all())'.runner='tools/in-own-network'")
 # 1 where the tests of the same commit have passed once: those that only compute are left out, as who runs them does not
-# matter. They are whole crates, and the files of tests with the marker `computes`.
+# matter. They are whole crates, the tests of pages in a browser, and the files of tests with the marker `computes`.
 PASSED_ONCE ?=
 CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,wire emulate fuzz))
-PYTEST_CHOICE := $(if $(PASSED_ONCE),-m 'not computes')
+PYTEST_CHOICE := $(if $(PASSED_ONCE),-m 'not computes',tests/pages)
 FRESH_RUNS ?= root lint user wheels
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
 
@@ -102,7 +102,7 @@ test-rust: | system-test
 	cargo test $(strip $(CARGO_TEST_PACKAGES)) --locked $(CARGO_TEST_OPTIONS)
 
 test-python: install system-test
-	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/pages tests/property tests/unit tests/golden $(PYTEST_CHOICE) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/property tests/unit tests/golden $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
 	$(strip $(BIN)/pytest tests/lab $(LONG_TESTS:%=--ignore=%) $(PYTEST_ARGS))
