@@ -200,7 +200,7 @@ impl Ports {
     }
 
     fn is_taken(&self, port: u16) -> bool {
-        self.bits[usize::from(port / 64)] >> (port % 64) & 1 == 1
+        (self.bits[usize::from(port / 64)] >> (port % 64)) & 1 == 1
     }
 
     fn take(&mut self, port: u16) -> bool {
