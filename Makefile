@@ -3,8 +3,10 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-LONG_TESTS := $(addprefix tests/lab/test_,calibration.py cells_killed.py mechanisms.py measure.py emulated_links.py peer_bench.py rfc.py translated_packets.py tutorials.py)
+LONG_TESTS := $(addprefix tests/lab/test_,calibration.py cells_killed.py mechanisms.py measure.py emulated_links.py peer_bench.py translated_packets.py tutorials.py)
 JOOL_TESTS := tests/guest/test_jool.py
+# Not in CI: they need a machine on which nothing else measures.
+QUIET_TESTS := $(addprefix tests/lab/test_,page.py rfc.py)
 PEERS_ARGS ?=
 BENCH_ARGS ?=
 ENDURANCE_ARGS ?=
@@ -94,8 +96,8 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-lab test-long test-peers test-guest test-jool test-fresh
-test: test-rust test-python test-lab ## run all tests but those of test-long, test-peers, test-guest and test-jool
+.PHONY: test test-rust test-python test-lab test-long test-quiet test-peers test-guest test-jool test-fresh
+test: test-rust test-python test-lab ## run all tests but those of test-long, test-quiet, test-peers, test-guest and test-jool
 
 test-rust: | system-test
 	@echo 'sixbench: compiling the agent and its tests, and running these' >&2
@@ -105,10 +107,13 @@ test-python: install system-test
 	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/property tests/unit tests/golden $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
-	$(strip $(BIN)/pytest tests/lab $(LONG_TESTS:%=--ignore=%) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(QUIET_TESTS)) $(PYTEST_ARGS))
 
 test-long: install system-test ## run the longer tests: every mechanism, two machines, emulated links, the tutorials, the bench with peers
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
+
+test-quiet: install system-test ## run the tests that need a quiet machine: a run of the page by keyboard, throughputs of known wires
+	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(QUIET_TESTS) $(PYTEST_ARGS))
 
 test-fresh: ## the two commands of the README, the lint and the wheels in a minimal Debian (FRESH_RUNS='root user')
 	tools/test-fresh $(FRESH_RUNS)
