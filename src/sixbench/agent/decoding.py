@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..model.captured import KeptPacket
 from ..model.errors import AgentError, CapabilityError
 from .answers import Decoded, check
+from .packets import message_of
 
 MOST_HEADER_BYTES = 1024
 """What is decoded of a frame. 16 layers, which are the most that are told, have fewer bytes unless they have many
@@ -44,7 +44,7 @@ def decode_frames(binary: Path, frames: Sequence[Frame]) -> list[KeptPacket]:
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).decode(errors="replace").split())
         raise AgentError("agent-died", f"{binary} decode ended with code {done.returncode}: {said}")
-    answers = [_message(line) for line in done.stdout.splitlines()]
+    answers = [message_of(line) for line in done.stdout.splitlines()]
     if len(answers) != len(frames):
         raise AgentError("agent-broken", f"{binary} decode answered {len(answers)} of {len(frames)} packets")
     return [check(Decoded, answer, "a packet").kept for answer in answers]
@@ -53,12 +53,3 @@ def decode_frames(binary: Path, frames: Sequence[Frame]) -> list[KeptPacket]:
 def _line(frame: Frame) -> bytes:
     question = {"packet": frame.data[:MOST_HEADER_BYTES].hex(), "wire_bytes": frame.wire_bytes}
     return json.dumps(question | {"begins_with": "ethernet"}).encode() + b"\n"
-
-
-def _message(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise AgentError(
-            "agent-broken", f"the agent answered with something that is no JSON: {line[:100]!r}"
-        ) from error

@@ -159,7 +159,8 @@ def _line(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
-def _message(line: bytes) -> Any:
+def message_of(line: bytes) -> Any:
+    """What a line of the agent's output says. Raises `AgentError` where it is no JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -172,7 +173,7 @@ def _raise_refusal(line: bytes) -> None:
     """Raises what a line says that refuses: `UsageError` of the mechanism, which is line 1, `AgentError` of others."""
     if not line.startswith(b'{"error"'):
         return
-    match _message(line):
+    match message_of(line):
         case {"error": str(text)} if text.startswith("line 1: "):
             raise UsageError(text.removeprefix("line 1: "))
         case {"error": str(text)}:
@@ -180,7 +181,7 @@ def _raise_refusal(line: bytes) -> None:
 
 
 def _decision(line: bytes) -> PacketDecision:
-    message = _message(line)
+    message = message_of(line)
     check(PacketAnswer, message, "a packet")
     packets = tuple(bytes.fromhex(packet) for packet in message["packets"])
     rule = {name: message[name] for name in ("verdict", "reason", "section", "words")}
