@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model.json_object import JsonObject
-from ..rfc.clauses import judged
+from ..rfc.conformance import judged
 from ..rfc.results import AtSize, Found, results_of, values_of
 from ..rfc.test import Value
 from ..rfc.tests import TESTS

@@ -1,23 +1,25 @@
-"""The clauses of a profile, and whether a run meets them.
+"""What a clause is, and what decides whether a run meets it: one of the functions here.
 
-`profiles` has the clauses, one file a profile. A clause names what decides it, which is one of the functions here.
+`profiles` has the clauses, one file a profile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from ipaddress import ip_network
 from typing import Literal
 
 from ..mechanisms import install
+from ..model.network import Network
 from ..model.procedure import Procedure
+from ..model.topology import ETHERNET_MIN_MTU_V6
 from ..store import Run
 from .lengths import Lengths
 from .places import Places
-from .results import AtSize, Found, places_of, results_of, values_of
-from .sizes import LEAST_OVER_IPV6, sizes_of
+from .results import AtSize, Found
+from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
+from .state import keeps_state
 from .tests import TESTS
 from .tests.latency import LEAST_TAGGED
 
@@ -53,6 +55,13 @@ class Tested:
         """The results of paths with a device."""
         return [result for result in self.results if not result.is_tester]
 
+    @property
+    def networks(self) -> list[Network]:
+        """The networks of the paths with a device."""
+        experiment = self.run.manifest.experiment
+        paths = [path for path in experiment.paths if path.name not in self.procedure.testers]
+        return [install(path, experiment.topologies[0], experiment.between) for path in paths]
+
 
 Judge = Callable[[Tested], tuple[State, str]]
 
@@ -70,30 +79,6 @@ class Clause:
     section: str
     asks: str
     judge: Judge
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """A clause with its decision."""
-
-    section: str
-    asks: str
-    state: State
-    reason: str
-
-
-def judged(run: Run) -> list[Judged]:
-    """The clauses of the run's profile, decided. Empty for a run that is no such test."""
-    places = places_of(run)
-    if places is None:
-        return []
-    tested = Tested(run=run, places=places, results=results_of(run), values=values_of(run))
-    clauses: Sequence[Clause] = import_module(f".profiles.rfc{places.procedure.profile}", __package__).CLAUSES
-    found = []
-    for clause in clauses:
-        state, reason = clause.judge(tested)
-        found.append(Judged(section=clause.section, asks=clause.asks, state=state, reason=reason))
-    return found
 
 
 def always(state: State, reason: str) -> Judge:
@@ -177,18 +162,44 @@ _BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))
 
 def addresses(tested: Tested) -> tuple[State, str]:
     """Whether the hosts have addresses that are for benchmarking alone."""
-    experiment = tested.run.manifest.experiment
+    clients = [leg.source for network in tested.networks for leg in network.legs[:1]]
     others = [
         address
-        for path in experiment.paths
-        if path.name not in tested.procedure.testers
-        for leg in install(path, experiment.topologies[0], experiment.between).legs[:1]
-        for address in (leg.source,)
+        for address in clients
         if not any(address.version == network.version and address in network for network in _BENCHMARKING)
     ]
     if others:
         return "not met", f"the client has {others[0]}, by the experiment, in namespaces that nothing else reaches"
     return "met", "the addresses of the tester are of 198.18.0.0/15 and 2001:2::/48"
+
+
+def halves(tested: Tested) -> tuple[State, str]:
+    """Whether clients and servers are each in a half of their own of the addresses for benchmarking (RFC 2544 appendix
+    C.2.2.1, RFC 5180 section 5.2.2)."""
+    for network in tested.networks:
+        client, server = network.legs[0].source, network.legs[-1].destination
+        for address, number in ((client, 0), (server, 1)):
+            own = [list(block.subnets())[number] for block in _BENCHMARKING if block.version == address.version]
+            if not any(address in half for half in own):
+                return "not met", f"the client has {client} and the server {server}, which are not apart like that"
+    return "met", "clients have addresses of the first half, and servers of the second"
+
+
+def prefixes(tested: Tested) -> tuple[State, str]:
+    """Whether interfaces have prefixes as RFC 5180 section 5.2.1 allows them."""
+    lengths = {
+        end.ipv6.network.prefixlen
+        for network in tested.networks
+        for link in network.topology.links
+        for end in link.ends
+        if end.ipv6 is not None
+    }
+    if not lengths:
+        return "not applicable", "no interface has an IPv6 address"
+    wrong = sorted(length for length in lengths if 64 < length != 126)
+    if wrong:
+        return "not met", f"prefixes of {', '.join(map(str, wrong))} bits, by the experiment"
+    return "met", f"prefixes of {', '.join(map(str, sorted(lengths)))} bits"
 
 
 def sizes(tested: Tested) -> tuple[State, str]:
@@ -254,3 +265,26 @@ def line(tested: Tested) -> tuple[State, str]:
     if any(one.line_pps is not None for one in tested.devices):
         return "met", "beside each result, less the overhead of the mechanism"
     return "not applicable", "no link of the paths has a rate"
+
+
+def mtus(tested: Tested) -> tuple[State, str]:
+    """Whether all links have one MTU, of at least 1280 bytes and the overhead (RFC 8219 section 5.1)."""
+    wires = [link for network in tested.networks for link in network.topology.links if not link.is_tunnel]
+    found = {link.mtu_bytes for link in wires}
+    least = ETHERNET_MIN_MTU_V6 + max(overhead_bytes(network) for network in tested.networks)
+    if len(found) > 1:
+        return "not met", f"links have MTUs of {' and '.join(map(str, sorted(found)))} bytes, by the experiment"
+    if min(found) < least:
+        return "not met", f"all links have an MTU of {min(found)} bytes, by the experiment, which is less than {least}"
+    return "met", f"all links have an MTU of {min(found)} bytes"
+
+
+def with_state(state: State, reason: str) -> Judge:
+    """What holds of a run whose devices keep state."""
+
+    def judge(tested: Tested) -> tuple[State, str]:
+        if any(keeps_state(network) for network in tested.networks):
+            return state, reason
+        return "not applicable", "nothing on the path keeps state"
+
+    return judge

@@ -1,4 +1,7 @@
-"""The clauses of RFC 9693, Benchmarking Methodology for Stateful NATxy Gateways."""
+"""The clauses of RFC 9693, Benchmarking Methodology for Stateful NATxy Gateways.
+
+They have no numbers of sections, because its text was not at hand when they were written.
+"""
 
 from __future__ import annotations
 
