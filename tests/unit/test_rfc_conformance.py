@@ -71,3 +71,10 @@ def test_connections_are_for_devices_that_keep_state() -> None:
     clause = "stateful: connections of HTTP (RFC 3511 sections 5.2.2.2 and 5.3.2.2)"
     assert decided("{mechanism: {nat64: [r1]}}", "8219")[clause].state == "not met"
     assert decided("6in4", "8219")[clause].state == "not applicable"
+
+
+def test_a_test_that_could_not_be_done_is_not_called_inapplicable() -> None:
+    found = decided("forwarding", "2544")
+    for clause in ("back-to-back frames: the longest burst, 50 times", "system recovery after 110 % of the throughput"):
+        assert found[clause].state == "not met"
+        assert "no throughput is known" in found[clause].reason

@@ -102,12 +102,13 @@ def was_run(name: str) -> Judge:
         found = [one for one in tested.values if one.test == name and one.path not in testers]
         if unfit and not found:
             return "not applicable", unfit[0]
-        unknown = [one for one in found if all(value.value is None for value in one.values)]
         if not found:
             return "not met", "it was not measured"
-        if len(unknown) == len(found):
-            return "not applicable" if name in _MAY_HAVE_NONE else "not met", unknown[0].values[0].remark
-        if unknown and name not in _MAY_HAVE_NONE:
+        without = [one for one in found if all(value.has_none for value in one.values)]
+        unknown = [one for one in found if one not in without and all(value.value is None for value in one.values)]
+        if len(without) == len(found):
+            return "not applicable", without[0].values[0].remark
+        if unknown:
             why = unknown[0].failed or unknown[0].values[0].remark
             return "not met", f"nothing is known at {len(unknown)} of {len(found)} places: {why}"
         if tested.procedure.quick:
@@ -115,7 +116,7 @@ def was_run(name: str) -> Judge:
         fewest = min(value.trials for one in found for value in one.values if value.value is not None)
         if fewest < test.times(own):
             return "not met", f"only {fewest} of {test.times(own)} at one place: the tester could not do the others"
-        some = f"; not at {len(unknown)} of {len(found)} places: {unknown[0].values[0].remark}" if unknown else ""
+        some = f"; not at {len(without)} of {len(found)} places: {without[0].values[0].remark}" if without else ""
         return "met", f"{test.shortened(own)}{some}"
 
     return judge
@@ -129,10 +130,6 @@ def beyond(name: str, state: State, reason: str) -> Judge:
         return (own, why) if own == "not applicable" else (state, reason)
 
     return judge
-
-
-_MAY_HAVE_NONE = frozenset({"back-to-back", "recovery"})
-"""Tests that some devices have no result of: a burst or an overload that they do not notice."""
 
 
 def tagged(tested: Tested) -> tuple[State, str]:

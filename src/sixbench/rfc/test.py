@@ -62,11 +62,12 @@ class Value:
     Attributes:
         name: what it is, such as `typical latency`.
         unit: such as `ns`, `1` for a share, or `frames`.
-        value: None: it is not known.
+        value: None: it is not known, or the device has none.
         low, high: the 1st and the 99th percentile of the repetitions. None: there is one value only.
         trials: of how many trials it is made.
         rate_pps: at how many frames/s in each direction. None: none was applied.
         remark: what has to be known of it.
+        has_none: whether the device has no such value, such as a longest burst where none is too long.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Value:
     trials: int = 1
     rate_pps: float | None = None
     remark: str = ""
+    has_none: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
