@@ -69,6 +69,7 @@ def place(throughput_pps: float | None, own: Lengths = QUICK, profile: str = "82
         trials=9,
         refused=0,
         refused_pps=None,
+        refused_why=None,
         failed=None,
     )
     return Place(profile=profile, frame_bytes=64, line_pps=LINE_PPS, tester_pps=2 * LINE_PPS, throughput=found, own=own)

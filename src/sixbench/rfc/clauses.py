@@ -231,10 +231,13 @@ def throughput(tested: Tested) -> tuple[State, str]:
     """Whether each throughput is known."""
     if not tested.devices:
         return "not met", "it was not asked for: --test throughput"
-    unknown = [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]
-    if unknown:
-        places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in unknown[:3])
-        return "not met", f"no rate without loss was found for {len(unknown)} of {len(tested.devices)}: {places}"
+    for words, open_ones in (
+        ("no rate without loss was found", [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]),
+        ("the search did not come to its end", [one for one in tested.devices if not one.goals[0].is_settled]),
+    ):
+        if open_ones:
+            places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in open_ones[:3])
+            return "not met", f"{words} for {len(open_ones)} of {len(tested.devices)}: {places}"
     return "met", "the highest rate without loss, by MLRsearch (RFC 9971)"
 
 
