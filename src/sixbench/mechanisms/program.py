@@ -27,6 +27,7 @@ from . import embedding
 from .common import check_overlap, check_router, legs_of
 from .kind import Mechanism, MechanismError, Options
 from .parting import part, plain_leg, prefix_option
+from .resolving import resolver_ready
 from .shipped_programs import SHIPPED
 
 OWN = "own"
@@ -180,6 +181,13 @@ HOPS = Parameter(
     maximum=64,
     unless_given="hop limits behind it are not checked",
 )
+DNS64 = Parameter(
+    name="dns64",
+    column="dns64",
+    kind="flag",
+    doc="whether the program is a resolver that makes addresses in prefix (RFC 6147), for the workload dns64",
+    default=False,
+)
 MEMORY = Parameter(
     name="memory",
     column="memory_bytes",
@@ -200,7 +208,7 @@ READY_WITHIN = Parameter(
 )
 OPTIONS = (
     *(START, READY, FILES, FAMILY, PREFIX, CLIENT_AS, SERVER_AS),
-    *(INTERFACE, HOPS, MEMORY, READY_WITHIN),
+    *(INTERFACE, HOPS, DNS64, MEMORY, READY_WITHIN),
 )
 
 
@@ -253,15 +261,38 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         legs = (replace(near, far=far.far, destination=far.destination),)
     led = _led_here(place, prefix, source, destination)
     words = _words(path, place, legs, prefix)
+    asked = _asked(path, place, prefix) if path.options.get(DNS64.name) else ()
+    words |= _authority(place, between[1]) if asked else {}
     network = Network(
         topology=place.topology,
         legs=legs,
         devices=(_device(path, place, led, changes_family=first != last, prefix=prefix),),
-        stages=({node: _stage(path, words)},),
+        stages=({node: _stage(path, words)}, *asked),
     )
     if not network.crossings:
         raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
     return network
+
+
+def _asked(path: Path, place: _Place, prefix: IPv6Network | None) -> tuple[Mapping[str, Stage], ...]:
+    """What asks a resolver whether it makes addresses in the prefix. Raises `MechanismError` where it cannot."""
+    [node] = path.nodes
+    if prefix is None:
+        raise MechanismError(f"a resolver with DNS64 makes addresses in a prefix: give {PREFIX.name}", DNS64.name)
+    if place.near.family != 6:
+        raise MechanismError(
+            f"a resolver with DNS64 is asked over IPv6 (RFC 8219 section 9.1): give {FAMILY.name}: 6", DNS64.name
+        )
+    what = shlex.split(str(path.options[START.name]))[0]
+    return ({node: Stage(requests=(resolver_ready(place.own[0], prefix, what),))},)
+
+
+def _authority(place: _Place, server: str) -> dict[str, str]:
+    """The server's IPv4 address, at which a resolver asks for the names of the workload dns64. Empty without one."""
+    node = place.near.far
+    if not place.topology.route(node, server, 4):
+        return {}
+    return {"authority": str(legs_of(place.topology, (node, server), 4)[-1].destination)}
 
 
 def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> _Place:
@@ -412,7 +443,7 @@ def _stage(path: Path, words: Mapping[str, str]) -> Stage:
     return Stage(requests=(start,), ip=() if interface is None else (f"link set {interface} up",))
 
 
-_NAMES = ("dir", "client", "server", "client-as", "server-as", "prefix", "interface", "near", "far")
+_NAMES = ("dir", "client", "server", "client-as", "server-as", "prefix", "interface", "near", "far", "authority")
 _BRACED = re.compile(r"\{(" + "|".join((*_NAMES, "near-address", "far-address")) + r")\}")
 
 
