@@ -111,8 +111,8 @@ def test_equipment_is_tested_with_evidence_and_its_ports_are_as_they_were(bench:
         for segment in record["evidence"]["segments"]:
             assert (segment["other_addresses"], segment["other_hop_limits"]) == ({}, {})
     assert bench.states() == before
-    told = bench.sixbench("report", tmp_path / "run").stdout
-    assert "a namespace of Linux that forwards" in told
+    told = bench.sixbench("report", tmp_path / "run", "--format", "md").stdout
+    assert "a namespace of Linux that forwards, at eth1 and eth2" in told
 
 
 def test_ports_that_are_in_use_come_back_with_addresses_and_routes(bench: Bench, tmp_path: Path) -> None:
