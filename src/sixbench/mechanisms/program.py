@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from typing import Any
@@ -181,6 +181,16 @@ HOPS = Parameter(
     maximum=64,
     unless_given="hop limits behind it are not checked",
 )
+NOBODY, LINUX, ITS_OWN = "none", "linux", "own"
+STATE = Parameter(
+    name="state",
+    column="state",
+    kind="choice",
+    choices=(NOBODY, LINUX, ITS_OWN),
+    doc="who keeps state of connections: nobody; Linux in the program's node, whose table is counted, and emptied before "
+    "each trial; or the program itself",
+    default=NOBODY,
+)
 DNS64 = Parameter(
     name="dns64",
     column="dns64",
@@ -208,7 +218,7 @@ READY_WITHIN = Parameter(
 )
 OPTIONS = (
     *(START, READY, FILES, FAMILY, PREFIX, CLIENT_AS, SERVER_AS),
-    *(INTERFACE, HOPS, DNS64, MEMORY, READY_WITHIN),
+    *(INTERFACE, HOPS, STATE, DNS64, MEMORY, READY_WITHIN),
 )
 
 
@@ -267,7 +277,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         topology=place.topology,
         legs=legs,
         devices=(_device(path, place, led, changes_family=first != last, prefix=prefix),),
-        stages=({node: _stage(path, words)}, *asked),
+        stages=({node: _stage(path, words, {leg.family for leg in legs})}, *asked),
     )
     if not network.crossings:
         raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
@@ -382,6 +392,7 @@ def _device(
         "prefixes": tuple(led),
         "made_by": DEVICE_START,
         "routes_itself": interface is None,
+        "keeps_state": path.options.get(STATE.name) == ITS_OWN,
     }
     if not changes_family:
         return Device(**made)  # type: ignore[arg-type]
@@ -422,7 +433,8 @@ def _facing(topology: Topology, node: str, other: str, family: Family) -> str:
     return way[0].end_of(node).name
 
 
-def _stage(path: Path, words: Mapping[str, str]) -> Stage:
+def _stage(path: Path, words: Mapping[str, str], families: Iterable[Family]) -> Stage:
+    """What starts the program. `families`: those of its packets."""
     options = path.options
     given = json.loads(str(options.get(FILES.name, "{}")))
 
@@ -440,7 +452,8 @@ def _stage(path: Path, words: Mapping[str, str]) -> Stage:
         },
     )
     interface = options.get(INTERFACE.name)
-    return Stage(requests=(start,), ip=() if interface is None else (f"link set {interface} up",))
+    tracks = frozenset(families) if options.get(STATE.name) == LINUX else frozenset[Family]()
+    return Stage(requests=(start,), ip=() if interface is None else (f"link set {interface} up",), tracks=tracks)
 
 
 _NAMES = ("dir", "client", "server", "client-as", "server-as", "prefix", "interface", "near", "far", "authority")

@@ -29,6 +29,7 @@ NFTABLES_NAT44: Mapping[str, Any] = {
     "ready": "nft list chain ip nat44 postrouting",
     "family": 4,
     "client-as": "own",
+    "state": "linux",
     "files": {
         "start": "nft -f {dir}/ruleset && exec sleep infinity\n",
         "ruleset": (

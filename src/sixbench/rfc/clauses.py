@@ -19,7 +19,7 @@ from .lengths import Lengths
 from .places import Places
 from .results import AtSize, Found
 from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
-from .state import keeps_state
+from .state import has_own_table, keeps_state
 from .tests import TESTS
 from .tests.latency import LEAST_TAGGED
 
@@ -288,3 +288,10 @@ def with_state(state: State, reason: str) -> Judge:
         return "not applicable", "nothing on the path keeps state"
 
     return judge
+
+
+def empty_table(tested: Tested) -> tuple[State, str]:
+    """Whether each trial begins with an empty table (RFC 9693)."""
+    if any(has_own_table(network) for network in tested.networks):
+        return "not met", "the table is the device's own, which forgets when it will"
+    return "met", "each trial begins with an empty table, and no phase lasts 25 s, where entries last 30 s"
