@@ -56,7 +56,7 @@ def test_jool_in_an_emulated_machine_is_a_device_with_evidence(tmp_path: Path) -
     found = records(tmp_path)
     assert {record["workload"] for record in found} == {"ping", "frames"}
     for record in found:
-        assert record["status"] == "ok", record["reasons"]
+        assert {reason["kind"] for reason in record["reasons"]} <= {"tester-limited"}, record["reasons"]
         assert [one["claimed"] for one in record["evidence"]["segments"]] == ["ipv6", "ipv4"]
         assert all(one["other_addresses"] == {} for one in record["evidence"]["segments"])
     assert taps() == before
