@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import shutil
 import signal
 import socket
@@ -24,6 +25,7 @@ from told_events import tell_all
 from sixbench.model.errors import UsageError
 from sixbench.store import EventLog, create_run
 from sixbench.ui.app import application
+from sixbench.ui.look import Look
 from sixbench.ui.server import listen
 from sixbench.ui.stream import Streams
 
@@ -350,6 +352,33 @@ def test_only_an_interrupted_run_is_gone_on_with(tmp_path: Path, monkeypatch: py
         while jobs_of(client)[0][0] != "ended" and time.monotonic() < deadline_s:
             pass
         assert client.get("/api/runs").json()["jobs"][0]["exit_code"] == 0
+
+
+def test_a_run_is_over_when_its_process_has_ended_which_is_after_it_has_let_its_directory_go(
+    tmp_path: Path, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "may-end")
+    lingering = f"open({str(tmp_path / 'may-end')!r}).read()"
+    monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", lingering))
+    looked = []
+
+    def look(_: Look) -> None:
+        """The page is told that the run goes on."""
+        if not looked:
+            (tmp_path / "may-end").write_text("")
+        looked.append(True)
+
+    monkeypatch.setattr(Look, "announce", look)
+    with TestClient(application(tmp_path, TOKEN, [HOST]), base_url=BASE) as client:
+        client.get(f"/?token={TOKEN}")
+        name = client.post("/api/start", json={"text": small}, headers=OWN).json()["run"]
+        synthetic.replace_run(synthetic.small(), run=name, state="interrupted").write(tmp_path / name)
+        early = client.post(f"/api/runs/{name}/resume", headers=OWN, json={})
+        assert (early.status_code, early.json()) == (409, {"error": f"{name} has not ended yet"})
+        assert events_after(client, name)[1][-1]["data"] == '{"state": "interrupted"}'
+        assert looked
+        assert client.post(f"/api/runs/{name}/resume", headers=OWN, json={}).status_code == 202
+        (tmp_path / "may-end").write_text("")
 
 
 def test_whoever_was_served_stays_served_among_hundreds_of_slow_clients(directory: Path) -> None:

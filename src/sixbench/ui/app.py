@@ -141,7 +141,12 @@ class _Page:
             return _refused(error, 404)
         last = request.headers.get("last-event-id", "")
         look = Look(lambda: self.runs.folder(name))
-        return EventStream(self.streams, reader, last, lambda: rest_of(self.runs, name), look, self._stopping)
+        return EventStream(self.streams, reader, last, lambda: self._rest(name), look, self._stopping)
+
+    def _rest(self, name: str) -> str | None:
+        """The state of a run that nothing runs any more. One that the page started is over when its process has ended,
+        which takes a moment after it has let go of the directory."""
+        return None if self.jobs.is_under_way(name) else rest_of(self.runs, name)
 
     async def stop(self, request: Request) -> Response:
         """Stops a run that the page started."""
@@ -161,6 +166,8 @@ class _Page:
             return run.directory, experiment.title or experiment.name, rest_of(self.runs, name)
 
         try:
+            if self.jobs.is_under_way(name):
+                raise UsageError(f"{name} has not ended yet")
             directory, title, state = await anyio.to_thread.run_sync(read)
             if state != "interrupted":
                 raise UsageError(f"{name} is not interrupted, so there is nothing to go on with")

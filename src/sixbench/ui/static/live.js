@@ -193,6 +193,7 @@ export async function showLive(place, name) {
       location.hash = "#/runs";
     } catch (error) {
       now.words.textContent = error.message;
+      resume.disabled = false;
     }
   });
 
