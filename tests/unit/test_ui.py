@@ -224,9 +224,40 @@ def test_an_experiment_is_checked_by_the_reader_of_the_command(client: TestClien
     assert line.startswith("experiment.yaml:7: paths.ipv6")
 
 
+def test_what_changes_an_experiment_is_read_as_the_command_reads_it(client: TestClient) -> None:
+    settings = ["factors.transfer=[10MiB, 20MiB]", "factors.window=[10KiB]"]
+    asked = {"name": "herrera-6to4-tunnel", "quick": True, "blocks": 2, "settings": settings}
+    told = client.post("/api/check", json=asked, headers=OWN).json()
+    assert told["trials"] == str((2 * 2 + 9) * 2 * 2)
+    changes = "'--set=factors.transfer=[10MiB, 20MiB]' '--set=factors.window=[10KiB]'"
+    assert told["command"] == f"sixbench run herrera-6to4-tunnel --quick --blocks=2 {changes}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["blocks"], "write it as a.b=c"),
+        (["factors.transfr.x=1"], "did you mean"),
+        (["topology.links.r1-r2.jitter-distribution={file: /etc/hostname}"], "names no files of this machine"),
+        (["topology.links.r1-r2.jitter-distribution={file: published.yaml}"], "published.yaml"),
+        (["title={"], "title"),
+        (["seed=1"] * 51, "is no experiment"),
+        ("seed=1", "is no experiment"),
+        ([5], "is no experiment"),
+    ],
+)
+def test_changes_that_cannot_be_are_refused_in_words(client: TestClient, settings: Any, words: str) -> None:
+    answer = client.post("/api/check", json={"name": "herrera-6to4-tunnel", "settings": settings}, headers=OWN)
+    assert answer.status_code == 422
+    assert words in "\n".join(answer.json()["problems"])
+
+
 @pytest.mark.parametrize(
     "asked",
     [
+        {"name": "quickstart", "blocks": True},
+        {"name": "quickstart", "blocks": "2"},
+        {"name": "quickstart", "blocks": 0},
         None,
         [],
         {},

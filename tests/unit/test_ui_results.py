@@ -257,6 +257,8 @@ def test_tables_for_a_paper_are_those_of_the_report(tmp_path: Path, client: Test
     written(tmp_path / "stopped", {}, state="interrupted")
     assert "\\begin{tabular}" in client.get("/api/runs/mine/tables/latex").json()["text"]
     assert "| --- |" in client.get("/api/runs/mine/tables/md").json()["text"]
+    told = client.get("/api/runs/mine/tables/csv").json()
+    assert (told["text"].partition(",")[0], told["suffix"]) == ("experiment", ".csv")
     assert client.get("/api/runs/mine/tables/html").status_code == 409
     early = client.get("/api/runs/stopped/tables/latex")
     assert early.status_code == 409

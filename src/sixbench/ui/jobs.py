@@ -92,7 +92,7 @@ class Jobs:
             file = self._directory / f"{name}.yaml"
             write_file(file, asked.text)
             experiment = str(file.resolve())
-        command = [*SIXBENCH, "run", experiment, *(["--quick"] if asked.is_quick else [])]
+        command = [*SIXBENCH, "run", experiment, *asked.options]
         command += ["--out", str((self._directory / name).resolve()), "--events", str(self._log(name)), "--wait"]
         return self._queue(Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name))
 
