@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import sys
 from typing import IO
 
+from ..lab.own_program import own_command
 from .commands import Commands
 
 
@@ -22,7 +22,7 @@ class Doctor:
     def sentence(self) -> str | None:
         """The conclusion; None while it is not known."""
         if self._process is None:
-            command = [sys.executable, "-m", "sixbench", "doctor", "--json"]
+            command = own_command("doctor", "--json")
             self._process = self._commands.begin(command, self._conclude, heard="stdout")
         return self._sentence
 

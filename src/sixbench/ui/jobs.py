@@ -9,12 +9,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from ..lab.own_program import own_command
 from ..model.errors import StoreError, UsageError
 from ..store import Folder, write_file
 from . import two_machines
@@ -24,7 +24,7 @@ from .events import LOG_SUFFIX
 
 State = Literal["waiting", "running", "ended"]
 MOST_WAITING = 20
-SIXBENCH = (sys.executable, "-m", "sixbench")
+SIXBENCH = tuple(own_command())
 LAST_WORDS_BYTES = 4000
 
 
