@@ -63,8 +63,8 @@ class Page:
 
     def kill(self) -> None:
         """Kills the runner; the server ends with it."""
-        self.process.kill()
-        self.process.communicate()
+        with self.process:
+            self.process.kill()
         wait_for(lambda: not self.server.alive, 60)
 
 

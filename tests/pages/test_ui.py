@@ -284,6 +284,7 @@ def test_an_experiment_is_checked_as_one_types(page: Page, served: Served) -> No
 
 def test_a_part_of_an_experiment_is_changed_by_keyboard(page: Page, served: Served) -> None:
     show(page, served, "new")
+    page.reload()
     expect(page.get_by_text("sixbench run quickstart --quick")).to_be_visible()
     page.get_by_text("Change some of it").press("Enter")
     page.get_by_label("Blocks").fill("7")

@@ -33,14 +33,15 @@ class Runner:
     @contextlib.asynccontextmanager
     async def reached(self) -> AsyncIterator[None]:
         """It can be asked within this."""
-        reader, self._writer = await asyncio.open_connection(sock=self._here, limit=LONGEST_ANSWER_BYTES)
+        reader, writer = await asyncio.open_connection(sock=self._here, limit=LONGEST_ANSWER_BYTES)
+        self._writer = writer
         hearing = asyncio.create_task(self._hear(reader))
         try:
             yield
         finally:
             hearing.cancel()
-            self._writer.close()
             self._writer = None
+            writer.close()
 
     async def start(self, experiment: Any) -> dict[str, Any]:
         """Starts a run or queues it, and returns the job. Raises one of `KINDS`, as all of these do."""
