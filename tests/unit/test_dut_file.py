@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from json_schema import complaints
 
-from sixbench.mechanisms import MECHANISMS
+from sixbench.lab.render import render, script_text
+from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.experiment import Experiment
 from sixbench.plan.experiment_file import read_experiment, read_topology_only
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.proof.packets import viewpoints
 
 SCHEMA = experiment_schema(MECHANISMS)
 
@@ -73,3 +75,26 @@ def test_a_path_is_where_the_device_is() -> None:
 
 def test_the_network_alone_can_be_had() -> None:
     assert list(read_topology_only(parse_yaml("dut: forwarding\n", "x.yaml")).nodes) == ["left", "dut", "right"]
+
+
+def test_equipment_stands_between_two_hosts_that_have_its_ports() -> None:
+    read = experiment({"ports": ["eth1", "enp3s0"], "description": "a router", "mtu": 9000})
+    [topology] = read.topologies
+    assert {path.name: path.mechanism for path in read.paths} == {"ipv4": "native4", "ipv6": "native6"}
+    assert topology.nodes["dut"].equipment == "a router"
+    assert topology.held == ["left", "right"]
+    assert [(node, port.name) for node, port in topology.ports] == [("left", "eth1"), ("right", "enp3s0")]
+    assert [[end.name for end in link.ends] for link in topology.links] == [["eth1", "eth0"], ["eth1", "enp3s0"]]
+    assert {link.mtu_bytes for link in topology.links} == {9000}
+    one = experiment({"ports": ["eth1", "eth2"], "description": "a router", "family": 4})
+    assert [path.name for path in one.paths] == ["ipv4"]
+
+
+def test_equipment_is_observed_at_the_hosts_and_makes_no_commands() -> None:
+    read = experiment({"ports": ["eth1", "eth2"], "description": "a router"})
+    network = install(read.paths[0], read.topologies[0], read.between)
+    assert [(view.end.node, view.towards_server) for view in viewpoints(network)] == [("left", True), ("right", False)]
+    scripts = render(read.topologies[0])
+    assert list(scripts) == ["left", "right"]
+    assert "ip link set dev eth1 netns {pid:left}" in script_text(scripts["left"])
+    assert not any(line.startswith("link add") for script in scripts.values() for line in script.links)

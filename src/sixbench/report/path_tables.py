@@ -190,6 +190,33 @@ def sessions_table(paths: Sequence[PathDescription]) -> Table | None:
     return without_empty(Table(title="Sessions of nodes that keep state", columns=columns, rows=made))
 
 
+def programs_under_test_table(paths: Sequence[PathDescription]) -> Table | None:
+    """A row for each program under test and workload; None where there is none."""
+    made = [
+        [
+            described.path.name,
+            one.node,
+            one.traffic,
+            str(len(one.cpu_ns)),
+            words.quantity(one.median_cpu_ns, "ns"),
+            words.MISSING if one.most_cores is None else f"{one.most_cores:.2f}",
+            words.quantity(one.peak_memory_bytes, "B"),
+            str(one.processes),
+            ", ".join(one.listening),
+        ]
+        for described in paths
+        for one in described.evidence.programs
+    ]
+    if not made:
+        return None
+    columns = [
+        *(Column(name=name) for name in ("path", "node", "in")),
+        *(Column(name=name, align="right") for name in ("trials", "CPU time", "cores", "memory", "processes")),
+        Column(name="listens at"),
+    ]
+    return without_empty(Table(title="What programs under test used", columns=columns, rows=made))
+
+
 def losses_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each place at which trials of a path lost something; None where nothing was lost."""
     made = []

@@ -16,7 +16,7 @@ MAX_FRAMES = 2**32
 ETHERNET_BYTES = 18
 """The Ethernet header and the frame check sequence, which RFC 2544 counts in a frame's size."""
 LEAST_BYTES: dict[Family, int] = {4: 64, 6: 84}
-"""The smallest frames (RFC 2544 section 9.1; RFC 8219 section 3.1)."""
+"""The smallest frames (RFC 2544 section 9.1; RFC 8219 section 5.1.1)."""
 MAX_BEHIND = 0.001
 """The share of its rate by which a sender may be behind its schedule."""
 
@@ -119,7 +119,7 @@ def _too_small(params: Params, families: frozenset[Family]) -> Wrong | None:
     frame_bytes = int(FRAME.of(params))
     for family in sorted(families):
         if frame_bytes < LEAST_BYTES[family]:
-            least = f"at least {LEAST_BYTES[family]} over IPv{family} (RFC 8219 section 3.1)"
+            least = f"at least {LEAST_BYTES[family]} over IPv{family} (RFC 8219 section 5.1.1)"
             return Wrong(FRAME.name, f"frames of {frame_bytes} bytes are too small: {least}")
     return None
 
