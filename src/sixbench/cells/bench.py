@@ -183,4 +183,4 @@ def _refuse_commands(experiment: Experiment) -> None:
     if found is not None:
         raise CapabilityError(f"paths.{found} runs a program of the experiment, which no cell does for others")
     if any(topology.ports for topology in experiment.topologies):
-        raise CapabilityError("dut.ports are interfaces of another machine, and no cell lends its own to others")
+        raise CapabilityError("dut is equipment or an emulated machine, which no cell has for others")

@@ -66,11 +66,11 @@ def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
 
 
 def refuse_equipment_in_cells(topologies: Iterable[Topology]) -> None:
-    """Raises `UsageError` where equipment is to be tested that is not at a cell."""
+    """Raises `UsageError` where equipment or an emulated machine is to be tested, which is not at a cell."""
     from ..model.errors import UsageError
 
     if any(topology.ports for topology in topologies):
-        raise UsageError("dut.ports are interfaces of this machine, which cells do not have; run it without --cells")
+        raise UsageError("dut is equipment or an emulated machine, which cells do not have; run it without --cells")
 
 
 def without_consent(arguments: Sequence[str]) -> list[str]:

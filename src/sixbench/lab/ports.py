@@ -55,7 +55,7 @@ exit "${failed:-0}"
 
 def check_ports(topologies: Iterable[Topology], file: str, *, means_it: bool) -> None:
     """Raises `ExperimentError` where an interface cannot be lent, or is in use and nobody has said that it is meant."""
-    ports = {port.name: port for topology in topologies for _, port in topology.ports}
+    ports = {port.name: port for topology in topologies for _, port in topology.lent}
     for port in ports.values():
         wrong = _wrong(port.name, means_it=means_it)
         if wrong is not None:

@@ -122,7 +122,7 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
             ],
             queues=[line for link in _wires_of(topology, name) for line in queue_lines(link, link.end_of(name))],
             nft=ruleset(topology.nodes[name]),
-            ports=[port.name for node, port in topology.ports if node == name],
+            ports=[port.name for node, port in topology.lent if node == name],
         )
         for name in topology.held
     }

@@ -17,7 +17,7 @@ from typing import Any
 from ..engines import Engine
 from ..model.device import Device, Translator
 from ..model.leg import Address, Leg
-from ..model.network import Network
+from ..model.network import Guest, Network
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.stage import DEVICE_START, Request, Stage
@@ -29,9 +29,11 @@ from .parting import part, plain_leg, prefix_option
 from .program_options import (
     CLIENT_AS,
     DNS64,
+    EMULATED,
     FAMILIES,
     FAMILY,
     FILES,
+    GUEST,
     HOPS,
     INTERFACE,
     ITS_OWN,
@@ -43,7 +45,9 @@ from .program_options import (
     READY,
     READY_WITHIN,
     SERVER_AS,
+    SETUP,
     START,
+    STARTING,
     STATE,
 )
 from .resolving import resolver_ready
@@ -85,10 +89,9 @@ class _Place:
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    for option in (START, READY):
-        if option.name not in path.options:
-            raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
     [node] = path.nodes
+    is_equipment = node in topology.nodes and topology.nodes[node].equipment is not None
+    _check_start(path, is_equipment=is_equipment)
     first, last = FAMILIES[str(path.options.get(FAMILY.name, FAMILY.default))]
     prefix = prefix_option(path, PREFIX.name, "") if PREFIX.name in path.options else None
     place = _same_family(path, topology, between) if first == last else _two_families(path, topology, between)
@@ -101,18 +104,51 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     if first == last and (destination, source) == (far.destination, near.source):
         legs = (replace(near, far=far.far, destination=far.destination),)
     led = _led_here(place, prefix, source, destination)
-    words = _words(path, place, legs, prefix)
-    asked = _asked(path, place, prefix) if path.options.get(DNS64.name) else ()
-    words |= _authority(place, between[1]) if asked else {}
     network = Network(
         topology=place.topology,
         legs=legs,
         devices=(_device(path, place, led, changes_family=first != last, prefix=prefix),),
-        stages=({node: _stage(path, words, {leg.family for leg in legs})}, *asked),
+        stages=() if is_equipment else _started(path, place, legs, prefix),
+        guests={node: _guest(path, place, legs, prefix)} if GUEST.name in path.options else {},
     )
     if not network.crossings:
         raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
     return network
+
+
+def _check_start(path: Path, *, is_equipment: bool) -> None:
+    """Raises `MechanismError` where a program cannot be started, or equipment is to be."""
+    if is_equipment:
+        given = next((one.name for one in STARTING if one.name in path.options), None)
+        if given is not None:
+            raise MechanismError(f"equipment runs what it runs, and starts nothing of ours: leave {given} out", given)
+        if path.options.get(STATE.name) == LINUX:
+            raise MechanismError(f"nobody sees the table of equipment: give {STATE.name}: {ITS_OWN}", STATE.name)
+        return
+    emulated = next((one.name for one in EMULATED if one.name in path.options), None)
+    if emulated is not None:
+        raise MechanismError(f"an emulated machine is a device of dut: leave {emulated} out", emulated)
+    for option in (START, READY):
+        if option.name not in path.options:
+            raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
+
+
+def _guest(path: Path, place: _Place, legs: Sequence[Leg], prefix: IPv6Network | None) -> Guest:
+    """The emulated machine in the place of the path's node."""
+    words = _words(path, place, legs, prefix) | {"near": "eth0", "far": "eth1"}
+    given = json.loads(str(path.options.get(SETUP.name, "[]")))
+    return Guest(kernel=str(path.options[GUEST.name]), setup=tuple(filled(line, words) for line in given))
+
+
+def _started(
+    path: Path, place: _Place, legs: Sequence[Leg], prefix: IPv6Network | None
+) -> tuple[Mapping[str, Stage], ...]:
+    """What starts the program, and waits until it is ready."""
+    [node] = path.nodes
+    words = _words(path, place, legs, prefix)
+    asked = _asked(path, place, prefix) if path.options.get(DNS64.name) else ()
+    words |= _authority(place, legs[-1].far) if asked else {}
+    return ({node: _stage(path, words, {leg.family for leg in legs})}, *asked)
 
 
 def _asked(path: Path, place: _Place, prefix: IPv6Network | None) -> tuple[Mapping[str, Stage], ...]:

@@ -81,10 +81,16 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """An interface of this machine, at which equipment stands. `line`: where the experiment file names it."""
+    """An interface of this machine, at which equipment stands.
+
+    Attributes:
+        line: where the experiment file names it.
+        is_tap: whether it is that of an emulated machine, with which it comes and goes.
+    """
 
     name: str
     line: int | None = None
+    is_tap: bool = False
 
     def __post_init__(self) -> None:
         require(DEVICE, self.name, "an interface")
@@ -243,7 +249,7 @@ class Topology:
 
     @property
     def ports(self) -> list[tuple[str, Port]]:
-        """The interfaces of this machine at which equipment stands, each with the node that has it."""
+        """The interfaces at which equipment stands, each with the node that has it."""
         return [
             (end.node, link.port)
             for link in self.links
@@ -251,6 +257,11 @@ class Topology:
             for end in link.ends
             if self.nodes[end.node].equipment is None
         ]
+
+    @property
+    def lent(self) -> list[tuple[str, Port]]:
+        """Those of them that this machine has without us."""
+        return [(node, port) for node, port in self.ports if not port.is_tap]
 
     @property
     def wires(self) -> tuple[Link, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..mechanisms import SHIPPED, Mechanism
+from ..mechanisms.program_options import EMULATED, GUEST, MAPPING
 from ..model import units
 from ..model.identifiers import DEVICE, NAME
 from ..model.parameter import Parameter
@@ -29,7 +30,7 @@ from .blocks_file import (
     STATISTICS_KEYS,
     UNTIL,
 )
-from .dut_file import DESCRIPTION, DUT_KEYS, FAMILY, FORWARDING, PORTS, PROGRAM, WIRE
+from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, PORTS, PROGRAM, WIRE
 from .events_file import MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
@@ -215,16 +216,18 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
     equipment: dict[str, Schema] = {
         PORTS: {**pair(name), "description": "The two interfaces of this machine between which equipment stands."},
         DESCRIPTION: {"type": "string", "minLength": 1, "description": "Which equipment that is, for the record."},
-        FAMILY: {"enum": [4, 6, "4", "6"], "description": "The family that it forwards; unless given, both."},
     }
-    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **equipment, **links}
+    emulated = {option.name: _option(option) for option in EMULATED}
+    mapping = {option.name: _option(option) for option in MAPPING}
+    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **equipment, **emulated, **mapping, **links}
     assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
     return {
         "anyOf": [
             bare,
             object_of({"mechanism": one, **links}, required=("mechanism",)),
             object_of({PROGRAM: program, **links}, required=(PROGRAM,)),
-            object_of({**equipment, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
+            object_of({**equipment, **mapping, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
+            object_of({**emulated, **mapping, MTU.name: links[MTU.name]}, required=(GUEST.name,)),
         ],
         "description": "A device under test between two hosts: it gives topology, between and paths.",
     }
