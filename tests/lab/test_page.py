@@ -147,5 +147,8 @@ def test_a_run_is_started_watched_stopped_and_gone_on_with_by_keyboard_alone(
     page.goto(servers.start())
     page.goto(f"{page.url.partition('#')[0]}#/live/{run.name}")
     expect(page.locator("td.ok").nth(done)).to_be_attached()
-    end(run)
+    expect(stop).to_be_visible()
+    tab_to(page, stop)  # another server than this one has started it
+    page.keyboard.press("Enter")
     expect(page.locator(".badge.interrupted")).to_be_visible()
+    assert state(run) == "interrupted"
