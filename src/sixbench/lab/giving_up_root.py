@@ -29,6 +29,7 @@ class User:
     name: str
     uid: int
     gid: int
+    home: str
 
 
 def ordinary_user() -> User | None:
@@ -41,12 +42,13 @@ def ordinary_user() -> User | None:
     try:
         found = pwd.getpwuid(uid)
     except KeyError:
-        return User(name=str(uid), uid=uid, gid=uid if uid == NOBODY else NOBODY)
-    return User(name=found.pw_name, uid=uid, gid=found.pw_gid)
+        return User(name=str(uid), uid=uid, gid=NOBODY, home="/nonexistent")
+    return User(name=found.pw_name, uid=uid, gid=found.pw_gid, home=found.pw_dir)
 
 
 def become(user: User, directories: Sequence[Path]) -> list[Path]:
-    """Makes this process that user's for good: it gets no rights back, nor does any program that it starts.
+    """Makes this process that user's for good: it gets no rights back, nor does any program that it starts. `HOME` is
+    the user's, too.
 
     Returns those of the directories that the user may not read. If there are any, the process keeps one right of
     root's: to read files (`CAP_DAC_READ_SEARCH`, capabilities(7)).
@@ -68,6 +70,7 @@ def become(user: User, directories: Sequence[Path]) -> list[Path]:
             f"giving up root's rights for those of {user.name}{unread}: {error.strerror}; start it as a user who is "
             "not root"
         ) from error
+    os.environ["HOME"] = user.home
     return closed
 
 
