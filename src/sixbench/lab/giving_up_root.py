@@ -34,8 +34,8 @@ class User:
 
 def ordinary_user() -> User | None:
     """Who is to take root's place: the user who called sudo (sudo(8)), or nobody where root itself is logged in. None:
-    this process is not root."""
-    if os.geteuid() != 0:
+    this process is not root, or it is root only of a user namespace in which there is nobody else."""
+    if os.geteuid() != 0 or not _is_mapped(NOBODY):
         return None
     asked = os.environ.get("SUDO_UID", "")
     uid = int(asked) if asked.isdecimal() and 0 < int(asked) < 2**32 - 1 else NOBODY
@@ -44,6 +44,12 @@ def ordinary_user() -> User | None:
     except KeyError:
         return User(name=str(uid), uid=uid, gid=NOBODY, home="/nonexistent")
     return User(name=found.pw_name, uid=uid, gid=found.pw_gid, home=found.pw_dir)
+
+
+def _is_mapped(uid: int) -> bool:
+    """Whether there is such a user in this user namespace (user_namespaces(7))."""
+    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(first <= uid < first + count for first, _, count in ranges)
 
 
 def become(user: User, directories: Sequence[Path]) -> list[Path]:
