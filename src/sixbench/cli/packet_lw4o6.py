@@ -67,7 +67,8 @@ def lw4o6_line(given: Given) -> dict[str, Any]:
     """The first line for an lwAFTR or lwB4. Raises `UsageError` where it cannot be."""
     table: dict[str, list[Rule]] = {}
     for address, bits, psid, b4, *more in given["binding"]:
-        offset, br = [*more, *(0, given["br"])[len(more) :]]
+        offset = more[0] if more else 0
+        br = more[1] if len(more) > 1 else given["br"]
         table.setdefault(br, []).append(_row(address, bits, psid, b4, offset))
     own = {option.name for option in LW4O6_OPTIONS}
     others = {name: value for name, value in given.items() if name not in own}

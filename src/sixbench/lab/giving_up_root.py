@@ -29,24 +29,32 @@ class User:
     name: str
     uid: int
     gid: int
+    home: str
 
 
 def ordinary_user() -> User | None:
     """Who is to take root's place: the user who called sudo (sudo(8)), or nobody where root itself is logged in. None:
-    this process is not root."""
-    if os.geteuid() != 0:
+    this process is not root, or it is root only of a user namespace in which there is nobody else."""
+    if os.geteuid() != 0 or not _is_mapped(NOBODY):
         return None
     asked = os.environ.get("SUDO_UID", "")
     uid = int(asked) if asked.isdecimal() and 0 < int(asked) < 2**32 - 1 else NOBODY
     try:
         found = pwd.getpwuid(uid)
     except KeyError:
-        return User(name=str(uid), uid=uid, gid=uid if uid == NOBODY else NOBODY)
-    return User(name=found.pw_name, uid=uid, gid=found.pw_gid)
+        return User(name=str(uid), uid=uid, gid=NOBODY, home="/nonexistent")
+    return User(name=found.pw_name, uid=uid, gid=found.pw_gid, home=found.pw_dir)
+
+
+def _is_mapped(uid: int) -> bool:
+    """Whether there is such a user in this user namespace (user_namespaces(7))."""
+    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(first <= uid < first + count for first, _, count in ranges)
 
 
 def become(user: User, directories: Sequence[Path]) -> list[Path]:
-    """Makes this process that user's for good: it gets no rights back, nor does any program that it starts.
+    """Makes this process that user's for good: it gets no rights back, nor does any program that it starts. `HOME` is
+    the user's, too.
 
     Returns those of the directories that the user may not read. If there are any, the process keeps one right of
     root's: to read files (`CAP_DAC_READ_SEARCH`, capabilities(7)).
@@ -68,6 +76,7 @@ def become(user: User, directories: Sequence[Path]) -> list[Path]:
             f"giving up root's rights for those of {user.name}{unread}: {error.strerror}; start it as a user who is "
             "not root"
         ) from error
+    os.environ["HOME"] = user.home
     return closed
 
 

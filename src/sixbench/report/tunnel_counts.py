@@ -31,7 +31,6 @@ class TunnelEnd:
     slow_decapsulated: Count | None = None
     slow: dict[str, Count] = field(default_factory=dict)
     drops: dict[str, Count] = field(default_factory=dict)
-    waiting: Count | None = None
 
     @property
     def slow_packets(self) -> int | None:
@@ -102,6 +101,7 @@ class TranslatorSum:
     slow: dict[str, Count] = field(default_factory=dict)
     answered: dict[str, Count] = field(default_factory=dict)
     drops: dict[str, Count] = field(default_factory=dict)
+    waiting: Count | None = None
 
     @property
     def slow_packets(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ def give_up_root(directory: Path) -> str | None:
     if user is None:
         return None
     closed = become(user, [*_packages(), _nearest(directory)])
+    # It warns where its user has no home for its cache of fonts, as nobody has none.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     if not closed:
         return None
     return f"the page's server runs as {user.name}, but may read all files, since {user.name} may not read " + listed(
