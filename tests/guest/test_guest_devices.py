@@ -62,6 +62,20 @@ def test_jool_in_an_emulated_machine_is_a_device_with_evidence(tmp_path: Path) -
     assert taps() == before
 
 
+def test_an_emulated_machine_forwards_both_families(tmp_path: Path) -> None:
+    workload = "{frames: {frame: 128B, packet-rate: 200pps, duration: 200ms}}"
+    done = run(
+        tmp_path,
+        f"dut: {{guest: {KERNEL}}}\nworkloads: [{{ping: {{count: 5, interval: 2ms}}}}, {workload}]\nblocks: 1\n",
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    found = records(tmp_path)
+    assert {record["path"] for record in found} == {"ipv4", "ipv6"}
+    for record in found:
+        assert {reason["kind"] for reason in record["reasons"]} <= {"tester-limited"}, record["reasons"]
+        assert all(one["other_hop_limits"] == {} for one in record["evidence"]["segments"])
+
+
 def test_a_setup_that_fails_ends_the_run_with_its_words(tmp_path: Path) -> None:
     done = run(tmp_path, "dut: {guest: debian-6.1, setup: [ip link set nothing up]}\nworkloads: [ping]\nblocks: 1\n")
     assert done.returncode == 3

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from json_schema import complaints
 
+from sixbench.lab.ports import wanted_addresses
 from sixbench.lab.render import render, script_text
 from sixbench.mechanisms import MECHANISMS, commands_of, install
 from sixbench.model.errors import ExperimentError
@@ -116,6 +117,10 @@ def test_equipment_is_observed_at_the_hosts_and_makes_no_commands() -> None:
     assert list(scripts) == ["left", "right"]
     assert "ip link set dev eth1 netns {pid:left}" in script_text(scripts["left"])
     assert not any(line.startswith("link add") for script in scripts.values() for line in script.links)
+    assert wanted_addresses(read.topologies[0]) == [
+        "the equipment has to have 198.18.0.2/24 and 2001:2::2/64 at eth1",
+        "the equipment has to have 198.18.1.1/24 and 2001:2:0:1::1/64 at eth2",
+    ]
 
 
 def test_an_emulated_machine_is_set_up_with_what_the_network_has() -> None:

@@ -169,6 +169,17 @@ def _routes(name: str, family: str) -> list[str]:
     ]
 
 
+def wanted_addresses(topology: Topology) -> list[str]:
+    """The addresses that equipment has to have, as a sentence for each interface."""
+    found = []
+    for link in topology.links:
+        if link.port is not None and not link.port.is_tap:
+            [end] = [end for end in link.ends if topology.nodes[end.node].equipment is not None]
+            addresses = [str(address) for address in (end.ipv4, end.ipv6) if address is not None]
+            found.append(f"the equipment has to have {' and '.join(addresses)} at {link.port.name}")
+    return found
+
+
 def await_carrier(ports: Iterable[tuple[str, Port]], pids: Mapping[str, int]) -> None:
     """Waits until the interfaces of nodes, which are up, have a carrier. Raises `LabError` naming one that has none.
 

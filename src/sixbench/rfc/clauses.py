@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from typing import Literal
 
 from ..mechanisms import install
@@ -23,7 +23,6 @@ from .state import has_own_table, keeps_state
 from .tests import TESTS
 from .tests.latency import LEAST_TAGGED
 
-Networks = tuple[IPv4Network | IPv6Network, ...]
 State = Literal["met", "not met", "not applicable"]
 
 
@@ -155,11 +154,14 @@ def self_test(tested: Tested) -> tuple[State, str]:
 
 
 _BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))
-_HALVES: tuple[Networks, Networks] = (
+"""RFC 2544 appendix C.2.2, and RFC 5180 section 8 with its erratum 1752."""
+
+
+_HALVES = (
     (ip_network("198.18.0.0/16"), ip_network("2001:2::/49")),
     (ip_network("198.19.0.0/16"), ip_network("2001:2:0:8000::/49")),
 )
-"""RFC 2544 appendix C.2.2, and RFC 5180 section 8 with its erratum 1752."""
+"""Those of the input side, and those of the output side."""
 
 
 def addresses(tested: Tested) -> tuple[State, str]:
@@ -181,7 +183,7 @@ def halves(tested: Tested) -> tuple[State, str]:
     for network in tested.networks:
         client, server = network.legs[0].source, network.legs[-1].destination
         for address, number in ((client, 0), (server, 1)):
-            if not any(half.version == address.version and address in half for half in _HALVES[number]):
+            if not any(address.version == half.version and address in half for half in _HALVES[number]):
                 return "not met", f"the client has {client} and the server {server}, which are not apart like that"
     return "met", "clients have addresses of the first half, and servers of the second"
 

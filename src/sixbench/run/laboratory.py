@@ -18,7 +18,7 @@ from ..guest import GuestDevice
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.placement import pin, processors_of
-from ..lab.ports import Loan, await_carrier, lend
+from ..lab.ports import Loan, await_carrier, lend, wanted_addresses
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
@@ -222,17 +222,9 @@ class Laboratory:
             for legs in network.echoed:
                 self.check_reachable(legs)
         except LabError as error:
-            raise LabError("; ".join([str(error), *self._said_by_devices(network), *self._wanted()])) from error
-
-    def _wanted(self) -> list[str]:
-        """The addresses that equipment has to have."""
-        found = []
-        for _, port in self.topology.lent:
-            link = next(link for link in self.topology.links if link.port == port)
-            [end] = [end for end in link.ends if self.topology.nodes[end.node].equipment is not None]
-            addresses = [str(address) for address in (end.ipv4, end.ipv6) if address is not None]
-            found.append(f"the equipment has to have {' and '.join(addresses)} at {port.name}")
-        return found
+            raise LabError(
+                "; ".join([str(error), *self._said_by_devices(network), *wanted_addresses(self.topology)])
+            ) from error
 
     def _said_by_devices(self, network: Network) -> list[str]:
         """How the programs under test ended, or what they said last."""
