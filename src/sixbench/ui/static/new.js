@@ -55,9 +55,12 @@ export async function showNew(place) {
     const { text } = await ask(`/api/gallery/${encodeURIComponent(name)}`);
     shipped = { name, text };
     editor.value = text;
+    for (const [one, button] of buttons) button.setAttribute("aria-pressed", String(one === name));
     await check();
   }
-  const gallery = h("ul", { class: "gallery" }, experiments.map((one) => h("li", {}, h("button", { onclick: () => choose(one.name) }, h("strong", {}, one.name), h("span", {}, one.title)))));
+  const fromGallery = (name) => choose(name).then(() => editor.scrollIntoView({ block: "nearest" }), (error) => { said.textContent = error.message; });
+  const buttons = new Map(experiments.map((one) => [one.name, h("button", { onclick: () => fromGallery(one.name) }, h("strong", {}, one.name), h("span", {}, one.title))]));
+  const gallery = h("ul", { class: "gallery" }, [...buttons.values()].map((button) => h("li", {}, button)));
   place.append(h("h1", {}, "New"), h("p", { class: "lead" }, "Choose an experiment, change it if you like, and start it. One runs at a time; others wait."), gallery,
     h("div", { class: "pair" }, h("div", {}, h("label", { for: "editor" }, "Experiment (YAML)"), editor),
       h("div", {}, h("p", { class: "bar" }, quick, h("label", { for: "quick" }, "quick: fewer blocks, shorter trials"), start),
