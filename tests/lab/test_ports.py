@@ -15,10 +15,6 @@ import pytest
 from lab.commands import WITHOUT_FIGURES
 from waiting import wait_for
 
-from sixbench.lab import ports
-from sixbench.model.errors import LabError
-from sixbench.model.topology import Port
-
 EXPERIMENT = """\
 experiment: router
 dut:
@@ -184,17 +180,3 @@ def test_a_port_that_cannot_be_lent_is_refused_with_its_place(bench: Bench, tmp_
     assert done.returncode == 2
     assert done.stderr.strip().endswith(words)
     assert bench.states() == before
-
-
-def test_a_line_that_never_comes_up_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "CARRIER_S", 0.1)
-    ip("-n", bench.equipment, "link", "set", "eth2", "down")
-    bench.ip("link", "set", "eth2", "up")
-    command = ["ip", "netns", "exec", bench.machine, "sh", "-c", "echo here; exec cat"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
-        assert node.stdout is not None
-        assert node.stdout.readline() == "here\n"
-        with pytest.raises(
-            LabError, match=r"eth2, which the experiment names at dut.ports in line 3, has had no carrier"
-        ):
-            ports.await_carrier([("right", Port(name="eth2", line=3))], {"right": node.pid})

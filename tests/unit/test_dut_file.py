@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from json_schema import complaints
 
+from sixbench.lab.build import Completed
 from sixbench.lab.ports import wanted_addresses
 from sixbench.lab.render import render, script_text
 from sixbench.mechanisms import MECHANISMS, commands_of, install
-from sixbench.model.errors import ExperimentError
+from sixbench.model.errors import ExperimentError, LabError
 from sixbench.model.experiment import Experiment
 from sixbench.plan.experiment_file import read_experiment, read_topology_only
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.rfc.state import keeps_state
+from sixbench.run import carriers
 from sixbench.run.proof.packets import viewpoints
 
 SCHEMA = experiment_schema(MECHANISMS)
@@ -121,6 +125,20 @@ def test_equipment_is_observed_at_the_hosts_and_makes_no_commands() -> None:
         "the equipment has to have 198.18.0.2/24 and 2001:2::2/64 at eth1",
         "the equipment has to have 198.18.1.1/24 and 2001:2:0:1::1/64 at eth2",
     ]
+
+
+def test_a_line_that_never_comes_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def execute(argv: list[str]) -> Future[Completed]:
+        answer: Future[Completed] = Future()
+        flags = ["UP", "LOWER_UP"] if argv[-1] == "eth1" else ["NO-CARRIER", "UP"]
+        answer.set_result(Completed(argv=argv, exit=0, stdout=json.dumps([{"flags": flags}]), stderr=""))
+        return answer
+
+    monkeypatch.setattr(carriers, "CARRIER_S", 0.0)
+    read = experiment({"ports": ["eth1", "eth2"], "description": "a router"})
+    node: Any = SimpleNamespace(execute=execute)
+    with pytest.raises(LabError, match=r"eth2, which the experiment names at .*, has had no carrier for 0 s"):
+        carriers.wait_for_carriers(read.topologies[0], {"left": node, "right": node})
 
 
 def test_an_emulated_machine_is_set_up_with_what_the_network_has() -> None:

@@ -36,7 +36,7 @@ from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
 from .kernels_file import MAX_KERNELS
 from .link_settings import LINK_SETTINGS, MTU
-from .network_schema import event_schema, network_definitions, profile_schema, topology_schema
+from .network_schema import event_schema, hosts_schema, network_definitions, profile_schema, topology_schema
 from .overrides import MAX_QUICK
 from .profile_file import MAX_PROFILES, shipped_profiles
 from .schema_terms import (
@@ -86,6 +86,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "description": "Your own access networks, by name.",
         },
         "dut": _device(mechanisms),
+        "hosts": hosts_schema(),
         "topology": topology_schema(),
         "between": {
             **pair(ref("name")),

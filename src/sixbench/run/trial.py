@@ -26,8 +26,10 @@ from ..model.units import format_duration
 from ..model.workload import Measured, Result, Workload, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..model.workloads.dns64 import PREFIX
+from .by_machine import namespaces
 from .cpu import (
     Span,
+    add_cpu_of_ends,
     agent_cores,
     busy_ns,
     clock_step_ns,
@@ -42,6 +44,7 @@ from .cpu import (
 )
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
+from .one_clock import leave_out_what_needs_one_clock
 from .parts import parts_of
 from .processors import placement_of
 from .proof.discovered import dhcp_evidence, discovered_prefixes, without_questions
@@ -49,7 +52,7 @@ from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
 from .proof.losses import loss_evidence
-from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
+from .proof.packets import Judgement, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
 from .proof.programs import ended_programs, program_evidence
 from .proof.relays import relay_evidence
@@ -297,7 +300,7 @@ def _assess(
     torn_down_per_s = teardown_rate_per_s(sessions, observed.torn_down)
     if torn_down_per_s is not None and TEARDOWN_RATE in kind.metrics:
         measured.metrics[METRICS[TEARDOWN_RATE].column] = torn_down_per_s
-    nodes = {agent.netns_inode: name for name, agent in setting.laboratory.agents.items()}
+    nodes = namespaces(setting.laboratory.agents)
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
         setting.network.topology,
@@ -341,7 +344,8 @@ def _assess(
     measured.notes.extend(drop_notes(tunnels))
     measured.notes.extend(translation_notes(translators or {}))
     measured.metrics.update(program_times(observed.programs))
-    _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
+    _add_cpu(measured, setting, observed)
+    measured.notes.extend(leave_out_what_needs_one_clock(measured, has_one_clock=setting.has_one_clock))
     changes = machine_changes(observed.client, observed.server)
     notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
     measured.notes.extend(notes)
@@ -374,7 +378,12 @@ def machine_changes(client: Result, server: Result) -> list[Reason]:
     return list(dict.fromkeys(found))
 
 
-def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
+def _add_cpu(measured: Measured, setting: Setting, observed: Observed) -> None:
+    """Puts in what the trial took. Of several machines only what the ends took is known."""
+    if setting.laboratory.topology.is_spread:
+        add_cpu_of_ends(measured, observed.client, observed.server)
+        return
+    view = setting.views[middle_of(setting.views)]
     server_span, client_span = find_span(observed.server), find_span(observed.client)
     client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
