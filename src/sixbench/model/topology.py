@@ -41,6 +41,7 @@ class Node:
             3.2) nor Fragmentation Needed (RFC 1191 section 4); `none`: no error at all.
         drop: the fragments that it drops. Atomic fragments (RFC 6946) are `fragments` only.
         filter_rules: how many rules are tried on every packet before it is forwarded; none of them matches.
+        networks: of a host, to how many networks behind it others have routes, with its own (RFC 2544 section 12).
     """
 
     name: str
@@ -51,6 +52,7 @@ class Node:
     icmp: IcmpPolicy = "all"
     drop: FragmentPolicy = "none"
     filter_rules: int = 0
+    networks: int = 1
 
     def __post_init__(self) -> None:
         require(NAME, self.name, "a node")
