@@ -148,6 +148,7 @@ lint-python: $(STAMPS)/sixbench
 lint-rust: | system
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 >/dev/null # its lock file is its own
 
 lint-c: $(STAMPS)/packages
 	$(if $(BPF_SOURCES),$(BIN)/clang-format --dry-run -Werror $(BPF_SOURCES),@:)

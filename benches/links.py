@@ -20,7 +20,7 @@ from sixbench.run.emulation import begin
 from sixbench.run.laboratory import Laboratory
 
 DELAY = "10ms"
-LATENESS_DELAYS = ("1ms", "10ms", "100ms")
+LATENESS_DELAYS = ("1ms", "100ms")
 PACED_PPS, PACED_BYTES = 20_000, 200
 OFFERED_PPS = 250_000
 """Of which the receiver, which shares two cores with a sender and the emulator, takes a part."""

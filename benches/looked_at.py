@@ -30,7 +30,7 @@ from sixbench.store import read_run
 CHROMIUM = shutil.which("chromium")
 STRETCH = 5
 """Blocks for which the page is open or closed. The first of them does not count."""
-ROUNDS = 12
+ROUNDS = 4
 """Of four stretches: closed, open, open, closed."""
 CLOSED, OPEN = False, True
 ORDER = (CLOSED, OPEN, OPEN, CLOSED)

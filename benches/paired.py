@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 BUILDS = 3
 """How often both networks are built anew: what differs from one to the next (where the kernel put them in memory, which
 queue a hash took) would else be in all rounds alike, and in none of the interval."""
-ROUNDS = 4
+ROUNDS = 3
 """Of four measurements, for each of these."""
 
 Measure = Callable[[], float]

@@ -28,9 +28,9 @@ from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
 
-SIZES = (2, 15, 20, 40, 100, 500, 1000)
-PEER_SIZES = (2, 20, 100)
-TARGETS = {15: "< 1", 40: "< 2", 500: "< 30", 1000: "< 60"}
+SIZES = (2, 15, 20, 40, 100, 1000)
+PEER_SIZES = (2, 20, 40)
+TARGETS = {15: "< 1", 40: "< 2", 1000: "< 60"}
 OTHER_SIZES = (1000,)
 """Of networks of other shapes."""
 MEMORY_TARGET_MIB = 4096

@@ -24,7 +24,7 @@ STREAM_TARGETS = {"siit": ">= 0.9", "map-t": ">= 0.9", "nat64": ">= 0.8"}
 PACKETS_TARGETS = {"siit": ">= 0.8", "map-t": ">= 0.8", "nat64": ">= 0.65"}
 TAYGA_TARGET = ">= 10"
 
-CONNECTIONS = 3000
+CONNECTIONS = 1500
 """Of a trial of their rate: fewer would be mostly the beginning."""
 SESSIONS = 1_000_000
 OTHER_DESCRIPTORS = 1000

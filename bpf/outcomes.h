@@ -10,6 +10,7 @@
  *   DROP  dropped
  *
  * Only the slow path has CARRIER_UNREACHABLE: an ICMP error, which came back, says that the carrier lost the packet.
+ * Only packets without a device have CARRIER_ERROR and what follows NO_ROOM, which otherwise the node's kernel decides.
  */
 #ifndef SIXBENCH_OUTCOMES_H
 #define SIXBENCH_OUTCOMES_H
@@ -46,9 +47,13 @@
 	OUTCOME(DESTINATION_MARTIAN, "destination-martian", DROP)                                                      \
 	OUTCOME(NESTED_TOO_DEEP, "nested-too-deep", DROP)                                                              \
 	OUTCOME(CARRIER_UNREACHABLE, "carrier-unreachable", DROP)                                                      \
+	OUTCOME(CARRIER_ERROR, "carrier-error", DROP)                                                                  \
 	OUTCOME(ROUTING_LOOP, "routing-loop", DROP)                                                                    \
 	OUTCOME(NO_ROUTE, "no-route", DROP)                                                                            \
-	OUTCOME(NO_ROOM, "no-room", DROP)
+	OUTCOME(NO_ROOM, "no-room", DROP)                                                                              \
+	OUTCOME(HOP_LIMIT, "hop-limit", DROP)                                                                          \
+	OUTCOME(ICMP_REFUSED, "icmp-refused", DROP)                                                                    \
+	OUTCOME(ECHO_ANSWERED, "echo-answered", DROP)
 
 #define OUTCOME_NAME(name, reason, verdict) OUTCOME_##name,
 enum outcome { OUTCOMES(OUTCOME_NAME) OUTCOME_COUNT };

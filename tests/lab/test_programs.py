@@ -150,6 +150,20 @@ def test_a_shipped_device_carries_every_kind_of_traffic_with_evidence(
             assert (segment.other_addresses, segment.other_hop_limits) == ({}, {}), (trial.key, segment)
 
 
+@pytest.mark.parametrize(("device", "program"), [("unbound", "unbound"), ("bind9", "named")])
+def test_a_resolver_under_test_answers_with_the_right_addresses(
+    hub: AgentHub, tmp_path: Path, device: str, program: str
+) -> None:
+    if not _has(program):
+        pytest.skip(f"{program} is not installed; its package starts a resolver, so make does not install it")
+    text = f"dut: {device}\nworkloads: [{{dns64: {{rate: 100, duration: 300ms}}}}]\nblocks: 1\n"
+    finished = run(hub, text, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    [trial] = finished.trials
+    assert trial.metrics["questions_answered_ratio"] == 1
+    assert (trial.evidence.programs or {})["dut"].cpu_ns > 0
+
+
 def test_nothing_of_a_program_is_left_when_its_node_is_killed(hub: AgentHub) -> None:
     marker = f"98{os.getpid()}"
     found = read(hub, experiment(f"sh -c 'sleep {marker} & exec sleep {marker}'"))

@@ -216,7 +216,14 @@ def test_requests_that_begin_late_measure_nothing() -> None:
 
 def counted(packets: int) -> TranslatorState:
     count = {"packets": packets, "bytes": 100 * packets}
-    told = {"to_ipv6": count, "to_ipv4": count, "slow": {"udp": count}, "answered": {}, "drops": {}}
+    told = {
+        "to_ipv6": count,
+        "to_ipv4": count,
+        "slow": {"udp": count},
+        "answered": {},
+        "drops": {},
+        "waiting": {"packets": 0, "bytes": 0},
+    }
     return TranslatorState.model_validate(told)
 
 

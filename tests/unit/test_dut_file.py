@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from json_schema import complaints
 
-from sixbench.mechanisms import MECHANISMS
+from sixbench.lab.render import render, script_text
+from sixbench.mechanisms import MECHANISMS, commands_of, install
+from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.plan.experiment_file import read_experiment, read_topology_only
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.yaml_source import parse_yaml
+from sixbench.rfc.state import keeps_state
+from sixbench.run.proof.packets import viewpoints
 
 SCHEMA = experiment_schema(MECHANISMS)
 
@@ -73,3 +77,66 @@ def test_a_path_is_where_the_device_is() -> None:
 
 def test_the_network_alone_can_be_had() -> None:
     assert list(read_topology_only(parse_yaml("dut: forwarding\n", "x.yaml")).nodes) == ["left", "dut", "right"]
+
+
+def test_equipment_stands_between_two_hosts_that_have_its_ports() -> None:
+    read = experiment({"ports": ["eth1", "enp3s0"], "description": "a router", "mtu": 9000})
+    [topology] = read.topologies
+    assert {path.name: path.mechanism for path in read.paths} == {"ipv4": "native4", "ipv6": "native6"}
+    assert topology.nodes["dut"].equipment == "a router"
+    assert topology.held == ["left", "right"]
+    assert [(node, port.name) for node, port in topology.ports] == [("left", "eth1"), ("right", "enp3s0")]
+    assert [[end.name for end in link.ends] for link in topology.links] == [["eth1", "eth0"], ["eth1", "enp3s0"]]
+    assert {link.mtu_bytes for link in topology.links} == {9000}
+    one = experiment({"ports": ["eth1", "eth2"], "description": "a router", "family": 4})
+    assert [(path.name, path.family) for path in one.paths] == [("equipment", 4)]
+
+
+def test_equipment_may_change_addresses_and_starts_nothing() -> None:
+    dut = {"ports": ["eth1", "eth2"], "description": "a NAT64", "family": [6, 4], "prefix": "2001:db8:64::/96"}
+    read = experiment(dut | {"client-as": "own", "hops": 2, "state": "own"})
+    network = install(read.paths[0], read.topologies[0], read.between)
+    assert [(str(leg.source), str(leg.destination)) for leg in network.legs] == [
+        ("2001:2::1", "2001:db8:64::c612:102"),
+        ("198.18.1.1", "198.18.1.2"),
+    ]
+    assert [crossing.ip[0].hop_limit for crossing in network.crossings] == [64, 62]
+    assert (network.stages, network.hosting) == ((), ())
+    assert commands_of(read.paths[0]) == ()
+    assert keeps_state(network)
+    with pytest.raises(ExperimentError, match="nobody sees the table of equipment: give state: own"):
+        experiment(dut | {"client-as": "own", "state": "linux"})
+
+
+def test_equipment_is_observed_at_the_hosts_and_makes_no_commands() -> None:
+    read = experiment({"ports": ["eth1", "eth2"], "description": "a router"})
+    network = install(read.paths[0], read.topologies[0], read.between)
+    assert [(view.end.node, view.towards_server) for view in viewpoints(network)] == [("left", True), ("right", False)]
+    scripts = render(read.topologies[0])
+    assert list(scripts) == ["left", "right"]
+    assert "ip link set dev eth1 netns {pid:left}" in script_text(scripts["left"])
+    assert not any(line.startswith("link add") for script in scripts.values() for line in script.links)
+
+
+def test_an_emulated_machine_is_set_up_with_what_the_network_has() -> None:
+    setup = ["jool pool4 add --udp {far-address} 1024-65535", "nft add rule ip x y oifname {far} accept", "echo {x}"]
+    dut = {"guest": "debian-6.1", "setup": setup, "family": [6, 4], "prefix": "2001:db8:64::/96", "client-as": "own"}
+    read = experiment(dut)
+    network = install(read.paths[0], read.topologies[0], read.between)
+    assert network.blueprint.guests["dut"].kernel == "debian-6.1"
+    assert network.blueprint.guests["dut"].setup == (
+        "jool pool4 add --udp 198.18.1.1 1024-65535",
+        "nft add rule ip x y oifname eth1 accept",
+        "echo {x}",
+    )
+    [topology] = read.topologies
+    assert (topology.held, topology.lent) == (["left", "right"], [])
+    assert [(node, port.name) for node, port in topology.ports] == [("left", "tap0"), ("right", "tap1")]
+    assert commands_of(read.paths[0]) == ()
+
+
+def test_an_emulated_machine_that_forwards_is_one_network_for_both_families() -> None:
+    read = experiment({"guest": "debian-6.1"})
+    networks = [install(path, read.topologies[0], read.between) for path in read.paths]
+    assert [(path.name, path.family) for path in read.paths] == [("ipv4", 4), ("ipv6", 6)]
+    assert networks[0].blueprint == networks[1].blueprint

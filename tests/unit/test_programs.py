@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from sixbench.mechanisms import MECHANISMS, SHIPPED, commands_of, install
+from sixbench.mechanisms.asking import unasked, with_questions
+from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.plan.experiment_file import read_experiment
@@ -119,3 +121,25 @@ def test_without_consent_nothing_of_an_experiment_runs(sixbench: Callable[..., A
         assert (done.exit, done.stdout) == (2, ""), command
         assert "sleep infinity" in done.stderr
         assert "--allow-programs" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["unbound", "bind9"])
+def test_a_resolver_is_asked_for_its_prefix_and_asks_the_server(name: str) -> None:
+    read = experiment(name)
+    path = read.paths[0]
+    made = install(path, read.topologies[0], read.between)
+    begun, ready = made.stages
+    assert "198.18.1.2" in begun["dut"].requests[0].fields["files"]["sixbench.conf"]
+    [request] = ready["dut"].requests
+    assert (request.op, request.fields["resolver"]) == ("prefix-discover", "2001:2::2")
+    assert unasked(path) is None
+    assert ends(with_questions(path, made)) == [("2001:2::1", "2001:2::2"), ("198.18.1.1", "198.18.1.2")]
+
+
+def test_a_resolver_needs_a_prefix_and_is_asked_over_ipv6() -> None:
+    with pytest.raises(ExperimentError, match="a resolver with DNS64 makes addresses in a prefix: give prefix"):
+        network(dns64=True)
+    with pytest.raises(ExperimentError, match="is asked over IPv6"):
+        network(dns64=True, prefix="2001:db8:64::/96", family=4)
+    with pytest.raises(ExperimentError, match="there is no authority; give it"):
+        network(files={"x": "{authority}"})

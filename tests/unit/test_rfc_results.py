@@ -98,6 +98,17 @@ def test_a_throughput_with_loss_over_it_is_the_devices() -> None:
     assert not found.is_testers
 
 
+def test_bounds_that_are_far_apart_are_no_end_of_a_search() -> None:
+    goal = FULL.goals[:1]
+    assert not read([trial(5000), trial(6000, 1)], goal)[0].is_settled
+    assert read([trial(5990), trial(6000, 1)], goal)[0].is_settled
+    assert read([trial(5000)], goal)[0].is_settled
+    assert not read([trial(5000, duration_s=1.0)], goal)[0].is_settled
+    assert read([trial(20, 1)], goal)[0].is_settled, "no rate meets the goal, down to the least one"
+    spoiled = read([trial(5000, 0, ReasonKind.TESTER_LIMITED)], goal)[0]
+    assert (spoiled.is_settled, spoiled.refused_why) == (False, "tester-limited")
+
+
 def test_the_end_of_a_device_is_told_with_its_reason() -> None:
     dead = replace(trial(6000, 0, ReasonKind.AGENT_FAILED), status="failed")
     assert read([trial(5000), dead], QUICK.goals)[0].failed == "agent-failed"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixbench.rfc.goal import Bounds, Goal, LoadTrial, bounds
-from sixbench.rfc.search import ATTEMPTS, LEAST_PPS, search
+from sixbench.rfc.search import ATTEMPTS, LEAST_PPS, MAX_REFUSED, search
 
 STRICT = Goal(name="none", loss_ratio=0.0, exceed_ratio=0.0, width=0.01, initial_s=1.0, final_s=60.0, sum_s=60.0)
 LOOSE = Goal(name="loose", loss_ratio=0.005, exceed_ratio=0.5, width=0.01, initial_s=1.0, final_s=1.0, sum_s=3.0)
@@ -81,6 +81,20 @@ def test_a_tester_that_is_late_at_any_rate_is_given_up_soon() -> None:
     device = Device(10 * LINE_PPS, tester_pps=0)
     assert not search(device.measure, [STRICT], LINE_PPS).found
     assert device.refused <= 10 * ATTEMPTS
+
+
+def test_a_tester_that_is_late_now_and_then_at_any_rate_ends_the_search() -> None:
+    """Every trial but the fourth, eighth ... is spoiled, at any rate: no rate can be told from another one."""
+    device = Device(50_000)
+    asked = 0
+
+    def measure(load_pps: float, duration_s: float) -> LoadTrial | None:
+        nonlocal asked
+        asked += 1
+        return device.measure(load_pps, duration_s) if asked % 4 == 0 else None
+
+    assert not search(measure, [STRICT], LINE_PPS).found
+    assert asked <= MAX_REFUSED * 4 / 3 + 1
 
 
 def test_a_trial_that_the_tester_fails_once_is_tried_again() -> None:

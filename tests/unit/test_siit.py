@@ -15,6 +15,7 @@ from sixbench.model.network import Network
 from sixbench.model.observation import TranslatorState
 from sixbench.model.routing import all_routes
 from sixbench.model.workload import Traffic
+from sixbench.report.tunnel_counts import TranslatorSum
 from sixbench.run.proof.translators import check_translators, translation_notes, translator_evidence
 from sixbench.theory.expected import expected, path_mtu
 from sixbench.theory.fragmentation import predict
@@ -182,7 +183,9 @@ def test_sources_learn_path_mtus_in_their_own_family(network: Make) -> None:
 def counted(to_ipv6: int, to_ipv4: int, **more: dict[str, Any]) -> TranslatorState:
     """As `translator-counters` answers of one translator, packets of 1000 bytes."""
     told = {name: {"packets": n, "bytes": 1000 * n} for name, n in (("to_ipv6", to_ipv6), ("to_ipv4", to_ipv4))}
-    return TranslatorState.model_validate({"slow": {}, "answered": {}, "drops": {}} | told | more)
+    return TranslatorState.model_validate(
+        {"slow": {}, "answered": {}, "drops": {}, "waiting": {"packets": 0, "bytes": 0}} | told | more
+    )
 
 
 def test_translators_account_for_what_arrived(network: Make) -> None:
@@ -210,6 +213,17 @@ def test_what_was_dropped_or_answered_is_told(network: Make) -> None:
         "siit-1 of r1 dropped 1 packets: no-mapping",
         "siit-1 of r1 answered 1 packets: packet-too-big",
     ]
+
+
+def test_fragments_that_still_wait_at_the_end_are_told(network: Make) -> None:
+    made = network("{siit: [r1]}")
+    late = counted(0, 0, waiting={"packets": 3, "bytes": 180})
+    evidence = translator_evidence(made, {}, {"r1": {"siit-1": late}})
+    [note] = translation_notes(evidence)
+    assert note == "3 fragments still waited in siit-1 of r1 at the end for the first one of their packet"
+    total = TranslatorSum(node="r1", device="siit-1").with_trial(evidence["r1"]["siit-1"])
+    assert total.waiting is not None
+    assert total.waiting.packets == 3
 
 
 def test_devices_are_as_wide_as_the_links_of_their_node(network: Make) -> None:

@@ -256,7 +256,7 @@ def test_a_capture_can_be_replaced_by_what_it_becomes(tmp_path: Path, sixbench: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([*SIX_IN_FOUR, "--out", "x", "--engine", "tayga"], "neither is available for this command"),
+        ([*SIX_IN_FOUR, "--out", "x", "--engine", "tayga"], "tayga needs a node, too"),
         ([*SIX_IN_FOUR], "say where packets go with --out FILE"),
         (["6in4", "--local", "host", "--remote", REMOTE4, "--json"], '--local: "host" is not an IPv4 address'),
         (["6in4", "--local", LOCAL4, "--remote", LOCAL4, "--json"], "remote and local are both 192.0.2.1"),
@@ -333,12 +333,14 @@ def icmpv6_is_right(packet: bytes) -> bool:
     return checksum(packet[8:40] + struct.pack("!II", len(packet) - 40, ICMPV6) + packet[40:]) == 0
 
 
-def test_4in6_cuts_what_may_be_cut(carried: Command) -> None:
+def test_4in6_cuts_the_outer_packet_of_what_may_be_cut(carried: Command) -> None:
     arguments = ["4in6", "--local", LOCAL6, "--remote", REMOTE6, "--mtu", "1280", "--own4", "192.0.2.254"]
-    pieces = carried(arguments, ipv4(bytes(range(250)) * 8, identification=9))
-    assert [len(piece) for piece in pieces] == [40 + 1276, 40 + 20 + 2000 - 1256]
-    assert all(piece[6] == 4 and checksum(piece[40:60]) == 0 for piece in pieces)
-    assert b"".join(piece[60:] for piece in pieces) == bytes(range(250)) * 8
+    packet = ipv4(bytes(range(250)) * 8, identification=9)
+    pieces = carried(arguments, packet)
+    assert [len(piece) for piece in pieces] == [48 + 1272, 48 + 2020 - 1272]
+    assert [piece[6] for piece in pieces] == [44, 44]
+    assert b"".join(piece[48:] for piece in pieces) == packet
+    assert carried(["4in6", "--local", REMOTE6, "--remote", LOCAL6], *pieces) == [packet]
     (answer,) = carried(arguments, ipv4(bytes(2000), flags_and_offset=0x4000))
     assert (answer[12:16], answer[16:20]) == (IPv4Address("192.0.2.254").packed, IPv4Address(HOST4).packed)
     assert (answer[20:22], answer[26:28], checksum(answer[20:])) == (b"\x03\x04", struct.pack("!H", 1280), 0)

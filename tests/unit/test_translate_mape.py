@@ -35,7 +35,8 @@ def through(tmp_path: Path, sixbench: Command) -> Through:
     """Verdict, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
-        return packets_through(sixbench, tmp_path, ("map-e", *OPTIONS, *options), packets)
+        as_it_is = () if "--ce" in options else ("--no-hop",)
+        return packets_through(sixbench, tmp_path, ("map-e", *OPTIONS, *as_it_is, *options), packets)
 
     return run
 
@@ -93,7 +94,9 @@ def test_a_domain_has_several_rules_and_edges_with_an_ipv4_prefix(through: Throu
         (("--psid-offset", "9"), "leaves no ports"),
         (("--br", "2001:db8:12:3400::1"), "the border relay's address 2001:db8:12:3400::1 is in 2001:db8::/40"),
         (("--br", "2001:db8:12:3400::1", *EDGE), "is in 2001:db8:12:3400::/56, which customer edges have"),
-        (("--rule-ipv4", "127.0.0.0/24"), "is for addresses that no host has"),
+        (("--rule-ipv4", "127.0.0.0/24"), "the IPv4 prefix 127.0.0.0/24 is for no hosts; give another one"),
+        (("--mtu4", "576", *EDGE), "--mtu4 is not for a customer edge"),
+        (("--no-hop", *EDGE), "--no-hop is not for a customer edge"),
         (("--rule", "2001:db8::/40,203.0.113.0/24,16"), "two rules have the Rule IPv6 prefix 2001:db8::/40"),
         (("--ce", "2001:db8:12:3400::/57"), "is the prefix of no customer edge: one has 56 bits"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ip_packets import ICMP, UDP, datagram, ipv4, ipv6, pcap
+from ip_packets import ICMP, UDP, checksum, datagram, ipv4, ipv6, pcap
 from packets_through import packets_through
 
 Command = Callable[..., Any]
@@ -120,6 +120,12 @@ def test_relays_of_a_data_centre(through: Through) -> None:
     assert through([(1, between)], "siit-dc", "--role", "er", *options)[0][1] == "to-ipv4"
 
 
+def one_hop_on(packet: bytes) -> bytes:
+    """An IPv4 packet with one taken from its TTL."""
+    head = packet[:8] + bytes([packet[8] - 1, packet[9], 0, 0]) + packet[12:20]
+    return head[:10] + checksum(head).to_bytes(2, "big") + packet[12:]
+
+
 LWAFTR, B4 = "2001:db8:aftr::1".replace("aftr", "af"), "2001:db8:b4::1"
 TABLE = ("--br", LWAFTR, "--binding", f"{POOL},6,5,{B4}", "--binding", f"{POOL},6,7,2001:db8:b4::2")
 OWN = ("--own4", "192.0.2.254", "--own6", LWAFTR)
@@ -130,7 +136,7 @@ def test_an_lwaftr_knows_whose_a_port_is(through: Through) -> None:
     [(verdict, _, [carried])] = through([(1, answer)], "lw4o6", "--role", "aftr", *TABLE)
     assert (verdict, carried[8:40]) == ("translated", IPv6Address(LWAFTR).packed + IPv6Address(B4).packed)
     b4 = ("lw4o6", "--role", "b4", "--br", LWAFTR, "--binding", f"{POOL},6,5,{B4}")
-    assert through([(1, carried)], *b4) == [("translated", "decapsulated", [answer])]
+    assert through([(1, carried)], *b4) == [("translated", "decapsulated", [one_hop_on(answer)])]
     [(_, _, [sent])] = through([(1, over4(POOL, SERVER, (5 * 1024 + 9, 53)))], *b4)
     assert through([(1, sent)], "lw4o6", "--role", "aftr", *TABLE)[0][1] == "decapsulated"
     assert through([(1, over4(POOL, SERVER, (9, 53)))], *b4)[0][1] == "inner-source-mismatch"
@@ -140,15 +146,59 @@ def test_an_lwaftr_tells_who_is_bound_to_nothing_and_sends_back_what_is_for_anot
     nobodys = over4(SERVER, POOL, (53, 9))
     [(verdict, _, [told])] = through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *OWN)
     assert (verdict, told[20:22]) == ("answered", b"\3\1")
-    assert through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *OWN, "--no-tell")[0][0] == "dropped"
+    untold = ("lw4o6", "--role", "aftr", *TABLE, *OWN, "--tell", "v6")
+    assert through([(1, nobodys)], *untold)[0][0] == "dropped"
     inner = over4(POOL, POOL, (5 * 1024, 7 * 1024))
     packet = ipv6(inner, source=B4, destination=LWAFTR, protocol=4)
     [(_, rule, [back])] = through([(1, packet)], "lw4o6", "--role", "aftr", *TABLE)
-    assert (rule, back[24:40], back[40:]) == ("encapsulated", IPv6Address("2001:db8:b4::2").packed, inner)
+    assert (rule, back[24:40], back[40:]) == ("encapsulated", IPv6Address("2001:db8:b4::2").packed, one_hop_on(inner))
+    [(_, _, [back])] = through([(1, packet)], "lw4o6", "--role", "aftr", *TABLE, "--no-hop")
+    assert back[40:] == inner
     assert through([(1, packet)], "lw4o6", "--role", "aftr", *TABLE, "--no-hairpin")[0][1] == "decapsulated"
     strange = ipv6(inner, source="2001:db8:b4::9", destination=LWAFTR, protocol=4)
     [(verdict, _, [told])] = through([(1, strange)], "lw4o6", "--role", "aftr", *TABLE, *OWN)
     assert (verdict, told[40:42]) == ("answered", b"\1\5")
+
+
+def test_an_lwaftr_has_an_address_for_each_lwb4(through: Through) -> None:
+    second, b4 = "2001:db8:af::2", "2001:db8:b4::3"
+    options = ("lw4o6", "--role", "aftr", *TABLE, "--binding", f"{POOL},6,9,{b4},0,{second}", *OWN)
+    [(_, _, [carried])] = through([(1, over4(SERVER, POOL, (53, 9 * 1024)))], *options)
+    assert carried[8:40] == IPv6Address(second).packed + IPv6Address(b4).packed
+    inner = over4(POOL, SERVER, (9 * 1024, 53))
+    for address, rule in ((second, "decapsulated"), (LWAFTR, "source-not-peer")):
+        assert through([(1, ipv6(inner, source=b4, destination=address, protocol=4))], *options)[0][1] == rule
+    edge = ("lw4o6", "--role", "b4", "--br", LWAFTR, "--binding", f"{POOL},6,9,{b4},0,{second}")
+    assert through([(1, carried)], *edge)[0][1] == "decapsulated"
+
+
+def test_an_lwaftr_is_a_router_whose_icmp_is_a_choice(through: Through) -> None:
+    aftr = ("lw4o6", "--role", "aftr", *TABLE, *OWN)
+    ping = ipv4(b"\x08\0" + b"\0\0" + b"\x14\x01\0\1", source=SERVER, destination=POOL, protocol=ICMP)
+    assert [through([(1, ping)], *aftr, "--icmp", which)[0][1] for which in ("both", "v6")] == [
+        "encapsulated",
+        "icmp-refused",
+    ]
+    long = over4(POOL, SERVER, (5 * 1024, 53))[:20] + bytes([5 * 4, 0, 0, 53]) + bytes(1000)
+    carried = ipv6(ipv4(long[20:], source=POOL, destination=SERVER), source=B4, destination=LWAFTR, protocol=4)
+    [(_, _, pieces)] = through([(1, carried)], *aftr, "--mtu4", "576")
+    assert [len(piece) for piece in pieces] == [572, 472]
+    whole = over4(SERVER, POOL, (53, 5 * 1024 + 9))
+    first = ipv4(whole[20:36], source=SERVER, destination=POOL, identification=7, flags_and_offset=0x2000)
+    last = ipv4(whole[36:], source=SERVER, destination=POOL, identification=7, flags_and_offset=2)
+    assert [len(one[2]) for one in through([(1, first), (1, last)], *aftr)] == [1, 1]
+    [(verdict, rule, []), (_, _, [joined])] = through([(1, first), (1, last)], *aftr, "--reassemble")
+    assert (verdict, rule, joined[60:]) == ("waits", "fragment-held", whole[20:])
+
+
+def test_fragments_that_wait_in_vain_are_told_at_the_end(sixbench: Command, tmp_path: Path) -> None:
+    inner = over4(POOL, SERVER, (5 * 1024, 53))
+    half = ipv6(bytes([4, 0, 0, 1, 0, 0, 0, 7]) + inner[:24], source=B4, destination=LWAFTR, protocol=44)
+    (tmp_path / "in.pcap").write_bytes(pcap([half]))
+    done = sixbench("translate", "lw4o6", "--role", "aftr", *TABLE, "--in", tmp_path / "in.pcap", "--explain")
+    assert "1 waits (1 fragment-held)" in done.stderr
+    assert "fragments that waited in vain for others of their packet: 1" in done.stderr
+    assert "RFC 8200 section 4.5" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -163,6 +213,14 @@ def test_an_lwaftr_tells_who_is_bound_to_nothing_and_sends_back_what_is_for_anot
         (("464xlat", "--role", "clat", "--prefix", "64:ff9b:1::/96"), "and --clat-prefix or --eam"),
         (("464xlat", "--role", "plat", "--prefix", "64:ff9b:1::/96", "--inside", "10.0.0.0/8"), "is not for a PLAT"),
         (("lw4o6", "--role", "b4", *TABLE), "an lwB4 has one --binding, and not 2"),
+        (("lw4o6", "--role", "b4", *TABLE[:4], "--tell", "v4"), "--tell is not for an lwB4"),
+        (("lw4o6", "--role", "aftr", *TABLE, "--icmp", "v5"), "is not one of both, v4, v6, none"),
+        (("lw4o6", "--role", "aftr", "--br", LWAFTR, "--binding", f"224.0.0.1,0,0,{B4}"), "is for no hosts"),
+        (
+            ("lw4o6", "--role", "aftr", *TABLE, "--binding", f"{POOL},6,5,2001:db8:b4::8,0,2001:db8:af::2"),
+            "two rules have the Rule IPv4 prefix",
+        ),
+        (("lw4o6", "--role", "aftr", *TABLE, "--binding", f"{POOL},6,9,2001:db8:b4::8,0,{B4}"), "customer edges have"),
         (("lw4o6", "--role", "aftr", "--br", LWAFTR, "--binding", f"{POOL},6,64,{B4}"), "has more than 6 bits"),
         (("lw4o6", "--role", "aftr", *TABLE, "--binding", f"{POOL},6,5,{B4}"), "two rules have the Rule IPv4 prefix"),
         (("lw4o6", "--role", "aftr", "--br", B4, "--binding", f"{POOL},6,5,{B4}"), "which customer edges have"),

@@ -13,21 +13,17 @@ from typing import Any
 
 import pytest
 import synthetic
+from served import OWN, served
 from starlette.testclient import TestClient
 
-from sixbench.ui.app import application
 from sixbench.ui.two_machines import path_mtus
 
-TOKEN = "a-token"
-HOST = "127.0.0.1:8066"
-OWN = {"origin": f"http://{HOST}"}
 KEY = "0123456789abcdef" * 4
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    with TestClient(application(tmp_path / "runs", TOKEN, [HOST]), base_url=f"http://{HOST}") as one:
-        assert one.get(f"/?token={TOKEN}").status_code == 200
+    with served(tmp_path / "runs") as one:
         yield one
 
 

@@ -28,11 +28,11 @@ impl From<io::Error> for End {
     }
 }
 
-/// Answers standard input on standard output until it ends. `answer` takes a line and gives what it is answered, if anything, or
+/// Answers standard input on standard output until it ends. `answer` takes a line, or at the end none, and gives what it is answered, if anything, or
 /// why it is refused.
 pub fn on_standard_streams<A: Serialize>(
     command: &str,
-    answer: impl FnMut(&[u8]) -> Result<Option<A>, String>,
+    answer: impl FnMut(Option<&[u8]>) -> Result<Option<A>, String>,
 ) -> ExitCode {
     let mut output = io::stdout().lock();
     let refusal = match converse(io::stdin().lock(), &mut output, answer) {
@@ -49,8 +49,13 @@ pub fn on_standard_streams<A: Serialize>(
 fn converse<A: Serialize>(
     input: impl BufRead,
     output: &mut impl Write,
-    mut answer: impl FnMut(&[u8]) -> Result<Option<A>, String>,
+    mut answer: impl FnMut(Option<&[u8]>) -> Result<Option<A>, String>,
 ) -> Result<(), End> {
+    let mut write = |answer: Option<A>| -> io::Result<()> {
+        let Some(answer) = answer else { return Ok(()) };
+        serde_json::to_writer(&mut *output, &answer)?;
+        output.write_all(b"\n")
+    };
     let mut lines = Lines::new(input, MAX_LINE_BYTES);
     let mut number = 0_u64;
     while let Some(line) = lines.next()? {
@@ -59,11 +64,9 @@ fn converse<A: Serialize>(
         let Line::Complete(line) = line else {
             return Err(refused(format!("a line has at most {MAX_LINE_BYTES} bytes")));
         };
-        if let Some(answer) = answer(line).map_err(refused)? {
-            serde_json::to_writer(&mut *output, &answer).map_err(io::Error::from)?;
-            output.write_all(b"\n")?;
-        }
+        write(answer(Some(line)).map_err(refused)?)?;
     }
+    write(answer(None).map_err(End::Refused)?)?;
     Ok(output.flush()?)
 }
 
@@ -99,7 +102,7 @@ pub fn bytes_of(packet: &str) -> Result<Vec<u8>, String> {
 /// The answers to these lines, and how the conversation ended: as it should, or refused.
 #[cfg(test)]
 pub fn conversation<A: Serialize>(
-    answer: impl FnMut(&[u8]) -> Result<Option<A>, String>,
+    answer: impl FnMut(Option<&[u8]>) -> Result<Option<A>, String>,
     lines: &[&str],
 ) -> (Vec<serde_json::Value>, Result<(), String>) {
     let (input, mut output) = (lines.join("\n") + "\n", Vec::new());

@@ -38,7 +38,8 @@ pub fn decode() -> ExitCode {
     asked::on_standard_streams("decode", answer)
 }
 
-fn answer(line: &[u8]) -> Result<Option<Answer>, String> {
+fn answer(line: Option<&[u8]>) -> Result<Option<Answer>, String> {
+    let Some(line) = line else { return Ok(None) };
     let Question { packet, wire_bytes, begins_with } = asked::read(line)?;
     let data = asked::bytes_of(&packet)?;
     let link = match begins_with {

@@ -5,14 +5,15 @@ pub mod siit;
 #[cfg(test)]
 mod vectors;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sixbench_plane::Spec;
-use sixbench_plane::whole::{Verdict, Whole};
+use sixbench_plane::whole::{Node, Verdict, Whole};
+use sixbench_wire::held_fragments::Amount;
 use sixbench_wire::nat64::Nat64;
+use sixbench_wire::reassembly::{Joined, Reassembly};
 use sixbench_wire::siit::{Clause, Decision, Ports, Translator, Verdict as SiitVerdict};
 use sixbench_wire::virtual_reassembly::{Taken, VirtualReassembly};
 
@@ -25,14 +26,11 @@ use crate::capture::hex;
 enum Told {
     Tunnel {
         tunnel: Box<Spec>,
+        /// Other ends of the same node.
         #[serde(default)]
-        own4: Option<Ipv4Addr>,
+        others: Vec<Spec>,
         #[serde(default)]
-        own6: Option<Ipv6Addr>,
-        #[serde(default)]
-        hairpins: bool,
-        #[serde(default)]
-        tells_unbound: bool,
+        node: Box<Node>,
     },
     Siit {
         siit: Box<siit::Settings>,
@@ -63,16 +61,30 @@ struct Answer {
     packets: Vec<String>,
 }
 
+/// What is said.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Said {
+    Answer(Answer),
+    /// At the end: how many fragments came for nothing.
+    End {
+        fragments_in_vain: u64,
+    },
+}
+
 enum Mechanism {
     Tunnel(Box<Whole>),
     Siit(Box<Translator>),
     Nat64(Box<Nat64>),
 }
 
-/// A mechanism, and the fragments whose ports it has to know.
+/// A mechanism, the fragments whose ports it has to know, and those that it takes together.
 struct Way {
     mechanism: Mechanism,
     fragments: VirtualReassembly,
+    packets: Reassembly,
+    missed: Amount,
+    now: Duration,
 }
 
 /// Answers standard input on standard output until it ends.
@@ -81,16 +93,20 @@ pub fn translate() -> ExitCode {
 }
 
 /// Takes the first line for the mechanism, and answers every other one.
-fn answers() -> impl FnMut(&[u8]) -> Result<Option<Answer>, String> {
+fn answers() -> impl FnMut(Option<&[u8]>) -> Result<Option<Said>, String> {
     let mut way: Option<Way> = None;
-    move |line| match &mut way {
-        None => {
+    move |line| match (&mut way, line) {
+        (None, Some(line)) => {
             way = Some(Way::of(Mechanism::read(line)?));
             Ok(None)
         }
-        Some(way) => {
+        (Some(way), Some(line)) => {
             let Question { packet, time_ns } = asked::read(line)?;
-            Ok(Some(way.answer(&asked::bytes_of(&packet)?, Duration::from_nanos(time_ns))))
+            Ok(Some(Said::Answer(way.answer(&asked::bytes_of(&packet)?, Duration::from_nanos(time_ns)))))
+        }
+        (way, None) => {
+            let in_vain = way.as_mut().map_or(0, Way::fragments_in_vain);
+            Ok((in_vain > 0).then_some(Said::End { fragments_in_vain: in_vain }))
         }
     }
 }
@@ -98,15 +114,23 @@ fn answers() -> impl FnMut(&[u8]) -> Result<Option<Answer>, String> {
 impl Mechanism {
     fn read(line: &[u8]) -> Result<Self, String> {
         match asked::read(line)? {
-            Told::Tunnel { tunnel, own4, own6, hairpins, tells_unbound } => {
-                let whole = Whole::new(&tunnel, own4, own6).map_err(|error| error.to_string())?;
-                Ok(Self::Tunnel(Box::new(whole.hairpinning(hairpins).telling(tells_unbound))))
+            Told::Tunnel { tunnel, others, node } => {
+                let ends = std::iter::once(*tunnel).chain(others).collect();
+                let whole = Whole::with_ends(ends, *node).map_err(|error| error.to_string())?;
+                Ok(Self::Tunnel(Box::new(whole)))
             }
             Told::Siit { siit } => Translator::new((*siit).into()).map(|translator| Self::Siit(Box::new(translator))),
             Told::Nat64 { siit, nat64 } => {
                 let translator = Nat64::new(nat64.with((*siit).into())?)?;
                 Ok(Self::Nat64(Box::new(translator)))
             }
+        }
+    }
+
+    fn joins(&self, packet: &[u8]) -> bool {
+        match self {
+            Self::Tunnel(whole) => whole.joins(packet),
+            Self::Siit(_) | Self::Nat64(_) => false,
         }
     }
 
@@ -128,7 +152,7 @@ impl Mechanism {
                 };
                 let (verdict, packets) = match &carried.verdict {
                     Verdict::Through(packets) => ("translated", &packets[..]),
-                    Verdict::Answered(packet) => ("answered", std::slice::from_ref(packet)),
+                    Verdict::Answered(packets) => ("answered", &packets[..]),
                     Verdict::Dropped => ("dropped", &[][..]),
                 };
                 Answer::new(verdict, (carried.outcome.reason(), carried.section, carried.words()), packets)
@@ -144,16 +168,44 @@ impl Mechanism {
 
 impl Way {
     fn of(mechanism: Mechanism) -> Self {
-        Self { mechanism, fragments: VirtualReassembly::default() }
+        Self {
+            mechanism,
+            fragments: VirtualReassembly::default(),
+            packets: Reassembly::default(),
+            missed: Amount::default(),
+            now: Duration::ZERO,
+        }
     }
 
     fn answer(&mut self, packet: &[u8], time: Duration) -> Answer {
+        // Captures of several interfaces are not always in order.
+        self.now = self.now.max(time);
+        if !self.mechanism.joins(packet) {
+            return self.answer_joined(packet, time);
+        }
+        match self.packets.take(packet, self.now) {
+            Joined::NoFragment => self.answer_joined(packet, time),
+            Joined::Packet(packet) => self.answer_joined(&packet, time),
+            Joined::Waits => Answer::by("waits", Clause::FragmentHeld, &[]),
+            Joined::Dropped(clause) => Answer::by("dropped", clause, &[]),
+        }
+    }
+
+    /// How many fragments waited for what did not come.
+    fn fragments_in_vain(&mut self) -> u64 {
+        self.missed.add(self.fragments.take_missed(self.now));
+        self.missed.add(self.packets.take_missed(self.now));
+        self.missed.packets + self.fragments.waiting().packets + self.packets.waiting().packets
+    }
+
+    /// Of a packet that is taken as it is, or whose fragments were put together.
+    fn answer_joined(&mut self, packet: &[u8], time: Duration) -> Answer {
         let inner = match &self.mechanism {
             Mechanism::Tunnel(whole) => whole.inner_of(packet),
             Mechanism::Siit(_) | Mechanism::Nat64(_) => packet,
         };
         let taken = match self.mechanism.needs_ports(packet) {
-            true => self.fragments.take(inner, packet, time),
+            true => self.fragments.take(inner, packet, self.now),
             false => Taken::Whole,
         };
         match taken {

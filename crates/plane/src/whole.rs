@@ -1,35 +1,43 @@
-//! Whole packets through one end of a tunnel, without a device: what the slow path's rules decide, and what the kernel does for them where a tunnel has a
-//! device. Bytes in, bytes and reasons out.
+//! Whole packets through one end of a tunnel, without a device: what the slow path's rules decide, and what the node does around them. Bytes in, bytes and
+//! reasons out.
 //!
-//! What is not here: the way of a packet to the tunnel (a router that forwards it takes a hop), fragments of outer packets, which the kernel puts together
-//! before, and mappings that ask a link for its neighbours (6over4) or the node for its routes (ISATAP).
+//! What is not here: fragments of outer packets, which whoever asks puts together before ([`Whole::joins`]), and mappings that ask a link for its neighbours
+//! (6over4) or the node for its routes (ISATAP).
 
+mod carrier_error;
+mod echo;
 mod explanations;
+mod node;
 mod outer;
 mod sections;
+mod telling;
 mod too_long;
-mod unbound;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::collections::HashMap;
+use std::net::IpAddr;
 
+use sixbench_wire::map::check_rules;
 use sixbench_wire::siit::Ports;
-use sixbench_wire::{Span, ipv4};
+use sixbench_wire::{Span, ipv4, protocol};
 
 use crate::abi::Outcome;
-use crate::slow::rules::{self, Inner};
-use crate::spec::{Family, Mapping, Payload, Spec};
+use crate::slow::icmp;
+use crate::slow::rules::{self, Inner, Outer};
+use crate::spec::{Family, MapDomain, Mapping, Payload, Spec};
 use crate::{Error, Result};
+pub use node::{Icmp, Node};
+use telling::EXPIRED;
 
-/// One end of a tunnel, and what it says to those whose packets are too long for it.
+/// A node where a tunnel ends.
 #[derive(Debug, Clone)]
 pub struct Whole {
-    spec: Spec,
-    own4: Option<Ipv4Addr>,
-    own6: Option<Ipv6Addr>,
-    hairpins: bool,
-    tells_unbound: bool,
-    /// Of the next outer IPv4 packet that may be fragmented: RFC 6864 section 4.
-    identification: u16,
+    /// Of the same kind. A border relay has several if customer edges know it by several addresses.
+    ends: Vec<Spec>,
+    node: Node,
+    /// Of the next outer packet that is fragmented, or may be: RFC 6864 section 4, RFC 8200 section 4.5.
+    identification: u32,
+    /// MTUs of paths to other ends that are less than the tunnel's own: RFC 2473 section 8.1.
+    path_mtus: HashMap<IpAddr, u32>,
 }
 
 /// What became of a packet, and why.
@@ -53,10 +61,10 @@ impl Carried {
 /// What became of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It went through: in several packets if a router has to cut it for the tunnel.
+    /// It went through: in several packets if it had to be cut.
     Through(Vec<Vec<u8>>),
-    /// Its source is told by this packet.
-    Answered(Vec<u8>),
+    /// Its source is told by these packets: one, or its fragments.
+    Answered(Vec<Vec<u8>>),
     /// Nothing is sent.
     Dropped,
 }
@@ -66,36 +74,34 @@ pub enum Verdict {
 enum Way {
     In,
     Out,
+    /// It is for the node itself: an echo request, or an error about an outer packet.
+    Here,
 }
 
+/// What became of a packet, or why it is dropped unless its source is told.
+type Decided = std::result::Result<(Outcome, Verdict), Outcome>;
+
 impl Whole {
-    /// An end of a tunnel that compiles. `own4`, `own6`: the sources of errors that it sends; without one it sends none of that family.
-    pub fn new(spec: &Spec, own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>) -> Result<Self> {
-        spec.compile()?;
-        let lacking = match spec.mapping {
-            Mapping::Fixed { .. } | Mapping::SixToFour { .. } | Mapping::SixRd { .. } | Mapping::Map(_) => None,
-            Mapping::Isatap { .. } => Some("isatap asks the node for its routes"),
-            Mapping::SixOverFour { .. } => Some("6over4 asks its link for neighbours"),
-        };
-        match lacking {
-            None => {
-                Ok(Self { spec: spec.clone(), own4, own6, hairpins: false, tells_unbound: false, identification: 0 })
-            }
-            Some(lacking) => Err(Error::BadSpec {
-                device: spec.device.clone(),
-                reason: format!("{lacking}, and a packet without a device has none; use a lab"),
-            }),
+    /// A node with an end of a tunnel that compiles.
+    pub fn new(spec: &Spec, node: Node) -> Result<Self> {
+        Self::with_ends(vec![spec.clone()], node)
+    }
+
+    /// A node with several ends, at least one, which compile.
+    pub fn with_ends(ends: Vec<Spec>, node: Node) -> Result<Self> {
+        for end in &ends {
+            end.compile()?;
+            let lacking = match end.mapping {
+                Mapping::Fixed { .. } | Mapping::SixToFour { .. } | Mapping::SixRd { .. } | Mapping::Map(_) => continue,
+                Mapping::Isatap { .. } => "isatap asks the node for its routes",
+                Mapping::SixOverFour { .. } => "6over4 asks its link for neighbours",
+            };
+            return Err(bad(end, format!("{lacking}, and a packet without a device has none; use a lab")));
         }
-    }
-
-    /// Whether what comes out for another customer edge goes in again at once: RFC 7596 section 6.2.
-    pub fn hairpinning(self, hairpins: bool) -> Self {
-        Self { hairpins, ..self }
-    }
-
-    /// Whether sources are told of packets that no rule binds to anybody: RFC 7596 section 6.2.
-    pub fn telling(self, tells_unbound: bool) -> Self {
-        Self { tells_unbound, ..self }
+        if let [first, _, ..] = &ends[..] {
+            check_relays(&ends).map_err(|reason| bad(first, reason))?;
+        }
+        Ok(Self { ends, node, identification: 0, path_mtus: HashMap::new() })
     }
 
     /// Carries a packet, from its IP header on: out of the tunnel if it is an outer packet to this end, else into it.
@@ -109,108 +115,226 @@ impl Whole {
     }
 
     fn carry_by(&mut self, packet: &[u8], ports: Option<Ports>) -> Carried {
-        let (way, carried) = if self.is_outer(packet) {
-            (Way::Out, self.out(packet, ports))
-        } else {
-            (Way::In, self.encapsulate(packet, ports))
+        let (way, decided) = match self.here(packet) {
+            Some(decided) => (Way::Here, decided),
+            None if self.is_outer(packet) => (Way::Out, self.out(packet, ports)),
+            None => (Way::In, self.take_in(packet, ports)),
         };
-        let (outcome, verdict) = carried.unwrap_or_else(|outcome| {
-            let told =
-                self.tells_unbound.then(|| unbound::answer(way, packet, outcome, self.own4, self.own6)).flatten();
-            (outcome, told.map_or(Verdict::Dropped, Verdict::Answered))
-        });
-        Carried { verdict, outcome, section: sections::of(&self.spec, way, packet, outcome) }
+        let (outcome, verdict) = decided.unwrap_or_else(|outcome| (outcome, self.told_unbound(way, packet, outcome)));
+        Carried { verdict, outcome, section: sections::of(&self.ends[0], way, packet, outcome) }
     }
 
     /// Whether it takes ports to say what becomes of a packet: of one to customer edges, which may share its address.
     pub fn needs_ports(&self, packet: &[u8]) -> bool {
-        let Mapping::Map(domain) = &self.spec.mapping else { return false };
-        !domain.rules.is_empty() && (self.hairpins || !self.is_outer(packet))
+        let is_to_edges = match self.is_outer(packet) {
+            true => self.node.hairpins && outer::read(self.end_of(packet), packet).is_ok(),
+            false => true,
+        };
+        is_to_edges && self.domains().any(|domain| !domain.rules.is_empty())
+    }
+
+    /// Whether a packet is a fragment that waits for the others, to be carried with them as one packet: of an outer packet to this end, or if the node is told
+    /// so from outside to a customer edge.
+    pub fn joins(&self, packet: &[u8]) -> bool {
+        if self.is_outer(packet) {
+            return matches!(outer::read(self.end_of(packet), packet), Err(Outcome::OuterFragment));
+        }
+        self.node.reassembles && self.is_for_an_edge(packet)
     }
 
     /// The packet that has the ports: the inner one, whether it is in an outer one or not yet.
     pub fn inner_of<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
-        match self.is_outer(packet).then(|| outer::read(&self.spec, packet)) {
+        match self.is_outer(packet).then(|| outer::read(self.end_of(packet), packet)) {
             Some(Ok(outer)) => outer.payload,
             _ => packet,
         }
     }
 
-    /// Whether this end takes a packet for an outer one. Where the tunnel carries the outer family too, only what names this end is one.
+    /// Whether this node takes a packet for an outer one. Where the tunnel carries the outer family too, only what names this end is one.
     fn is_outer(&self, packet: &[u8]) -> bool {
-        let is_of_outer_family = packet.first().is_some_and(|first| first >> 4 == self.spec.outer.version());
-        is_of_outer_family && (!self.carries_outer_family() || outer::is_for(&self.spec, packet))
+        let first = &self.ends[0];
+        let is_of_outer_family = packet.first().is_some_and(|octet| octet >> 4 == first.outer.version());
+        is_of_outer_family && (!carries_outer_family(first) || outer::is_for(first, packet))
     }
 
-    fn carries_outer_family(&self) -> bool {
-        match (self.spec.payload, self.spec.outer) {
-            (Payload::Gre, _) | (Payload::Ipv4, Family::Ipv4) | (Payload::Ipv6, Family::Ipv6) => true,
-            (Payload::Ipv4, Family::Ipv6) | (Payload::Ipv6, Family::Ipv4) => false,
-        }
+    /// The end that an outer packet is for.
+    fn end_of(&self, packet: &[u8]) -> &Spec {
+        self.ends.iter().find(|end| outer::is_for(end, packet)).unwrap_or(&self.ends[0])
     }
 
-    fn out(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Verdict), Outcome> {
-        let inner = self.decapsulate(packet, ports)?;
-        if !(self.hairpins && self.is_for_an_edge(&inner)) {
-            return Ok((Outcome::Decapsulated, Verdict::Through(vec![inner])));
+    fn domains(&self) -> impl Iterator<Item = &MapDomain> {
+        self.ends.iter().filter_map(|end| match &end.mapping {
+            Mapping::Map(domain) => Some(domain),
+            _ => None,
+        })
+    }
+
+    /// What becomes of a packet that is for the node itself. `None`: it is none.
+    fn here(&mut self, packet: &[u8]) -> Option<Decided> {
+        let is_own = |address: IpAddr| {
+            self.node.own4.is_some_and(|own| own == address)
+                || self.node.own6.is_some_and(|own| own == address)
+                || self.ends.iter().any(|end| end.local == address)
+        };
+        if let Some(reply) = echo::reply(packet, is_own) {
+            return Some(Ok((Outcome::EchoAnswered, Verdict::Answered(vec![reply]))));
         }
-        match self.encapsulate(&inner, ports) {
-            Err(outcome) if self.tells_unbound => {
+        let (overhead_bytes, error) =
+            self.ends.iter().find_map(|end| Some((end.overhead_bytes(), carrier_error::read(end, packet)?)))?;
+        let version = self.ends[0].outer.version();
+        Some(match error {
+            _ if !self.node.takes_icmp.has(version) => Err(Outcome::IcmpRefused),
+            Ok(error) => Ok(self.pass_on(&error, overhead_bytes)),
+            Err(outcome) => Err(outcome),
+        })
+    }
+
+    fn out(&mut self, packet: &[u8], ports: Option<Ports>) -> Decided {
+        let packet = decapsulate(self.end_of(packet), packet, ports)?;
+        if self.node.hairpins && self.is_for_an_edge(&packet) {
+            return self.encapsulate(&packet, ports, self.node.takes_hop).or_else(|outcome| {
                 // Who sent it is behind this end as well.
-                let told = unbound::answer(Way::In, &inner, outcome, self.own4, self.own6).ok_or(outcome)?;
-                match self.encapsulate(&told, None)? {
-                    (_, Verdict::Through(packets)) if packets.len() == 1 => {
-                        Ok((outcome, packets.into_iter().next().map_or(Verdict::Dropped, Verdict::Answered)))
-                    }
-                    _ => Err(outcome),
-                }
+                Ok((outcome, self.told_unbound(Way::In, &packet, outcome)))
+            });
+        }
+        let inner = Inner::read(&packet)?;
+        if self.is_expired(&inner) {
+            return Ok((Outcome::HopLimit, self.tell(EXPIRED, &packet, &inner)));
+        }
+        let most_bytes = self.node.mtu4_bytes.filter(|&most| inner.version == 4 && packet.len() > usize::from(most));
+        match most_bytes {
+            None => Ok((Outcome::Decapsulated, Verdict::Through(vec![self.forwarded(&packet)]))),
+            Some(mtu_bytes) if inner.dont_fragment => {
+                Ok((Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes.into()), &packet, &inner)))
             }
-            carried => carried,
+            Some(mtu_bytes) => {
+                let pieces = too_long::cut(&self.forwarded(&packet), &inner, mtu_bytes.into());
+                Ok((Outcome::Decapsulated, Verdict::Through(pieces)))
+            }
         }
     }
 
-    fn is_for_an_edge(&self, inner: &[u8]) -> bool {
-        let Mapping::Map(domain) = &self.spec.mapping else { return false };
-        ipv4::Packet::parse(Span::whole(inner))
-            .is_ok_and(|packet| domain.rules.iter().any(|rule| rule.0.ipv4.contains(packet.destination())))
+    fn take_in(&mut self, packet: &[u8], ports: Option<Ports>) -> Decided {
+        let inner = Inner::read(packet)?;
+        if inner.version == 4 && inner.protocol == protocol::ICMP && !self.node.takes_icmp.has(4) {
+            return Err(Outcome::IcmpRefused);
+        }
+        self.encapsulate(packet, ports, self.node.takes_hop)
     }
 
-    fn decapsulate(&self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<Vec<u8>, Outcome> {
-        let outer = outer::read(&self.spec, packet)?;
-        let mut payload = outer.payload.to_vec();
-        let range = rules::decapsulate(&self.spec, &outer.source, outer.tos, &mut payload, ports, &mut |_| false)?;
-        Ok(payload[range].to_vec())
-    }
-
-    fn encapsulate(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Verdict), Outcome> {
+    fn encapsulate(&mut self, packet: &[u8], ports: Option<Ports>, takes_hop: bool) -> Decided {
         let inner = Inner { ports, ..Inner::read(packet)? };
         let packet = &packet[..inner.bytes];
-        let mtu_bytes = self.spec.mtu_bytes as usize;
-        if packet.len() <= mtu_bytes {
-            return Ok((Outcome::Encapsulated, Verdict::Through(vec![self.wrap(&inner, packet)?])));
+        let (end, outer) = self.end_for(&inner, packet)?;
+        if takes_hop && self.is_expired(&inner) {
+            return Ok((Outcome::HopLimit, self.tell(EXPIRED, packet, &inner)));
         }
-        // What the tunnel would not take is not cut for it, nor answered.
-        rules::encapsulate(&self.spec, &inner, packet, [0; 6])?;
-        if inner.dont_fragment {
-            let answer = too_long::answer(packet, &inner, self.spec.mtu_bytes, self.own4, self.own6);
-            return Ok((Outcome::OuterTooBig, answer.map_or(Verdict::Dropped, Verdict::Answered)));
+        let (own_bytes, cuts_outer) = (self.ends[end].mtu_bytes, cuts_outer(&self.ends[end]));
+        let mtu_bytes = self.path_mtus.get(&outer.destination).map_or(own_bytes, |&known| known.min(own_bytes));
+        let is_too_long = packet.len() > mtu_bytes as usize;
+        if is_too_long && inner.dont_fragment {
+            return Ok((Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes), packet, &inner)));
         }
-        let pieces = too_long::cut(packet, &inner, mtu_bytes);
-        // The first one has the ports of all.
-        let ports = ports.or_else(|| self.needs_ports(packet).then(|| inner.own_ports(packet)));
-        let wrapped = pieces.iter().map(|piece| self.wrap(&Inner { ports, ..Inner::read(piece)? }, piece));
-        Ok((Outcome::Encapsulated, Verdict::Through(wrapped.collect::<std::result::Result<_, _>>()?)))
+        let packet = if takes_hop { self.forwarded(packet) } else { packet.to_vec() };
+        let sent = match is_too_long {
+            false => vec![self.wrap(end, &outer, &packet)],
+            true if cuts_outer => {
+                let whole = outer::write(&self.ends[end], &outer, 0, &packet);
+                let identification = self.next_identification();
+                outer::cut(&whole, identification, mtu_bytes + self.ends[end].overhead_bytes())
+            }
+            true => {
+                let pieces = too_long::cut(&packet, &inner, mtu_bytes as usize);
+                pieces.iter().map(|piece| self.wrap(end, &outer, piece)).collect()
+            }
+        };
+        Ok((Outcome::Encapsulated, Verdict::Through(sent)))
     }
 
-    fn wrap(&mut self, inner: &Inner, packet: &[u8]) -> std::result::Result<Vec<u8>, Outcome> {
-        let outer = rules::encapsulate(&self.spec, inner, packet, [0; 6])?;
-        let identification = if outer.dont_fragment { 0 } else { self.next_identification() };
-        Ok(outer::write(&self.spec, &outer, identification, packet))
+    /// The end by which a packet goes into the tunnel, by its number, and with which outer headers.
+    fn end_for(&self, inner: &Inner, packet: &[u8]) -> std::result::Result<(usize, Outer), Outcome> {
+        let mut found = Err(Outcome::NoMapping);
+        for (number, end) in self.ends.iter().enumerate() {
+            found = rules::encapsulate(end, inner, packet, [0; 6]).map(|outer| (number, outer));
+            if !matches!(found, Err(Outcome::NoMapping)) {
+                break;
+            }
+        }
+        found
     }
 
-    fn next_identification(&mut self) -> u16 {
+    fn wrap(&mut self, end: usize, outer: &Outer, packet: &[u8]) -> Vec<u8> {
+        let is_numbered = self.ends[end].outer == Family::Ipv4 && !outer.dont_fragment;
+        let identification = if is_numbered { self.next_identification() as u16 } else { 0 };
+        outer::write(&self.ends[end], outer, identification, packet)
+    }
+
+    fn next_identification(&mut self) -> u32 {
         let identification = self.identification;
         self.identification = identification.wrapping_add(1);
         identification
     }
+
+    /// Whether a router that takes a hop must not send a packet on.
+    fn is_expired(&self, inner: &Inner) -> bool {
+        self.node.takes_hop && inner.version == 4 && inner.hop_limit <= 1
+    }
+
+    /// An IPv4 packet as a router sends it on, which it is not expired for.
+    fn forwarded(&self, packet: &[u8]) -> Vec<u8> {
+        let mut packet = packet.to_vec();
+        if self.node.takes_hop && packet.first().is_some_and(|octet| octet >> 4 == 4) {
+            ipv4::take_hop(&mut packet);
+        }
+        packet
+    }
+
+    /// Whether an IPv4 packet goes to the address of a customer edge of this border relay.
+    fn is_for_an_edge(&self, packet: &[u8]) -> bool {
+        let Ok(packet) = ipv4::Packet::parse(Span::whole(packet)) else { return false };
+        let mut rules = self.domains().filter(|domain| domain.own.is_none()).flat_map(|domain| &domain.rules);
+        rules.any(|rule| rule.0.ipv4.contains(packet.destination()))
+    }
+}
+
+fn bad(end: &Spec, reason: String) -> Error {
+    Error::BadSpec { device: end.device.clone(), reason }
+}
+
+/// What is wrong with the ends of a border relay together: rules that say of the same ports whose they are, or an address of the relay's that an edge has.
+fn check_relays(ends: &[Spec]) -> std::result::Result<(), String> {
+    let mut rules = Vec::new();
+    for end in ends {
+        match &end.mapping {
+            Mapping::Map(domain) if domain.own.is_none() => rules.extend(domain.rules.iter().map(|rule| rule.0)),
+            _ => return Err("only a border relay has several ends".to_owned()),
+        }
+    }
+    check_rules(None, &rules, false)?;
+    for (number, end) in ends.iter().enumerate() {
+        if ends[..number].iter().any(|other| other.local == end.local) {
+            return Err(format!("two ends have the address {}", end.local));
+        }
+        MapDomain::check_relay(end.local, &rules)?;
+    }
+    Ok(())
+}
+
+/// RFC 2473 section 7.2 and RFC 6333 section 5.3: IPv4 in IPv6 is fragmented after it is encapsulated. Of other tunnels, the packets that go in are.
+fn cuts_outer(end: &Spec) -> bool {
+    (end.outer, end.payload) == (Family::Ipv6, Payload::Ipv4)
+}
+
+fn carries_outer_family(end: &Spec) -> bool {
+    match (end.payload, end.outer) {
+        (Payload::Gre, _) | (Payload::Ipv4, Family::Ipv4) | (Payload::Ipv6, Family::Ipv6) => true,
+        (Payload::Ipv4, Family::Ipv6) | (Payload::Ipv6, Family::Ipv4) => false,
+    }
+}
+
+fn decapsulate(end: &Spec, packet: &[u8], ports: Option<Ports>) -> std::result::Result<Vec<u8>, Outcome> {
+    let outer = outer::read(end, packet)?;
+    let mut payload = outer.payload.to_vec();
+    let range = rules::decapsulate(end, &outer.source, outer.tos, &mut payload, ports, &mut |_| false)?;
+    Ok(payload[range].to_vec())
 }

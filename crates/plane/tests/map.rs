@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use sixbench_plane::abi::Outcome;
-use sixbench_plane::whole::{Verdict, Whole};
+use sixbench_plane::whole::{Node, Verdict, Whole};
 use sixbench_wire::map::Rule;
 use sixbench_wire::siit::Net;
 use sixbench_wire::{ipv4, protocol};
@@ -32,7 +32,7 @@ fn end(local: &str, mapping: &Value) -> Result<Whole, String> {
         "device": "t", "underlay": ["u"], "mtu_bytes": 1460, "outer": "ipv6", "payload": "ipv4", "local": local, "mapping": mapping,
     });
     let spec = serde_json::from_value(tunnel).expect("a tunnel");
-    Whole::new(&spec, None, None).map_err(|error| error.to_string())
+    Whole::new(&spec, Node::default()).map_err(|error| error.to_string())
 }
 
 fn relay() -> Whole {

@@ -13,7 +13,7 @@ use sixbench_plane::abi::{Address, Outcome};
 use sixbench_plane::program::Features;
 use sixbench_plane::slow::rules;
 use sixbench_plane::spec::{Family, Mapping, Payload};
-use sixbench_plane::whole::{Verdict, Whole};
+use sixbench_plane::whole::{Node, Verdict, Whole};
 use sixbench_wire::checksum;
 
 #[derive(Deserialize)]
@@ -209,11 +209,11 @@ fn whole_packets_agree() {
         let vector: Vector = serde_json::from_str(&text).expect("a vector");
         let tunnel = specification(&vector);
         if matches!(tunnel.mapping, Mapping::Isatap { .. } | Mapping::SixOverFour { .. }) {
-            assert!(Whole::new(&tunnel, None, None).is_err());
+            assert!(Whole::new(&tunnel, Node::default()).is_err());
             continue;
         }
         let packet = bytes(&vector.packet);
-        let carried = Whole::new(&tunnel, None, None).expect("a tunnel").carry(&packet);
+        let carried = Whole::new(&tunnel, Node::default()).expect("a tunnel").carry(&packet);
         assert!(carried.words().ends_with('.'), "{}", path.display());
         let (reason, verdict) = match vector.outcome.as_str() {
             "encapsulated" => ("encapsulated", Verdict::Through(vec![bytes(&vector.packet_out.expect("a packet"))])),

@@ -7,6 +7,7 @@
 //! A service is a value: it works by a thread of its own, in the network namespace of the thread that started it, and ends when it is dropped.
 //! Formats and decisions are apart from sockets, in files without I/O. `unsafe` only in [`sys`].
 
+mod asking;
 pub mod broker;
 pub mod dhcp;
 pub mod discovery;
@@ -16,7 +17,9 @@ pub mod multicast;
 pub mod prefix;
 mod random;
 pub mod relay;
+mod served;
 mod sys;
 mod worker;
 
 pub use error::{Error, Result};
+pub use served::Server;

@@ -117,6 +117,16 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// Takes one from the TTL of a packet, which has one, as who forwards it does: RFC 1812 section 5.3.1. The checksum follows (RFC 1624).
+pub fn take_hop(packet: &mut [u8]) {
+    if let Some(header) = packet.first_chunk_mut::<HEADER_BYTES>().filter(|header| header[8] > 0) {
+        let (before, sum) = ([header[8], header[9]], be16(header[10], header[11]));
+        header[8] -= 1;
+        let sum = checksum::update(sum, &before, &[header[8], header[9]]);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
 /// An IPv4 header without options: what there is to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {

@@ -102,6 +102,12 @@ class PacketAnswer(Form):
     packets: list[Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]]
 
 
+class PacketsEnd(Form):
+    """What there is to say when all packets have come."""
+
+    fragments_in_vain: Natural
+
+
 class ServeAnswer(Form):
     """Where a server listens."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..model.errors import AgentError, CapabilityError, UsageError
-from .answers import PacketAnswer, check
+from .answers import PacketAnswer, PacketsEnd, check
 
 MAX_ANSWER_BYTES = 2**24
 """The longest line of an answer. A packet of 64 KiB in fragments of 68 bytes has some 2 MiB."""
@@ -90,12 +90,18 @@ class PacketMechanism:
         )
         return [_decision(line) for line in self._exchange(len(packets))]
 
-    def finish(self) -> None:
-        """Ends the conversation. Raises what `carry` raises, of a mechanism that has not been given a packet either."""
+    def finish(self) -> int:
+        """Ends the conversation, and says how many fragments waited for others of their packet in vain. Raises what
+        `carry` raises, of a mechanism that has not been given a packet either."""
         self._exchange(0)
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._exchange(1, is_last=True)
+        in_vain = 0
+        for line in self._exchange(1, is_last=True):
+            end = message_of(line)
+            check(PacketsEnd, end, "the end of the packets")
+            in_vain = end["fragments_in_vain"]
+        return in_vain
 
     def _exchange(self, count: int, is_last: bool = False) -> list[bytes]:
         """Sends what there is to send, and meanwhile reads that many lines; the last time as many as there are."""

@@ -182,3 +182,5 @@ def _refuse_commands(experiment: Experiment) -> None:
     found = next((path.name for path in experiment.paths if commands_of(path)), None)
     if found is not None:
         raise CapabilityError(f"paths.{found} runs a program of the experiment, which no cell does for others")
+    if any(topology.ports for topology in experiment.topologies):
+        raise CapabilityError("dut is equipment or an emulated machine, which no cell has for others")

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..model.quoting import visible
-from .options import ALLOW_FLAG
+from .options import ALLOW_FLAG, MEAN_IT_FLAG
 
 if TYPE_CHECKING:
     from ..model.path import Path
+    from ..model.topology import Topology
 
 MAX_SHOWN = 100
 
@@ -64,6 +65,14 @@ def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
         )
 
 
+def refuse_equipment_in_cells(topologies: Iterable[Topology]) -> None:
+    """Raises `UsageError` where equipment or an emulated machine is to be tested, which is not at a cell."""
+    from ..model.errors import UsageError
+
+    if any(topology.ports for topology in topologies):
+        raise UsageError("dut is equipment or an emulated machine, which cells do not have; run it without --cells")
+
+
 def without_consent(arguments: Sequence[str]) -> list[str]:
     """A command line as run directories keep it: whoever repeats it decides anew."""
-    return [argument for argument in arguments if argument != ALLOW_FLAG]
+    return [argument for argument in arguments if argument not in (ALLOW_FLAG, MEAN_IT_FLAG)]

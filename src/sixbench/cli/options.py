@@ -25,6 +25,13 @@ ALLOW_PROGRAMS: bool = typer.Option(
     False, ALLOW_FLAG, help="Run the programs that the experiment names. They have all rights that sixbench has."
 )
 
+MEAN_IT_FLAG = "--i-mean-it"
+MEAN_IT: bool = typer.Option(
+    False,
+    MEAN_IT_FLAG,
+    help="Lend interfaces to the test that are in use, even this machine's way out. They come back as they were.",
+)
+
 
 def _out(default: str, more: str = "") -> Path | None:
     option: Path | None = typer.Option(

@@ -8,10 +8,11 @@ from typing import Any
 from ..model.errors import UsageError
 from ..model.map_rule import PORT_BITS, Psid, Rule, RuleError
 from .packet_options import Given, Option, choice, fields, ipv4, ipv6, number
+from .packet_router import ROUTER_OPTIONS, refuse_router, with_router
 from .packet_tunnels import tunnel_line
 
-_A_BINDING = "IPV4,BITS,PSID,B4[,OFFSET], such as 192.0.2.1,6,5,2001:db8:b4::1"
-_PSID = number(0, 2**PORT_BITS - 1)
+_A_BINDING = "IPV4,BITS,PSID,B4[,OFFSET[,AFTR]], such as 192.0.2.1,6,5,2001:db8:b4::1"
+_ICMP = choice("both", "v4", "v6", "none")
 
 LW4O6_OPTIONS = (
     Option(
@@ -30,42 +31,76 @@ LW4O6_OPTIONS = (
     ),
     Option(
         name="binding",
-        metavar="IPV4,BITS,PSID,B4[,OFFSET]",
+        metavar="IPV4,BITS,PSID,B4[,OFFSET[,AFTR]]",
         read=fields(
-            _A_BINDING, ipv4, number(0, PORT_BITS), number(0, 2**PORT_BITS - 1), ipv6, number(0, 15), optional=1
+            _A_BINDING, ipv4, number(0, PORT_BITS), number(0, 2**PORT_BITS - 1), ipv6, number(0, 15), ipv6, optional=2
         ),
         is_required=True,
         is_repeated=True,
         help="A row of the binding table (RFC 7596 section 5.1): the IPv4 address, the length of the PSID, the PSID "
         "and the lwB4's IPv6 address, such as 192.0.2.1,6,5,2001:db8:b4::1; may be repeated. OFFSET: how many bits of "
-        "a port precede the PSID; default: 0.",
+        "a port precede the PSID; default: 0. AFTR: the lwAFTR's address that this lwB4 knows; default: that of --br.",
     ),
+)
+
+LWAFTR_OPTIONS = (
+    Option(name="hairpin", turns_off=True, help="The lwAFTR: do not send packets from one lwB4 on to another."),
     Option(
         name="tell",
-        turns_off=True,
-        help="The lwAFTR: do not tell sources of packets that no row binds (RFC 7596 section 6.2).",
+        metavar="both|v4|v6|none",
+        read=_ICMP,
+        help="The lwAFTR: by which ICMP sources are told of packets that are not carried (RFC 7596 section 6.2); "
+        "default: both.",
     ),
-    Option(name="hairpin", turns_off=True, help="The lwAFTR: do not send packets from one lwB4 on to another."),
+    Option(
+        name="icmp",
+        metavar="both|v4|v6|none",
+        read=_ICMP,
+        help="The lwAFTR: which ICMP to take: v4, what comes from the IPv4 side (RFC 7596 section 8.1); v6, errors "
+        "about packets in the tunnel (RFC 2473 section 8); default: both.",
+    ),
+    *ROUTER_OPTIONS,
 )
 
 
 def lw4o6_line(given: Given) -> dict[str, Any]:
     """The first line for an lwAFTR or lwB4. Raises `UsageError` where it cannot be."""
-    rules = [_row(*binding) for binding in given["binding"]]
+    table: dict[str, list[Rule]] = {}
+    for address, bits, psid, b4, *more in given["binding"]:
+        offset = more[0] if more else 0
+        br = more[1] if len(more) > 1 else given["br"]
+        table.setdefault(br, []).append(_row(address, bits, psid, b4, offset))
     own = {option.name for option in LW4O6_OPTIONS}
     others = {name: value for name, value in given.items() if name not in own}
     if given["role"] == "b4":
-        if len(rules) != 1:
-            raise UsageError(f"an lwB4 has one --binding, and not {len(rules)}")
-        [rule] = rules
-        mapping = {"kind": "map", "own": rule.told, "border_relay": given["br"]}
-        return tunnel_line({**others, "local": str(rule.ipv6.network_address)}, "lw4o6", "ipv6", "ipv4", mapping)
-    mapping = {"kind": "map", "rules": [rule.told for rule in rules]}
-    line = tunnel_line({**others, "local": given["br"]}, "lw4o6", "ipv6", "ipv4", mapping)
-    return line | {"hairpins": given.get("hairpin", True), "tells_unbound": given.get("tell", True)}
+        return _b4_line(others, table)
+    line, *further = (
+        tunnel_line(
+            {**others, "local": br}, "lw4o6", "ipv6", "ipv4", {"kind": "map", "rules": [row.told for row in rows]}
+        )
+        for br, rows in table.items()
+    )
+    node = {
+        "hairpins": given.get("hairpin", True),
+        "tells_unbound": True,
+        "tells": given.get("tell", "both"),
+        "takes_icmp": given.get("icmp", "both"),
+    }
+    ends = {"node": line["node"] | node, "others": [one["tunnel"] for one in further]}
+    return with_router(line | ends, given)
 
 
-def _row(address: str, bits: int, psid: int, b4: str, offset: int = 0) -> Rule:
+def _b4_line(others: Given, table: dict[str, list[Rule]]) -> dict[str, Any]:
+    refuse_router(others, "an lwB4", LWAFTR_OPTIONS)
+    rows = [(br, row) for br, rows in table.items() for row in rows]
+    if len(rows) != 1:
+        raise UsageError(f"an lwB4 has one --binding, and not {len(rows)}")
+    [(br, row)] = rows
+    mapping = {"kind": "map", "own": row.told, "border_relay": br}
+    return tunnel_line({**others, "local": str(row.ipv6.network_address)}, "lw4o6", "ipv6", "ipv4", mapping)
+
+
+def _row(address: str, bits: int, psid: int, b4: str, offset: int) -> Rule:
     """A row of the binding table: a rule that one lwB4 alone has. Raises `UsageError`."""
     rule = Rule(
         ipv6=IPv6Network(b4),
@@ -76,6 +111,7 @@ def _row(address: str, bits: int, psid: int, b4: str, offset: int = 0) -> Rule:
     )
     try:
         rule.check(128)
+        rule.check_hosts()
     except RuleError as error:
         raise UsageError(str(error)) from error
     if psid >> bits:

@@ -9,6 +9,7 @@ from typing import Any
 from ..model.errors import UsageError
 from ..model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
 from .packet_options import Given, Option, fields, ipv4_net, ipv6, ipv6_prefix, number
+from .packet_router import refuse_router, with_router
 from .packet_siit import siit_line
 from .packet_tunnels import tunnel_line
 
@@ -119,6 +120,9 @@ def _rules(given: Given) -> list[Rule]:
         rule = Rule(ipv6=IPv6Network(prefix), ipv4=IPv4Network(net), ea_bits=ea_bits, psid_offset=psid_offset)
         try:
             rule.check(IPV6_BITS)
+            rule.check_hosts(allow_reserved=given.get("allow-reserved", False))
+            if "dmr-prefix" in given:
+                rule.check_apart(IPv6Network(given["dmr-prefix"]))
         except RuleError as error:
             raise UsageError(str(error)) from error
         rules.append(rule)
@@ -137,6 +141,9 @@ def map_t_line(given: Given) -> dict[str, Any]:
 def map_e_line(given: Given) -> dict[str, Any]:
     """The first line for a node of MAP-E."""
     node = _map_node(given)
-    relay = {} if node.address is None else {"border_relay": given["br"]}
-    local = given["br"] if node.address is None else str(node.address)
-    return tunnel_line({**given, "local": local}, "map-e", "ipv6", "ipv4", {"kind": "map", **node.domain, **relay})
+    if node.address is None:
+        line = tunnel_line({**given, "local": given["br"]}, "map-e", "ipv6", "ipv4", {"kind": "map", **node.domain})
+        return with_router(line, given)
+    refuse_router(given, "a customer edge")
+    mapping = {"kind": "map", **node.domain, "border_relay": given["br"]}
+    return tunnel_line({**given, "local": str(node.address)}, "map-e", "ipv6", "ipv4", mapping)

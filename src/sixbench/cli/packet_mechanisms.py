@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .packet_lw4o6 import LW4O6_OPTIONS, lw4o6_line
+from .packet_lw4o6 import LW4O6_OPTIONS, LWAFTR_OPTIONS, lw4o6_line
 from .packet_map import BORDER_RELAY, DMR_PREFIX, RULE_OPTIONS, map_e_line, map_t_line
 from .packet_nat64 import NAT64_OPTIONS, XLAT_OPTIONS, nat64_line, xlat_line
 from .packet_options import Given, Option, address, ipv4, ipv6, ipv6_prefix, number
+from .packet_router import ROUTER_OPTIONS
 from .packet_siit import RELAY, SIIT_OPTIONS, siit_dc_line, siit_line, without
 from .packet_tunnels import IPV4_TUNNEL, IPV6_TUNNEL, OWN4, OWN6, fixed, gre, local, remote, six_rd, six_to_four
 
@@ -91,7 +92,7 @@ PACKET_MECHANISMS = (
     PacketKind(
         name="map-e",
         doc="The border relay of a MAP-E domain, or a customer edge (RFC 7597).",
-        options=(*RULE_OPTIONS, BORDER_RELAY, *IPV4_TUNNEL, OWN4),
+        options=(*RULE_OPTIONS, BORDER_RELAY, *ROUTER_OPTIONS, *IPV4_TUNNEL, OWN4),
         first_line=map_e_line,
     ),
     PacketKind(
@@ -127,7 +128,7 @@ PACKET_MECHANISMS = (
     PacketKind(
         name="lw4o6",
         doc="An lwAFTR with its binding table, or an lwB4 (RFC 7596).",
-        options=(*LW4O6_OPTIONS, *IPV4_TUNNEL, OWN4, OWN6),
+        options=(*LW4O6_OPTIONS, *LWAFTR_OPTIONS, *IPV4_TUNNEL, OWN4, OWN6),
         first_line=lw4o6_line,
     ),
     PacketKind(

@@ -33,8 +33,8 @@ def _own(read: Callable[[str], str], family: int) -> Option:
         name=f"own{family}",
         metavar="ADDRESS",
         read=read,
-        help=f"The address from which an IPv{family} host is told that its packet is too long for the tunnel; default: "
-        "none, so that the packet is only dropped.",
+        help=f"The address from which IPv{family} hosts are told of errors, such as that a packet is too long for the "
+        "tunnel; default: none, so that such packets are only dropped.",
     )
 
 
@@ -92,7 +92,7 @@ def tunnel_line(given: Given, name: str, outer: str, payload: str, mapping: dict
         "pmtu": given.get("pmtu", "static"),
     }
     own = {name: given[name] for name in ("own4", "own6") if name in given}
-    return {"mechanism": "tunnel", "tunnel": tunnel} | own
+    return {"mechanism": "tunnel", "tunnel": tunnel, "node": own}
 
 
 def fixed(name: str, outer: str, payload: str) -> Callable[[Given], dict[str, Any]]:

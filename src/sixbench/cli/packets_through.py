@@ -151,6 +151,7 @@ class Journey:
         self._written = written
         self._counts: Counter[tuple[str, str]] = Counter()
         self._out = 0
+        self._in_vain = 0
 
     def __iter__(self) -> Iterator[Passage]:
         """Each packet when what came out of it has been written. Raises `UsageError` and `AgentError`."""
@@ -159,7 +160,7 @@ class Journey:
             for packet, decision in zip(batch, decisions, strict=True):
                 self._write(packet, decision)
                 yield Passage(packet=packet, decision=decision)
-        self._mechanism.finish()
+        self._in_vain = self._mechanism.finish()
 
     def _write(self, packet: NumberedPacket, decision: PacketDecision) -> None:
         self._counts[decision.verdict, decision.reason] += 1
@@ -183,6 +184,8 @@ class Journey:
         ]
         told = f"packets: {self._counts.total()} in, {self._out} out"
         told += f"; {', '.join(parts)}" if parts else ""
+        if self._in_vain:
+            told += f"; fragments that waited in vain for others of their packet: {self._in_vain}"
         left_out = self._packets.left_out
         return f"{told}; frames without an IP packet, left out: {left_out}" if left_out else told
 

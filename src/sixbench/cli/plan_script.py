@@ -89,6 +89,9 @@ def topology_lines(topology: Topology) -> list[str]:
         for end in link.ends:
             addresses = " ".join(str(address) for address in (end.ipv4, end.ipv6) if address is not None)
             lines.append(f"#   {link.name}: {end.node} {end.name}: {addresses}")
+    for name, node in topology.nodes.items():
+        if node.equipment is not None:
+            lines.append(f"# {name} is equipment, which has to have these addresses: {node.equipment}")
     lines += ["", "# links", *(f"#   {link.name}: {link_descriptions(link)}" for link in topology.links)]
     for name, script in render(topology).items():
         lines += [

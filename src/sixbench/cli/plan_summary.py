@@ -151,8 +151,10 @@ def _network_rows(experiment: Experiment) -> list[tuple[str, str]]:
     first = experiment.topologies[0]
     kinds: dict[str, list[str]] = {}
     for node in first.nodes.values():
-        kinds.setdefault(node.kind, []).append(node.name)
+        if node.equipment is None:
+            kinds.setdefault(node.kind, []).append(node.name)
     rows = [(f"{kind}s" if len(names) > 1 else kind, ", ".join(names)) for kind, names in kinds.items()]
+    rows += [("equipment", f"{node.name}: {node.equipment}") for node in first.nodes.values() if node.equipment]
     all_told: dict[str, dict[str, list[int]]] = {link.name: {} for link in first.links}
     for number, topology in enumerate(experiment.topologies, start=1):
         for link in topology.links:

@@ -13,7 +13,7 @@ from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment
 from .consent import require_consent, without_consent
 from .event_logs import event_log
-from .options import ALLOW_PROGRAMS, EVENTS, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
+from .options import ALLOW_PROGRAMS, EVENTS, MEAN_IT, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
 from .running import agent_hub, begin_run, known_calibration, tell
 
@@ -55,6 +55,7 @@ def rfc(
     quiet: bool = QUIET,
     wait: bool = WAIT,
     allow_programs: bool = ALLOW_PROGRAMS,
+    i_mean_it: bool = MEAN_IT,
     events: Path | None = EVENTS,
 ) -> int:
     """Test devices by RFC 2544, 5180, 8219 or 9693, clause by clause.
@@ -87,7 +88,9 @@ def rfc(
         check_free(out, made.text)
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(events) as log, agent_hub() as hub:
-        made, environment = probe_machine(hub, made, lambda: experiment_source(experiment, set_, False, None, None))
+        made, environment = probe_machine(
+            hub, made, lambda: experiment_source(experiment, set_, False, None, None), means_it=i_mean_it
+        )
         with measuring(made.name, wait=wait, told=tell) as presence:
             directory = out or default_directory(f"{made.name}-rfc")
             manifest = Manifest(

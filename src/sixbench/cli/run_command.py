@@ -16,10 +16,16 @@ from .cell_command import KEY
 from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
-from .consent import refuse_programs_in_cells, refuse_programs_in_guests, require_consent, without_consent
+from .consent import (
+    refuse_equipment_in_cells,
+    refuse_programs_in_cells,
+    refuse_programs_in_guests,
+    require_consent,
+    without_consent,
+)
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
-from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, OUT, QUIET, SEED, SET, WAIT
+from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
 from .running import agent_hub, begin_run, known_calibration, tell
@@ -59,6 +65,7 @@ def run(
     quiet: bool = QUIET,
     wait: bool = WAIT,
     allow_programs: bool = ALLOW_PROGRAMS,
+    i_mean_it: bool = MEAN_IT,
     events: Path | None = EVENTS,
     kernel: str | None = typer.Option(
         None,
@@ -100,6 +107,7 @@ def run(
     refuse_key_alone(cells, key)
     if cells is not None:
         refuse_programs_in_cells(loaded.paths)
+        refuse_equipment_in_cells(loaded.topologies)
         directory, paper = out or default_directory(loaded.name), paper_name(experiment)
         return run_on_cells(
             loaded, directory, out is None, paper, quick, capture, cells, key, wait, json, quiet, events
@@ -112,7 +120,9 @@ def run(
             return run_in_guests(loaded, directory, out is None, paper, quick, capture, guest_clock, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(events) as log, agent_hub() as hub:
-        loaded, environment = probe_machine(hub, loaded, lambda: experiment_source(experiment, *changes))
+        loaded, environment = probe_machine(
+            hub, loaded, lambda: experiment_source(experiment, *changes), means_it=i_mean_it
+        )
         with measuring(loaded.name, wait=wait, told=tell) as presence:
             directory = out or default_directory(loaded.name)
             manifest = Manifest(
@@ -139,6 +149,7 @@ def resume(
     quiet: bool = QUIET,
     wait: bool = WAIT,
     allow_programs: bool = ALLOW_PROGRAMS,
+    i_mean_it: bool = MEAN_IT,
     events: Path | None = EVENTS,
     report: bool = typer.Option(
         True, "--report/--no-report", help="Compute and print the findings, or leave them out."
@@ -154,13 +165,21 @@ def resume(
     with writer:
         if cells is not None:
             refuse_programs_in_cells(run_so_far.manifest.experiment.paths)
+            refuse_equipment_in_cells(run_so_far.manifest.experiment.topologies)
             return resume_on_cells(writer, run_so_far, cells, key, wait, json, quiet, report, events)
         require_consent(run_so_far.manifest.experiment.paths, allowed=allow_programs)
-        return _go_on(writer, run_so_far, json, quiet, wait, report, events)
+        return _go_on(writer, run_so_far, json, quiet, wait, report, events, i_mean_it)
 
 
 def _go_on(
-    writer: RunWriter, run_so_far: Run, json: bool, quiet: bool, wait: bool, report: bool, events: Path | None
+    writer: RunWriter,
+    run_so_far: Run,
+    json: bool,
+    quiet: bool,
+    wait: bool,
+    report: bool,
+    events: Path | None,
+    means_it: bool,
 ) -> int:
     """Runs what an interrupted run lacks, and presents all of it."""
     from ..lab.privileges import enter_namespace_if_needed
@@ -182,7 +201,7 @@ def _go_on(
             return resume_in_guests(writer, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(events) as log, agent_hub() as hub:
-        experiment, environment = probe_machine(hub, run_so_far.manifest.experiment)
+        experiment, environment = probe_machine(hub, run_so_far.manifest.experiment, means_it=means_it)
         # A run without a trial takes place where it is resumed.
         here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
         with measuring(experiment.name, wait=wait, told=tell) as presence:

@@ -140,8 +140,8 @@ def _translate(
 
     if engine != _ENGINE:
         raise UsageError(
-            f"--engine {engine}: without a network there is only {_ENGINE}; tayga and ebpf carry packets in a network, "
-            "and neither is available for this command"
+            f"--engine {engine}: without a network there is only {_ENGINE}; the programs of ebpf ask the kernel for a "
+            "node's routes and neighbours, and tayga needs a node, too"
         )
     if out is None and not explain and not as_json:
         raise UsageError("say where packets go with --out FILE, or ask what becomes of them with --explain")

@@ -73,6 +73,7 @@ class NodeScript:
     Attributes:
         sysctl: settings.
         links: lines for `ip -batch`; `{pid:NAME}` stands for the process that holds the namespace of node NAME.
+        ports: the interfaces of this machine that the node is lent, between its links and its devices.
         devices, routes: lines for `ip -batch`.
         ethtool: arguments of `ethtool`, one list a call.
         queues: lines for `tc -batch`.
@@ -90,6 +91,7 @@ class NodeScript:
     routes: list[str]
     ethtool: list[list[str]]
     queues: list[str]
+    ports: list[str] = field(default_factory=list)
     emulation: list[Request] = field(default_factory=list)
     nft: str = ""
     made: list[Stage] = field(default_factory=list)
@@ -99,7 +101,7 @@ class NodeScript:
 
 
 def render(topology: Topology) -> dict[str, NodeScript]:
-    """The script of every node, by name. Where our emulator carries links, its script is among them."""
+    """The script of every node but equipment, by name. Where our emulator carries links, its script is among them."""
     return _render(topology, all_routes(topology))
 
 
@@ -109,7 +111,7 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
     scripts = {
         name: NodeScript(
             node=name,
-            sysctl=node_sysctl(node),
+            sysctl=node_sysctl(topology.nodes[name]),
             links=links[name],
             devices=_devices(topology, name),
             routes=_route_lines(routes[name], over_wires=True),
@@ -119,9 +121,10 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
                 if link.offload is not None or not link.offload_on
             ],
             queues=[line for link in _wires_of(topology, name) for line in queue_lines(link, link.end_of(name))],
-            nft=ruleset(node),
+            nft=ruleset(topology.nodes[name]),
+            ports=[port.name for node, port in topology.lent if node == name],
         )
-        for name, node in topology.nodes.items()
+        for name in topology.held
     }
     if emulated:
         scripts[EMULATOR] = NodeScript(
@@ -142,6 +145,8 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
     emulator's."""
     lines: dict[str, list[str]] = {name: [] for name in topology.nodes}
     for index, link in enumerate(topology.wires):
+        if link.port is not None:
+            continue  # it is there already
         opposite = [(end.name, f" address {_mac(index, 2)}", end.node) for end in link.ends[::-1]]
         pairs = [(link.ends[0], 0, opposite[0])]
         if index in emulated:
@@ -213,6 +218,11 @@ def _stages(network: Blueprint, node: str, make: Callable[[Device], Stage]) -> l
     return found
 
 
+def lending(name: str, pid: str) -> list[str]:
+    """The command that gives an interface of this machine to a process's namespace."""
+    return ["ip", "link", "set", "dev", name, "netns", pid]
+
+
 def carries_ipv6(link: Link) -> bool:
     """Whether the kernel lets a link of this MTU carry IPv6 (RFC 8200 section 5)."""
     return link.mtu_bytes >= ETHERNET_MIN_MTU_V6
@@ -220,8 +230,10 @@ def carries_ipv6(link: Link) -> bool:
 
 def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> str:
     """The script as a person would type it into a shell in that node."""
+    node = f"{{pid:{script.node}}}"
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in script.sysctl.items()]
     lines += [f"ip {line}" for line in script.links]
+    lines += [f"# in the machine's own namespace: {' '.join(lending(name, node))}" for name in script.ports]
     lines += [f"ip {line}" for line in script.devices]
     lines += [f"ip {line}" for line in script.routes]
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]

@@ -22,14 +22,22 @@ def asks_resolver(workload: Workload) -> bool:
 
 def unasked(path: Path) -> str | None:
     """Why nobody can be asked on a path, as a sentence; None if somebody can."""
-    if DNS64.name not in path.options:
-        return "it has no resolver with DNS64; give nat64 or trt with dns64: NODE and resolver: unbound or bind9"
-    if path.options.get(RESOLVER.name, OWN) == OWN:
+    if not path.options.get(DNS64.name):
+        return (
+            "it has no resolver with DNS64; give nat64 or trt with dns64: NODE and resolver: unbound or bind9, or a "
+            "program with dns64: true"
+        )
+    if not _is_program(path) and path.options.get(RESOLVER.name, OWN) == OWN:
         return (
             "sixbench's own resolver has the names of the network alone, and asks no authority; give resolver: unbound "
             "or bind9"
         )
     return None
+
+
+def _is_program(path: Path) -> bool:
+    """Whether the resolver is a program under test, in the path's own node."""
+    return path.options[DNS64.name] is True
 
 
 def asked_prefix(path: Path) -> IPv6Network:
@@ -39,12 +47,12 @@ def asked_prefix(path: Path) -> IPv6Network:
 
 def with_questions(path: Path, network: Network) -> Network:
     """The network whose packets are the questions: the client's to the resolver, and the resolver's to the server, over
-    IPv4. The translator has nothing to do with them.
+    IPv4. A translator has nothing to do with them.
 
     `unasked` says of which paths that is possible. Raises `MechanismError` where no route leads to the server.
     """
     client, server = network.between
-    node = str(path.options[DNS64.name])
+    node = path.nodes[0] if _is_program(path) else str(path.options[DNS64.name])
     asked = legs_of(network.topology, (client, node), network.family)
     legs = (*asked, *legs_of(network.topology, (node, server), 4))
     return replace(network, legs=legs, devices=(), answering=frozenset({node}))

@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from ..model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, Rule, RuleError
+from ..model.map_rule import (
+    DEFAULT_PSID_OFFSET,
+    DEFAULT_RULE_IPV4,
+    DEFAULT_RULE_PREFIX,
+    MAX_EA_BITS,
+    Rule,
+    RuleError,
+)
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Topology
 from .common import check_named_once, check_overlap
 from .kind import MechanismError
 
-DEFAULT_RULE_PREFIX = "2001:db8:ce00::/42"
-"""RFC 3849. With six EA bits, each customer edge has a /48."""
-DEFAULT_RULE_IPV4 = "192.0.2.1/32"
-"""RFC 5737."""
 DEFAULT_EA_BITS = 6
 """64 port sets, each of 1008 ports."""
 MAX_PSID_OFFSET = 10
@@ -58,9 +61,7 @@ RULE_OPTIONS = (
         default=DEFAULT_PSID_OFFSET,
     ),
 )
-_OPTION_OF = {"ea_bits": "ea-bits", "psid_offset": "psid-offset"}
-_THIS_NETWORK = IPv4Network("0.0.0.0/8")
-"""RFC 1122 section 3.2.1.3."""
+_OPTION_OF = {"ipv6": "rule-prefix", "ipv4": "rule-ipv4", "ea_bits": "ea-bits", "psid_offset": "psid-offset"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +128,7 @@ def rule_of(path: Path, topology: Topology) -> Rule:
     )
     try:
         rule.check()
+        rule.check_hosts()
     except RuleError as error:
         raise MechanismError(str(error), _OPTION_OF[error.part]) from error
     if rule.spare_bits:
@@ -134,16 +136,6 @@ def rule_of(path: Path, topology: Topology) -> Rule:
             f"{rule.ea_bits} EA bits are fewer than the {rule.suffix_bits} bits of an IPv4 address that follow "
             f"{rule.ipv4}: give at least {rule.suffix_bits}, or a longer IPv4 prefix",
             "ea-bits",
-        )
-    if rule.ipv6.is_multicast or rule.ipv6.is_link_local or rule.ipv6.is_loopback or rule.ipv6.is_unspecified:
-        raise MechanismError(
-            f"the rule prefix {rule.ipv6} is for no hosts; give another one, such as {DEFAULT_RULE_PREFIX}",
-            "rule-prefix",
-        )
-    ipv4 = rule.ipv4
-    if ipv4.is_multicast or ipv4.is_loopback or ipv4.is_reserved or ipv4.is_link_local or ipv4.overlaps(_THIS_NETWORK):
-        raise MechanismError(
-            f"the IPv4 prefix {ipv4} is for no hosts; give another one, such as {DEFAULT_RULE_IPV4}", "rule-ipv4"
         )
     check_overlap(path, topology, [rule.ipv6], "rule-prefix")
     check_overlap(path, topology, [rule.ipv4], "rule-ipv4")

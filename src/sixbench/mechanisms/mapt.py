@@ -11,7 +11,7 @@ from typing import Any
 from ..engines import EBPF, USER
 from ..model.device import Translator
 from ..model.leg import Leg
-from ..model.map_rule import Rule
+from ..model.map_rule import Rule, RuleError
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
@@ -54,12 +54,10 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     rule = rule_of(path, domain.topology)
     dmr = prefix_option(path, "dmr-prefix", DEFAULT_PREFIX)
     check_overlap(path, domain.topology, [dmr], "dmr-prefix")
-    if dmr.overlaps(rule.ipv6):
-        raise MechanismError(
-            f"the prefix {dmr} of the Default Mapping Rule overlaps the rule prefix {rule.ipv6}; give one of them "
-            "another",
-            "dmr-prefix",
-        )
+    try:
+        rule.check_apart(dmr)
+    except RuleError as error:
+        raise MechanismError(str(error), "dmr-prefix") from error
     if dmr == embedding.WELL_KNOWN_PREFIX:
         raise MechanismError(
             f"the well-known prefix {dmr} must not stand for the addresses of a lab (RFC 6052 section 3.1): give "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from typing import Any
@@ -17,191 +17,44 @@ from typing import Any
 from ..engines import Engine
 from ..model.device import Device, Translator
 from ..model.leg import Address, Leg
-from ..model.network import Network
+from ..model.network import Guest, Network
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.quoting import shown
 from ..model.stage import DEVICE_START, Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Topology
 from . import embedding
 from .common import check_overlap, check_router, legs_of
 from .kind import Mechanism, MechanismError, Options
 from .parting import part, plain_leg, prefix_option
+from .program_options import (
+    CLIENT_AS,
+    DNS64,
+    EMULATED,
+    FAMILIES,
+    FAMILY,
+    FILES,
+    GUEST,
+    HOPS,
+    INTERFACE,
+    ITS_OWN,
+    LINUX,
+    MEMORY,
+    OPTIONS,
+    OWN,
+    PREFIX,
+    READY,
+    READY_WITHIN,
+    SERVER_AS,
+    SETUP,
+    START,
+    STARTING,
+    STATE,
+)
+from .resolving import resolver_ready
 from .shipped_programs import SHIPPED
-
-OWN = "own"
-"""The device's own address on the link by which it sends."""
-
-MAX_COMMAND = 2000
-MAX_FILES = 32
-MAX_FILES_CHARACTERS = 256_000
-"""A request to an agent has at most 1 MiB."""
-LONGEST_READY_NS = 50 * 10**9
-"""A step of building a network has 60 s."""
-
-_FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,64}")
-_INTERFACE = re.compile(r"(?!\.{1,2}\Z)[^\s/:]{1,15}")
-"""Linux's dev_valid_name."""
-_FAMILIES: Mapping[str, tuple[Family, Family]] = {
-    "4": (4, 4),
-    "6": (6, 6),
-    "6 to 4": (6, 4),
-    "4 to 6": (4, 6),
-}
-"""On the client's side and on the server's."""
 
 DIRECTORY = "/run/device"
 """The program's private directory, as the agent makes it."""
-
-
-def _command(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_COMMAND:
-        raise ValueError(f"{shown(value)} is not a command of one line, such as tayga -d -c {{dir}}/tayga.conf")
-    try:
-        words = shlex.split(value)
-    except ValueError as error:
-        raise ValueError(f"{shown(value)} is not a command: {error}") from error
-    if not words:
-        raise ValueError("the command is empty")
-    return value
-
-
-def _files(value: object) -> str:
-    try:
-        files = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        files = None
-    if not isinstance(files, dict):
-        raise ValueError(f"{shown(value)} is not a mapping of names of files to their content")
-    if len(files) > MAX_FILES:
-        raise ValueError(f"{len(files)} files are more than {MAX_FILES}")
-    for name, content in files.items():
-        if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
-            raise ValueError(f"{shown(name)} is not the name of a file: letters, digits, dots, dashes and underscores")
-        if not isinstance(content, str) or "\0" in content:
-            raise ValueError(f"the content of {name} must be text, not {shown(content)}")
-    text = json.dumps(files)
-    if len(text) > MAX_FILES_CHARACTERS:
-        raise ValueError(f"the files have more than {MAX_FILES_CHARACTERS} characters together")
-    return text
-
-
-def _families(value: object) -> str:
-    told = " to ".join(map(str, value)) if isinstance(value, list) else str(value)
-    if isinstance(value, bool) or told not in _FAMILIES:
-        raise ValueError(f"{shown(value)} is no family: give 4, 6, or the client's and the server's, such as [6, 4]")
-    return told
-
-
-def _address(value: object) -> str:
-    if value == OWN:
-        return OWN
-    try:
-        if not isinstance(value, str) or "%" in value:
-            raise ValueError
-        return str(ip_address(value))
-    except ValueError:
-        raise ValueError(f"{shown(value)} is neither an address nor {OWN}") from None
-
-
-def _interface(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable() or not _INTERFACE.fullmatch(value):
-        raise ValueError(f"{shown(value)} cannot name an interface: at most 15 characters without spaces and slashes")
-    return value
-
-
-START = Parameter(
-    name="start",
-    column="start",
-    kind="command",
-    doc="the command that starts the program, which must stay in the foreground; no shell reads it",
-    parser=_command,
-)
-READY = Parameter(
-    name="ready",
-    column="ready",
-    kind="command",
-    doc="the command that ends with 0 once the program is ready; it is tried until then",
-    parser=_command,
-)
-FILES = Parameter(
-    name="files",
-    column="files",
-    kind="files",
-    doc="the files in the program's private directory {dir}: their content by name",
-    parser=_files,
-    unless_given="none",
-)
-FAMILY = Parameter(
-    name="family",
-    column="family",
-    kind="families",
-    doc="the family of packets, or that on the client's side and that on the server's",
-    default="6",
-    parser=_families,
-)
-PREFIX = Parameter(
-    name="prefix",
-    column="prefix",
-    kind="ipv6-prefix",
-    doc="the IPv6 prefix in which the program embeds IPv4 addresses (RFC 6052); it is routed to the program's node",
-    unless_given="it embeds none",
-)
-CLIENT_AS = Parameter(
-    name="client-as",
-    column="client_as",
-    kind="address",
-    doc="the client's address as the server sees it; own: that of the program's node",
-    unless_given="the client's own, or embedded in prefix",
-    parser=_address,
-)
-SERVER_AS = Parameter(
-    name="server-as",
-    column="server_as",
-    kind="address",
-    doc="the server's address as the client knows it",
-    unless_given="the server's own, or embedded in prefix",
-    parser=_address,
-)
-INTERFACE = Parameter(
-    name="interface",
-    column="interface",
-    kind="interface",
-    doc="the interface that the program makes; it is set up, and prefix, client-as and server-as are routed into it",
-    parser=_interface,
-    unless_given="the program sees to its routes itself",
-)
-HOPS = Parameter(
-    name="hops",
-    column="hops",
-    kind="count",
-    doc="how much less the hop limit is behind a program that changes the family",
-    minimum=0,
-    maximum=64,
-    unless_given="hop limits behind it are not checked",
-)
-MEMORY = Parameter(
-    name="memory",
-    column="memory_bytes",
-    kind="size",
-    doc="how much memory each process of the program may take (RLIMIT_DATA)",
-    minimum=1 << 20,
-    maximum=1 << 40,
-    default=512 << 20,
-)
-READY_WITHIN = Parameter(
-    name="ready-within",
-    column="ready_within_ns",
-    kind="duration",
-    doc="how long the program may take to be ready",
-    minimum=10**6,
-    maximum=LONGEST_READY_NS,
-    default=10 * 10**9,
-)
-OPTIONS = (
-    *(START, READY, FILES, FAMILY, PREFIX, CLIENT_AS, SERVER_AS),
-    *(INTERFACE, HOPS, MEMORY, READY_WITHIN),
-)
 
 
 def commands_of(path: Path) -> tuple[str, ...]:
@@ -236,11 +89,10 @@ class _Place:
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    for option in (START, READY):
-        if option.name not in path.options:
-            raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
     [node] = path.nodes
-    first, last = _FAMILIES[str(path.options.get(FAMILY.name, FAMILY.default))]
+    is_equipment = node in topology.nodes and topology.nodes[node].equipment is not None
+    _check_start(path, is_equipment=is_equipment)
+    first, last = FAMILIES[str(path.options.get(FAMILY.name, FAMILY.default))]
     prefix = prefix_option(path, PREFIX.name, "") if PREFIX.name in path.options else None
     place = _same_family(path, topology, between) if first == last else _two_families(path, topology, between)
     if prefix is not None:
@@ -252,16 +104,72 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     if first == last and (destination, source) == (far.destination, near.source):
         legs = (replace(near, far=far.far, destination=far.destination),)
     led = _led_here(place, prefix, source, destination)
-    words = _words(path, place, legs, prefix)
     network = Network(
         topology=place.topology,
         legs=legs,
         devices=(_device(path, place, led, changes_family=first != last, prefix=prefix),),
-        stages=({node: _stage(path, words)},),
+        stages=() if is_equipment else _started(path, place, legs, prefix),
+        guests={node: _guest(path, place, legs, prefix)} if GUEST.name in path.options else {},
     )
     if not network.crossings:
         raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
     return network
+
+
+def _check_start(path: Path, *, is_equipment: bool) -> None:
+    """Raises `MechanismError` where a program cannot be started, or equipment is to be."""
+    if is_equipment:
+        given = next((one.name for one in STARTING if one.name in path.options), None)
+        if given is not None:
+            raise MechanismError(f"equipment runs what it runs, and starts nothing of ours: leave {given} out", given)
+        if path.options.get(STATE.name) == LINUX:
+            raise MechanismError(f"nobody sees the table of equipment: give {STATE.name}: {ITS_OWN}", STATE.name)
+        return
+    emulated = next((one.name for one in EMULATED if one.name in path.options), None)
+    if emulated is not None:
+        raise MechanismError(f"an emulated machine is a device of dut: leave {emulated} out", emulated)
+    for option in (START, READY):
+        if option.name not in path.options:
+            raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
+
+
+def _guest(path: Path, place: _Place, legs: Sequence[Leg], prefix: IPv6Network | None) -> Guest:
+    """The emulated machine in the place of the path's node."""
+    words = _words(path, place, legs, prefix) | {"near": "eth0", "far": "eth1"}
+    given = json.loads(str(path.options.get(SETUP.name, "[]")))
+    return Guest(kernel=str(path.options[GUEST.name]), setup=tuple(filled(line, words) for line in given))
+
+
+def _started(
+    path: Path, place: _Place, legs: Sequence[Leg], prefix: IPv6Network | None
+) -> tuple[Mapping[str, Stage], ...]:
+    """What starts the program, and waits until it is ready."""
+    [node] = path.nodes
+    words = _words(path, place, legs, prefix)
+    asked = _asked(path, place, prefix) if path.options.get(DNS64.name) else ()
+    words |= _authority(place, legs[-1].far) if asked else {}
+    return ({node: _stage(path, words, {leg.family for leg in legs})}, *asked)
+
+
+def _asked(path: Path, place: _Place, prefix: IPv6Network | None) -> tuple[Mapping[str, Stage], ...]:
+    """What asks a resolver whether it makes addresses in the prefix. Raises `MechanismError` where it cannot."""
+    [node] = path.nodes
+    if prefix is None:
+        raise MechanismError(f"a resolver with DNS64 makes addresses in a prefix: give {PREFIX.name}", DNS64.name)
+    if place.near.family != 6:
+        raise MechanismError(
+            f"a resolver with DNS64 is asked over IPv6 (RFC 8219 section 9.1): give {FAMILY.name}: 6", DNS64.name
+        )
+    what = shlex.split(str(path.options[START.name]))[0]
+    return ({node: Stage(requests=(resolver_ready(place.own[0], prefix, what),))},)
+
+
+def _authority(place: _Place, server: str) -> dict[str, str]:
+    """The server's IPv4 address, at which a resolver asks for the names of the workload dns64. Empty without one."""
+    node = place.near.far
+    if not place.topology.route(node, server, 4):
+        return {}
+    return {"authority": str(legs_of(place.topology, (node, server), 4)[-1].destination)}
 
 
 def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> _Place:
@@ -351,6 +259,7 @@ def _device(
         "prefixes": tuple(led),
         "made_by": DEVICE_START,
         "routes_itself": interface is None,
+        "keeps_state": path.options.get(STATE.name) == ITS_OWN,
     }
     if not changes_family:
         return Device(**made)  # type: ignore[arg-type]
@@ -391,7 +300,8 @@ def _facing(topology: Topology, node: str, other: str, family: Family) -> str:
     return way[0].end_of(node).name
 
 
-def _stage(path: Path, words: Mapping[str, str]) -> Stage:
+def _stage(path: Path, words: Mapping[str, str], families: Iterable[Family]) -> Stage:
+    """What starts the program. `families`: those of its packets."""
     options = path.options
     given = json.loads(str(options.get(FILES.name, "{}")))
 
@@ -409,10 +319,11 @@ def _stage(path: Path, words: Mapping[str, str]) -> Stage:
         },
     )
     interface = options.get(INTERFACE.name)
-    return Stage(requests=(start,), ip=() if interface is None else (f"link set {interface} up",))
+    tracks = frozenset(families) if options.get(STATE.name) == LINUX else frozenset[Family]()
+    return Stage(requests=(start,), ip=() if interface is None else (f"link set {interface} up",), tracks=tracks)
 
 
-_NAMES = ("dir", "client", "server", "client-as", "server-as", "prefix", "interface", "near", "far")
+_NAMES = ("dir", "client", "server", "client-as", "server-as", "prefix", "interface", "near", "far", "authority")
 _BRACED = re.compile(r"\{(" + "|".join((*_NAMES, "near-address", "far-address")) + r")\}")
 
 
@@ -429,11 +340,11 @@ def filled(text: str, words: Mapping[str, str]) -> str:
 
 
 def _family(options: Options) -> Family:
-    return _FAMILIES[str(options.get(FAMILY.name, FAMILY.default))][0]
+    return FAMILIES[str(options.get(FAMILY.name, FAMILY.default))][0]
 
 
 def _server_family(options: Options, nodes: Sequence[str]) -> Family:
-    return _FAMILIES[str(options.get(FAMILY.name, FAMILY.default))][1]
+    return FAMILIES[str(options.get(FAMILY.name, FAMILY.default))][1]
 
 
 ITSELF = Engine(

@@ -6,12 +6,13 @@ which an empty file system stands in the place of the machine's configuration: n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Network
 
 from ..model.leg import Address
 from ..model.stage import Program
+from ..model.topology import Family
 
 TESTED_ZONE = "dns64perf.test"
 """The zone whose names the workload `dns64` asks for. Its authority is the server of a trial."""
@@ -34,15 +35,15 @@ class Resolver:
         program: what runs.
         package: the Debian package that has it.
         folder: where the package has its configuration, which it may read under AppArmor too.
-        configuration: its text, from the addresses at which it answers, the prefix, and the address of the authority of
-            `TESTED_ZONE`, if any.
+        configuration: its text, from the addresses at which it answers by family, the prefix, and the address of the
+            authority of `TESTED_ZONE`, if any.
         start: the command, which stays in the foreground.
     """
 
     program: str
     package: str
     folder: str
-    configuration: Callable[[Iterable[Address], IPv6Network, Address | None], list[str]]
+    configuration: Callable[[Mapping[Family, Sequence[str]], str, str | None], list[str]]
     start: str
 
 
@@ -58,6 +59,11 @@ def resolver_program(
     The shell stays, because a resolver that gives up rights loses the signal at its parent's end. Its PID namespace
     ends with it.
     """
+    answering = list(own)
+    by_family: dict[Family, list[str]] = {
+        4: [str(address) for address in answering if address.version == 4],
+        6: [str(address) for address in answering if address.version == 6],
+    }
     lines = [
         f"command -v {resolver.program} >/dev/null || exit 127",
         f"mount -t tmpfs none {resolver.folder} || exit 1",
@@ -65,7 +71,7 @@ def resolver_program(
         *zone(names),
         "ZONE",
         f"cat >{resolver.folder}/sixbench.conf <<'CONFIGURATION'",
-        *resolver.configuration(own, prefix, authority),
+        *resolver.configuration(by_family, str(prefix), None if authority is None else str(authority)),
         "CONFIGURATION",
         f"{resolver.start} </dev/null",
         "exit $?",
@@ -92,17 +98,21 @@ def zone(names: Mapping[str, Iterable[Address]]) -> list[str]:
         for address in addresses:
             records.append(f"{name}. {'A' if address.version == 4 else 'AAAA'} {address}")
             pointers.setdefault(address, f"{address.reverse_pointer}. PTR {name}.")
+    return root_zone(next(iter(names)), [*records, *pointers.values()])
+
+
+def root_zone(server: str, records: Iterable[str]) -> list[str]:
+    """The lines of a root zone whose server has that name, with these records and those of `ipv4only.arpa`."""
     return [
         f"$TTL {TTL_S}",
         f". SOA . . 1 {' '.join([str(TTL_S)] * 4)}",
-        f". NS {next(iter(names))}.",
+        f". NS {server}.",
         *records,
-        *pointers.values(),
         *_WELL_KNOWN,
     ]
 
 
-def _unbound(own: Iterable[Address], prefix: IPv6Network, authority: Address | None) -> list[str]:
+def _unbound(own: Mapping[Family, Sequence[str]], prefix: str, authority: str | None) -> list[str]:
     """unbound.conf(5). Of `test.` it would say that there is nothing (RFC 6761)."""
     asked = [
         "stub-zone:",
@@ -117,7 +127,7 @@ def _unbound(own: Iterable[Address], prefix: IPv6Network, authority: Address | N
         '  username: ""',
         '  pidfile: ""',
         '  directory: "/etc/unbound"',
-        *(f"  interface: {address}" for address in own),
+        *(f"  interface: {address}" for addresses in own.values() for address in addresses),
         "  access-control: 0.0.0.0/0 allow",
         "  access-control: ::/0 allow",
         '  module-config: "dns64 iterator"',
@@ -137,13 +147,12 @@ def _unbound(own: Iterable[Address], prefix: IPv6Network, authority: Address | N
     ]
 
 
-def _bind9(own: Iterable[Address], prefix: IPv6Network, authority: Address | None) -> list[str]:
+def _bind9(own: Mapping[Family, Sequence[str]], prefix: str, authority: str | None) -> list[str]:
     """named.conf(5). All that it writes would be in the folder of its zone."""
-    addresses = list(own)
     asked = f'zone "{TESTED_ZONE}" {{ type static-stub; server-addresses {{ {authority}; }}; }};'
 
-    def listening(version: int) -> str:
-        return "".join(f"{address}; " for address in addresses if address.version == version) or "none; "
+    def listening(family: Family) -> str:
+        return "".join(f"{address}; " for address in own.get(family, ())) or "none; "
 
     return [
         "options {",

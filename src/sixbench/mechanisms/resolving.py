@@ -101,7 +101,7 @@ def with_dns64(
     authority = _authority(network, node)
     program = resolver_program(other, own, prefix, names, authority)
     begun = Stage(programs=(program,), nft=_untracked(authority) if authority is not None else "")
-    ready = Stage(requests=tuple(_ready(address, prefix, other.program) for address in own))
+    ready = Stage(requests=tuple(resolver_ready(address, prefix, other.program) for address in own))
     return replace(network, stages=(*network.stages, {node: begun}, {node: ready}))
 
 
@@ -129,8 +129,8 @@ def _untracked(authority: Address) -> str:
 """
 
 
-def _ready(address: Address, prefix: IPv6Network, program: str) -> Request:
-    """Asks the resolver in its own node until it answers (RFC 7050 section 3)."""
+def resolver_ready(address: Address, prefix: IPv6Network, program: str) -> Request:
+    """Asks a resolver in its own node until it answers, with addresses in the prefix (RFC 7050 section 3)."""
 
     def check(answer: Mapping[str, Any]) -> str | None:
         told = answer.get("prefix")

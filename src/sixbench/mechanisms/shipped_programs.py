@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .parting import DEFAULT_PREFIX
+from .resolvers import RESOLVERS, root_zone
+
 TAYGA: Mapping[str, Any] = {
     "start": "tayga -d -c {dir}/tayga.conf",
     "ready": "ip link show nat64",
@@ -26,6 +29,7 @@ NFTABLES_NAT44: Mapping[str, Any] = {
     "ready": "nft list chain ip nat44 postrouting",
     "family": 4,
     "client-as": "own",
+    "state": "linux",
     "files": {
         "start": "nft -f {dir}/ruleset && exec sleep infinity\n",
         "ruleset": (
@@ -40,5 +44,38 @@ NFTABLES_NAT44: Mapping[str, Any] = {
 }
 """Linux's translation of IPv4 addresses and ports (Debian's package nftables)."""
 
-SHIPPED: Mapping[str, Mapping[str, Any]] = {"tayga": TAYGA, "nftables-nat44": NFTABLES_NAT44}
-"""By the name that `dut` gives them."""
+
+def _resolver(name: str) -> Mapping[str, Any]:
+    """A resolver with DNS64 in the node, which asks the server as the authority of the tested zone.
+
+    It has its files where its package has them, which is where it may read them under AppArmor too.
+    """
+    resolver = RESOLVERS[name]
+    configuration = resolver.configuration({6: ["{near-address}"]}, "{prefix}", "{authority}")
+    start = [
+        f"mount -t tmpfs none {resolver.folder} || exit 1",
+        f"cp {{dir}}/zone {{dir}}/sixbench.conf {resolver.folder}/ || exit 1",
+        f"exec {resolver.start}",
+    ]
+    return {
+        "start": "sh {dir}/start",
+        "ready": "grep -q :0035 /proc/net/udp6",
+        "ready-within": "30s",
+        "memory": "4GiB",
+        "family": 6,
+        "prefix": DEFAULT_PREFIX,
+        "dns64": True,
+        "files": {
+            "start": "\n".join(start) + "\n",
+            "zone": "\n".join(root_zone("dut", ["dut. AAAA {near-address}"])) + "\n",
+            "sixbench.conf": "\n".join(configuration) + "\n",
+        },
+    }
+
+
+SHIPPED: Mapping[str, Mapping[str, Any]] = {
+    "tayga": TAYGA,
+    "nftables-nat44": NFTABLES_NAT44,
+    **{name: _resolver(name) for name in RESOLVERS},
+}
+"""By the name that `dut` gives them. Those of resolvers are Debian's packages unbound and bind9."""

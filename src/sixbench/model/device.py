@@ -39,6 +39,7 @@ class Device:
         autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
         after_stages: how many stages are done before the engine makes it and it gets its address.
         routes_itself: whether its node's own routes into it are none of ours.
+        keeps_state: whether it keeps state of connections by itself, in a table that nobody else sees.
     """
 
     node: str
@@ -51,6 +52,7 @@ class Device:
     autoconfigured: bool = False
     after_stages: int = 0
     routes_itself: bool = False
+    keeps_state: bool = False
 
     @property
     def kind(self) -> tuple[str, ...]:

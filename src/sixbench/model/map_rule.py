@@ -17,6 +17,12 @@ MAX_END_USER_BITS = 64
 """What leaves room for the interface identifier. A longer End-user IPv6 prefix takes the place of its first bits
 (RFC 7597 section 6)."""
 PORT_BITS = 16
+DEFAULT_RULE_PREFIX = "2001:db8:ce00::/42"
+"""RFC 3849. With six EA bits, each customer edge has a /48."""
+DEFAULT_RULE_IPV4 = "192.0.2.1/32"
+"""RFC 5737."""
+_THIS_NETWORK = IPv4Network("0.0.0.0/8")
+"""RFC 1122 section 3.2.1.3."""
 _IPV4_END_BITS = 112
 """Where the IPv4 address ends in an interface identifier (RFC 7597 section 6)."""
 
@@ -25,7 +31,7 @@ class RuleError(Exception):
     """A rule that cannot be.
 
     Attributes:
-        part: what of it is wrong: `ea_bits`, or `psid_offset`.
+        part: what of it is wrong: `ipv6`, `ipv4`, `ea_bits`, or `psid_offset`.
     """
 
     def __init__(self, message: str, part: str) -> None:
@@ -87,6 +93,33 @@ class Rule:
                 f"a PSID of {self.psid_bits} bits behind an offset of {self.psid_offset} leaves no ports: both "
                 f"together have at most {PORT_BITS} bits (RFC 7597 section 5.1)",
                 "psid_offset" if self.psid_bits <= PORT_BITS else "ea_bits",
+            )
+
+    def check_hosts(self, *, allow_reserved: bool = False) -> None:
+        """Raises `RuleError` where its addresses cannot be those of hosts.
+
+        Args:
+            allow_reserved: whether 240.0.0.0/4 can, which RFC 1112 reserved.
+        """
+        ipv6, ipv4 = self.ipv6, self.ipv4
+        if ipv6.is_multicast or ipv6.is_link_local or ipv6.is_loopback or ipv6.is_unspecified:
+            raise RuleError(
+                f"the rule prefix {ipv6} is for no hosts; give another one, such as {DEFAULT_RULE_PREFIX}", "ipv6"
+            )
+        is_nobodys = ipv4.is_multicast or ipv4.is_loopback or ipv4.is_link_local or ipv4.overlaps(_THIS_NETWORK)
+        if is_nobodys or (ipv4.is_reserved and not allow_reserved):
+            raise RuleError(
+                f"the IPv4 prefix {ipv4} is for no hosts; give another one, such as {DEFAULT_RULE_IPV4}", "ipv4"
+            )
+
+    def check_apart(self, default: IPv6Network) -> None:
+        """Raises `RuleError` where customer edges have addresses of the prefix of the Default Mapping Rule, in which
+        IPv4 addresses outside are embedded (RFC 7599 section 5)."""
+        if default.overlaps(self.ipv6):
+            raise RuleError(
+                f"the prefix {default} of the Default Mapping Rule overlaps the rule prefix {self.ipv6}; give one of "
+                "them another",
+                "ipv6",
             )
 
     @property

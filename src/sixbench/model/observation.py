@@ -205,6 +205,7 @@ class TranslatorState(Form):
     slow: dict[str, Count]
     answered: dict[str, Count]
     drops: dict[str, Count]
+    waiting: Count
 
 
 class TranslatorsAnswer(Form):

@@ -36,6 +36,8 @@ ParameterKind = Literal[
     "families",
     "address",
     "interface",
+    "kernel",
+    "commands",
     "mtu",
     "mtu-or-size",
     "ratio",
@@ -45,7 +47,7 @@ ParameterKind = Literal[
     "profile",
 ]
 """What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `packets`, `states`,
-`profile`, and of those from `eam` to `interface`, each parameter has a parser of its own."""
+`profile`, and of those from `eam` to `commands`, each parameter has a parser of its own."""
 
 
 MAX_FILE_NAME = 1024
@@ -180,7 +182,8 @@ class Parameter:
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, str):
-            return ", ".join(json.loads(value)) if self.kind == "files" else value
+            separators = {"files": ", ", "commands": "; "}
+            return separators[self.kind].join(json.loads(value)) if self.kind in separators else value
         return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)
 
 

@@ -42,6 +42,8 @@ class Node:
         drop: the fragments that it drops. Atomic fragments (RFC 6946) are `fragments` only.
         filter_rules: how many rules are tried on every packet before it is forwarded; none of them matches.
         networks: of a host, to how many networks behind it others have routes, with its own (RFC 2544 section 12).
+        equipment: of equipment that stands at interfaces of this machine, what it is, in words. sixbench holds no
+            namespace of it, and knows it by its packets alone. None: a node of sixbench's own.
     """
 
     name: str
@@ -53,12 +55,15 @@ class Node:
     drop: FragmentPolicy = "none"
     filter_rules: int = 0
     networks: int = 1
+    equipment: str | None = None
 
     def __post_init__(self) -> None:
         require(NAME, self.name, "a node")
         for name, value in self.sysctl.items():
             require(SYSCTL, name, "a setting of the network")
             require_line(value, f"the value of {name}")
+        if self.equipment is not None:
+            require_line(self.equipment, "the description of equipment")
 
     def hop_limit(self, family: Family) -> int | None:
         """The TTL or hop limit of the packets that its programs send, unless they choose another; None: its settings
@@ -74,6 +79,28 @@ class Node:
         """Whether it has rules for the packets that it forwards."""
         is_open = self.icmp == "all" and self.drop == "none" and not self.filter_rules
         return self.masquerade or self.mss_clamp or not is_open
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """An interface of this machine, at which equipment stands.
+
+    Attributes:
+        line: where the experiment file names it.
+        is_tap: whether it is that of an emulated machine, with which it comes and goes.
+    """
+
+    name: str
+    line: int | None = None
+    is_tap: bool = False
+
+    def __post_init__(self) -> None:
+        require(DEVICE, self.name, "an interface")
+
+    @property
+    def place(self) -> str:
+        """Where the experiment names it, in words."""
+        return "at dut.ports" if self.line is None else f"at dut.ports in line {self.line}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +141,8 @@ class Link:
         offload: whether segmentation offload is on; None: off on links with a rate or impairments, on without.
         headers: of a tunnel, what it puts before each packet, outermost first, such as `("ipv4", "gre")`; empty: a
             wire.
+        port: of a link to equipment, the interface of this machine that is its other node's end. None: sixbench makes
+            both ends.
         ipv4_domain: where its IPv4 addresses are known, if they are private: only nodes whose IPv4 links are all in
             that domain have routes to it. None: everywhere.
     """
@@ -127,6 +156,7 @@ class Link:
     emulator: EmulatorName | None = None
     offload: bool | None = None
     headers: tuple[str, ...] = ()
+    port: Port | None = None
     ipv4_domain: str | None = None
 
     def __post_init__(self) -> None:
@@ -213,6 +243,27 @@ class Topology:
     def links_of(self, node: str) -> list[Link]:
         """The links that end at `node`, in order."""
         return self._links_by_node.get(node, [])
+
+    @property
+    def held(self) -> list[str]:
+        """The nodes whose namespaces sixbench holds: all but equipment."""
+        return [name for name, node in self.nodes.items() if node.equipment is None]
+
+    @property
+    def ports(self) -> list[tuple[str, Port]]:
+        """The interfaces at which equipment stands, each with the node that has it."""
+        return [
+            (end.node, link.port)
+            for link in self.links
+            if link.port is not None
+            for end in link.ends
+            if self.nodes[end.node].equipment is None
+        ]
+
+    @property
+    def lent(self) -> list[tuple[str, Port]]:
+        """Those of them that this machine has without us."""
+        return [(node, port) for node, port in self.ports if not port.is_tap]
 
     @property
     def wires(self) -> tuple[Link, ...]:

@@ -6,20 +6,24 @@ that messages name the line in the file. The automatic addresses are those of RF
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from ..mechanisms import SHIPPED, Mechanism
-from ..model.identifiers import NAME
+from ..mechanisms.program_options import EMULATED, FAMILY, GUEST, MAPPING, SETUP
+from ..model.identifiers import DEVICE, NAME
 from ..model.quoting import listed, shown
-from .link_settings import LINK_SETTINGS
+from ..model.topology import Port
+from .link_settings import LINK_SETTINGS, MTU
 from .reader import Reader, as_name, suggest
+from .topology_file import Equipment
 from .yaml_source import KeyPath
 
 LEFT, RIGHT = "left", "right"
 """The hosts that test the device: the client, and the server."""
-DEVICE = "dut"
+DEVICE_NODE = "dut"
 """The node that has the device where the file names none."""
 WIRE = "wire"
 """No device at all: what the tester does by itself, or a wire of a known rate."""
@@ -29,7 +33,17 @@ FORWARDING = "forwarding"
 PROGRAM = "program"
 """A program of anyone's, which is a mechanism of that name."""
 
-DUT_KEYS = ("mechanism", PROGRAM, *LINK_SETTINGS)
+PORTS = "ports"
+"""Equipment between two interfaces of this machine."""
+DESCRIPTION = "description"
+EQUIPMENT = "equipment"
+"""The path through equipment that changes addresses."""
+
+TAPS = ("tap0", "tap1")
+"""The hosts' interfaces at an emulated machine."""
+
+OF_EQUIPMENT = (PORTS, DESCRIPTION, GUEST.name, SETUP.name, *(option.name for option in MAPPING))
+DUT_KEYS = ("mechanism", PROGRAM, *OF_EQUIPMENT, *LINK_SETTINGS)
 REPLACED = ("topology", "between", "paths")
 """The parts of an experiment that a device gives."""
 
@@ -37,17 +51,25 @@ _PLACE: KeyPath = ("dut",)
 _NATIVE = {"ipv4": "native4", "ipv6": "native6"}
 
 
-def write_dut(reader: Reader, data: dict[str, Any], mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
-    """The experiment with the topology and the paths of its device. What is wrong is noted and left out."""
+def write_dut(
+    reader: Reader, data: dict[str, Any], mechanisms: Mapping[str, Mechanism]
+) -> tuple[dict[str, Any], Equipment | None]:
+    """The experiment with the topology and the paths of its device, and the equipment if it is such. What is wrong is
+    noted and left out."""
     for key in (key for key in REPLACED if key in data):
         reader.problem((key,), f"{key} follows from dut; leave {key} out, or leave dut out and write all three")
-    given = data["dut"]
-    if not isinstance(given, dict):
+    given, equipment = data["dut"], None
+    if isinstance(given, dict) and (PORTS in given or GUEST.name in given):
+        equipment, given = _equipment(reader, reader.mapping(_PLACE, given, "dut", DUT_KEYS))
+        place = _PLACE
+    elif not isinstance(given, dict):
         given = {"mechanism": given}
         place = _PLACE
     else:
         reader.mapping(_PLACE, given, "dut", DUT_KEYS)
         place = (*_PLACE, "mechanism")
+        for key in (key for key in OF_EQUIPMENT if key in given):
+            reader.problem((*_PLACE, key), f"{key} is for equipment between {PORTS} or a {GUEST.name}; leave it out")
         if PROGRAM in given and "mechanism" in given:
             reader.problem(_PLACE, "a device is a mechanism or a program: leave out one of the two")
         elif PROGRAM in given:
@@ -57,7 +79,8 @@ def write_dut(reader: Reader, data: dict[str, Any], mechanisms: Mapping[str, Mec
         elif "mechanism" not in given:
             reader.problem(
                 _PLACE,
-                f"the mechanism is missing: give {FORWARDING}, {WIRE}, or such as {{siit: [dut]}}, or give a {PROGRAM}",
+                f"the mechanism is missing: give {FORWARDING}, {WIRE}, or such as {{siit: [dut]}}; or give a "
+                f"{PROGRAM}, a {GUEST.name}, or {PORTS}",
             )
     mechanism = given.get("mechanism")
     paths, nodes = _paths(reader, place, mechanism, mechanisms) if "mechanism" in given else ({}, [])
@@ -75,7 +98,81 @@ def write_dut(reader: Reader, data: dict[str, Any], mechanisms: Mapping[str, Mec
         for key in settings:
             reader.moved["topology", "links", number, key] = (*_PLACE, key)
     others = {key: value for key, value in data.items() if key not in REPLACED}
-    return others | {"topology": {"nodes": kinds, "links": links}, "between": [LEFT, RIGHT], "paths": paths}
+    written = others | {"topology": {"nodes": kinds, "links": links}, "between": [LEFT, RIGHT], "paths": paths}
+    return written, equipment
+
+
+def _equipment(reader: Reader, given: dict[str, Any]) -> tuple[Equipment | None, dict[str, Any]]:
+    """Equipment or an emulated machine, and a device that has its network and paths."""
+    own = PORTS if PORTS in given else GUEST.name
+    others = [one for one in ("mechanism", PROGRAM, PORTS, GUEST.name) if one in given and one != own]
+    for key in others:
+        reader.problem(
+            (*_PLACE, key),
+            f"a device is a {GUEST.name if own != PORTS else 'pair of ports'} or a {key}: leave out one of the two",
+        )
+    for key in (key for key in given if key in LINK_SETTINGS and key != MTU.name):
+        reader.problem((*_PLACE, key), f"the lines of equipment are as they are, but for their mtu: leave {key} out")
+    names, description = _ports(reader, given) if own == PORTS else (TAPS, _guest_words(reader, given))
+    options = {option.name: given[option.name] for option in (*MAPPING, *EMULATED) if option.name in given}
+    mtu = {MTU.name: given[MTU.name]} if MTU.name in given else {}
+    device = {**mtu, "mechanism": _Equipment(options=options)}
+    if reader.problems:
+        return None, device
+    line = reader.source.line_of((*_PLACE, own))
+    ports = {
+        host: Port(name=name, line=line, is_tap=own != PORTS) for host, name in zip((LEFT, RIGHT), names, strict=True)
+    }
+    return Equipment(node=DEVICE_NODE, description=description, ports=ports), device
+
+
+def _ports(reader: Reader, given: dict[str, Any]) -> tuple[Sequence[str], str]:
+    """The interfaces, and what stands between them."""
+    names = reader.sequence((*_PLACE, PORTS), given[PORTS], PORTS)
+    if len(names) != 2:
+        reader.problem((*_PLACE, PORTS), f"{PORTS} are two interfaces, such as [eth1, eth2], not {len(names)}")
+    wrong = [one for one in names if not isinstance(one, str) or not DEVICE.fullmatch(one)]
+    for one in wrong:
+        reader.problem((*_PLACE, PORTS), f"{shown(one)} cannot name an interface; give names such as eth1")
+    if not wrong and len(set(names)) < len(names):
+        reader.problem((*_PLACE, PORTS), f"{names[0]} stands twice; equipment stands between two interfaces")
+    if SETUP.name in given:
+        reader.problem((*_PLACE, SETUP.name), f"equipment is set up by others; leave {SETUP.name} out")
+    description = given.get(DESCRIPTION)
+    if not isinstance(description, str) or not description.strip() or not description.isprintable():
+        reader.problem(
+            (*_PLACE, DESCRIPTION) if DESCRIPTION in given else _PLACE,
+            f"the {DESCRIPTION} must say on one line what stands between the ports, such as its maker, model and "
+            "software: it is all that the record knows of it",
+        )
+    return names, str(description).strip()
+
+
+def _guest_words(reader: Reader, given: dict[str, Any]) -> str:
+    """What an emulated machine is."""
+    if DESCRIPTION in given:
+        reader.problem((*_PLACE, DESCRIPTION), f"a {GUEST.name} is known by its kernel; leave {DESCRIPTION} out")
+    return f"an emulated machine with {given[GUEST.name]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Equipment:
+    """Equipment, by what it makes of packets. Where that is not said, it forwards both families."""
+
+    options: Mapping[str, Any]
+
+    @property
+    def paths(self) -> dict[str, Any]:
+        """Those through it."""
+        if any(option.name in self.options for option in MAPPING):
+            return {EQUIPMENT: self._path}
+        if self.options:
+            return {name: {PROGRAM: {**self._path[PROGRAM], FAMILY.name: int(name[-1])}} for name in _NATIVE}
+        return dict(_NATIVE)
+
+    @property
+    def _path(self) -> dict[str, Any]:
+        return {PROGRAM: {"nodes": [DEVICE_NODE], **self.options}}
 
 
 def _paths(
@@ -85,9 +182,11 @@ def _paths(
     if value == WIRE:
         return dict(_NATIVE), []
     if value == FORWARDING:
-        return dict(_NATIVE), [DEVICE]
+        return dict(_NATIVE), [DEVICE_NODE]
+    if isinstance(value, _Equipment):
+        return value.paths, [DEVICE_NODE]
     if isinstance(value, str) and value in SHIPPED:
-        return {value: {PROGRAM: {"nodes": [DEVICE], **SHIPPED[value]}}}, [DEVICE]
+        return {value: {PROGRAM: {"nodes": [DEVICE_NODE], **SHIPPED[value]}}}, [DEVICE_NODE]
     item = value
     if isinstance(value, dict) and "mechanism" in value:
         name, options = value["mechanism"], {key: one for key, one in value.items() if key != "mechanism"}
@@ -102,13 +201,13 @@ def _paths(
         return {}, []
     least, _ = mechanisms[name].node_count
     if least and "nodes" not in options:
-        own = [DEVICE] if least == 1 else [f"{DEVICE}{number}" for number in range(1, least + 1)]
+        own = [DEVICE_NODE] if least == 1 else [f"{DEVICE_NODE}{number}" for number in range(1, least + 1)]
         item = {name: {**options, "nodes": own}}
         return {name: item}, own
-    nodes = options.get("nodes", DEVICE)
+    nodes = options.get("nodes", DEVICE_NODE)
     names = list(map(as_name, nodes if isinstance(nodes, list) else [nodes]))
     wrong = [one for one in names if not isinstance(one, str) or not NAME.fullmatch(one)]
     if wrong:
-        reader.problem(place, f"{shown(wrong[0])} cannot name a node; give names such as {listed([DEVICE])}")
+        reader.problem(place, f"{shown(wrong[0])} cannot name a node; give names such as {listed([DEVICE_NODE])}")
         return {}, []
     return {name: item}, list(dict.fromkeys(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from ..mechanisms import MECHANISMS, Mechanism, MechanismError
@@ -60,14 +61,21 @@ REQUIRED = ("topology", "paths", "workloads")
 BOTTLENECKS = ("any", "path")
 
 
+_NOT_WITH_EQUIPMENT = {
+    "events": "the lines of equipment do not change by events",
+    "kernels": "equipment stands at interfaces of this machine, which an emulated machine does not have",
+}
+
+
 def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Experiment:
     """Reads and checks an experiment. Raises `ExperimentError` with all that is wrong."""
     reader = Reader(source)
     data = reader.mapping((), source.data, "an experiment", KEYS)
     if not isinstance(source.data, dict):
         reader.finish()
+    equipment = None
     if "dut" in data:
-        data = write_dut(reader, data, mechanisms)
+        data, equipment = write_dut(reader, data, mechanisms)
         reader.finish()
     missing = [key for key in REQUIRED if key not in data]
     if missing:
@@ -80,11 +88,15 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     carried = {family for path in paths for family in mechanisms[path.mechanism].carriers}
     network = TopologyTemplate(nodes={}, links=())
     if "topology" in data:
-        network = read_topology(reader, factors, profiles, data["topology"], 6 in carried)
+        read = read_topology(reader, factors, profiles, data["topology"], 6 in carried)
+        network = replace(read, equipment=equipment)
     known = [as_name(name) for name in data["paths"]] if isinstance(data.get("paths"), dict) else []
     workloads = read_workloads(reader, factors, data["workloads"], known) if "workloads" in data else []
     events = read_events(reader, factors, profiles, data["events"], network) if "events" in data else []
     kernels = read_kernels(reader, data)
+    if equipment is not None:
+        for key in (key for key in ("events", "kernels") if data.get(key)):
+            reader.problem((key,), f"{_NOT_WITH_EQUIPMENT[key]}; leave {key} out")
     baseline = _read_baseline(reader, data, paths)
     is_aa = _read_flag(reader, data, "aa")
     if blocks.until is not None and len(paths) == 1:
@@ -133,8 +145,9 @@ def read_topology_only(source: Source) -> Topology:
     source = with_topology(source)
     reader = Reader(source)
     data = reader.mapping((), source.data, "a topology")
+    equipment = None
     if "dut" in data:
-        data = write_dut(reader, data, MECHANISMS)
+        data, equipment = write_dut(reader, data, MECHANISMS)
     reader.finish()
     if "topology" not in data:
         reader.problem((), "the topology is missing: give nodes and links, or a shape such as chain: 5")
@@ -142,6 +155,7 @@ def read_topology_only(source: Source) -> Topology:
     factors = Factors(reader, data)
     network = read_topology(reader, factors, Profiles(reader, data), data["topology"], wants_ipv6=False)
     reader.finish()
+    network = replace(network, equipment=equipment)
     return network.concrete({key: factors.by_key[key].values[0] for key in network.factors()})
 
 

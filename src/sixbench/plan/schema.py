@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..mechanisms import SHIPPED, Mechanism
+from ..mechanisms.program_options import EMULATED, GUEST, MAPPING
 from ..model import units
-from ..model.identifiers import NAME
+from ..model.identifiers import DEVICE, NAME
 from ..model.parameter import Parameter
 from ..model.placement import PLACEMENTS
 from ..model.topology import MAX_MTU, MIN_MTU_V4
@@ -29,12 +30,12 @@ from .blocks_file import (
     STATISTICS_KEYS,
     UNTIL,
 )
-from .dut_file import DUT_KEYS, FORWARDING, PROGRAM, WIRE
+from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, PORTS, PROGRAM, WIRE
 from .events_file import MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
 from .kernels_file import MAX_KERNELS
-from .link_settings import LINK_SETTINGS
+from .link_settings import LINK_SETTINGS, MTU
 from .network_schema import event_schema, network_definitions, profile_schema, topology_schema
 from .overrides import MAX_QUICK
 from .profile_file import MAX_PROFILES, shipped_profiles
@@ -211,15 +212,22 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
     one = {"anyOf": [bare, ref("path")], "description": "What is tested."}
     links = {key: parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
     program = {**_arguments(mechanisms[PROGRAM]), "description": mechanisms[PROGRAM].doc}
-    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **links}
+    name = {"type": "string", "pattern": whole(DEVICE.pattern)}
+    equipment: dict[str, Schema] = {
+        PORTS: {**pair(name), "description": "The two interfaces of this machine between which equipment stands."},
+        DESCRIPTION: {"type": "string", "minLength": 1, "description": "Which equipment that is, for the record."},
+    }
+    emulated = {option.name: _option(option) for option in EMULATED}
+    mapping = {option.name: _option(option) for option in MAPPING}
+    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **equipment, **emulated, **mapping, **links}
     assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
     return {
         "anyOf": [
             bare,
-            *(
-                object_of({key: schema for key, schema in properties.items() if key != other}, required=(own,))
-                for own, other in (("mechanism", PROGRAM), (PROGRAM, "mechanism"))
-            ),
+            object_of({"mechanism": one, **links}, required=("mechanism",)),
+            object_of({PROGRAM: program, **links}, required=(PROGRAM,)),
+            object_of({**equipment, **mapping, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
+            object_of({**emulated, **mapping, MTU.name: links[MTU.name]}, required=(GUEST.name,)),
         ],
         "description": "A device under test between two hosts: it gives topology, between and paths.",
     }

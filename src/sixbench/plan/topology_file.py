@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Interface, IPv6Interface
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ..model.emulation import WAYS
 from ..model.identifiers import LINK_NAME, LINK_NAME_RULE, NAME, NAME_RULE
 from ..model.quoting import shown
-from ..model.topology import Interface, Topology
+from ..model.topology import Interface, Link, Port, Topology
 from .addressing import link_ipv4, link_ipv6
 from .factors import Assignment, Factors, Setting
 from .link_addresses import NO_ADDRESSES, LinkPrefix, check_prefixes, read_addresses
@@ -38,12 +38,42 @@ _MAX_CHECKED = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
+class Equipment:
+    """Equipment in the place of a node, at interfaces of this machine.
+
+    Attributes:
+        description: what it is.
+        ports: the interfaces, by the node that each is given to, which has a link to it.
+    """
+
+    node: str
+    description: str
+    ports: Mapping[str, Port]
+
+    def at(self, link: Link) -> Link:
+        """The link as it is with it."""
+        for position, end in enumerate(link.ends):
+            other = link.ends[1 - position]
+            if end.node == self.node and other.node in self.ports:
+                own = replace(other, name=self.ports[other.node].name)
+                ends = (own, end) if position == 1 else (end, own)
+                return replace(link, ends=ends, port=self.ports[other.node])
+        return link
+
+
+@dataclass(frozen=True, kw_only=True)
 class TopologyTemplate:
-    """A network whose settings may still vary. `between`: the hosts that exchange traffic unless others are named."""
+    """A network whose settings may still vary.
+
+    Attributes:
+        between: the hosts that exchange traffic unless others are named.
+        equipment: what stands in the place of one of the nodes. None: every node is sixbench's own.
+    """
 
     nodes: dict[str, NodeTemplate]
     links: tuple[LinkTemplate, ...]
     between: tuple[str, str] | None = None
+    equipment: Equipment | None = None
 
     def factors(self) -> list[Any]:
         """Keys of the factors on which it depends, in order of appearance."""
@@ -53,10 +83,13 @@ class TopologyTemplate:
 
     def concrete(self, assignment: Assignment) -> Topology:
         """The network at one combination of levels."""
-        return Topology(
-            nodes={name: template.concrete(assignment) for name, template in self.nodes.items()},
-            links=tuple(template.concrete(assignment) for template in self.links),
-        )
+        nodes = {name: template.concrete(assignment) for name, template in self.nodes.items()}
+        links = tuple(template.concrete(assignment) for template in self.links)
+        if self.equipment is not None:
+            own = self.equipment.node
+            nodes[own] = replace(nodes[own], equipment=self.equipment.description)
+            links = tuple(map(self.equipment.at, links))
+        return Topology(nodes=nodes, links=links)
 
 
 def with_topology(source: Source) -> Source:

@@ -12,11 +12,13 @@ from ..model.captured import IcmpHeader, IpHeader, KeptPacket, TransportHeader
 from ..model.evidence import NO_EVIDENCE
 from ..model.evidence.packets import Segment
 from ..model.headers import stack_name
+from ..model.procedure import TEST_LEVEL
 from ..model.trial import TrialRecord
 from ..store import Run
 from . import words
 from .losses import Losses, LossSum
 from .once import once_a_run
+from .program_sums import ProgramSum
 from .session_sums import SessionSum
 from .tunnel_counts import TranslatorSum, TunnelEnd, TunnelSum
 
@@ -113,6 +115,7 @@ class PathEvidence:
         tunnels: what the ends of the tunnels did.
         translators: what the translators did.
         sessions: those of nodes that track connections.
+        programs: what programs under test used.
         losses: what was lost, where.
     """
 
@@ -128,6 +131,7 @@ class PathEvidence:
     tunnels: list[TunnelEnd] = field(default_factory=list)
     translators: list[TranslatorSum] = field(default_factory=list)
     sessions: list[SessionSum] = field(default_factory=list)
+    programs: list[ProgramSum] = field(default_factory=list)
     losses: Losses = field(default_factory=Losses)
 
 
@@ -160,6 +164,7 @@ class _Sum:
         self.tunnels = TunnelSum()
         self.translators: dict[tuple[str, str], TranslatorSum] = {}
         self.sessions: dict[str, SessionSum] = {}
+        self.programs: dict[tuple[str, str], ProgramSum] = {}
         self.losses = LossSum()
 
     def add(self, trial: TrialRecord) -> None:
@@ -187,6 +192,10 @@ class _Sum:
                 self.translators[node, device] = known.with_trial(counted)
         for node, own in (evidence.sessions or {}).items():
             self.sessions[node] = (self.sessions.get(node) or SessionSum(node=node)).with_trial(own)
+        traffic = str(trial.levels.get(TEST_LEVEL, trial.workload))
+        for node, used in (evidence.programs or {}).items():
+            running = self.programs.get((node, traffic)) or ProgramSum(node=node, traffic=traffic)
+            self.programs[node, traffic] = running.with_trial(used, trial.elapsed_ns)
         if evidence.losses is not None:
             self.losses.add(evidence.losses)
 
@@ -206,6 +215,7 @@ class _Sum:
             tunnels=self.tunnels.ends(),
             translators=list(self.translators.values()),
             sessions=list(self.sessions.values()),
+            programs=list(self.programs.values()),
             losses=self.losses.told(),
         )
 

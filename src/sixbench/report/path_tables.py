@@ -12,7 +12,7 @@ from ..model.units import scale
 from . import rows, words
 from .path_descriptions import PathDescription
 from .tables import Column, Table, without_empty
-from .tunnel_counts import TunnelEnd, total
+from .tunnel_counts import TranslatorSum, TunnelEnd, total
 
 HEADERS = "packets are"
 """A column of the summary."""
@@ -111,6 +111,7 @@ def translators_table(paths: Sequence[PathDescription]) -> Table | None:
             reasons(one.slow),
             reasons(one.answered),
             reasons(one.drops),
+            _left_waiting(one),
         ]
         for described in paths
         for one in described.evidence.translators
@@ -121,8 +122,14 @@ def translators_table(paths: Sequence[PathDescription]) -> Table | None:
         *(Column(name=name) for name in ("path", "engine", "translator")),
         *(Column(name=name, align="right") for name in ("trials", "to IPv6", "to IPv4", "slow share")),
         *(Column(name=name) for name in ("by the slow path, by clause", "answered by clause", "dropped by clause")),
+        Column(name="fragments left waiting", align="right"),
     ]
     return without_empty(Table(title="Packets at the translators", columns=columns, rows=made))
+
+
+def _left_waiting(one: TranslatorSum) -> str:
+    """How many fragments waited when trials ended; empty where there were none, or nobody counted."""
+    return words.whole(one.waiting.packets) if one.waiting is not None and one.waiting.packets else ""
 
 
 def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
@@ -144,6 +151,8 @@ def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
             )
             parts = [("dropped", one.drops), ("answered", one.answered), ("by the slow path", one.slow)]
             said = "; ".join(f"{what}: {reasons(counts)}" for what, counts in parts if counts)
+            if waiting := _left_waiting(one):
+                said += f"{'; ' if said else ''}fragments left waiting: {waiting}"
             remarks += [f"{described.path.name}, {one.node}: {said}"] if said else []
     if not made:
         return None
@@ -179,6 +188,33 @@ def sessions_table(paths: Sequence[PathDescription]) -> Table | None:
         Column(name="refused or given up"),
     ]
     return without_empty(Table(title="Sessions of nodes that keep state", columns=columns, rows=made))
+
+
+def programs_under_test_table(paths: Sequence[PathDescription]) -> Table | None:
+    """A row for each program under test and workload; None where there is none."""
+    made = [
+        [
+            described.path.name,
+            one.node,
+            one.traffic,
+            str(len(one.cpu_ns)),
+            words.quantity(one.median_cpu_ns, "ns"),
+            words.MISSING if one.most_cores is None else f"{one.most_cores:.2f}",
+            words.quantity(one.peak_memory_bytes, "B"),
+            str(one.processes),
+            ", ".join(one.listening),
+        ]
+        for described in paths
+        for one in described.evidence.programs
+    ]
+    if not made:
+        return None
+    columns = [
+        *(Column(name=name) for name in ("path", "node", "in")),
+        *(Column(name=name, align="right") for name in ("trials", "CPU time", "cores", "memory", "processes")),
+        Column(name="listens at"),
+    ]
+    return without_empty(Table(title="What programs under test used", columns=columns, rows=made))
 
 
 def losses_table(paths: Sequence[PathDescription]) -> Table | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model.json_object import JsonObject
-from ..rfc.clauses import judged
+from ..rfc.conformance import judged
 from ..rfc.results import AtSize, Found, results_of, values_of
 from ..rfc.test import Value
 from ..rfc.tests import TESTS
@@ -61,18 +61,22 @@ def _remark(one: AtSize, found: Throughput) -> str:
         said.append(f"ended early: {found.failed}")
     if found.refused:
         said.append(f"{words.count(found.refused, 'trial')} refused")
-    if found.bounds.lower_pps is None:
-        said.append(_why_none(found))
+    if not found.is_settled:
+        said.append(_why_open(found))
+    elif found.bounds.lower_pps is None:
+        said.append("no rate meets the goal")
     elif found.bounds.upper_pps is None:
         is_line = one.line_pps is not None and found.bounds.lower_pps >= 0.99 * one.line_pps
         said.append("as fast as the line" if is_line else "as fast as the tester")
     return "; ".join(said)
 
 
-def _why_none(found: Throughput) -> str:
-    if found.trials:
-        return "no rate meets the goal"
-    return "the tester was late at every rate: the machine is busy" if found.refused else "not measured"
+def _why_open(found: Throughput) -> str:
+    """Why a search has no end."""
+    if not found.trials and not found.refused:
+        return "not measured"
+    why = f": {found.refused_why}" if found.refused_why else ""
+    return f"not settled{why}"
 
 
 def test_tables(run: Run) -> list[Table]:
@@ -160,9 +164,11 @@ def _result(one: AtSize, found: Throughput) -> JsonObject:
         "line_pps": one.line_pps,
         "tester_pps": one.tester_pps,
         "is_testers": found.is_testers,
+        "is_settled": found.is_settled,
         "refused_pps": found.refused_pps,
         "trials": found.trials,
         "refused": found.refused,
+        "refused_why": found.refused_why,
         "failed": found.failed,
     }
 

@@ -74,6 +74,7 @@ def run_properties(run: Run) -> list[tuple[str, str]]:
     properties += [
         ("Baseline", _baselines(experiment)),
         ("Paths", ", ".join(path.name for path in experiment.paths)),
+        *_equipment(experiment),
         *(
             [("Blocks", _blocks(run))]
             if manifest.procedure is None
@@ -82,6 +83,16 @@ def run_properties(run: Run) -> list[tuple[str, str]]:
         ("Seed", str(experiment.seed)),
     ]
     return properties
+
+
+def _equipment(experiment: Experiment) -> list[tuple[str, str]]:
+    """The equipment that is tested, and at which interfaces it stands."""
+    for topology in experiment.topologies:
+        for node in topology.nodes.values():
+            if node.equipment is not None:
+                ports = " and ".join(port.name for _, port in topology.lent)
+                return [("Equipment", node.equipment + (f", at {ports}" if ports else ""))]
+    return []
 
 
 def _baselines(experiment: Experiment) -> str:

@@ -214,6 +214,16 @@ SECTIONS: tuple[Section, ...] = (
         "node may have, and what it refused or gave up, by the kernel's counters or the relay's.",
     ),
     Section(
+        name="programs-under-test",
+        part="evidence",
+        tables=lambda data: [path_tables.programs_under_test_table(data.paths)],
+        entries="programs under test",
+        trials="all valid trials",
+        about="The CPU time of all processes of a program in a trial is the median over trials. Cores are how many "
+        "that kept busy at most, of a trial's whole time with its set-up. Memory is the most that its processes had "
+        "resident. What the kernel spent on its packets is not in it.",
+    ),
+    Section(
         name="losses",
         part="evidence",
         tables=lambda data: [path_tables.losses_table(data.paths)],

@@ -90,6 +90,7 @@ class TranslatorSum:
         slow: of these, those that user space translated, by clause.
         answered: those whose source was told of an error, by clause.
         drops: by clause.
+        waiting: fragments that still waited for the first one of their packet when a trial ended; None: not counted.
     """
 
     node: str
@@ -100,6 +101,7 @@ class TranslatorSum:
     slow: dict[str, Count] = field(default_factory=dict)
     answered: dict[str, Count] = field(default_factory=dict)
     drops: dict[str, Count] = field(default_factory=dict)
+    waiting: Count | None = None
 
     @property
     def slow_packets(self) -> int:
@@ -121,6 +123,7 @@ class TranslatorSum:
             slow=_with_reasons(self.slow, _by_reason(counted.slow)),
             answered=_with_reasons(self.answered, _by_reason(counted.answered)),
             drops=_with_reasons(self.drops, _by_reason(counted.drops)),
+            waiting=_sum(self.waiting, counted.waiting),
         )
 
 

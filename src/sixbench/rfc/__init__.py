@@ -11,7 +11,8 @@ the trials of a run that was read, so a report needs neither a network nor the s
 `sizes`         the frame sizes of each profile, and what a line carries of them
 `design`        the experiment that is made of a user's: a combination for each test and frame size
 `throughput`    the test of throughput, and what its trials say
-`clauses`       the clauses of the profiles, and whether a run meets them
+`clauses`       what a clause is, and what decides whether a run meets it; `profiles` has them
+`conformance`   the clauses of a run's profile, decided
 ==============  ===================================================================================
 
 It may import what is below `run` and `report`, but neither `lab` nor `agent`.

@@ -1,23 +1,25 @@
-"""The clauses of a profile, and whether a run meets them.
+"""What a clause is, and what decides whether a run meets it: one of the functions here.
 
-`profiles` has the clauses, one file a profile. A clause names what decides it, which is one of the functions here.
+`profiles` has the clauses, one file a profile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from ipaddress import ip_network
 from typing import Literal
 
 from ..mechanisms import install
+from ..model.network import Network
 from ..model.procedure import Procedure
+from ..model.topology import ETHERNET_MIN_MTU_V6
 from ..store import Run
 from .lengths import Lengths
 from .places import Places
-from .results import AtSize, Found, places_of, results_of, values_of
-from .sizes import LEAST_OVER_IPV6, sizes_of
+from .results import AtSize, Found
+from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
+from .state import has_own_table, keeps_state
 from .tests import TESTS
 from .tests.latency import LEAST_TAGGED
 
@@ -53,6 +55,13 @@ class Tested:
         """The results of paths with a device."""
         return [result for result in self.results if not result.is_tester]
 
+    @property
+    def networks(self) -> list[Network]:
+        """The networks of the paths with a device."""
+        experiment = self.run.manifest.experiment
+        paths = [path for path in experiment.paths if path.name not in self.procedure.testers]
+        return [install(path, experiment.topologies[0], experiment.between) for path in paths]
+
 
 Judge = Callable[[Tested], tuple[State, str]]
 
@@ -70,30 +79,6 @@ class Clause:
     section: str
     asks: str
     judge: Judge
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """A clause with its decision."""
-
-    section: str
-    asks: str
-    state: State
-    reason: str
-
-
-def judged(run: Run) -> list[Judged]:
-    """The clauses of the run's profile, decided. Empty for a run that is no such test."""
-    places = places_of(run)
-    if places is None:
-        return []
-    tested = Tested(run=run, places=places, results=results_of(run), values=values_of(run))
-    clauses: Sequence[Clause] = import_module(f".profiles.rfc{places.procedure.profile}", __package__).CLAUSES
-    found = []
-    for clause in clauses:
-        state, reason = clause.judge(tested)
-        found.append(Judged(section=clause.section, asks=clause.asks, state=state, reason=reason))
-    return found
 
 
 def always(state: State, reason: str) -> Judge:
@@ -117,12 +102,13 @@ def was_run(name: str) -> Judge:
         found = [one for one in tested.values if one.test == name and one.path not in testers]
         if unfit and not found:
             return "not applicable", unfit[0]
-        unknown = [one for one in found if all(value.value is None for value in one.values)]
         if not found:
             return "not met", "it was not measured"
-        if len(unknown) == len(found):
-            return "not applicable" if name in _MAY_HAVE_NONE else "not met", unknown[0].values[0].remark
-        if unknown and name not in _MAY_HAVE_NONE:
+        without = [one for one in found if all(value.has_none for value in one.values)]
+        unknown = [one for one in found if one not in without and all(value.value is None for value in one.values)]
+        if len(without) == len(found):
+            return "not applicable", without[0].values[0].remark
+        if unknown:
             why = unknown[0].failed or unknown[0].values[0].remark
             return "not met", f"nothing is known at {len(unknown)} of {len(found)} places: {why}"
         if tested.procedure.quick:
@@ -130,7 +116,7 @@ def was_run(name: str) -> Judge:
         fewest = min(value.trials for one in found for value in one.values if value.value is not None)
         if fewest < test.times(own):
             return "not met", f"only {fewest} of {test.times(own)} at one place: the tester could not do the others"
-        some = f"; not at {len(unknown)} of {len(found)} places: {unknown[0].values[0].remark}" if unknown else ""
+        some = f"; not at {len(without)} of {len(found)} places: {without[0].values[0].remark}" if without else ""
         return "met", f"{test.shortened(own)}{some}"
 
     return judge
@@ -144,10 +130,6 @@ def beyond(name: str, state: State, reason: str) -> Judge:
         return (own, why) if own == "not applicable" else (state, reason)
 
     return judge
-
-
-_MAY_HAVE_NONE = frozenset({"back-to-back", "recovery"})
-"""Tests that some devices have no result of: a burst or an overload that they do not notice."""
 
 
 def tagged(tested: Tested) -> tuple[State, str]:
@@ -177,18 +159,44 @@ _BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))
 
 def addresses(tested: Tested) -> tuple[State, str]:
     """Whether the hosts have addresses that are for benchmarking alone."""
-    experiment = tested.run.manifest.experiment
+    clients = [leg.source for network in tested.networks for leg in network.legs[:1]]
     others = [
         address
-        for path in experiment.paths
-        if path.name not in tested.procedure.testers
-        for leg in install(path, experiment.topologies[0], experiment.between).legs[:1]
-        for address in (leg.source,)
+        for address in clients
         if not any(address.version == network.version and address in network for network in _BENCHMARKING)
     ]
     if others:
         return "not met", f"the client has {others[0]}, by the experiment, in namespaces that nothing else reaches"
     return "met", "the addresses of the tester are of 198.18.0.0/15 and 2001:2::/48"
+
+
+def halves(tested: Tested) -> tuple[State, str]:
+    """Whether clients and servers are each in a half of their own of the addresses for benchmarking (RFC 2544 appendix
+    C.2.2.1, RFC 5180 section 5.2.2)."""
+    for network in tested.networks:
+        client, server = network.legs[0].source, network.legs[-1].destination
+        for address, number in ((client, 0), (server, 1)):
+            own = [list(block.subnets())[number] for block in _BENCHMARKING if block.version == address.version]
+            if not any(address in half for half in own):
+                return "not met", f"the client has {client} and the server {server}, which are not apart like that"
+    return "met", "clients have addresses of the first half, and servers of the second"
+
+
+def prefixes(tested: Tested) -> tuple[State, str]:
+    """Whether interfaces have prefixes as RFC 5180 section 5.2.1 allows them."""
+    lengths = {
+        end.ipv6.network.prefixlen
+        for network in tested.networks
+        for link in network.topology.links
+        for end in link.ends
+        if end.ipv6 is not None
+    }
+    if not lengths:
+        return "not applicable", "no interface has an IPv6 address"
+    wrong = sorted(length for length in lengths if 64 < length != 126)
+    if wrong:
+        return "not met", f"prefixes of {', '.join(map(str, wrong))} bits, by the experiment"
+    return "met", f"prefixes of {', '.join(map(str, sorted(lengths)))} bits"
 
 
 def sizes(tested: Tested) -> tuple[State, str]:
@@ -223,10 +231,13 @@ def throughput(tested: Tested) -> tuple[State, str]:
     """Whether each throughput is known."""
     if not tested.devices:
         return "not met", "it was not asked for: --test throughput"
-    unknown = [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]
-    if unknown:
-        places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in unknown[:3])
-        return "not met", f"no rate without loss was found for {len(unknown)} of {len(tested.devices)}: {places}"
+    for words, open_ones in (
+        ("no rate without loss was found", [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]),
+        ("the search did not come to its end", [one for one in tested.devices if not one.goals[0].is_settled]),
+    ):
+        if open_ones:
+            places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in open_ones[:3])
+            return "not met", f"{words} for {len(open_ones)} of {len(tested.devices)}: {places}"
     return "met", "the highest rate without loss, by MLRsearch (RFC 9971)"
 
 
@@ -254,3 +265,33 @@ def line(tested: Tested) -> tuple[State, str]:
     if any(one.line_pps is not None for one in tested.devices):
         return "met", "beside each result, less the overhead of the mechanism"
     return "not applicable", "no link of the paths has a rate"
+
+
+def mtus(tested: Tested) -> tuple[State, str]:
+    """Whether all links have one MTU, of at least 1280 bytes and the overhead (RFC 8219 section 5.1)."""
+    wires = [link for network in tested.networks for link in network.topology.links if not link.is_tunnel]
+    found = {link.mtu_bytes for link in wires}
+    least = ETHERNET_MIN_MTU_V6 + max(overhead_bytes(network) for network in tested.networks)
+    if len(found) > 1:
+        return "not met", f"links have MTUs of {' and '.join(map(str, sorted(found)))} bytes, by the experiment"
+    if min(found) < least:
+        return "not met", f"all links have an MTU of {min(found)} bytes, by the experiment, which is less than {least}"
+    return "met", f"all links have an MTU of {min(found)} bytes"
+
+
+def with_state(state: State, reason: str) -> Judge:
+    """What holds of a run whose devices keep state."""
+
+    def judge(tested: Tested) -> tuple[State, str]:
+        if any(keeps_state(network) for network in tested.networks):
+            return state, reason
+        return "not applicable", "nothing on the path keeps state"
+
+    return judge
+
+
+def empty_table(tested: Tested) -> tuple[State, str]:
+    """Whether each trial begins with an empty table (RFC 9693)."""
+    if any(has_own_table(network) for network in tested.networks):
+        return "not met", "the table is the device's own, which forgets when it will"
+    return "met", "each trial begins with an empty table, and no phase lasts 25 s, where entries last 30 s"

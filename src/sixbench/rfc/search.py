@@ -24,8 +24,9 @@ ATTEMPTS = 3
 UNDER_REFUSED = 0.9
 """How near to a rate above the tester's limit the one has to be at which the search goes on, as a share of it."""
 
-MAX_STEPS = 20
-"""How often a search may begin anew."""
+MAX_REFUSED = 60
+"""How many trials of a search the tester may fail to carry out. A tester that can do some of the rates needs about ten
+to find these; one that has failed so often is on a machine that is busy with something else."""
 
 LONGEST_S = 10.0**7
 """The library stops a search by the time that it took. Ours has none, so that it repeats."""
@@ -47,6 +48,10 @@ class Searched:
     found: bool
 
 
+class _TooBusy(Exception):
+    """The tester has failed too often."""
+
+
 class _TooFast(Exception):
     """The tester could not carry out a trial at this rate."""
 
@@ -56,7 +61,7 @@ class _TooFast(Exception):
 
 
 def search(measure: Measure, goals: Sequence[Goal], most_pps: float) -> Searched:
-    """Searches until each goal has its bounds, or the highest rate meets it.
+    """Searches until each goal has its bounds, or the highest rate meets it; or until the tester has failed too often.
 
     Args:
         measure: is asked for trials one after the other.
@@ -66,15 +71,36 @@ def search(measure: Measure, goals: Sequence[Goal], most_pps: float) -> Searched
         CapabilityError: the library is not installed.
     """
     refused: float | None = None
-    for _ in range(MAX_STEPS):
+    measure = _patient(measure)
+    while True:
         try:
             return Searched(refused_pps=refused, found=_search_once(measure, goals, most_pps))
         except _TooFast as too_fast:
-            can_pps, refused = _under(measure, goals[0].initial_s, too_fast.load_pps)
-            if can_pps is None:
-                break
-            most_pps = can_pps
-    return Searched(refused_pps=refused, found=False)
+            refused = too_fast.load_pps
+        except _TooBusy:
+            return Searched(refused_pps=refused, found=False)
+        try:
+            can_pps, refused = _under(measure, goals[0].initial_s, refused)
+        except _TooBusy:
+            can_pps = None
+        if can_pps is None:
+            return Searched(refused_pps=refused, found=False)
+        most_pps = can_pps
+
+
+def _patient(measure: Measure) -> Measure:
+    """The same, until the tester has failed too often."""
+    failed = 0
+
+    def measured(load_pps: float, duration_s: float) -> LoadTrial | None:
+        nonlocal failed
+        if failed >= MAX_REFUSED:
+            raise _TooBusy
+        trial = measure(load_pps, duration_s)
+        failed += trial is None
+        return trial
+
+    return measured
 
 
 def _under(measure: Measure, duration_s: float, refused_pps: float) -> tuple[float | None, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model.headers import HEADERS, MIN_FRAME_BYTES
+from ..model.leg import Crossing
 from ..model.network import Network
 
 _OF_8219 = (64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216)
@@ -31,14 +32,22 @@ def sizes_of(profile: str, with_ipv6: bool) -> tuple[int, ...]:
 
 def line_pps(network: Network, frame_bytes: int) -> float | None:
     """The frames/s in each direction that the slowest line of a way carries; None where none has a rate. On each line a
-    frame has the overhead of the mechanism there: rate / (8 (X + O + 20)) (RFC 8219 section 5.1.2)."""
-    own_ip = HEADERS[f"ipv{network.family}"].size_bytes
+    frame has the overhead of the mechanism there: rate / (8 (X + O + 20)) (RFC 8219 section 5.1 and appendix A)."""
     found = []
     for crossing in network.crossings:
-        headers_bytes = sum(HEADERS[name].size_bytes for name in crossing.headers)
-        there_bytes = max(MIN_FRAME_BYTES, frame_bytes - own_ip + headers_bytes)
+        there_bytes = max(MIN_FRAME_BYTES, frame_bytes + _overhead_bytes(network, crossing))
         for node in (crossing.near, crossing.far):
             rate_bps = crossing.link.direction_from(node).rate_bps
             if rate_bps is not None:
                 found.append(rate_bps / (8 * (there_bytes + BETWEEN_BYTES)))
     return min(found, default=None)
+
+
+def overhead_bytes(network: Network) -> int:
+    """The most by which the mechanism lengthens a frame on its way: O of RFC 8219. 0: nowhere."""
+    return max(0, *(_overhead_bytes(network, crossing) for crossing in network.crossings))
+
+
+def _overhead_bytes(network: Network, crossing: Crossing) -> int:
+    own_ip = HEADERS[f"ipv{network.family}"].size_bytes
+    return sum(HEADERS[name].size_bytes for name in crossing.headers) - own_ip

@@ -7,6 +7,11 @@ from ..model.network import Network
 
 
 def keeps_state(network: Network) -> bool:
-    """Whether a node tracks connections or relays them, or a translator of others does."""
-    by_others = any(device.mapping.get("kind") == NAT64 for device in network.translators)
-    return bool(network.tracking or network.relays or by_others)
+    """Whether a node tracks connections or relays them, or a device of others does."""
+    return bool(network.tracking or network.relays or has_own_table(network))
+
+
+def has_own_table(network: Network) -> bool:
+    """Whether a device of others keeps state in a table that nobody empties before a trial."""
+    by_jool = any(device.mapping.get("kind") == NAT64 for device in network.translators)
+    return by_jool or any(device.keeps_state for device in network.devices)

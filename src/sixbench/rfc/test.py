@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -60,11 +62,12 @@ class Value:
     Attributes:
         name: what it is, such as `typical latency`.
         unit: such as `ns`, `1` for a share, or `frames`.
-        value: None: it is not known.
+        value: None: it is not known, or the device has none.
         low, high: the 1st and the 99th percentile of the repetitions. None: there is one value only.
         trials: of how many trials it is made.
         rate_pps: at how many frames/s in each direction. None: none was applied.
         remark: what has to be known of it.
+        has_none: whether the device has no such value, such as a longest burst where none is too long.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Value:
     trials: int = 1
     rate_pps: float | None = None
     remark: str = ""
+    has_none: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,13 +144,9 @@ def asked(ask: Ask, params: Mapping[str, Scalar], says: Callable[[TrialRecord], 
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """By linear interpolation between the two nearest ranks (R. J. Hyndman, Y. Fan, "Sample quantiles in statistical
-    packages", 1996, definition 7)."""
+    """The least value that so large a share of the values is not above (RFC 2330 section 11.3)."""
     ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def summary(
@@ -160,7 +160,7 @@ def summary(
     return Value(
         name=name,
         unit=unit,
-        value=sum(values) / len(values) if is_mean else percentile(values, 0.5),
+        value=statistics.fmean(values) if is_mean else statistics.median(values),
         low=percentile(values, 0.01) if len(values) > 1 else None,
         high=percentile(values, 0.99) if len(values) > 1 else None,
         trials=len(values),

@@ -9,7 +9,7 @@ from ..model.reason import ReasonKind
 from ..model.trial import TrialRecord
 from .goal import Bounds, Goal, LoadTrial, bounds
 from .lengths import Lengths
-from .search import Measure, search
+from .search import LEAST_PPS, Measure, search
 
 FIRST_PPS = 10_000.0
 """Where the ramp begins that looks for a rate that the tester cannot send."""
@@ -29,6 +29,7 @@ class Throughput:
         bounds: the rates between which it lies.
         trials, refused: how many trials say something of the device, and how many do not.
         refused_pps: the lowest rate at which a trial was refused that is over `bounds.lower_pps`. None: there is none.
+        refused_why: the reason of the last one that was refused. None: none was.
         failed: why measuring it ended early. None: it did not.
     """
 
@@ -37,12 +38,22 @@ class Throughput:
     trials: int
     refused: int
     refused_pps: float | None
+    refused_why: str | None
     failed: str | None
 
     @property
     def is_testers(self) -> bool:
         """Whether the tester rather than the device set it."""
         return self.bounds.upper_pps is None and self.refused_pps is not None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the search came to its end: the bounds are as near to each other as the goal asks."""
+        lower_pps, upper_pps = self.bounds.lower_pps, self.bounds.upper_pps
+        if upper_pps is None:
+            return lower_pps is not None
+        rounding_pps = 1  # trials have whole rates
+        return upper_pps - max(LEAST_PPS, lower_pps or 0.0) <= self.goal.width * upper_pps + rounding_pps
 
 
 def run(measure: Measure, own: Lengths, most_pps: float | None) -> None:
@@ -68,12 +79,13 @@ def _ramp(measure: Measure, own: Lengths) -> float:
 def read(records: Sequence[TrialRecord], goals: Sequence[Goal]) -> list[Throughput]:
     """What the trials of one path at one frame size say, for each goal."""
     said = [trial for record in records if (trial := load_trial(record)) is not None]
-    refused = [load_of(record) for record in records if is_refused(record)]
+    refused = [record for record in records if is_refused(record)]
+    why = refused[-1].reasons[0].text if refused and refused[-1].reasons else None
     failed = next((record.reasons[0].text for record in records if record.status == "failed" and record.reasons), None)
     found = []
     for goal in goals:
         own = bounds(said, goal)
-        over = [load for load in refused if own.lower_pps is None or load > own.lower_pps]
+        over = [load for load in map(load_of, refused) if own.lower_pps is None or load > own.lower_pps]
         found.append(
             Throughput(
                 goal=goal,
@@ -81,6 +93,7 @@ def read(records: Sequence[TrialRecord], goals: Sequence[Goal]) -> list[Throughp
                 trials=len(said),
                 refused=len(refused),
                 refused_pps=min(over, default=None),
+                refused_why=why,
                 failed=failed,
             )
         )

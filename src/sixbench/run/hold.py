@@ -11,6 +11,7 @@ from pathlib import Path as SystemFile
 from ..agent import AgentHub, find_agent
 from ..lab import registry
 from ..lab.names import hosts_file, nsswitch_conf, resolv_confs
+from ..lab.ports import check_ports
 from ..lab.privileges import in_user_namespace
 from ..model.network import Blueprint
 from ..model.path import Path
@@ -32,6 +33,7 @@ def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path 
         source: the file that describes both, for messages.
     """
     check_programs()
+    check_ports([blueprint.topology], source.file, means_it=False)
     with registry.claim(name), AgentHub(find_agent()) as hub:
         check_settings(hub, [blueprint.topology], lambda: source)
         probe = hub.start(["probe"])["probe"]

@@ -14,9 +14,11 @@ from ..agent import Agent, AgentHub
 from ..agent.answers import ExecAnswer, SysctlAnswer
 from ..agent.requests import DeviceCounters, DeviceLog, Exec, Run, Sysctl
 from ..engines.agent import DHCP_ASK, DISCOVER
+from ..guest import GuestDevice
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.placement import pin, processors_of
+from ..lab.ports import Loan, await_carrier, lend
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
@@ -30,6 +32,7 @@ from ..model.path import Path
 from ..model.placement import Placement
 from ..model.quoting import printable
 from ..model.workloads import ping
+from .guest_device import started
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
 from .settling import Left
@@ -132,6 +135,8 @@ class Laboratory:
         self.hides_timers = False
         """Whether its kernel has refused to tell when its timers run."""
         self._undo: list[Undo] = []
+        self._loans: list[Loan] = []
+        self._guests: list[GuestDevice] = []
         self._programs: list[Running] = []
         self.learned: Mapping[Address, Address] = {}
         """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
@@ -142,13 +147,18 @@ class Laboratory:
         """What the last traffic left behind; None where there has been none."""
         started_ns = time.monotonic_ns()
         extra = [EMULATOR] if emulated_links(network.topology) else []
-        self.agents = hub.start([*network.topology.nodes, *extra])
+        self.agents = hub.start([*network.topology.held, *extra])
         self.emulator = self.agents.pop(EMULATOR, None)
         """Carries the packets of emulated links; None where there are none, or netem does it."""
         try:
+            pids = {name: agent.pid for name, agent in self.agents.items()}
+            for node, port in network.topology.lent:
+                self._loans.append(lend(port.name, pids[node]))
+            self._guests += [started(network, node, pids) for node in network.guests]
             nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
             self._emulator_on = steer(network.topology, nodes, self.processors.usable)
             installed = build_path(network, engine, nodes)
+            await_carrier(network.topology.ports, pids)
             self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
             self.learned = installed.learned
             clats = {device.node for device in network.translators if device.discovery is not None}
@@ -171,6 +181,7 @@ class Laboratory:
     def failures(self) -> list[str]:
         """The programs of the path's mechanism that have ended, and what else has gone, in words."""
         ended = [failure for running in self._programs if (failure := running.failure) is not None]
+        ended += [failure for guest in self._guests if (failure := guest.failure) is not None]
         return [*ended, *self._spoiled]
 
     @property
@@ -211,7 +222,17 @@ class Laboratory:
             for legs in network.echoed:
                 self.check_reachable(legs)
         except LabError as error:
-            raise LabError("; ".join([str(error), *self._said_by_devices(network)])) from error
+            raise LabError("; ".join([str(error), *self._said_by_devices(network), *self._wanted()])) from error
+
+    def _wanted(self) -> list[str]:
+        """The addresses that equipment has to have."""
+        found = []
+        for _, port in self.topology.lent:
+            link = next(link for link in self.topology.links if link.port == port)
+            [end] = [end for end in link.ends if self.topology.nodes[end.node].equipment is not None]
+            addresses = [str(address) for address in (end.ipv4, end.ipv6) if address is not None]
+            found.append(f"the equipment has to have {' and '.join(addresses)} at {port.name}")
+        return found
 
     def _said_by_devices(self, network: Network) -> list[str]:
         """How the programs under test ended, or what they said last."""
@@ -240,14 +261,22 @@ class Laboratory:
         )
 
     def close(self) -> None:
-        """Sends the requests for the end, and ends the agents. The kernel removes the network with them."""
+        """Sends the requests for the end, gives back what the nodes were lent, and ends the agents. The kernel removes
+        the network with them. Raises `LabError` where something could not be given back."""
         for undo in self._undo:
             with contextlib.suppress(AgentError):
                 self.agents[undo.node].call(undo.op, timeout_s=UNDO_TIMEOUT_S, **undo.fields)
         self._undo = []
+        kept = [words for loan in self._loans if (words := loan.give_back()) is not None]
+        self._loans = []
+        for guest in self._guests:
+            guest.close()
+        self._guests = []
         self._hub.stop(list(self._all_agents().values()))
         if self._has_own_processors:
             self.processors.close()
+        if kept:
+            raise LabError("; ".join(kept))
 
 
 _Key = tuple[int, str, int]
@@ -336,6 +365,9 @@ class Laboratories:
         size = len(network.topology.nodes)
         while self._up and size + sum(len(one.agents) for one in self._up.values()) > MAX_NODES_UP:
             self._up.popitem(last=False)[1].close()
+        lent = {port.name for _, port in network.topology.lent}
+        for key in [key for key, one in self._up.items() if lent & {port.name for _, port in one.topology.lent}]:
+            self._up.pop(key).close()
         laboratory = Laboratory(self._hub, network, engine_of(path), self.processors)
         self.build_ns.append(laboratory.build_ns)
         if not network.is_plain:

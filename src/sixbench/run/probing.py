@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..agent import AgentHub, find_agent
+from ..lab.ports import check_ports
 from ..lab.privileges import in_user_namespace
 from ..model.experiment import Experiment
 from ..plan.yaml_source import Source, parse_yaml
@@ -18,14 +19,17 @@ from .requirements import check_requirements, read_sysctls
 
 
 def probe_machine(
-    hub: AgentHub, experiment: Experiment, source: Callable[[], Source] | None = None
+    hub: AgentHub, experiment: Experiment, source: Callable[[], Source] | None = None, *, means_it: bool = False
 ) -> tuple[Experiment, Environment]:
     """Starts one node to see that it can be done, chooses the paths' engines and reads the machine's settings in it.
-    Raises `CapabilityError`, and `ExperimentError` where the kernel refuses a setting of a node.
+    Raises `CapabilityError`, and `ExperimentError` where the kernel refuses a setting of a node, or an interface cannot
+    be lent to one.
 
     Args:
         source: gives the experiment's file with its changes; None: the text that the experiment keeps.
+        means_it: whether interfaces may be lent that are in use.
     """
+    check_ports(experiment.topologies, experiment.file, means_it=means_it)
     check_settings(hub, experiment.topologies, source or (lambda: parse_yaml(experiment.text, experiment.file)))
     probe = hub.start(["probe"])["probe"]
     try:

@@ -195,9 +195,9 @@ class Setting:
 
     @property
     def watched(self) -> dict[str, Agent]:
-        """The nodes on the path, from client to server."""
+        """The nodes on the path that sixbench holds, from client to server."""
         names = [self.between[0], *(view.crossing.far for view in self.views)]
-        return {name: self.laboratory.agents[name] for name in names}
+        return {name: self.laboratory.agents[name] for name in names if name in self.laboratory.agents}
 
     @property
     def hosts(self) -> Hosts:

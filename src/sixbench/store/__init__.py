@@ -24,6 +24,7 @@ from .atomic import replacing, write_file
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from .event_log import EventLog
 from .folder import Folder
+from .interrupting import interrupt_run
 from .manifest import Cell, Clock, Environment, Guest, Manifest, ProcessorUse, RunState, nowhere
 from .manifest_json import cell_from_text, cell_to_text, manifest_from_text, manifest_to_text
 from .run_directory import Run, holds_run, others_who_may_write, read_run, trial_of, verify_run
@@ -59,6 +60,7 @@ __all__ = [
     "create_new_run",
     "create_run",
     "holds_run",
+    "interrupt_run",
     "is_being_run",
     "keep_calibration",
     "keep_false_alarms",

@@ -26,7 +26,7 @@ def udp_goodput_limit_bps(hops: Sequence[Hop], datagram_bytes: int) -> float | N
 
 
 def datagrams_limit_pps(hops: Sequence[Hop], datagram_bytes: int) -> float | None:
-    """Whole datagrams per second. (RFC 5180 section 5.3 gives it for frames: rate / (8 (frame + 20)).)"""
+    """Whole datagrams per second. (RFC 5180 appendix A.1 gives it for frames: rate / (8 (frame + 20)).)"""
     limit_bps = udp_goodput_limit_bps(hops, datagram_bytes)
     return None if limit_bps is None else limit_bps / (8 * datagram_bytes)
 

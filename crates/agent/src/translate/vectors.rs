@@ -1,4 +1,4 @@
-//! `vectors/siit` and `vectors/sessions`: one file a rule.
+//! `vectors/siit`, `vectors/sessions` and `vectors/softwires`: one file a rule.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,9 +16,11 @@ use crate::asked::conversation;
 struct Vector {
     #[serde(rename = "description")]
     _description: String,
-    siit: Value,
+    siit: Option<Value>,
     /// Of a stateful translator.
     nat64: Option<Value>,
+    /// An lwAFTR.
+    softwire: Option<Value>,
     /// What came before, each packet with its time.
     #[serde(default)]
     before: Vec<Value>,
@@ -33,7 +35,11 @@ fn every_vector_of_a_translator_has_its_outcome() {
     let (stateless, count) = reasons_of("siit");
     assert!(count >= 259, "{count} vectors");
     let (stateful, _) = reasons_of("sessions");
-    let found: BTreeSet<_> = stateless.union(&stateful).cloned().collect();
+    let (tunnelled, count) = reasons_of("softwires");
+    assert!(count >= 53, "{count} vectors");
+    let names: BTreeSet<_> = Clause::ALL.iter().map(|clause| clause.name().to_owned()).collect();
+    let found: BTreeSet<_> =
+        [stateless, stateful, tunnelled].into_iter().flatten().filter(|reason| names.contains(reason)).collect();
     // What is only counted, with the packet that shows that it is too late.
     let counted = [Clause::FirstFragmentMissing, Clause::TooManyFragments];
     let all = Clause::ALL.iter().filter(|clause| !counted.contains(clause));
@@ -65,9 +71,10 @@ fn reasons_of(folder: &str) -> (BTreeSet<String>, usize) {
 }
 
 fn decided(vector: &Vector) -> Result<Value, String> {
-    let setup = match &vector.nat64 {
-        None => json!({"mechanism": "siit", "siit": vector.siit}),
-        Some(nat64) => json!({"mechanism": "nat64", "siit": vector.siit, "nat64": nat64}),
+    let setup = match (&vector.softwire, &vector.nat64) {
+        (Some(softwire), _) => with_devices(softwire),
+        (None, None) => json!({"mechanism": "siit", "siit": vector.siit}),
+        (None, Some(nat64)) => json!({"mechanism": "nat64", "siit": vector.siit, "nat64": nat64}),
     };
     let last = vector.before.iter().filter_map(|before| before["time_ns"].as_u64()).max().unwrap_or(0);
     let question = json!({"packet": vector.packet, "time_ns": last});
@@ -75,6 +82,23 @@ fn decided(vector: &Vector) -> Result<Value, String> {
     let lines: Vec<_> = lines.map(Value::to_string).collect();
     let (answered, end) = conversation(answers(), &lines.iter().map(String::as_str).collect::<Vec<_>>());
     end?;
-    let answer = answered.last().ok_or("no answer")?;
+    // Of fragments that wait in vain there is a last line.
+    let answer = answered.get(vector.before.len()).ok_or("no answer")?;
     Ok(json!([answer["verdict"], answer["reason"], answer["packets"]]))
+}
+
+/// The first line for an lwAFTR: `device` and `underlay` have no effect.
+fn with_devices(softwire: &Value) -> Value {
+    let mut line = softwire.clone();
+    line["mechanism"] = json!("tunnel");
+    let others = line["others"].as_array().cloned().unwrap_or_default();
+    line["others"] = others.into_iter().map(with_device).collect();
+    line["tunnel"] = with_device(line["tunnel"].clone());
+    line
+}
+
+fn with_device(mut tunnel: Value) -> Value {
+    tunnel["device"] = json!("t");
+    tunnel["underlay"] = json!(["u"]);
+    tunnel
 }

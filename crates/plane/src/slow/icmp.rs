@@ -8,6 +8,7 @@ use sixbench_wire::icmp_error;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::rules::Inner;
+use crate::spec::Family;
 
 /// Codes of Unreachable: RFC 792, RFC 1191, RFC 4443 section 3.1.
 const HOST_UNREACHABLE: u8 = 1;
@@ -28,6 +29,16 @@ pub const UNREACHABLE: Told = Told {
     v4: V4Repr::Unreachable { code: HOST_UNREACHABLE, quoted_words: 0, mtu_bytes: 0 },
     v6: V6Repr::Unreachable { code: ADDRESS_UNREACHABLE, quoted_words: 0 },
 };
+
+/// Whether an ICMP error about an outer packet says that the carrier does not bring it to the other end: RFC 4213 section 3.4. Of ICMPv6, RFC 2473 section 8.1
+/// names three. A Parameter Problem is one only about a Tunnel Encapsulation Limit, which outer packets of ours do not have. That fragments did not all arrive
+/// in time is no such error.
+pub fn is_unreachable(outer: Family, kind: u8, code: u8) -> bool {
+    match outer {
+        Family::Ipv4 => (kind == 3 && code != FRAGMENTATION_NEEDED) || kind == 11,
+        Family::Ipv6 => kind == 1 || (kind == 3 && code == 0),
+    }
+}
 
 /// That the packet is longer than the tunnel now takes: RFC 8201, RFC 1191.
 pub fn too_big(mtu_bytes: u32) -> Told {

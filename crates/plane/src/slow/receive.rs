@@ -170,8 +170,8 @@ impl Receiver {
     fn relay_error(&self, buffer: &mut [u8]) -> bool {
         let Ok(Some(error)) = sys::receive_error(&self.carrier, buffer) else { return false };
         let is_unreachable = match error.origin {
-            sys::ErrorOrigin::Icmp => (error.kind == 3 && error.code != 4) || error.kind == 11,
-            sys::ErrorOrigin::Icmpv6 => matches!(error.kind, 1 | 3),
+            sys::ErrorOrigin::Icmp => icmp::is_unreachable(Family::Ipv4, error.kind, error.code),
+            sys::ErrorOrigin::Icmpv6 => icmp::is_unreachable(Family::Ipv6, error.kind, error.code),
             sys::ErrorOrigin::Other => false,
         };
         if let Some((packet, inner)) = rules::quoted(&self.spec, &buffer[..error.length]).filter(|_| is_unreachable) {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Deserializer, de};
-use sixbench_wire::map::check_rules;
+use sixbench_wire::map::{Rule, check_rules};
 
 use crate::abi::{self, Address, Address4};
 use crate::told::ToldRule;
@@ -70,6 +70,18 @@ pub struct MapDomain {
 }
 
 impl MapDomain {
+    /// Whether a border relay with that address is no customer edge by these rules, or why it cannot be, as a sentence.
+    pub(crate) fn check_relay(relay: IpAddr, rules: &[Rule]) -> std::result::Result<(), String> {
+        let IpAddr::V6(relay) = relay else { return Ok(()) };
+        match rules.iter().find(|rule| rule.ipv6.contains(relay)) {
+            None => Ok(()),
+            Some(rule) => Err(format!(
+                "the border relay's address {relay} is in {}, which customer edges have; give it another one",
+                rule.ipv6
+            )),
+        }
+    }
+
     fn check(&self, local: IpAddr) -> std::result::Result<(), String> {
         let rules: Vec<_> = self.rules.iter().map(|rule| rule.0).collect();
         check_rules(self.own.as_ref().map(|own| &own.0), &rules, false)?;
@@ -78,14 +90,9 @@ impl MapDomain {
             (None, None) => Some(local),
             (Some(_), None) => None,
         };
-        if let Some(IpAddr::V6(relay)) = relay {
-            let customers = self.own.iter().map(|own| &own.0).chain(&rules);
-            if let Some(rule) = customers.into_iter().find(|rule| rule.ipv6.contains(relay)) {
-                return Err(format!(
-                    "the border relay's address {relay} is in {}, which customer edges have; give it another one",
-                    rule.ipv6
-                ));
-            }
+        if let Some(relay) = relay {
+            let customers: Vec<_> = self.own.iter().map(|own| own.0).chain(rules).collect();
+            Self::check_relay(relay, &customers)?;
         }
         match (self.own, self.border_relay) {
             (None, None) if self.rules.is_empty() => Err("a border relay has a rule of its domain at least".to_owned()),

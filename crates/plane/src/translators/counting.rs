@@ -41,6 +41,8 @@ pub struct TranslatorReport {
     pub answered: BTreeMap<&'static str, Traffic>,
     /// Dropped, by clause.
     pub drops: BTreeMap<&'static str, Traffic>,
+    /// Fragments that wait for the first one of their packet.
+    pub waiting: Traffic,
 }
 
 impl Counts {
@@ -65,7 +67,7 @@ impl Counts {
 
     /// Counts fragments that waited in vain.
     pub fn add_missed(&mut self, missed: Amount) {
-        self.missed = sum(self.missed, Traffic { packets: missed.packets, bytes: missed.bytes });
+        self.missed = sum(self.missed, traffic(missed));
     }
 
     /// Counts a packet that was to be sent and could not be.
@@ -78,8 +80,8 @@ impl Counts {
         count(&mut self.not_told, packet);
     }
 
-    /// By name, together with what the program did.
-    pub fn report(&self, fast: &FastCounts) -> TranslatorReport {
+    /// By name, together with what the program did, and what waits.
+    pub fn report(&self, fast: &FastCounts, waiting: Amount) -> TranslatorReport {
         let named = |counts: &BTreeMap<Clause, Traffic>| {
             counts.iter().map(|(clause, &traffic)| (clause.name(), traffic)).collect::<BTreeMap<_, _>>()
         };
@@ -100,12 +102,17 @@ impl Counts {
             slow,
             answered,
             drops,
+            waiting: traffic(waiting),
         }
     }
 }
 
 fn sum(one: Traffic, other: Traffic) -> Traffic {
     Traffic { packets: one.packets + other.packets, bytes: one.bytes + other.bytes }
+}
+
+fn traffic(amount: Amount) -> Traffic {
+    Traffic { packets: amount.packets, bytes: amount.bytes }
 }
 
 fn count(traffic: &mut Traffic, packet: &[u8]) {

@@ -51,11 +51,18 @@ pub struct AddedTranslator {
 struct Running {
     /// Absent where user space carries all.
     program: Option<Program>,
-    counts: Arc<Mutex<Counts>>,
+    kept: Arc<Mutex<Kept>>,
     /// Closed to tell the thread to end.
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
     device: Device,
+}
+
+/// What its thread and who asks for its counters share.
+struct Kept {
+    counts: Counts,
+    fragments: VirtualReassembly,
+    started: Instant,
 }
 
 impl Translators {
@@ -82,9 +89,7 @@ impl Translators {
             move |error: io::Error| Error::system(doing, call, error)
         };
         let far = FarSocket::open(device.far_ifindex, RECEIVE_BUFFER_BYTES).map_err(starting("socket(AF_PACKET)"))?;
-        let started = Instant::now();
-        let carrier =
-            Carrier { translator, fragments: VirtualReassembly::default(), far, errors: Budget::new(started), started };
+        let carrier = Carrier { translator, far, errors: Budget::new(Instant::now()) };
         let running = Running::start(device, program, carrier).map_err(starting("clone"))?;
         let failed = |call| move |error: io::Error| Error::system(format!("setting {} up", spec.device), call, error);
         ip(&format!("link set {} up\n", spec.device)).map_err(failed("ip -batch"))?;
@@ -111,17 +116,29 @@ impl Translators {
 
 impl Running {
     fn start(device: Device, program: Option<Program>, carrier: Carrier) -> io::Result<Self> {
-        let counts = Arc::<Mutex<Counts>>::default();
+        let kept = Arc::new(Mutex::new(Kept::new(Instant::now())));
         let (stopped, stop) = UnixStream::pair()?;
-        let kept = Arc::clone(&counts);
+        let shared = Arc::clone(&kept);
         let thread =
-            thread::Builder::new().name("translate".to_owned()).spawn(move || carrier.work(&kept, &stopped))?;
-        Ok(Self { program, counts, stop: Some(stop), thread: Some(thread), device })
+            thread::Builder::new().name("translate".to_owned()).spawn(move || carrier.work(&shared, &stopped))?;
+        Ok(Self { program, kept, stop: Some(stop), thread: Some(thread), device })
     }
 
     fn report(&self) -> Result<TranslatorReport> {
         let fast = self.program.as_ref().map(Program::counts).transpose()?.unwrap_or_default();
-        Ok(self.counts.lock().unwrap_or_else(PoisonError::into_inner).report(&fast))
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.count_missed(Instant::now());
+        Ok(kept.counts.report(&fast, kept.fragments.waiting()))
+    }
+}
+
+impl Kept {
+    fn new(started: Instant) -> Self {
+        Self { counts: Counts::default(), fragments: VirtualReassembly::default(), started }
+    }
+
+    fn count_missed(&mut self, now: Instant) {
+        self.counts.add_missed(self.fragments.take_missed(now.duration_since(self.started)));
     }
 }
 
@@ -163,41 +180,39 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
 /// The slow path: what the program leaves over, or all of it.
 struct Carrier {
     translator: Translator,
-    fragments: VirtualReassembly,
     far: FarSocket,
     /// For those that it sends itself.
     errors: Budget,
-    started: Instant,
 }
 
 impl Carrier {
-    fn work(mut self, counts: &Mutex<Counts>, stopped: &UnixStream) {
+    fn work(mut self, kept: &Mutex<Kept>, stopped: &UnixStream) {
         let mut inbox = ReceiveBatch::new(BATCH, BUFFER_BYTES);
         let mut outbox = SendBatch::default();
         while wait(&self.far, stopped) {
             // An error is the device's (it is down); the next packet may come.
             if inbox.receive(&self.far).is_ok() {
-                self.translate_all(&mut inbox, &mut outbox, &mut counts.lock().unwrap_or_else(PoisonError::into_inner));
+                self.translate_all(&mut inbox, &mut outbox, &mut kept.lock().unwrap_or_else(PoisonError::into_inner));
             }
         }
     }
 
-    fn translate_all(&mut self, inbox: &mut ReceiveBatch, outbox: &mut SendBatch, counts: &mut Counts) {
+    fn translate_all(&mut self, inbox: &mut ReceiveBatch, outbox: &mut SendBatch, kept: &mut Kept) {
         let mut outgoing = Vec::with_capacity(BATCH);
         let now = Instant::now();
         for received in inbox.packets() {
             let Some(frame) = complete(received.packet) else { continue };
             if frame.ethertype == ETHERTYPE_IPV4 || frame.ethertype == ETHERTYPE_IPV6 {
-                self.take(frame.packet, now, &mut outgoing, counts);
+                self.take(frame.packet, now, &mut outgoing, kept);
             }
         }
-        counts.add_missed(self.fragments.take_missed(now.duration_since(self.started)));
+        kept.count_missed(now);
         let mut rest = &outgoing[..];
         while let Some((_, first)) = rest.first() {
             let messages = rest.iter().map(|(head, packet)| Message { head, body: packet, destination: None });
             let sent = outbox.send(&self.far, messages).unwrap_or_else(|_| {
                 // The device is down, or its MTU is less than this.
-                counts.add_not_sent(first);
+                kept.counts.add_not_sent(first);
                 1
             });
             rest = &rest[sent..];
@@ -207,12 +222,12 @@ impl Carrier {
 
 impl Carrier {
     /// Translates a packet, and the fragments that waited for it.
-    fn take(&mut self, packet: &[u8], now: Instant, outgoing: &mut Vec<(FrameHead, Vec<u8>)>, counts: &mut Counts) {
-        let since = now.duration_since(self.started);
+    fn take(&mut self, packet: &[u8], now: Instant, outgoing: &mut Vec<(FrameHead, Vec<u8>)>, kept: &mut Kept) {
         let taken = match self.translator.needs_ports(packet) {
-            true => self.fragments.take(packet, packet, since),
+            true => kept.fragments.take(packet, packet, now.duration_since(kept.started)),
             false => Taken::Whole,
         };
+        let counts = &mut kept.counts;
         match taken {
             Taken::Whole => self.translate(packet, None, now, outgoing, counts),
             Taken::Waits => {}

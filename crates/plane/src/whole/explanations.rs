@@ -37,6 +37,12 @@ pub fn of(outcome: Outcome) -> &'static str {
         Outcome::NestedTooDeep => "The packet is encapsulated four times already.",
         Outcome::CarrierUnreachable => "The carrier answered with an ICMP error.",
         Outcome::RoutingLoop => "The packet would come back to this end.",
+        Outcome::CarrierError => {
+            "The carrier's ICMP error concerns the tunnel's ends, or a packet that this one did not send."
+        }
+        Outcome::HopLimit => "The hop limit is used up.",
+        Outcome::IcmpRefused => "The node is told to take no ICMP from there.",
+        Outcome::EchoAnswered => "The packet is an echo request to the node.",
         Outcome::NoRoute => "There is no route to the outer destination.",
         Outcome::NoRoom => "A queue has no room for the packet.",
     }

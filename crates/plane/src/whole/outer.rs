@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use sixbench_wire::ipv4::Fragment;
 use sixbench_wire::ipv6::Extension;
-use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
+use sixbench_wire::{Span, checksum, fragments, ipv4, ipv6, protocol};
 
 use crate::abi::{Address, Outcome};
 use crate::slow::rules::Outer;
@@ -63,6 +64,34 @@ pub fn write(spec: &Spec, outer: &Outer, identification: u16, packet: &[u8]) -> 
         }
         _ => unreachable!("a tunnel that compiles has ends of one family"),
     }
+}
+
+/// An outer IPv6 packet in fragments of at most `most_bytes`.
+pub fn cut(packet: &[u8], identification: u32, most_bytes: u32) -> Vec<Vec<u8>> {
+    let Ok(parsed) = ipv6::Packet::parse(Span::whole(packet)) else { return vec![packet.to_vec()] };
+    let whole = Fragment { offset_bytes: 0, more: false, identification };
+    fragments::cut6(&ipv6::Repr::parse(&parsed), whole, parsed.payload().captured(), most_bytes as usize)
+}
+
+/// What an ICMP error quotes of an outer packet that this end sent: where that went, and its payload. Of a later fragment there is no inner header.
+pub fn quoted<'a>(spec: &Spec, quoted: &'a [u8]) -> Option<(IpAddr, &'a [u8])> {
+    let span = Span::whole(quoted).open_ended();
+    let (source, destination, number, payload): (IpAddr, IpAddr, _, _) = match spec.outer {
+        Family::Ipv4 => {
+            let packet = ipv4::Packet::parse(span).ok()?;
+            let is_later = packet.fragment().is_some_and(|fragment| fragment.offset_bytes != 0);
+            let payload = (!is_later).then(|| packet.payload().captured())?;
+            (packet.source().into(), packet.destination().into(), packet.protocol(), payload)
+        }
+        Family::Ipv6 => {
+            let packet = ipv6::Packet::parse(span).ok()?;
+            let upper = packet.upper_layer();
+            let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
+            let payload = (!is_later).then(|| upper.payload.captured())?;
+            (packet.source().into(), packet.destination().into(), upper.protocol, payload)
+        }
+    };
+    (source == spec.local && number == payload_number(spec)).then_some((destination, payload))
 }
 
 fn read_ipv4<'a>(spec: &Spec, bytes: &'a [u8]) -> Result<Read<'a>, Outcome> {

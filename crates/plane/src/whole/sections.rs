@@ -8,6 +8,16 @@ use crate::spec::{Family, Mapping, Payload, Spec};
 pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'static str> {
     let is_in = way == Way::In;
     Some(match outcome {
+        Outcome::CarrierUnreachable | Outcome::CarrierError => {
+            by_outer(spec, "RFC 4213 section 3.4", "RFC 2473 section 8.1")
+        }
+        Outcome::OuterTooBig if way == Way::Here => by_outer(spec, "RFC 4213 section 3.2.2", "RFC 2473 section 8.1"),
+        Outcome::HopLimit => "RFC 1812 section 5.3.1",
+        Outcome::IcmpRefused => "RFC 7596 section 8",
+        Outcome::EchoAnswered => match inner_version(packet) {
+            6 => "RFC 4443 section 4.2",
+            _ => "RFC 1122 section 3.2.2.6",
+        },
         Outcome::Encapsulated | Outcome::NoMapping | Outcome::InnerFamily => encapsulation(spec, inner_version(packet)),
         Outcome::Decapsulated | Outcome::NotOurs | Outcome::InnerVersion if !is_in => decapsulation(spec),
         Outcome::OuterFragment => by_outer(spec, "RFC 791 section 3.2", "RFC 8200 section 4.5"),
@@ -63,7 +73,6 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
         | Outcome::NeighbourUnresolved
         | Outcome::KernelRefused
         | Outcome::InnerSourceOffLink
-        | Outcome::CarrierUnreachable
         | Outcome::NoRoute
         | Outcome::NoRoom => return None,
     })

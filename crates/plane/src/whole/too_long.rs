@@ -1,10 +1,9 @@
-//! What a node does with packets that are longer than the tunnel's MTU, as the kernel does where the tunnel has a device.
+//! What a node does with packets that are too long for a link, and whom it tells of errors, as the kernel does where the tunnel has a device.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
-use sixbench_wire::{Span, checksum, icmp_error, ipv4, ipv6, protocol};
+use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
-use crate::slow::icmp;
 use crate::slow::rules::Inner;
 
 /// Fragment offsets count these.
@@ -13,26 +12,6 @@ const FRAGMENT_UNIT_BYTES: usize = 8;
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const COPIED: u8 = 0x80;
-
-/// The error for the source of a packet that must not be cut: RFC 4443 section 3.2, RFC 1191. `None` where it may not be told, or there is no address to tell it
-/// from.
-pub fn answer(
-    packet: &[u8],
-    inner: &Inner,
-    mtu_bytes: u32,
-    own4: Option<Ipv4Addr>,
-    own6: Option<Ipv6Addr>,
-) -> Option<Vec<u8>> {
-    if !may_be_told(packet, inner) {
-        return None;
-    }
-    let told = icmp::too_big(mtu_bytes);
-    if inner.version == 6 {
-        return Some(icmp_error::v6_packet(told.v6, packet, (own6?, Ipv6Addr::from(inner.source.0))));
-    }
-    let [a, b, c, d, ..] = inner.source.0;
-    Some(icmp_error::v4_packet(told.v4, packet, (own4?, Ipv4Addr::new(a, b, c, d)), 0, 0))
-}
 
 /// RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2.
 pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::end::{self, End, SharedTunnels};
 use super::exchange::{Patience, ask};
 use super::messages::{Action, Answer, Granted, Question, Secret};
+use crate::asking::default_timeout_ns;
 use crate::worker::{Stop, Woken, Worker, deadline, lock, wait};
 use crate::{Error, Result};
 
@@ -30,7 +31,7 @@ pub struct Request {
     pub device: String,
     #[serde(default)]
     pub tunnel: Option<Map<String, Value>>,
-    #[serde(default = "five_seconds")]
+    #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
 }
 
@@ -40,12 +41,8 @@ pub struct Request {
 #[allow(missing_docs)]
 pub struct Release {
     pub device: String,
-    #[serde(default = "five_seconds")]
+    #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
-}
-
-fn five_seconds() -> u64 {
-    5_000_000_000
 }
 
 /// What the broker gave.

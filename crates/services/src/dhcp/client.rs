@@ -11,13 +11,11 @@ use sixbench_wire::dhcp::{CLIENT_PORT, IPV6_ONLY_PREFERRED, Kind, MIN_V6ONLY_WAI
 
 use super::frames::{EVERYBODY, Ends, frame, payload_for};
 use super::link::Link;
+use crate::asking::{FIRST_INTERVAL, default_timeout_ns};
 use crate::random;
 use crate::worker::{deadline, wait};
 use crate::{Error, Result};
 
-/// From the first message to the second, and twice as long each time after, as router solicitations have it. RFC 2131 section 4.1 would have 4 s,
-/// for links with many hosts that start at once, and random by a second for the same reason.
-const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 /// Subnet mask, router, and what this is about.
 const WANTED: [u8; 3] = [1, 3, IPV6_ONLY_PREFERRED];
 const MAX_FRAME_BYTES: usize = 2048;
@@ -28,12 +26,8 @@ const MAX_FRAME_BYTES: usize = 2048;
 #[allow(missing_docs)]
 pub struct Request {
     pub device: String,
-    #[serde(default = "five_seconds")]
+    #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
-}
-
-fn five_seconds() -> u64 {
-    5_000_000_000
 }
 
 /// That the link can do without IPv4, and who told it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use nix::poll::PollFlags;
@@ -13,7 +13,7 @@ use sixbench_wire::dhcp::{CLIENT_PORT, Kind, Message, SERVER_PORT};
 use super::frames::{EVERYBODY, Ends, frame, payload_for};
 use super::link::Link;
 use super::pool::{Outcome, Pool};
-use crate::worker::{Stop, Woken, Worker, lock, wait};
+use crate::worker::{Stop, Woken, lock, wait};
 use crate::{Error, Result};
 
 const MAX_ADDRESSES: u32 = 4096;
@@ -51,12 +51,8 @@ pub struct Counters {
     pub ignored: BTreeMap<&'static str, u64>,
 }
 
-/// A server at work. It ends with this value.
-#[derive(Debug)]
-pub struct Server {
-    counters: Arc<Mutex<Counters>>,
-    _worker: Worker,
-}
+/// A server at work.
+pub type Server = crate::Server<Counters>;
 
 impl Server {
     /// Answers when this returns, in the namespace of this thread.
@@ -65,15 +61,7 @@ impl Server {
         let link = Link::open(&request.device)?;
         let &Request { server, prefix_bits, first, last, lease_s, v6only_wait_s, .. } = request;
         let pool = Pool::new(server, prefix_bits, [first, last], lease_s, v6only_wait_s);
-        let counters = Arc::<Mutex<Counters>>::default();
-        let shared = Arc::clone(&counters);
-        let worker = Worker::start("dhcp", move |stop| serve(&link, pool, &shared, &stop))?;
-        Ok(Self { counters, _worker: worker })
-    }
-
-    /// What was heard and said until now.
-    pub fn counters(&self) -> Counters {
-        lock(&self.counters).clone()
+        Self::begin("dhcp", move |counters, stop| serve(&link, pool, counters, stop))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::messages::{self, Advertisement, Prefix, SOLICITATION};
 use super::pref64::Pref64;
 use super::socket::LinkSocket;
-use crate::worker::{Stop, Woken, Worker, lock, wait};
+use crate::worker::{Stop, Woken, lock, wait};
 use crate::{Error, Result};
 
 /// With as many, and all else, an advertisement still fits the least IPv6 MTU.
@@ -51,12 +51,8 @@ pub struct Counters {
     pub ignored: BTreeMap<&'static str, u64>,
 }
 
-/// A router's voice on a device. It falls silent with this value.
-#[derive(Debug)]
-pub struct Advertiser {
-    counters: Arc<Mutex<Counters>>,
-    _worker: Worker,
-}
+/// A router's voice on a device.
+pub type Advertiser = crate::Server<Counters>;
 
 impl Advertiser {
     /// Begins to answer, in the namespace of this thread.
@@ -66,15 +62,7 @@ impl Advertiser {
         let Request { prefixes, router_lifetime_s, mtu_bytes, hop_limit, pref64, .. } = request;
         let said = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes, pref64 };
         let message = said.encode(socket.mac);
-        let counters = Arc::<Mutex<Counters>>::default();
-        let shared = Arc::clone(&counters);
-        let worker = Worker::start("advertise", move |stop| serve(&socket, &message, &shared, &stop))?;
-        Ok(Self { counters, _worker: worker })
-    }
-
-    /// What was heard and said until now.
-    pub fn counters(&self) -> Counters {
-        lock(&self.counters).clone()
+        Self::begin("advertise", move |counters, stop| serve(&socket, &message, counters, stop))
     }
 }
 

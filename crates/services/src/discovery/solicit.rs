@@ -10,12 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::messages::{self, ADVERTISEMENT, Advertisement};
 use super::socket::{LinkSocket, all_routers};
+use crate::asking::{FIRST_INTERVAL, default_timeout_ns};
 use crate::worker::{deadline, wait};
 use crate::{Error, Result};
-
-/// From the first solicitation to the second, and twice as long each time after (RFC 7559 section 2.1). The RFC's IRT is 4 s, for links with many
-/// hosts that start at once, and random by a tenth for the same reason.
-const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The request `router-solicit`.
 #[derive(Debug, Deserialize)]
@@ -23,14 +20,10 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 #[allow(missing_docs)]
 pub struct Request {
     pub device: String,
-    #[serde(default = "five_seconds")]
+    #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
     #[serde(default = "all_routers")]
     pub destination: Ipv6Addr,
-}
-
-fn five_seconds() -> u64 {
-    5_000_000_000
 }
 
 /// A router, and what it says.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use nix::poll::PollFlags;
@@ -14,7 +14,7 @@ use sixbench_wire::dns::{Dns64, OUR_UDP_BYTES, Reply, Responder, Transport, Zone
 use sixbench_wire::siit::Net;
 
 use super::connection::{Connection, Progress};
-use crate::worker::{Stop, Woken, Worker, lock, wait_any};
+use crate::worker::{Stop, Woken, lock, wait_any};
 use crate::{Error, Result};
 
 /// RFC 1035 section 4.2.
@@ -63,12 +63,8 @@ pub struct Counters {
     pub ignored: BTreeMap<&'static str, u64>,
 }
 
-/// A resolver at work. It ends with this value.
-#[derive(Debug)]
-pub struct Server {
-    counters: Arc<Mutex<Counters>>,
-    _worker: Worker,
-}
+/// A resolver at work.
+pub type Server = crate::Server<Counters>;
 
 impl Server {
     /// Answers when this returns, in the namespace of this thread.
@@ -76,15 +72,7 @@ impl Server {
         let responder = responder(request)?;
         let open = |&address| Sockets::open(SocketAddr::new(address, request.port));
         let sockets: Vec<Sockets> = request.addresses.iter().map(open).collect::<Result<_>>()?;
-        let counters = Arc::<Mutex<Counters>>::default();
-        let desk = Desk { responder, counters: Arc::clone(&counters) };
-        let worker = Worker::start("dns", move |stop| desk.serve(&sockets, &stop))?;
-        Ok(Self { counters, _worker: worker })
-    }
-
-    /// What was asked until now.
-    pub fn counters(&self) -> Counters {
-        lock(&self.counters).clone()
+        Self::begin("dns", move |counters, stop| Desk { responder, counters }.serve(&sockets, stop))
     }
 }
 
@@ -125,12 +113,12 @@ impl Sockets {
 }
 
 /// What the thread has besides sockets.
-struct Desk {
+struct Desk<'a> {
     responder: Responder,
-    counters: Arc<Mutex<Counters>>,
+    counters: &'a Mutex<Counters>,
 }
 
-impl Desk {
+impl Desk<'_> {
     fn serve(&self, sockets: &[Sockets], stop: &Stop) {
         let mut connections: Vec<Connection> = Vec::new();
         loop {
@@ -187,7 +175,7 @@ impl Desk {
     fn answer(&self, message: &[u8], transport: Transport) -> Option<Vec<u8>> {
         match self.responder.reply(message, transport) {
             Ok(Reply { message, outcome, is_truncated }) => {
-                let mut counters = lock(&self.counters);
+                let mut counters = lock(self.counters);
                 match transport {
                     Transport::Udp => counters.udp += 1,
                     Transport::Tcp => counters.tcp += 1,
@@ -204,6 +192,6 @@ impl Desk {
     }
 
     fn ignore(&self, reason: &'static str) {
-        *lock(&self.counters).ignored.entry(reason).or_default() += 1;
+        *lock(self.counters).ignored.entry(reason).or_default() += 1;
     }
 }

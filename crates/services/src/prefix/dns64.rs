@@ -11,15 +11,13 @@ use sixbench_wire::dns::{NoPrefix, prefixes_in, question};
 use sixbench_wire::siit::Prefix6;
 
 use super::{Discovered, split};
+use crate::asking::FIRST_INTERVAL;
 use crate::random;
 use crate::worker::{deadline, wait};
 use crate::{Error, Result};
 
 /// RFC 1035 section 4.2.
 const PORT: u16 = 53;
-/// From the first question to the second, and twice as long each time after, as RFC 7559 has it for solicitations. RFC 1035 section 4.2.1 would have
-/// 2 to 5 s, for resolvers that are far away.
-const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 /// RFC 1035 section 2.3.4: more is not asked for.
 const MAX_ANSWER_BYTES: usize = 512;
 

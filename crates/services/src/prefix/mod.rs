@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sixbench_plane::spec::Prefix;
 
 use crate::Result;
+use crate::asking::default_timeout_ns;
 use crate::discovery::{self, Advertisement, Solicit};
 
 /// The request `prefix-discover`.
@@ -18,7 +19,7 @@ pub enum Request {
     /// Solicits the routers on a device.
     Ra {
         device: String,
-        #[serde(default = "five_seconds")]
+        #[serde(default = "default_timeout_ns")]
         timeout_ns: u64,
     },
     /// Asks a resolver for the AAAA records of `ipv4only.arpa`.
@@ -26,13 +27,9 @@ pub enum Request {
         resolver: IpAddr,
         #[serde(default = "dns64::default_port")]
         port: u16,
-        #[serde(default = "five_seconds")]
+        #[serde(default = "default_timeout_ns")]
         timeout_ns: u64,
     },
-}
-
-fn five_seconds() -> u64 {
-    5_000_000_000
 }
 
 /// What was learned.

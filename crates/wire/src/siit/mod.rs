@@ -4,7 +4,7 @@
 //! without a clause. It does no I/O and has no clock, so it limits no rate: who sends the errors that it makes has to.
 //!
 //! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. What they need: `mapping` for addresses, `domain` and `ports` for those of MAP, `headers` for what lies between the IP header and the
-//! transport header, `transport` for checksums, `icmp` for messages and `quote` for the packets in errors, `fragments`, and `answers` for the errors
+//! transport header, `transport` for checksums, `icmp` for messages and `quote` for the packets in errors, `identifications`, and `answers` for the errors
 //! that the translator sends itself.
 
 mod addresses;
@@ -12,9 +12,9 @@ mod answers;
 mod clause;
 mod domain;
 mod explicit;
-mod fragments;
 mod headers;
 mod icmp;
+mod identifications;
 mod mapping;
 mod ports;
 mod quote;
@@ -32,8 +32,8 @@ pub use addresses::{Ipv4Net, Ipv6Net, LENGTHS, Net, Prefix6};
 pub use clause::Clause;
 pub use domain::Domain;
 use explicit::Table;
-use fragments::Identifications;
 pub(crate) use headers::Upper;
+use identifications::Identifications;
 pub(crate) use mapping::Given;
 pub use ports::{Port, Ports};
 pub use settings::{PLATEAUS, Settings, ZeroChecksum};

@@ -3,7 +3,7 @@
 use super::headers::{Upper, is_of_ipv4_alone};
 use super::mapping::Ends;
 use super::transport::{self, Sums, blank};
-use super::{Clause, LEAST_MTU6, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, ZeroChecksum, fragments, icmp};
+use super::{Clause, LEAST_MTU6, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, ZeroChecksum, icmp};
 use crate::icmp::V6Repr;
 use crate::{Span, ipv4, ipv6, protocol};
 
@@ -56,7 +56,7 @@ impl Translator {
             payload_bytes: out.len() - ipv4::HEADER_BYTES,
         };
         if out.len() > mtu4 && !comes_back {
-            return Ok((Clause::FragmentedToIpv4, fragments::cut4(&header, &out[ipv4::HEADER_BYTES..], mtu4)));
+            return Ok((Clause::FragmentedToIpv4, crate::fragments::cut4(&header, &out[ipv4::HEADER_BYTES..], mtu4)));
         }
         out[..ipv4::HEADER_BYTES].copy_from_slice(&header.emit());
         if comes_back && self.given.is_some() {

@@ -3,7 +3,7 @@
 use super::headers::{has_source_route, is_of_ipv6_alone};
 use super::mapping::Ends;
 use super::transport::{self, Sums, blank};
-use super::{Clause, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, fragments, icmp};
+use super::{Clause, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, icmp};
 use crate::icmp::V4Repr;
 use crate::ipv4::{self, Fragment};
 use crate::ipv6::{self, FRAGMENT_HEADER_BYTES, FragmentHeader};
@@ -44,7 +44,7 @@ impl Translator {
         if out.len() > most {
             let identification = u32::from(ipv4::Repr::parse(packet).identification);
             let whole = Fragment { offset_bytes: 0, more: false, identification };
-            let parts = fragments::cut6(&header, fragment.unwrap_or(whole), &out[room..], most);
+            let parts = crate::fragments::cut6(&header, fragment.unwrap_or(whole), &out[room..], most);
             return Ok((Clause::Fragmented, parts));
         }
         let Some(fragment) = fragment else {

@@ -51,6 +51,8 @@ class TranslatorCounters(Kept):
         slow: of these, those that user space translated, by the clause that decided.
         answered: those whose source was told of an error instead, by clause.
         drops: by clause.
+        waiting: fragments that still waited for the first one of their packet at the trial's end; None: it was not
+            counted.
     """
 
     to_ipv6: Count
@@ -58,6 +60,7 @@ class TranslatorCounters(Kept):
     slow: dict[Name, Count] = field(default_factory=dict)
     answered: dict[Name, Count] = field(default_factory=dict)
     drops: dict[Name, Count] = field(default_factory=dict)
+    waiting: Count | None = None
 
     def to(self, family: Family) -> Count:
         """Those that it translated to a family."""

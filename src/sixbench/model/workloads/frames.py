@@ -83,7 +83,7 @@ def _too_small(params: Params, families: frozenset[Family]) -> Wrong | None:
     for family in sorted(families):
         extended = extension_bytes(params)
         if frame_bytes < LEAST_BYTES[family] + extended:
-            reason = f"with {EXTENSION_HEADERS.of(params)} headers" if extended else "(RFC 8219 section 3.1)"
+            reason = f"with {EXTENSION_HEADERS.of(params)} headers" if extended else "(RFC 8219 section 5.1.1)"
             least = f"at least {LEAST_BYTES[family] + extended} over IPv{family} {reason}"
             return Wrong(FRAME.name, f"frames of {frame_bytes} bytes are too small: {least}")
     return None

@@ -13,7 +13,7 @@ MAX_FRAMES = 2**32
 ETHERNET_BYTES = 18
 """The Ethernet header and the frame check sequence, which RFC 2544 counts in a frame's size."""
 LEAST_BYTES: dict[Family, int] = {4: 64, 6: 84}
-"""The smallest frames (RFC 2544 section 9.1; RFC 8219 section 3.1)."""
+"""The smallest frames (RFC 2544 section 9.1; RFC 8219 section 5.1.1)."""
 EXTENSION_BYTES = {"hop-by-hop": 8, "destination-options": 8, "routing": 24, "fragment": 8, "chain": 40}
 """The lengths of extension headers (RFC 5180 section 5.3)."""
 CLIENT_NETWORKS, SERVER_NETWORKS = "client_networks", "server_networks"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...model.trial import TrialRecord
 from ..searching import bisect, found_again
 from ..test import Ask, Place, RfcTest, Value, asked
 from ..throughput import load_trial, says_loss
 
+MEAN = "longest burst, mean"
 FIRST_S = 0.01
 """The first burst takes so long; a longer one is double the one before, until frames are lost."""
 WIDTH = 0.01
@@ -25,7 +27,7 @@ AS_FAST = 0.99
 
 
 def _run(ask: Ask, place: Place) -> None:
-    if _why_not(place) is None:
+    if _nothing(place) is None:
         for _ in range(place.own.bursts):
             _longest(ask, place)
 
@@ -62,30 +64,30 @@ def _rate_pps(place: Place) -> int:
     return max(1, int(most_pps or 1))
 
 
-def _why_not(place: Place) -> str | None:
-    """Why there is nothing to look for."""
+def _nothing(place: Place) -> Value | None:
+    """What stands for the result where there is nothing to look for."""
+    nothing = Value(name=MEAN, unit="frames", value=None, trials=0)
     if place.throughput_pps is None:
-        return "no throughput is known"
+        return replace(nothing, remark="no throughput is known")
     if place.line_pps is None and place.tester_pps is None:
-        return "neither the line's nor the tester's rate is known"
+        return replace(nothing, remark="neither the line's nor the tester's rate is known")
     if place.throughput_pps >= AS_FAST * _rate_pps(place):
         limit = "line" if place.line_pps is not None else "tester"
-        return f"the device is as fast as the {limit}: no burst is too long for it (RFC 9004 section 6.1)"
+        words = f"the device is as fast as the {limit}: no burst is too long for it (RFC 9004 section 6.1)"
+        return replace(nothing, remark=words, has_none=True)
     return None
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     """RFC 9004 section 6.4."""
-    why_not = _why_not(place)
-    if why_not is not None:
-        return [Value(name="longest burst, mean", unit="frames", value=None, trials=0, remark=why_not)]
+    nothing = _nothing(place)
+    if nothing is not None:
+        return [nothing]
     found = [burst for burst in found_again(_longest, records, place, place.own.bursts) if burst is not None]
     rate_pps = _rate_pps(place)
     if not found:
         why_not = "the tester could not send bursts"
-        return [
-            Value(name="longest burst, mean", unit="frames", value=None, trials=0, rate_pps=rate_pps, remark=why_not)
-        ]
+        return [Value(name=MEAN, unit="frames", value=None, trials=0, rate_pps=rate_pps, remark=why_not)]
     mean = statistics.fmean(found)
     longest = _most(place)
     remark = f"bursts of up to {longest} frames were tried: {place.own.burst_s:g} s" if max(found) == longest else ""
@@ -93,7 +95,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     corrected_s = implied_s * (1 - (place.throughput_pps or 0) / rate_pps)
     spread = statistics.stdev(found) if len(found) > 1 else None
     quantities = (
-        ("longest burst, mean", "frames", mean),
+        (MEAN, "frames", mean),
         ("longest burst, least", "frames", float(min(found))),
         ("longest burst, largest", "frames", float(max(found))),
         ("longest burst, standard deviation", "frames", spread),

@@ -29,7 +29,7 @@ def of_both_directions(
         quantities: the name, the metric's column from client to server, and the one from server to client.
     """
     valid = [record for record in records if record.status == "ok"]
-    remark = remark_of(valid, place)
+    remark = remark_of(records, place)
     found = []
     for name, *columns in quantities:
         for direction, column in zip(("forward", "reverse"), columns, strict=True):
@@ -39,10 +39,13 @@ def of_both_directions(
     return found
 
 
-def remark_of(valid: Sequence[TrialRecord], place: Place) -> str:
-    """The loss in the midst of these trials, which are at a rate that lost nothing before."""
+def remark_of(records: Sequence[TrialRecord], place: Place) -> str:
+    """Why there is no delay, or the loss in the midst of the trials, which are at a rate that lost nothing before."""
     if place.throughput_pps is None:
         return NO_THROUGHPUT
+    valid = [record for record in records if record.status == "ok"]
+    if records and not valid:
+        return "no trial counts" + "".join(f": {one.text}" for one in records[-1].reasons[:1])
     worst = max(
         (max(record.metrics.get(name, 0.0) for name in ("loss_ratio", "loss_reverse_ratio")) for record in valid),
         default=0.0,

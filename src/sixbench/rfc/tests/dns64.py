@@ -22,7 +22,8 @@ TIMEOUT_NS = 1_000_000_000
 """RFC 8219 section 9.2."""
 SELF_TEST_TIMEOUT_NS = TIMEOUT_NS // 4
 DELTA = 0.1
-"""RFC 8219 section 9.2.1: the tester has to be able to do 2 (r + delta), where delta is at least a tenth of r."""
+"""RFC 8219 section 9.2.1: the tester has to be able to do 2 (r + delta), where delta is at least 0.1. It does not
+say of what; a tenth of r is the stricter reading."""
 
 
 def _run(ask: Ask, place: Place) -> None:

@@ -18,7 +18,7 @@ _NAMES = (("least IPDV", "min_ns"), ("median IPDV", "p50_ns"), ("largest IPDV", 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     valid = [record for record in records if record.status == "ok"]
-    remark = delays.remark_of(valid, place)
+    remark = delays.remark_of(records, place)
     found = []
     for direction, side, end in _ENDS:
         signed = [one for record in valid if (one := _signed(getattr(record, side), end)) is not None]

@@ -24,7 +24,9 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     found = search.read(records, place.own.goals[:1])[0]
     many, one = found.bounds.lower_pps, place.throughput_pps
     remark = found.failed or ("no rate meets the goal" if many is None else "")
-    if many is not None and found.is_testers:
+    if not found.is_settled and found.refused_why:
+        remark = f"not settled: {found.refused_why}"
+    elif many is not None and found.is_testers:
         remark = "the tester was the limit"
     degradation = None if many is None or one is None else (one - many) / one
     return [

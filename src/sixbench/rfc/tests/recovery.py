@@ -4,11 +4,13 @@ rate."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...model.trial import TrialRecord
 from ..test import Ask, Place, RfcTest, Value, asked, summary
 from . import delays
 
+NAME = "time to recover"
 OVER = 1.1
 """RFC 2544 section 26.5: 110 % of the throughput, or the line's rate if that is lower; then half of it."""
 AS_FAST = 0.99
@@ -16,7 +18,7 @@ AS_FAST = 0.99
 
 
 def _run(ask: Ask, place: Place) -> None:
-    if _why_not(place) is not None:
+    if _nothing(place) is not None:
         return
     rate_pps, own = _rate_pps(place), place.own
     params = {
@@ -34,18 +36,20 @@ def _rate_pps(place: Place) -> int:
     return int(min(OVER * (place.throughput_pps or 1), place.line_pps or float("inf")))
 
 
-def _why_not(place: Place) -> str | None:
+def _nothing(place: Place) -> Value | None:
+    """What stands for the result where nothing is measured."""
+    nothing = Value(name=NAME, unit="ns", value=None, trials=0)
     if place.throughput_pps is None:
-        return "no throughput is known"
+        return replace(nothing, remark="no throughput is known")
     if place.line_pps is not None and place.throughput_pps >= AS_FAST * place.line_pps:
-        return "the device is as fast as the line, which cannot overload it"
+        return replace(nothing, remark="the device is as fast as the line, which cannot overload it", has_none=True)
     return None
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
-    name, why_not = "time to recover", _why_not(place)
-    if why_not is not None:
-        return [Value(name=name, unit="ns", value=None, trials=0, remark=why_not)]
+    nothing = _nothing(place)
+    if nothing is not None:
+        return [nothing]
     valid = [record for record in records if record.status == "ok"]
     times = [record.metrics["recovery_ns"] for record in valid if "recovery_ns" in record.metrics]
     remark = ""
@@ -55,7 +59,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
         remark = "not every overload lost frames"
     elif any(time_ns > 0.9e9 * place.own.recovering_s for time_ns in times):
         remark = "it lost frames until the end: it may not have recovered"
-    return [summary(name, "ns", times, place=place, rate_pps=_rate_pps(place), remark=remark)]
+    return [summary(NAME, "ns", times, place=place, rate_pps=_rate_pps(place), remark=remark)]
 
 
 def _is_overloaded(record: TrialRecord) -> bool:

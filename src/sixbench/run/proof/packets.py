@@ -46,7 +46,7 @@ section 3)."""
 
 @dataclass(frozen=True, kw_only=True)
 class Viewpoint:
-    """The place where a trial is observed on a link: one end of it, a router's where there is one.
+    """The place where a trial is observed on a link: one end of it, a router's where there is one that sixbench holds.
 
     Attributes:
         crossing: the link in the direction of the path's packets.
@@ -97,8 +97,8 @@ def viewpoints(network: Network, others: Iterable[Legs] = ()) -> list[Viewpoint]
     found = []
     for crossing in [*own, *(crossing for crossing in other if crossing.link.name not in own_links)]:
         near_end, far_end = crossing.link.end_of(crossing.near), crossing.link.other_end(crossing.near)
-        kinds = {end.node: network.topology.nodes[end.node].kind for end in (near_end, far_end)}
-        at_far = kinds[far_end.node] == "router" or kinds[near_end.node] == "host"
+        near, far = (network.topology.nodes[end.node] for end in (near_end, far_end))
+        at_far = far.equipment is None and (far.kind == "router" or near.kind == "host" or near.equipment is not None)
         also = tuple(one for one in other if one.link.name == crossing.link.name and one is not crossing)
         end = far_end if at_far else near_end
         found.append(Viewpoint(crossing=crossing, end=end, towards_server=not at_far, others=also))

@@ -17,7 +17,7 @@ QUIET_CLAUSES = frozenset({"not-unicast"})
 Counters = Mapping[str, Mapping[str, TranslatorState]]
 """The answers to `translator-counters`, by node and device."""
 
-NOTHING = TranslatorState(to_ipv6=NO_PACKETS, to_ipv4=NO_PACKETS, slow={}, answered={}, drops={})
+NOTHING = TranslatorState(to_ipv6=NO_PACKETS, to_ipv4=NO_PACKETS, slow={}, answered={}, drops={}, waiting=NO_PACKETS)
 """What a translator has counted that was just made."""
 
 Translators = Mapping[str, Mapping[str, TranslatorCounters]]
@@ -75,14 +75,21 @@ def _wrong(network: Network, counted: Translators, traffic: Traffic) -> Iterator
 
 def translation_notes(counted: Translators) -> list[str]:
     """Remarks on packets that were dropped, or whose source was told of an error."""
-    return [
-        f"{device} of {node} {what} {count.packets} packets: {clause}"
-        for node, devices in counted.items()
-        for device, own in devices.items()
-        for what, by_clause in (("dropped", own.drops), ("answered", own.answered))
-        for clause, count in by_clause.items()
-        if clause not in QUIET_CLAUSES
-    ]
+    found = []
+    for node, devices in counted.items():
+        for device, own in devices.items():
+            found += [
+                f"{device} of {node} {what} {count.packets} packets: {clause}"
+                for what, by_clause in (("dropped", own.drops), ("answered", own.answered))
+                for clause, count in by_clause.items()
+                if clause not in QUIET_CLAUSES
+            ]
+            if own.waiting is not None and own.waiting.packets:
+                found.append(
+                    f"{own.waiting.packets} fragments still waited in {device} of {node} at the end for the first one "
+                    "of their packet"
+                )
+    return found
 
 
 def _sum(counted: Sequence[TranslatorCounters]) -> TranslatorCounters:
@@ -94,8 +101,14 @@ def _sum(counted: Sequence[TranslatorCounters]) -> TranslatorCounters:
             slow=_added(total.slow, one.slow),
             answered=_added(total.answered, one.answered),
             drops=_added(total.drops, one.drops),
+            waiting=_both(total.waiting, one.waiting),
         )
     return total
+
+
+def _both(one: Count | None, other: Count | None) -> Count | None:
+    """Of a translator that was taken away, and of the one made anew."""
+    return one + other if one is not None and other is not None else None
 
 
 def _added(one: Mapping[str, Count], other: Mapping[str, Count]) -> dict[str, Count]:
@@ -110,4 +123,5 @@ def _difference(early: TranslatorState, late: TranslatorState) -> TranslatorCoun
         slow=rises(early.slow, late.slow),
         answered=rises(early.answered, late.answered),
         drops=rises(early.drops, late.drops),
+        waiting=rise(None, late.waiting),
     )

@@ -157,7 +157,11 @@ pub fn may_be_anothers(outcome: Outcome) -> bool {
         | Outcome::RoutingLoop
         | Outcome::NoRoute
         | Outcome::NoRoom
-        | Outcome::CarrierUnreachable => false,
+        | Outcome::CarrierUnreachable
+        | Outcome::CarrierError
+        | Outcome::HopLimit
+        | Outcome::IcmpRefused
+        | Outcome::EchoAnswered => false,
     }
 }
 

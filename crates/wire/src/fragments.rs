@@ -1,4 +1,4 @@
-//! Fragments that the translator makes, and the identifications of those that others may make.
+//! Packets in fragments: RFC 791 section 3.2, RFC 8200 section 4.5.
 
 use crate::ipv4::{self, Fragment};
 use crate::ipv6::{self, FRAGMENT_HEADER_BYTES, FragmentHeader};
@@ -7,35 +7,8 @@ use crate::protocol;
 /// Fragment offsets count these.
 const UNIT_BYTES: usize = 8;
 
-/// Identifications of IPv4 packets that may be fragmented: RFC 7915 section 5.1. They go through all 65,536 values but 0 before one comes again.
-#[derive(Debug, Clone)]
-pub(super) struct Identifications {
-    last: u16,
-    /// Odd, so that it leads to every value.
-    step: u16,
-}
-
-impl Identifications {
-    pub fn new(seed: Option<u64>) -> Self {
-        // SplitMix64: Steele, Lea and Flood 2014.
-        let mut mixed = seed.map_or(0, |seed| seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        Self { last: mixed as u16, step: (mixed >> 16) as u16 | 1 }
-    }
-
-    pub fn next(&mut self) -> u16 {
-        self.last = self.last.wrapping_add(self.step);
-        if self.last == 0 {
-            self.last = self.step;
-        }
-        self.last
-    }
-}
-
-/// A packet in fragments of at most `most` bytes. It may be a fragment itself.
-pub(super) fn cut6(header: &ipv6::Repr, fragment: Fragment, payload: &[u8], most: usize) -> Vec<Vec<u8>> {
+/// An IPv6 packet in fragments of at most `most` bytes, of which at least 56 are needed. It may be a fragment itself.
+pub fn cut6(header: &ipv6::Repr, fragment: Fragment, payload: &[u8], most: usize) -> Vec<Vec<u8>> {
     let room = most - ipv6::HEADER_BYTES - FRAGMENT_HEADER_BYTES;
     let part = |start: usize, piece: &[u8], is_last: bool| {
         let next_header = header.next_header;
@@ -49,8 +22,8 @@ pub(super) fn cut6(header: &ipv6::Repr, fragment: Fragment, payload: &[u8], most
     pieces(payload, room, part)
 }
 
-/// A packet in fragments of at most `most` bytes. It may be a fragment itself.
-pub(super) fn cut4(header: &ipv4::Repr, payload: &[u8], most: usize) -> Vec<Vec<u8>> {
+/// An IPv4 packet without options in fragments of at most `most` bytes, of which at least 28 are needed. It may be a fragment itself.
+pub fn cut4(header: &ipv4::Repr, payload: &[u8], most: usize) -> Vec<Vec<u8>> {
     let part = |start: usize, piece: &[u8], is_last: bool| {
         let header = ipv4::Repr {
             offset_bytes: header.offset_bytes + start as u16,

@@ -1,0 +1,98 @@
+//! Whom the node tells of what became of packets.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use sixbench_wire::icmp::{V4Repr, V6Repr};
+use sixbench_wire::{icmp_error, protocol};
+
+use super::carrier_error::{CarrierError, Told as CarrierTold};
+use super::{Verdict, Way, Whole, too_long};
+use crate::abi::Outcome;
+use crate::slow::icmp::{self, Told};
+use crate::slow::rules::Inner;
+use crate::spec::MIN_IPV6_MTU_BYTES;
+
+/// Paths whose MTU is known at a time.
+const MAX_PATHS: usize = 4096;
+/// Codes of Unreachable: RFC 792, RFC 4443 section 3.1.
+const HOST_UNREACHABLE: u8 = 1;
+const SOURCE_FAILED_POLICY: u8 = 5;
+
+/// That a packet's hop limit is used up: RFC 792, RFC 4443 section 3.3.
+pub const EXPIRED: Told = Told {
+    v4: V4Repr::TimeExceeded { code: 0, quoted_words: 0 },
+    v6: V6Repr::TimeExceeded { code: 0, quoted_words: 0 },
+};
+/// That nobody is bound to what the packet has: RFC 7596 section 6.2. An IPv4 packet's destination, an IPv6 packet's source.
+const UNBOUND: Told = Told {
+    v4: V4Repr::Unreachable { code: HOST_UNREACHABLE, quoted_words: 0, mtu_bytes: 0 },
+    v6: V6Repr::Unreachable { code: SOURCE_FAILED_POLICY, quoted_words: 0 },
+};
+
+impl Whole {
+    /// Tells the source of a packet what the carrier said of the outer one.
+    pub(super) fn pass_on(&mut self, error: &CarrierError<'_>, overhead_bytes: u32) -> (Outcome, Verdict) {
+        match error.told {
+            CarrierTold::Unreachable => {
+                (Outcome::CarrierUnreachable, self.tell(icmp::UNREACHABLE, error.packet, &error.inner))
+            }
+            CarrierTold::TooBig(path_bytes) => {
+                let mtu_bytes = path_bytes.saturating_sub(overhead_bytes);
+                self.learn(error.destination, mtu_bytes);
+                let least_bytes = if error.inner.version == 6 { MIN_IPV6_MTU_BYTES } else { 0 };
+                let is_too_long = error.inner.bytes > mtu_bytes.max(least_bytes) as usize;
+                // Of others the outer packet is fragmented from now on: RFC 2473 section 7.2.
+                if !is_too_long || !error.inner.dont_fragment {
+                    return (Outcome::CarrierError, Verdict::Dropped);
+                }
+                (Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes), error.packet, &error.inner))
+            }
+        }
+    }
+
+    /// Remembers what fits the path to another end.
+    fn learn(&mut self, destination: IpAddr, mtu_bytes: u32) {
+        let has_room = self.path_mtus.len() < MAX_PATHS || self.path_mtus.contains_key(&destination);
+        if destination.is_ipv6() && has_room {
+            self.path_mtus.insert(destination, mtu_bytes);
+        }
+    }
+
+    /// What becomes of a packet that no rule carries: it is dropped, and its source told if the node does that.
+    pub(super) fn told_unbound(&mut self, way: Way, packet: &[u8], outcome: Outcome) -> Verdict {
+        let Ok(inner) = Inner::read(packet) else { return Verdict::Dropped };
+        let is_unbound = match (way, outcome) {
+            // RFC 7596 section 8.1 has ICMP messages discarded.
+            (Way::In, Outcome::NoMapping) => inner.version == 4 && inner.protocol != protocol::ICMP,
+            (Way::Out, Outcome::SourceNotPeer | Outcome::InnerSourceMismatch) => inner.version == 6,
+            _ => false,
+        };
+        if is_unbound && self.node.tells_unbound {
+            self.tell(UNBOUND, &packet[..inner.bytes], &inner)
+        } else {
+            Verdict::Dropped
+        }
+    }
+
+    /// Tells the source of a packet, wherever it is: of IPv4, it may be behind this end too.
+    pub(super) fn tell(&mut self, told: Told, packet: &[u8], inner: &Inner) -> Verdict {
+        if !self.node.tells.has(inner.version) || !too_long::may_be_told(packet, inner) {
+            return Verdict::Dropped;
+        }
+        if inner.version == 6 {
+            let ends = self.node.own6.map(|own| (own, Ipv6Addr::from(inner.source.0)));
+            let answer = ends.map(|ends| icmp_error::v6_packet(told.v6, packet, ends));
+            return answer.map_or(Verdict::Dropped, |answer| Verdict::Answered(vec![answer]));
+        }
+        let [a, b, c, d, ..] = inner.source.0;
+        let Some(own) = self.node.own4 else { return Verdict::Dropped };
+        let answer = icmp_error::v4_packet(told.v4, packet, (own, Ipv4Addr::new(a, b, c, d)), 0, 0);
+        if !self.is_for_an_edge(&answer) {
+            return Verdict::Answered(vec![answer]);
+        }
+        match self.encapsulate(&answer, None, false) {
+            Ok((_, Verdict::Through(packets))) => Verdict::Answered(packets),
+            _ => Verdict::Dropped,
+        }
+    }
+}

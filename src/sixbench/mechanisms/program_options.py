@@ -1,0 +1,243 @@
+"""The options of a program under test, and what they may be."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from ipaddress import ip_address
+
+from ..model.kernels import is_kernel_name, no_such_kernel
+from ..model.parameter import Parameter
+from ..model.quoting import shown
+from ..model.topology import Family
+
+OWN = "own"
+"""The device's own address on the link by which it sends."""
+
+MAX_COMMAND = 2000
+MAX_FILES = 32
+MAX_FILES_CHARACTERS = 256_000
+"""A request to an agent has at most 1 MiB."""
+LONGEST_READY_NS = 50 * 10**9
+"""A step of building a network has 60 s."""
+
+_FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,64}")
+_INTERFACE = re.compile(r"(?!\.{1,2}\Z)[^\s/:]{1,15}")
+"""Linux's dev_valid_name."""
+FAMILIES: Mapping[str, tuple[Family, Family]] = {
+    "4": (4, 4),
+    "6": (6, 6),
+    "6 to 4": (6, 4),
+    "4 to 6": (4, 6),
+}
+"""On the client's side and on the server's."""
+
+
+def _command(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_COMMAND:
+        raise ValueError(f"{shown(value)} is not a command of one line, such as tayga -d -c {{dir}}/tayga.conf")
+    try:
+        words = shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"{shown(value)} is not a command: {error}") from error
+    if not words:
+        raise ValueError("the command is empty")
+    return value
+
+
+def _files(value: object) -> str:
+    try:
+        files = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        files = None
+    if not isinstance(files, dict):
+        raise ValueError(f"{shown(value)} is not a mapping of names of files to their content")
+    if len(files) > MAX_FILES:
+        raise ValueError(f"{len(files)} files are more than {MAX_FILES}")
+    for name, content in files.items():
+        if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
+            raise ValueError(f"{shown(name)} is not the name of a file: letters, digits, dots, dashes and underscores")
+        if not isinstance(content, str) or "\0" in content:
+            raise ValueError(f"the content of {name} must be text, not {shown(content)}")
+    text = json.dumps(files)
+    if len(text) > MAX_FILES_CHARACTERS:
+        raise ValueError(f"the files have more than {MAX_FILES_CHARACTERS} characters together")
+    return text
+
+
+def _kernel(value: object) -> str:
+    if not isinstance(value, str) or not is_kernel_name(value):
+        raise ValueError(str(no_such_kernel(str(value))))
+    return value
+
+
+def _commands(value: object) -> str:
+    try:
+        lines = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        lines = None
+    if not isinstance(lines, list) or not all(isinstance(line, str) and line.isprintable() for line in lines):
+        raise ValueError(f"{shown(value)} are not commands, such as [modprobe jool, jool instance add --netfilter]")
+    text = json.dumps(lines)
+    if len(text) > MAX_FILES_CHARACTERS:
+        raise ValueError(f"the commands have more than {MAX_FILES_CHARACTERS} characters together")
+    return text
+
+
+def _families(value: object) -> str:
+    told = " to ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, bool) or told not in FAMILIES:
+        raise ValueError(f"{shown(value)} is no family: give 4, 6, or the client's and the server's, such as [6, 4]")
+    return told
+
+
+def _address(value: object) -> str:
+    if value == OWN:
+        return OWN
+    try:
+        if not isinstance(value, str) or "%" in value:
+            raise ValueError
+        return str(ip_address(value))
+    except ValueError:
+        raise ValueError(f"{shown(value)} is neither an address nor {OWN}") from None
+
+
+def _interface(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not _INTERFACE.fullmatch(value):
+        raise ValueError(f"{shown(value)} cannot name an interface: at most 15 characters without spaces and slashes")
+    return value
+
+
+START = Parameter(
+    name="start",
+    column="start",
+    kind="command",
+    doc="the command that starts the program, which must stay in the foreground; no shell reads it",
+    parser=_command,
+)
+READY = Parameter(
+    name="ready",
+    column="ready",
+    kind="command",
+    doc="the command that ends with 0 once the program is ready; it is tried until then",
+    parser=_command,
+)
+FILES = Parameter(
+    name="files",
+    column="files",
+    kind="files",
+    doc="the files in the program's private directory {dir}: their content by name",
+    parser=_files,
+    unless_given="none",
+)
+GUEST = Parameter(
+    name="guest",
+    column="guest",
+    kind="kernel",
+    doc="the kernel of the emulated machine that is the device, in the place of a program",
+    parser=_kernel,
+    unless_given="there is none",
+)
+SETUP = Parameter(
+    name="setup",
+    column="setup",
+    kind="commands",
+    doc="the commands that make the emulated machine the device that it is, for its shell",
+    parser=_commands,
+    unless_given="it forwards",
+)
+FAMILY = Parameter(
+    name="family",
+    column="family",
+    kind="families",
+    doc="the family of packets, or that on the client's side and that on the server's",
+    default="6",
+    parser=_families,
+)
+PREFIX = Parameter(
+    name="prefix",
+    column="prefix",
+    kind="ipv6-prefix",
+    doc="the IPv6 prefix in which the program embeds IPv4 addresses (RFC 6052); it is routed to the program's node",
+    unless_given="it embeds none",
+)
+CLIENT_AS = Parameter(
+    name="client-as",
+    column="client_as",
+    kind="address",
+    doc="the client's address as the server sees it; own: that of the program's node",
+    unless_given="the client's own, or embedded in prefix",
+    parser=_address,
+)
+SERVER_AS = Parameter(
+    name="server-as",
+    column="server_as",
+    kind="address",
+    doc="the server's address as the client knows it",
+    unless_given="the server's own, or embedded in prefix",
+    parser=_address,
+)
+INTERFACE = Parameter(
+    name="interface",
+    column="interface",
+    kind="interface",
+    doc="the interface that the program makes; it is set up, and prefix, client-as and server-as are routed into it",
+    parser=_interface,
+    unless_given="the program sees to its routes itself",
+)
+HOPS = Parameter(
+    name="hops",
+    column="hops",
+    kind="count",
+    doc="how much less the hop limit is behind a program that changes the family",
+    minimum=0,
+    maximum=64,
+    unless_given="hop limits behind it are not checked",
+)
+NOBODY, LINUX, ITS_OWN = "none", "linux", "own"
+STATE = Parameter(
+    name="state",
+    column="state",
+    kind="choice",
+    choices=(NOBODY, LINUX, ITS_OWN),
+    doc="who keeps state of connections: nobody; Linux in the program's node, whose table is counted, and emptied "
+    "before each trial; or the program itself",
+    default=NOBODY,
+)
+DNS64 = Parameter(
+    name="dns64",
+    column="dns64",
+    kind="flag",
+    doc="whether the program is a resolver that makes addresses in prefix (RFC 6147), for the workload dns64",
+    default=False,
+)
+MEMORY = Parameter(
+    name="memory",
+    column="memory_bytes",
+    kind="size",
+    doc="how much memory each process of the program may take (RLIMIT_DATA)",
+    minimum=1 << 20,
+    maximum=1 << 40,
+    default=512 << 20,
+)
+READY_WITHIN = Parameter(
+    name="ready-within",
+    column="ready_within_ns",
+    kind="duration",
+    doc="how long the program may take to be ready",
+    minimum=10**6,
+    maximum=LONGEST_READY_NS,
+    default=10 * 10**9,
+)
+OPTIONS = (
+    *(START, READY, FILES, FAMILY, PREFIX, CLIENT_AS, SERVER_AS),
+    *(INTERFACE, HOPS, STATE, DNS64, MEMORY, READY_WITHIN),
+    *(GUEST, SETUP),
+)
+MAPPING = (FAMILY, PREFIX, CLIENT_AS, SERVER_AS, HOPS, STATE)
+"""Those that say what a device makes of packets, which equipment has too."""
+EMULATED = (GUEST, SETUP)
+STARTING = tuple(option for option in OPTIONS if option not in (*MAPPING, *EMULATED))
+"""Those that say how a program is started."""

@@ -1,0 +1,204 @@
+"""Equipment between two interfaces: a namespace plays it, and another one the machine whose interfaces are lent."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.commands import WITHOUT_FIGURES
+from waiting import wait_for
+
+EXPERIMENT = """\
+experiment: router
+dut:
+  ports: [eth1, eth2]
+  description: a namespace of Linux that forwards
+workloads: {workloads}
+blocks: 1
+"""
+SHORT = "[{ping: {count: 5, interval: 2ms}}, {frames: {frame: 128B, packet-rate: 500pps, duration: 100ms}}]"
+LONG = "[{ping: {count: 50000, interval: 2ms}}]"
+ROUTER = """\
+link set lo up
+address add 198.18.0.2/24 dev eth1
+address add 2001:2::2/64 dev eth1 nodad
+address add 198.18.1.1/24 dev eth2
+address add 2001:2:0:1::1/64 dev eth2 nodad
+link set eth1 up
+link set eth2 up
+"""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A machine with two interfaces at equipment."""
+
+    machine: str
+    equipment: str
+
+    def sixbench(self, *words: str | Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.command(*words), capture_output=True, text=True, timeout=timeout, check=False)
+
+    def command(self, *words: str | Path) -> list[str]:
+        return ["ip", "netns", "exec", self.machine, *WITHOUT_FIGURES, *map(str, words)]
+
+    def ip(self, *words: str) -> str:
+        return ip("-n", self.machine, *words)
+
+    def interfaces(self) -> dict[str, Any]:
+        return {one["ifname"]: one for one in json.loads(self.ip("-j", "address", "show"))}
+
+    def states(self) -> dict[str, tuple[int, bool, list[str]]]:
+        """MTU, whether it is up, and its global addresses, of each interface."""
+        return {
+            name: (
+                one["mtu"],
+                "UP" in one["flags"],
+                sorted(own["local"] for own in one["addr_info"] if own["scope"] == "global"),
+            )
+            for name, one in self.interfaces().items()
+        }
+
+
+def ip(*words: str, stdin: str = "") -> str:
+    done = subprocess.run(["ip", *words], input=stdin, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    names = [f"sixbench-{what}-{os.getpid()}" for what in ("machine", "equipment")]
+    for name in names:
+        ip("netns", "add", name)
+    machine, equipment = names
+    try:
+        for port in ("eth1", "eth2"):
+            ip("-n", machine, "link", "add", port, "type", "veth", "peer", "name", port, "netns", equipment)
+        for name in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"):
+            subprocess.run(["ip", "netns", "exec", equipment, "sysctl", "-qw", f"{name}=1"], check=True)
+        ip("-n", equipment, "-batch", "-", stdin=ROUTER)
+        yield Bench(machine, equipment)
+    finally:
+        for name in names:
+            ip("netns", "delete", name)
+
+
+def experiment(directory: Path, workloads: str = SHORT) -> Path:
+    file = directory / "router.yaml"
+    file.write_text(EXPERIMENT.format(workloads=workloads))
+    return file
+
+
+def test_equipment_is_tested_with_evidence_and_its_ports_are_as_they_were(bench: Bench, tmp_path: Path) -> None:
+    bench.ip("link", "set", "eth1", "mtu", "1600", "up")
+    before = bench.states()
+    done = bench.sixbench("run", experiment(tmp_path), "--out", tmp_path / "run", "--quiet")
+    assert done.returncode == 0, done.stderr + done.stdout
+    records = [json.loads(file.read_text()) for file in sorted((tmp_path / "run" / "trials").glob("*/trial.json"))]
+    assert {record["path"] for record in records} == {"ipv4", "ipv6"}
+    assert {record["workload"] for record in records} == {"ping", "frames"}
+    for record in records:
+        # A busy machine keeps the tester from its rate, which is no fault of the way.
+        assert {reason["kind"] for reason in record["reasons"]} <= {"tester-limited"}, record["reasons"]
+        assert [segment["node"] for segment in record["evidence"]["segments"]] == ["left", "right"]
+        for segment in record["evidence"]["segments"]:
+            assert (segment["other_addresses"], segment["other_hop_limits"]) == ({}, {})
+    assert bench.states() == before
+    told = bench.sixbench("report", tmp_path / "run", "--format", "md").stdout
+    assert "a namespace of Linux that forwards, at eth1 and eth2" in told
+
+
+def test_ports_that_are_in_use_come_back_with_addresses_and_routes(bench: Bench, tmp_path: Path) -> None:
+    for command in (
+        "address add 192.0.2.1/24 dev eth1",
+        "address add 2001:db8::1/64 dev eth1 nodad",
+        "link set eth1 up",
+        "route add default via 192.0.2.254 dev eth1 metric 50",
+        "-6 route add default via 2001:db8::fe dev eth1 metric 60",
+    ):
+        bench.ip(*command.split())
+    before = bench.states(), bench.ip("route", "show", "default"), bench.ip("-6", "route", "show", "default")
+    file = experiment(tmp_path, "[{ping: {count: 2, interval: 2ms}}]")
+    done = bench.sixbench("run", file, "--out", tmp_path / "run", "--quiet", "--i-mean-it")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "--i-mean-it" not in (tmp_path / "run" / "manifest.json").read_text()
+    after = bench.states(), bench.ip("route", "show", "default"), bench.ip("-6", "route", "show", "default")
+    assert after == before
+
+
+@pytest.mark.parametrize("killed", [signal.SIGKILL, signal.SIGINT])
+def test_ports_come_back_from_a_run_that_is_killed(bench: Bench, tmp_path: Path, killed: signal.Signals) -> None:
+    before = bench.states()
+    command = bench.command("run", experiment(tmp_path, LONG), "--out", tmp_path / "run", "--quiet")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        wait_for(lambda: not {"eth1", "eth2"} & bench.interfaces().keys(), seconds=60)
+        running.send_signal(killed)
+        running.wait(timeout=60)
+    wait_for(lambda: bench.states() == before, seconds=30)
+
+
+REFUSED: dict[str, tuple[list[str], str]] = {
+    "missing": (
+        ["link delete eth2"],
+        "router.yaml:3: dut.ports: eth2 is no interface of this machine, or another run has it; there are eth1",
+    ),
+    "in use": (
+        ["address add 192.0.2.1/24 dev eth2"],
+        "router.yaml:3: dut.ports: eth2 is in use: it has the address 192.0.2.1; take that away, or say --i-mean-it",
+    ),
+    "way out": (
+        ["address add 192.0.2.1/24 dev eth1", "link set eth1 up", "route add default via 192.0.2.2 dev eth1"],
+        "router.yaml:3: dut.ports: eth1 is this machine's way out (a default route): name another one, or say "
+        "--i-mean-it",
+    ),
+    "bridged": (
+        ["link add br0 type bridge", "link set eth1 master br0"],
+        "router.yaml:3: dut.ports: eth1 belongs to br0; take it out of that first",
+    ),
+    "no carrier": (
+        ["link set eth1 up"],
+        "router.yaml:3: dut.ports: eth1 has no carrier: connect it to the equipment, and switch that on",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_port_that_cannot_be_lent_is_refused_with_its_place(bench: Bench, tmp_path: Path, name: str) -> None:
+    commands, words = REFUSED[name]
+    if name == "no carrier":
+        ip("-n", bench.equipment, "link", "set", "eth1", "down")
+    for command in commands:
+        bench.ip(*command.split())
+    before = bench.states()
+    done = bench.sixbench("run", experiment(tmp_path), "--out", tmp_path / "run", "--quiet")
+    assert done.returncode == 2
+    assert done.stderr.strip().endswith(words)
+    assert bench.states() == before
+
+
+def test_equipment_that_does_not_forward_is_told_which_addresses_it_has_to_have(bench: Bench, tmp_path: Path) -> None:
+    ip("-n", bench.equipment, "address", "delete", "198.18.1.1/24", "dev", "eth2")
+    before = bench.states()
+    done = bench.sixbench("run", experiment(tmp_path), "--out", tmp_path / "run", "--quiet")
+    assert done.returncode != 0
+    assert "the equipment has to have 198.18.1.1/24 and 2001:2:0:1::1/64 at eth2" in done.stderr + done.stdout
+    assert bench.states() == before
+
+
+def test_a_line_that_never_comes_up_ends_the_run(bench: Bench, tmp_path: Path) -> None:
+    ip("-n", bench.equipment, "link", "set", "eth2", "down")
+    before = bench.states()
+    done = bench.sixbench("run", experiment(tmp_path), "--out", tmp_path / "run", "--quiet")
+    assert done.returncode != 0
+    assert "eth2, which the experiment names at dut.ports in line 3, has had no carrier for 10 s" in (
+        done.stderr + done.stdout
+    )
+    assert bench.states() == before

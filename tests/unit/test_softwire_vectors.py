@@ -1,0 +1,37 @@
+"""`vectors/softwires` with the agent that is installed: what an lwAFTR does with each packet (RFC 7596)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixbench.agent import PacketMechanism, find_agent
+
+VECTORS = sorted((Path(__file__).parents[2] / "vectors" / "softwires").glob("*.json"))
+
+
+def with_device(tunnel: dict[str, Any]) -> dict[str, Any]:
+    return {"device": "t", "underlay": ["u"], **tunnel}
+
+
+@pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
+def test_every_vector_has_its_outcome(path: Path) -> None:
+    vector = json.loads(path.read_text())
+    told = vector["softwire"]
+    line = {
+        "mechanism": "tunnel",
+        "tunnel": with_device(told["tunnel"]),
+        "others": [with_device(tunnel) for tunnel in told["others"]],
+        "node": told["node"],
+    }
+    before = [bytes.fromhex(one["packet"]) for one in vector.get("before", [])]
+    with PacketMechanism(find_agent(), line) as mechanism:
+        [*_, found] = mechanism.carry([(0, packet) for packet in [*before, bytes.fromhex(vector["packet"])]])
+        waits = mechanism.finish()
+    assert (found.verdict, found.reason) == (vector["verdict"], vector["reason"])
+    assert [packet.hex() for packet in found.packets] == vector["packets"]
+    assert found.words.endswith(".")
+    assert waits == (vector["reason"] in ("fragment-held", "overlapping-fragment"))
