@@ -72,7 +72,7 @@ def _contender(comparison: str, name: str, workload: str, **params: Any) -> Cont
 
 
 FRAME_BYTES = {4: 64, 6: 84}
-"""The smallest of each family (RFC 8219 section 3.1)."""
+"""The smallest of each family (RFC 8219 section 5.1.1)."""
 FASTEST_PPS = 10_000_000
 """More than any sender here reaches: it sends as fast as it can."""
 
