@@ -22,6 +22,7 @@ from .combinations import expand
 from .dut_file import write_dut
 from .events_file import read_events
 from .factors import Factors
+from .frame_networks import with_frame_networks
 from .frames_check import check_frames
 from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
@@ -115,7 +116,11 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events, 6 in carried)
     combinations = on_kernels(combinations, kernels)
+<<<<<<< HEAD
     check_machines(reader, topologies, kernels)
+=======
+    topologies = with_frame_networks(reader, topologies, combinations, between)
+>>>>>>> frames
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
     _check_workloads(reader, combinations, topologies, paths, between, mechanisms)
@@ -300,7 +305,11 @@ def _check_workloads(
                 unfit = unasked(path)
             if unfit is not None and path.aa_of is None:
                 reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")
-    wanted = {(c.workload.kind, family) for c in combinations for family in WORKLOADS[c.workload.kind].families}
+    wanted = {
+        (c.workload.kind, family)
+        for c in combinations
+        for family in WORKLOADS[c.workload.kind].families(c.workload.params)
+    }
     for kind, family in sorted(wanted):
         for path in paths:
             if (kind, path.name) not in over:

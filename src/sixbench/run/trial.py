@@ -42,6 +42,7 @@ from .cpu import (
     throttled,
     watched_ns,
 )
+from .frame_networks import told_networks
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
 from .one_clock import leave_out_what_needs_one_clock
@@ -122,11 +123,12 @@ def run_trial(
     if asks_resolver(Workload(kind=kind.name, params=params)):
         network = with_questions(path, network)
         params = {PREFIX.column: str(asked_prefix(path)), **params}
+    params |= told_networks(kind, params, network)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
         family: legs_of(network.topology, experiment.between, family)
-        for family in kind.families
+        for family in kind.families(params)
         if family != network.family
     }
     views = viewpoints(network, others.values())
