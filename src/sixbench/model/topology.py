@@ -42,11 +42,8 @@ class Node:
             3.2) nor Fragmentation Needed (RFC 1191 section 4); `none`: no error at all.
         drop: the fragments that it drops. Atomic fragments (RFC 6946) are `fragments` only.
         filter_rules: how many rules are tried on every packet before it is forwarded; none of them matches.
-<<<<<<< HEAD
         on: the machine that it is on; None: this one.
-=======
         networks: of a host, to how many networks behind it others have routes, with its own (RFC 2544 section 12).
->>>>>>> frames
         equipment: of equipment that stands at interfaces of this machine, what it is, in words. sixbench holds no
             namespace of it, and knows it by its packets alone. None: a node of sixbench's own.
     """
@@ -59,11 +56,8 @@ class Node:
     icmp: IcmpPolicy = "all"
     drop: FragmentPolicy = "none"
     filter_rules: int = 0
-<<<<<<< HEAD
     on: str | None = None
-=======
     networks: int = 1
->>>>>>> frames
     equipment: str | None = None
 
     def __post_init__(self) -> None:

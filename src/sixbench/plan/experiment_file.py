@@ -116,11 +116,8 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events, 6 in carried)
     combinations = on_kernels(combinations, kernels)
-<<<<<<< HEAD
-    check_machines(reader, topologies, kernels)
-=======
     topologies = with_frame_networks(reader, topologies, combinations, between)
->>>>>>> frames
+    check_machines(reader, topologies, kernels)
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
     _check_workloads(reader, combinations, topologies, paths, between, mechanisms)
