@@ -139,27 +139,3 @@ def test_a_line_that_never_comes_up_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     node: Any = SimpleNamespace(execute=execute)
     with pytest.raises(LabError, match=r"eth2, which the experiment names at .*, has had no carrier for 0 s"):
         carriers.wait_for_carriers(read.topologies[0], {"left": node, "right": node})
-
-
-def test_an_emulated_machine_is_set_up_with_what_the_network_has() -> None:
-    setup = ["jool pool4 add --udp {far-address} 1024-65535", "nft add rule ip x y oifname {far} accept", "echo {x}"]
-    dut = {"guest": "debian-6.1", "setup": setup, "family": [6, 4], "prefix": "2001:db8:64::/96", "client-as": "own"}
-    read = experiment(dut)
-    network = install(read.paths[0], read.topologies[0], read.between)
-    assert network.blueprint.guests["dut"].kernel == "debian-6.1"
-    assert network.blueprint.guests["dut"].setup == (
-        "jool pool4 add --udp 198.18.1.1 1024-65535",
-        "nft add rule ip x y oifname eth1 accept",
-        "echo {x}",
-    )
-    [topology] = read.topologies
-    assert (topology.held, topology.lent) == (["left", "right"], [])
-    assert [(node, port.name) for node, port in topology.ports] == [("left", "tap0"), ("right", "tap1")]
-    assert commands_of(read.paths[0]) == ()
-
-
-def test_an_emulated_machine_that_forwards_is_one_network_for_both_families() -> None:
-    read = experiment({"guest": "debian-6.1"})
-    networks = [install(path, read.topologies[0], read.between) for path in read.paths]
-    assert [(path.name, path.family) for path in read.paths] == [("ipv4", 4), ("ipv6", 6)]
-    assert networks[0].blueprint == networks[1].blueprint

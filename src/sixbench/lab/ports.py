@@ -22,7 +22,7 @@ MEAN_IT = "--i-mean-it"
 
 def check_ports(topologies: Iterable[Topology], file: str, *, means_it: bool) -> None:
     """Raises `ExperimentError` where an interface cannot be lent, or is in use and nobody has said that it is meant."""
-    ports = {port.name: port for topology in topologies for _, port in topology.lent}
+    ports = {port.name: port for topology in topologies for _, port in topology.ports}
     for port in ports.values():
         wrong = _wrong(port.name, means_it=means_it)
         if wrong is not None:
@@ -75,7 +75,7 @@ def wanted_addresses(topology: Topology) -> list[str]:
     """The addresses that equipment has to have, as a sentence for each interface."""
     found = []
     for link in topology.links:
-        if link.port is not None and not link.port.is_tap:
+        if link.port is not None:
             [end] = [end for end in link.ends if topology.nodes[end.node].equipment is not None]
             addresses = [str(address) for address in (end.ipv4, end.ipv6) if address is not None]
             found.append(f"the equipment has to have {' and '.join(addresses)} at {link.port.name}")

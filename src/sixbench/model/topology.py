@@ -86,16 +86,10 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """An interface of this machine, at which equipment stands.
-
-    Attributes:
-        line: where the experiment file names it.
-        is_tap: whether it is that of an emulated machine, with which it comes and goes.
-    """
+    """An interface of this machine, at which equipment stands. `line`: where the experiment file names it."""
 
     name: str
     line: int | None = None
-    is_tap: bool = False
 
     def __post_init__(self) -> None:
         require(DEVICE, self.name, "an interface")
@@ -256,11 +250,11 @@ class Topology:
     @property
     def is_exclusive(self) -> bool:
         """Whether it has what only one network can have at a time: interfaces of machines, or their own network."""
-        return bool(self.lent) or any(link.over is not None for link in self.links)
+        return bool(self.ports) or any(link.over is not None for link in self.links)
 
     def borrowed(self, node: str) -> tuple[str, ...]:
         """The interfaces of its machine that a node has."""
-        at_equipment = [port.name for own, port in self.lent if own == node]
+        at_equipment = [port.name for own, port in self.ports if own == node]
         return (*(link.end_of(node).name for link in self.links_of(node) if link.over == "cable"), *at_equipment)
 
     def links_of(self, node: str) -> list[Link]:
@@ -274,7 +268,7 @@ class Topology:
 
     @property
     def ports(self) -> list[tuple[str, Port]]:
-        """The interfaces at which equipment stands, each with the node that has it."""
+        """The interfaces of this machine at which equipment stands, each with the node that has it."""
         return [
             (end.node, link.port)
             for link in self.links
@@ -282,11 +276,6 @@ class Topology:
             for end in link.ends
             if self.nodes[end.node].equipment is None
         ]
-
-    @property
-    def lent(self) -> list[tuple[str, Port]]:
-        """Those of them that this machine has without us."""
-        return [(node, port) for node, port in self.ports if not port.is_tap]
 
     @property
     def wires(self) -> tuple[Link, ...]:

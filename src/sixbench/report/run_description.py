@@ -91,8 +91,8 @@ def _equipment(experiment: Experiment) -> list[tuple[str, str]]:
     for topology in experiment.topologies:
         for node in topology.nodes.values():
             if node.equipment is not None:
-                ports = " and ".join(port.name for _, port in topology.lent)
-                return [("Equipment", node.equipment + (f", at {ports}" if ports else ""))]
+                ports = " and ".join(port.name for _, port in topology.ports)
+                return [("Equipment", f"{node.equipment}, at {ports}")]
     return []
 
 

@@ -14,7 +14,6 @@ from ..agent import Agent, AgentHub, Seat
 from ..agent.answers import ExecAnswer, SysctlAnswer
 from ..agent.requests import DeviceCounters, DeviceLog, Exec, Run, Sysctl
 from ..engines.agent import DHCP_ASK, DISCOVER
-from ..guest import GuestDevice
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.machines import agent_of, hosts_used, machines_with_links, place_of, place_of_emulator, place_of_host
@@ -35,7 +34,6 @@ from ..model.quoting import printable
 from ..model.topology import Topology
 from ..model.workloads import ping
 from .carriers import wait_for_carriers
-from .guest_device import started
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
 from .settling import Left
@@ -141,7 +139,6 @@ class Laboratory:
         self.hides_timers = False
         """Whether its kernel has refused to tell when its timers run."""
         self._undo: list[Undo] = []
-        self._guests: list[GuestDevice] = []
         self._programs: list[Running] = []
         self.learned: Mapping[Address, Address] = {}
         """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
@@ -160,8 +157,6 @@ class Laboratory:
         try:
             for host in machines_with_links(self.topology):
                 self._machines[agent_of(host)] = hub.start_here(agent_of(host), place_of_host(self.topology, host))
-            pids = {name: agent.pid for name, agent in self.agents.items()}
-            self._guests += [started(network, node, pids) for node in network.guests]
             nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
             self._emulator_on = steer(network.topology, nodes, self.processors.usable)
             installed = build_path(network, engine, nodes)
@@ -188,7 +183,6 @@ class Laboratory:
     def failures(self) -> list[str]:
         """The programs of the path's mechanism that have ended, and what else has gone, in words."""
         ended = [failure for running in self._programs if (failure := running.failure) is not None]
-        ended += [failure for guest in self._guests if (failure := guest.failure) is not None]
         return [*ended, *self._spoiled]
 
     @property
@@ -269,9 +263,6 @@ class Laboratory:
             with contextlib.suppress(AgentError):
                 self.agents[undo.node].call(undo.op, timeout_s=UNDO_TIMEOUT_S, **undo.fields)
         self._undo = []
-        for guest in self._guests:
-            guest.close()
-        self._guests = []
         self._hub.stop(list(self._all_agents().values()))
         if self._has_own_processors:
             self.processors.close()
@@ -293,9 +284,9 @@ def _asked_before(answers: Mapping[tuple[str, str], Mapping[str, Any]], node: st
 
 def _seats(topology: Topology) -> dict[str, Seat]:
     """Where the agents of a network are, of those that are not just on this machine."""
-    if not topology.is_spread and not topology.lent:
+    if not topology.is_spread and not topology.ports:
         return {}
-    at_ports = {node for node, _ in topology.lent}
+    at_ports = {node for node, _ in topology.ports}
     seats = {
         # Who names a port has been asked whether it is meant (`lab.ports`).
         node: Seat(on=place_of(topology, node), borrows=topology.borrowed(node), even_in_use=node in at_ports)
