@@ -136,7 +136,7 @@ def test_interfaces_are_home_when_the_run_is_killed_and_it_is_resumed(hosts: Mac
     process.kill()
     process.communicate()
     wait_for(lambda: is_home(hosts, before), ENDS_S)
-    done = hosts.run("resume", run, "--quiet")
+    done = hosts.run("resume", run, "--quiet", "--allow-hosts")
     assert done.returncode == 0, done.stderr
     assert [trial["status"] for trial in trials(run)] == ["ok"] * 2
 

@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 from sixbench.agent.ssh import split_destination
+from sixbench.cli.consent import require_consent_to_hosts
 from sixbench.lab.render import render
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.errors import ExperimentError
+from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.hosts_override import apply_hosts
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report.hosts import drift_ppm
 from sixbench.store import ClockReading
+from sixbench.ui.check import checked
 
 HOSTS = """
 hosts:
@@ -206,3 +208,16 @@ def test_a_clock_that_drifts() -> None:
 )
 def test_destinations(destination: str, parts: tuple[str | None, str, int | None]) -> None:
     assert split_destination(destination) == parts
+
+
+def test_a_run_directory_connects_to_no_host_by_itself() -> None:
+    topologies = read().topologies
+    with pytest.raises(UsageError, match=r"bench@lab1\.example, bench@lab2\.example:2222\. .* --allow-hosts"):
+        require_consent_to_hosts(topologies, allowed=False)
+    require_consent_to_hosts(topologies, allowed=True)
+
+
+def test_the_page_starts_no_experiment_with_hosts() -> None:
+    text = f"experiment: far\n{HOSTS}topology:\n  nodes: {NODES}\n  links: {LINKS}\n{REST}"
+    with pytest.raises(UsageError, match="connect to other machines; start them with sixbench run"):
+        checked({"text": text})

@@ -1,4 +1,5 @@
-"""Consent to the commands of an experiment: those of programs under test, which may be anyone's."""
+"""Consent to what an experiment may not have by itself: commands of programs under test, which may be anyone's, and
+connections to the hosts that a run directory names."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..model.quoting import visible
-from .options import ALLOW_FLAG, MEAN_IT_FLAG
+from .options import ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG
 
 if TYPE_CHECKING:
     from ..model.path import Path
+    from ..model.topology import Topology
 
 MAX_SHOWN = 100
+MOST_HOSTS = 8
 
 
 def commands_by_path(paths: Iterable[Path]) -> dict[str, tuple[str, ...]]:
@@ -38,6 +41,21 @@ def require_consent(paths: Iterable[Path], *, allowed: bool) -> None:
     )
 
 
+def require_consent_to_hosts(topologies: Iterable[Topology], *, allowed: bool) -> None:
+    """Raises `UsageError` where going on with a run directory would connect to other machines, which the command line
+    does not allow: whoever wrote the directory chose them."""
+    from ..lab.machines import hosts_used
+    from ..model.errors import UsageError
+
+    found = list(dict.fromkeys(str(host.ssh) for topology in topologies for host in hosts_used(topology)))
+    if found and not allowed:
+        raise UsageError(
+            "this run has nodes on other machines, to which sixbench would connect over SSH with your keys: "
+            f"{', '.join(visible(one) for one in found[:MOST_HOSTS])}. If they are yours, allow it with "
+            f"{ALLOW_HOSTS_FLAG}"
+        )
+
+
 def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
     """Raises `UsageError` where a path has a program under test: an emulated machine has none of this one's programs
     but sixbench's own."""
@@ -54,4 +72,4 @@ def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
 
 def without_consent(arguments: Sequence[str]) -> list[str]:
     """A command line as run directories keep it: whoever repeats it decides anew."""
-    return [argument for argument in arguments if argument not in (ALLOW_FLAG, MEAN_IT_FLAG)]
+    return [argument for argument in arguments if argument not in (ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG)]

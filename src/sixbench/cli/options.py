@@ -29,6 +29,11 @@ ALLOW_PROGRAMS: bool = typer.Option(
     False, ALLOW_FLAG, help="Run the programs that the experiment names. They have all rights that sixbench has."
 )
 
+ALLOW_HOSTS_FLAG = "--allow-hosts"
+ALLOW_HOSTS: bool = typer.Option(
+    False, ALLOW_HOSTS_FLAG, help="Connect to the hosts that the run directory names, over SSH, with your keys."
+)
+
 MEAN_IT_FLAG = "--i-mean-it"
 MEAN_IT: bool = typer.Option(
     False,

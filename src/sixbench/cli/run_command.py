@@ -16,10 +16,10 @@ from .cell_command import KEY
 from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
-from .consent import refuse_programs_in_guests, require_consent, without_consent
+from .consent import refuse_programs_in_guests, require_consent, require_consent_to_hosts, without_consent
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
-from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
+from .options import ALLOW_HOSTS, ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
 from .running import agent_hub, begin_run, known_calibration, tell
@@ -142,6 +142,7 @@ def resume(
     quiet: bool = QUIET,
     wait: bool = WAIT,
     allow_programs: bool = ALLOW_PROGRAMS,
+    allow_hosts: bool = ALLOW_HOSTS,
     i_mean_it: bool = MEAN_IT,
     events: Path | None = EVENTS,
     report: bool = typer.Option(
@@ -159,6 +160,7 @@ def resume(
         if cells is not None:
             return resume_on_cells(writer, run_so_far, cells, key, wait, json, quiet, report, events)
         require_consent(run_so_far.manifest.experiment.paths, allowed=allow_programs)
+        require_consent_to_hosts(run_so_far.manifest.experiment.topologies, allowed=allow_hosts)
         return _go_on(writer, run_so_far, json, quiet, wait, report, events, i_mean_it)
 
 

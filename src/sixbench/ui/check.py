@@ -85,6 +85,8 @@ def checked(data: Any) -> Checked:
     if name is None or is_changed:
         _refuse_paths(source)
     experiment = read_experiment(source, MECHANISMS)
+    if any(topology.hosts for topology in experiment.topologies):
+        raise UsageError("experiments with hosts connect to other machines; start them with sixbench run")
     if experiment.kernels:
         raise UsageError("experiments on other kernels run in emulated machines; start them with sixbench run")
     options = [*(["--quick"] if quick else []), *([] if blocks is None else [f"--blocks={blocks}"])]
