@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from json_schema import complaints
 
+from sixbench.lab.build import Completed
+from sixbench.lab.ports import wanted_addresses
 from sixbench.lab.render import render, script_text
 from sixbench.mechanisms import MECHANISMS, commands_of, install
-from sixbench.model.errors import ExperimentError
+from sixbench.model.errors import ExperimentError, LabError
 from sixbench.model.experiment import Experiment
 from sixbench.plan.experiment_file import read_experiment, read_topology_only
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.rfc.state import keeps_state
+from sixbench.run import carriers
 from sixbench.run.proof.packets import viewpoints
 
 SCHEMA = experiment_schema(MECHANISMS)
@@ -116,27 +121,21 @@ def test_equipment_is_observed_at_the_hosts_and_makes_no_commands() -> None:
     assert list(scripts) == ["left", "right"]
     assert "ip link set dev eth1 netns {pid:left}" in script_text(scripts["left"])
     assert not any(line.startswith("link add") for script in scripts.values() for line in script.links)
+    assert wanted_addresses(read.topologies[0]) == [
+        "the equipment has to have 198.18.0.2/24 and 2001:2::2/64 at eth1",
+        "the equipment has to have 198.18.1.1/24 and 2001:2:0:1::1/64 at eth2",
+    ]
 
 
-def test_an_emulated_machine_is_set_up_with_what_the_network_has() -> None:
-    setup = ["jool pool4 add --udp {far-address} 1024-65535", "nft add rule ip x y oifname {far} accept", "echo {x}"]
-    dut = {"guest": "debian-6.1", "setup": setup, "family": [6, 4], "prefix": "2001:db8:64::/96", "client-as": "own"}
-    read = experiment(dut)
-    network = install(read.paths[0], read.topologies[0], read.between)
-    assert network.blueprint.guests["dut"].kernel == "debian-6.1"
-    assert network.blueprint.guests["dut"].setup == (
-        "jool pool4 add --udp 198.18.1.1 1024-65535",
-        "nft add rule ip x y oifname eth1 accept",
-        "echo {x}",
-    )
-    [topology] = read.topologies
-    assert (topology.held, topology.lent) == (["left", "right"], [])
-    assert [(node, port.name) for node, port in topology.ports] == [("left", "tap0"), ("right", "tap1")]
-    assert commands_of(read.paths[0]) == ()
+def test_a_line_that_never_comes_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def execute(argv: list[str]) -> Future[Completed]:
+        answer: Future[Completed] = Future()
+        flags = ["UP", "LOWER_UP"] if argv[-1] == "eth1" else ["NO-CARRIER", "UP"]
+        answer.set_result(Completed(argv=argv, exit=0, stdout=json.dumps([{"flags": flags}]), stderr=""))
+        return answer
 
-
-def test_an_emulated_machine_that_forwards_is_one_network_for_both_families() -> None:
-    read = experiment({"guest": "debian-6.1"})
-    networks = [install(path, read.topologies[0], read.between) for path in read.paths]
-    assert [(path.name, path.family) for path in read.paths] == [("ipv4", 4), ("ipv6", 6)]
-    assert networks[0].blueprint == networks[1].blueprint
+    monkeypatch.setattr(carriers, "CARRIER_S", 0.0)
+    read = experiment({"ports": ["eth1", "eth2"], "description": "a router"})
+    node: Any = SimpleNamespace(execute=execute)
+    with pytest.raises(LabError, match=r"eth2, which the experiment names at .*, has had no carrier for 0 s"):
+        carriers.wait_for_carriers(read.topologies[0], {"left": node, "right": node})

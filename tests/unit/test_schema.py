@@ -160,7 +160,6 @@ MEANING = {
     "dut-program-prefix-of-a-link",
     "dut-port-twice",
     "dut-ports-and-kernels",
-    "dut-guest-of-no-kernel",
     "dut-and-paths",
     "dut-and-topology",
     "dut-node-is-the-tester",

@@ -3,13 +3,11 @@
 `kernels` knows the kernels and keeps them, `debian` fetches them through apt; `image` puts this very sixbench, with its
 Python and the programs that it calls, into a file system; `initramfs` is what the kernel starts first; `memory` lays
 kernel modules, that file system and a place for results into the guest's memory, so that nothing comes from outside
-while it runs; `machine` starts QEMU, watches it and takes the results out; `boot` does all of it. `device` is a guest
-in which no sixbench runs: it stays up as a device under test. Imports `model` only: `run` knows what a command in a
-guest means.
+while it runs; `machine` starts QEMU, watches it and takes the results out; `boot` does all of it. Imports `model` only:
+`run` knows what a command in a guest means.
 """
 
 from .boot import GuestCommand, GuestResult, boot
-from .device import GuestDevice, Line
 from .initramfs import JOB
 from .kernels import Kernel, add_kernel, find_kernel, kept_kernels, remove_kernel
 from .kvm import why_no_kvm
@@ -18,10 +16,8 @@ from .machine import find_qemu
 __all__ = [
     "JOB",
     "GuestCommand",
-    "GuestDevice",
     "GuestResult",
     "Kernel",
-    "Line",
     "add_kernel",
     "boot",
     "find_kernel",

@@ -97,7 +97,7 @@ def boot(
     disks = lay_out(find_image(command.agent), kernel.modules_image)
     for accelerator in _accelerators(command.clock, qemu, kernel.vmlinuz, told):
         memory = make_memory(disks)
-        initramfs = anonymous(_initramfs(kernel, command, version, accelerator))
+        initramfs = _anonymous(_initramfs(kernel, command, version, accelerator))
         start = Start(
             kernel=kernel.vmlinuz,
             parameters=parameters(disks),
@@ -159,8 +159,7 @@ def _initramfs(kernel: Kernel, command: GuestCommand, version: str, accelerator:
     return make_initramfs(kernel.boot_modules, second_script(argv, variables, command.limit_s), command.files)
 
 
-def anonymous(content: bytes) -> int:
-    """The descriptor of a file in memory with this content."""
+def _anonymous(content: bytes) -> int:
     descriptor = os.memfd_create("sixbench-initramfs", os.MFD_CLOEXEC)
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(content)

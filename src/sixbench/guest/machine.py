@@ -187,7 +187,7 @@ def last_lines(console: list[str]) -> str:
     return "its console's last lines: " + " | ".join(shown) if shown else "it wrote nothing to its console"
 
 
-class Console:
+class _Console:
     """The lines of a console, as they arrive."""
 
     def __init__(self, descriptor: int) -> None:
@@ -215,7 +215,7 @@ def _watch(
     stop: threading.Event,
 ) -> tuple[list[str], list[str]]:
     """All lines, and those of the command. `patience_s`: with silence, before the guest is up and from then on."""
-    console = Console(descriptor)
+    console = _Console(descriptor)
     said: list[str] = []
     is_up = False
     heard_s = time.monotonic()

@@ -17,7 +17,7 @@ from typing import Any
 from ..engines import Engine
 from ..model.device import Device, Translator
 from ..model.leg import Address, Leg
-from ..model.network import Guest, Network
+from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.stage import DEVICE_START, Request, Stage
@@ -29,11 +29,9 @@ from .parting import part, plain_leg, prefix_option
 from .program_options import (
     CLIENT_AS,
     DNS64,
-    EMULATED,
     FAMILIES,
     FAMILY,
     FILES,
-    GUEST,
     HOPS,
     INTERFACE,
     ITS_OWN,
@@ -45,7 +43,6 @@ from .program_options import (
     READY,
     READY_WITHIN,
     SERVER_AS,
-    SETUP,
     START,
     STARTING,
     STATE,
@@ -109,7 +106,6 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         legs=legs,
         devices=(_device(path, place, led, changes_family=first != last, prefix=prefix),),
         stages=() if is_equipment else _started(path, place, legs, prefix),
-        guests={node: _guest(path, place, legs, prefix)} if GUEST.name in path.options else {},
     )
     if not network.crossings:
         raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
@@ -125,19 +121,9 @@ def _check_start(path: Path, *, is_equipment: bool) -> None:
         if path.options.get(STATE.name) == LINUX:
             raise MechanismError(f"nobody sees the table of equipment: give {STATE.name}: {ITS_OWN}", STATE.name)
         return
-    emulated = next((one.name for one in EMULATED if one.name in path.options), None)
-    if emulated is not None:
-        raise MechanismError(f"an emulated machine is a device of dut: leave {emulated} out", emulated)
     for option in (START, READY):
         if option.name not in path.options:
             raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
-
-
-def _guest(path: Path, place: _Place, legs: Sequence[Leg], prefix: IPv6Network | None) -> Guest:
-    """The emulated machine in the place of the path's node."""
-    words = _words(path, place, legs, prefix) | {"near": "eth0", "far": "eth1"}
-    given = json.loads(str(path.options.get(SETUP.name, "[]")))
-    return Guest(kernel=str(path.options[GUEST.name]), setup=tuple(filled(line, words) for line in given))
 
 
 def _started(

@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Mapping
 from ipaddress import ip_address
 
-from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.parameter import Parameter
 from ..model.quoting import shown
 from ..model.topology import Family
@@ -67,25 +66,6 @@ def _files(value: object) -> str:
     return text
 
 
-def _kernel(value: object) -> str:
-    if not isinstance(value, str) or not is_kernel_name(value):
-        raise ValueError(str(no_such_kernel(str(value))))
-    return value
-
-
-def _commands(value: object) -> str:
-    try:
-        lines = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        lines = None
-    if not isinstance(lines, list) or not all(isinstance(line, str) and line.isprintable() for line in lines):
-        raise ValueError(f"{shown(value)} are not commands, such as [modprobe jool, jool instance add --netfilter]")
-    text = json.dumps(lines)
-    if len(text) > MAX_FILES_CHARACTERS:
-        raise ValueError(f"the commands have more than {MAX_FILES_CHARACTERS} characters together")
-    return text
-
-
 def _families(value: object) -> str:
     told = " to ".join(map(str, value)) if isinstance(value, list) else str(value)
     if isinstance(value, bool) or told not in FAMILIES:
@@ -131,22 +111,6 @@ FILES = Parameter(
     doc="the files in the program's private directory {dir}: their content by name",
     parser=_files,
     unless_given="none",
-)
-GUEST = Parameter(
-    name="guest",
-    column="guest",
-    kind="kernel",
-    doc="the kernel of the emulated machine that is the device, in the place of a program",
-    parser=_kernel,
-    unless_given="there is none",
-)
-SETUP = Parameter(
-    name="setup",
-    column="setup",
-    kind="commands",
-    doc="the commands that make the emulated machine the device that it is, for its shell",
-    parser=_commands,
-    unless_given="it forwards",
 )
 FAMILY = Parameter(
     name="family",
@@ -234,10 +198,8 @@ READY_WITHIN = Parameter(
 OPTIONS = (
     *(START, READY, FILES, FAMILY, PREFIX, CLIENT_AS, SERVER_AS),
     *(INTERFACE, HOPS, STATE, DNS64, MEMORY, READY_WITHIN),
-    *(GUEST, SETUP),
 )
 MAPPING = (FAMILY, PREFIX, CLIENT_AS, SERVER_AS, HOPS, STATE)
 """Those that say what a device makes of packets, which equipment has too."""
-EMULATED = (GUEST, SETUP)
-STARTING = tuple(option for option in OPTIONS if option not in (*MAPPING, *EMULATED))
+STARTING = tuple(option for option in OPTIONS if option not in MAPPING)
 """Those that say how a program is started."""

@@ -15,19 +15,6 @@ from .topology import Family, Interface, Topology
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guest:
-    """An emulated machine in the place of a node.
-
-    Attributes:
-        kernel: its name.
-        setup: the commands that make it the device that it is.
-    """
-
-    kernel: str
-    setup: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Blueprint:
     """The description of a network that has to be built. Networks of equal blueprints are the same network.
 
@@ -37,14 +24,12 @@ class Blueprint:
         stages: what else is done, in order, by node.
         resolvers: by node, the addresses of the resolver that it asks for names (DNS); of other nodes a hosts file has
             the names.
-        guests: the emulated machines, by the node in whose place they stand.
     """
 
     topology: Topology
     devices: tuple[Device, ...] = ()
     stages: tuple[Mapping[str, Stage], ...] = ()
     resolvers: Mapping[str, tuple[Address, ...]] = field(default_factory=dict)
-    guests: Mapping[str, Guest] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -115,13 +100,7 @@ class Network(Blueprint):
     @property
     def blueprint(self) -> Blueprint:
         """What has to be built, whichever hosts use it."""
-        return Blueprint(
-            topology=self.topology,
-            devices=self.devices,
-            stages=self.stages,
-            resolvers=self.resolvers,
-            guests=self.guests,
-        )
+        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages, resolvers=self.resolvers)
 
     @property
     def between(self) -> tuple[str, str]:

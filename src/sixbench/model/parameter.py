@@ -36,8 +36,6 @@ ParameterKind = Literal[
     "families",
     "address",
     "interface",
-    "kernel",
-    "commands",
     "mtu",
     "mtu-or-size",
     "ratio",
@@ -47,7 +45,7 @@ ParameterKind = Literal[
     "profile",
 ]
 """What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `packets`, `states`,
-`profile`, and of those from `eam` to `commands`, each parameter has a parser of its own."""
+`profile`, and of those from `eam` to `interface`, each parameter has a parser of its own."""
 
 
 MAX_FILE_NAME = 1024
@@ -182,8 +180,7 @@ class Parameter:
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, str):
-            separators = {"files": ", ", "commands": "; "}
-            return separators[self.kind].join(json.loads(value)) if self.kind in separators else value
+            return ", ".join(json.loads(value)) if self.kind == "files" else value
         return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)
 
 

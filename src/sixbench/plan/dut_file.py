@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..mechanisms import SHIPPED, Mechanism
-from ..mechanisms.program_options import EMULATED, FAMILY, GUEST, MAPPING, SETUP
+from ..mechanisms.program_options import MAPPING
 from ..model.identifiers import DEVICE, NAME
 from ..model.quoting import listed, shown
 from ..model.topology import Port
@@ -39,10 +39,7 @@ DESCRIPTION = "description"
 EQUIPMENT = "equipment"
 """The path through equipment that changes addresses."""
 
-TAPS = ("tap0", "tap1")
-"""The hosts' interfaces at an emulated machine."""
-
-OF_EQUIPMENT = (PORTS, DESCRIPTION, GUEST.name, SETUP.name, *(option.name for option in MAPPING))
+OF_EQUIPMENT = (PORTS, DESCRIPTION, *(option.name for option in MAPPING))
 DUT_KEYS = ("mechanism", PROGRAM, *OF_EQUIPMENT, *LINK_SETTINGS)
 REPLACED = ("topology", "between", "paths")
 """The parts of an experiment that a device gives."""
@@ -59,7 +56,7 @@ def write_dut(
     for key in (key for key in REPLACED if key in data):
         reader.problem((key,), f"{key} follows from dut; leave {key} out, or leave dut out and write all three")
     given, equipment = data["dut"], None
-    if isinstance(given, dict) and (PORTS in given or GUEST.name in given):
+    if isinstance(given, dict) and PORTS in given:
         equipment, given = _equipment(reader, reader.mapping(_PLACE, given, "dut", DUT_KEYS))
         place = _PLACE
     elif not isinstance(given, dict):
@@ -69,7 +66,7 @@ def write_dut(
         reader.mapping(_PLACE, given, "dut", DUT_KEYS)
         place = (*_PLACE, "mechanism")
         for key in (key for key in OF_EQUIPMENT if key in given):
-            reader.problem((*_PLACE, key), f"{key} is for equipment between {PORTS} or a {GUEST.name}; leave it out")
+            reader.problem((*_PLACE, key), f"{key} is for equipment between {PORTS}; leave it out")
         if PROGRAM in given and "mechanism" in given:
             reader.problem(_PLACE, "a device is a mechanism or a program: leave out one of the two")
         elif PROGRAM in given:
@@ -80,7 +77,7 @@ def write_dut(
             reader.problem(
                 _PLACE,
                 f"the mechanism is missing: give {FORWARDING}, {WIRE}, or such as {{siit: [dut]}}; or give a "
-                f"{PROGRAM}, a {GUEST.name}, or {PORTS}",
+                f"{PROGRAM}, or {PORTS}",
             )
     mechanism = given.get("mechanism")
     paths, nodes = _paths(reader, place, mechanism, mechanisms) if "mechanism" in given else ({}, [])
@@ -103,26 +100,19 @@ def write_dut(
 
 
 def _equipment(reader: Reader, given: dict[str, Any]) -> tuple[Equipment | None, dict[str, Any]]:
-    """Equipment or an emulated machine, and a device that has its network and paths."""
-    own = PORTS if PORTS in given else GUEST.name
-    others = [one for one in ("mechanism", PROGRAM, PORTS, GUEST.name) if one in given and one != own]
-    for key in others:
-        reader.problem(
-            (*_PLACE, key),
-            f"a device is a {GUEST.name if own != PORTS else 'pair of ports'} or a {key}: leave out one of the two",
-        )
+    """Equipment, and a device that has its network and paths."""
+    for key in (one for one in ("mechanism", PROGRAM) if one in given):
+        reader.problem((*_PLACE, key), f"a device is a pair of {PORTS} or a {key}: leave out one of the two")
     for key in (key for key in given if key in LINK_SETTINGS and key != MTU.name):
         reader.problem((*_PLACE, key), f"the lines of equipment are as they are, but for their mtu: leave {key} out")
-    names, description = _ports(reader, given) if own == PORTS else (TAPS, _guest_words(reader, given))
-    options = {option.name: given[option.name] for option in (*MAPPING, *EMULATED) if option.name in given}
+    names, description = _ports(reader, given)
+    options = {option.name: given[option.name] for option in MAPPING if option.name in given}
     mtu = {MTU.name: given[MTU.name]} if MTU.name in given else {}
     device = {**mtu, "mechanism": _Equipment(options=options)}
     if reader.problems:
         return None, device
-    line = reader.source.line_of((*_PLACE, own))
-    ports = {
-        host: Port(name=name, line=line, is_tap=own != PORTS) for host, name in zip((LEFT, RIGHT), names, strict=True)
-    }
+    line = reader.source.line_of((*_PLACE, PORTS))
+    ports = {host: Port(name=name, line=line) for host, name in zip((LEFT, RIGHT), names, strict=True)}
     return Equipment(node=DEVICE_NODE, description=description, ports=ports), device
 
 
@@ -136,8 +126,6 @@ def _ports(reader: Reader, given: dict[str, Any]) -> tuple[Sequence[str], str]:
         reader.problem((*_PLACE, PORTS), f"{shown(one)} cannot name an interface; give names such as eth1")
     if not wrong and len(set(names)) < len(names):
         reader.problem((*_PLACE, PORTS), f"{names[0]} stands twice; equipment stands between two interfaces")
-    if SETUP.name in given:
-        reader.problem((*_PLACE, SETUP.name), f"equipment is set up by others; leave {SETUP.name} out")
     description = given.get(DESCRIPTION)
     if not isinstance(description, str) or not description.strip() or not description.isprintable():
         reader.problem(
@@ -146,13 +134,6 @@ def _ports(reader: Reader, given: dict[str, Any]) -> tuple[Sequence[str], str]:
             "software: it is all that the record knows of it",
         )
     return names, str(description).strip()
-
-
-def _guest_words(reader: Reader, given: dict[str, Any]) -> str:
-    """What an emulated machine is."""
-    if DESCRIPTION in given:
-        reader.problem((*_PLACE, DESCRIPTION), f"a {GUEST.name} is known by its kernel; leave {DESCRIPTION} out")
-    return f"an emulated machine with {given[GUEST.name]}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,15 +145,7 @@ class _Equipment:
     @property
     def paths(self) -> dict[str, Any]:
         """Those through it."""
-        if any(option.name in self.options for option in MAPPING):
-            return {EQUIPMENT: self._path}
-        if self.options:
-            return {name: {PROGRAM: {**self._path[PROGRAM], FAMILY.name: int(name[-1])}} for name in _NATIVE}
-        return dict(_NATIVE)
-
-    @property
-    def _path(self) -> dict[str, Any]:
-        return {PROGRAM: {"nodes": [DEVICE_NODE], **self.options}}
+        return {EQUIPMENT: {PROGRAM: {"nodes": [DEVICE_NODE], **self.options}}} if self.options else dict(_NATIVE)
 
 
 def _paths(

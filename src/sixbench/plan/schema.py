@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..mechanisms import SHIPPED, Mechanism
-from ..mechanisms.program_options import EMULATED, GUEST, MAPPING
+from ..mechanisms.program_options import MAPPING
 from ..model import units
 from ..model.identifiers import DEVICE, NAME
 from ..model.parameter import Parameter
@@ -36,7 +36,7 @@ from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
 from .kernels_file import MAX_KERNELS
 from .link_settings import LINK_SETTINGS, MTU
-from .network_schema import event_schema, network_definitions, profile_schema, topology_schema
+from .network_schema import event_schema, hosts_schema, network_definitions, profile_schema, topology_schema
 from .overrides import MAX_QUICK
 from .profile_file import MAX_PROFILES, shipped_profiles
 from .schema_terms import (
@@ -86,6 +86,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "description": "Your own access networks, by name.",
         },
         "dut": _device(mechanisms),
+        "hosts": hosts_schema(),
         "topology": topology_schema(),
         "between": {
             **pair(ref("name")),
@@ -217,9 +218,8 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
         PORTS: {**pair(name), "description": "The two interfaces of this machine between which equipment stands."},
         DESCRIPTION: {"type": "string", "minLength": 1, "description": "Which equipment that is, for the record."},
     }
-    emulated = {option.name: _option(option) for option in EMULATED}
     mapping = {option.name: _option(option) for option in MAPPING}
-    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **equipment, **emulated, **mapping, **links}
+    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **equipment, **mapping, **links}
     assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
     return {
         "anyOf": [
@@ -227,7 +227,6 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
             object_of({"mechanism": one, **links}, required=("mechanism",)),
             object_of({PROGRAM: program, **links}, required=(PROGRAM,)),
             object_of({**equipment, **mapping, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
-            object_of({**emulated, **mapping, MTU.name: links[MTU.name]}, required=(GUEST.name,)),
         ],
         "description": "A device under test between two hosts: it gives topology, between and paths.",
     }

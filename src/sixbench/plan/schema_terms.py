@@ -95,7 +95,6 @@ _FORMS: Mapping[str, Schema] = {
     "eam": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "string"}]},
     "files": named({"type": "string"}),
     "families": {"anyOf": [{"enum": [4, 6]}, pair({"enum": [4, 6]})]},
-    "commands": {"type": "array", "items": {"type": "string"}},
-    **{kind: {"type": "string", "minLength": 1} for kind in ("command", "address", "interface", "kernel")},
+    **{kind: {"type": "string", "minLength": 1} for kind in ("command", "address", "interface")},
 }
 """The kinds whose schema is not among the schema's definitions."""

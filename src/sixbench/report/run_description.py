@@ -10,6 +10,7 @@ from ..model.experiment import Experiment
 from ..store import Environment, Run
 from . import words
 from .conditions import node_properties, socket_properties
+from .hosts import host_properties
 from .processors import processor_properties
 from .validity import Trials
 
@@ -90,8 +91,8 @@ def _equipment(experiment: Experiment) -> list[tuple[str, str]]:
     for topology in experiment.topologies:
         for node in topology.nodes.values():
             if node.equipment is not None:
-                ports = " and ".join(port.name for _, port in topology.lent)
-                return [("Equipment", node.equipment + (f", at {ports}" if ports else ""))]
+                ports = " and ".join(port.name for _, port in topology.ports)
+                return [("Equipment", f"{node.equipment}, at {ports}")]
     return []
 
 
@@ -111,6 +112,7 @@ def environment_properties(run: Run) -> list[tuple[str, str]]:
     return [
         ("Clock", str(clock_of(run)).removeprefix("a ").removesuffix(" clock")),
         *([] if run.manifest.cells else _machine(run)),
+        *host_properties(run),
         *((f"Version of {name}", version) for name, version in _versions(run).items()),
         *processor_properties(run),
         *socket_properties(run),

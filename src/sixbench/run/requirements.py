@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 
 from ..agent import Agent
 from ..agent.requests import Exec, Sysctl
-from ..guest import find_kernel, find_qemu
-from ..lab.privileges import in_user_namespace
 from ..mechanisms import install
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
@@ -24,7 +21,6 @@ def check_requirements(probe: Agent, experiment: Experiment) -> None:
     check_programs()
     check_links(probe, experiment.topologies)
     check_rulesets(experiment)
-    check_guests(experiment)
     wanted = {
         str(c.workload.params["congestion"]) for c in experiment.combinations if "congestion" in c.workload.params
     }
@@ -47,6 +43,15 @@ def check_programs() -> None:
             raise CapabilityError(f"the program {program} is missing; install the Debian package {package}")
 
 
+def check_programs_of(probe: Agent) -> None:
+    """Does as `check_programs` on a host. Raises `CapabilityError`."""
+    for program, package in _PROGRAMS.items():
+        if probe.answer(Exec(argv=["sh", "-c", f"command -v {program}"])).exit != 0:
+            raise CapabilityError(
+                f"{probe.host} lacks the program {program}; install the Debian package {package} there"
+            )
+
+
 def check_rulesets(experiment: Experiment) -> None:
     """Raises `CapabilityError` where a path needs nftables and the program is missing."""
     if shutil.which("nft") is not None:
@@ -58,20 +63,6 @@ def check_rulesets(experiment: Experiment) -> None:
                 f"{experiment.file}:{path.line}: paths.{path.name}: {path.mechanism} needs the program nft, "
                 "which is missing; install the Debian package nftables"
             )
-
-
-def check_guests(experiment: Experiment) -> None:
-    """Raises `CapabilityError` where a device is an emulated machine and there can be none. A kernel that is not kept
-    is fetched."""
-    for path in experiment.paths:
-        for guest in install(path, experiment.topologies[0], experiment.between).guests.values():
-            if os.geteuid() != 0 or in_user_namespace():
-                raise CapabilityError(
-                    f"{experiment.file}:{path.line}: dut.guest: the interfaces of an emulated machine can be made by "
-                    "root alone; run as root"
-                )
-            find_qemu()
-            find_kernel(guest.kernel)
 
 
 def check_links(probe: Agent, topologies: Iterable[Topology]) -> None:
