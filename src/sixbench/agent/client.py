@@ -302,12 +302,15 @@ class AgentHub:
     def join(self, hosts: Iterable[Host]) -> None:
         """Makes hosts places for agents: connects to those that it is not connected to, and gives them the agent's
         program where they lack it. Raises `CapabilityError`."""
+        wanted = list(hosts)
+        if not wanted:
+            return  # most networks have none, and then asyncssh need not be installed
         from .ssh import SshHosts
 
         if self._hosts is None:
             self._hosts = SshHosts(self._binary)
             threading.Thread(target=self._keep_hosts, name="hosts", daemon=True).start()
-        self._hosts.join(hosts)
+        self._hosts.join(wanted)
 
     def _keep_hosts(self) -> None:
         """Says something to agents on hosts from time to time, which otherwise take it that nobody is there."""
