@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -22,8 +23,12 @@ _ARGUMENTS = (
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
-    """The browser. Skips where there is none (with the reason), and fails where it is expected."""
+def chromium(wrapper: Path | None = None) -> Iterator[Browser]:
+    """The browser. Skips where there is none (with the reason), and fails where it is expected.
+
+    Args:
+        wrapper: a program that starts it in its own way.
+    """
     program = shutil.which("chromium")
     if program is None:
         reason = "there is no chromium in PATH; install it with: apt-get install chromium"
@@ -31,6 +36,6 @@ def chromium() -> Iterator[Browser]:
             pytest.fail(f"SIXBENCH_EXPECT_LAB is set, but {reason}")
         pytest.skip(reason)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=wrapper or program, args=_ARGUMENTS)
         yield browser
         browser.close()

@@ -33,6 +33,7 @@ OURS_OFFLOAD = "sixbench, offload"
 OURS_BUSY = "sixbench, busy polling"
 OURS_IN_FLIGHT = "sixbench, 16 in flight"
 OURS_FRAMES = "sixbench, frames"
+OURS_FRAMES_XDP = "sixbench, frames, xdp"
 IN_FLIGHT = 16
 
 Wire = Literal["super-packets", "packets"]
@@ -146,7 +147,10 @@ COMPARISONS = (
         value=_counted(lambda window: window.rx_packets),
         told=f"packets of the receiver's interface, {_COUNTED}; frames of 64 bytes over IPv4 and of 84 over IPv6",
         wire="packets",
-        targets=(Target(ours=OURS_FRAMES, peers=("iperf3",), bound=4),),
+        targets=(
+            Target(ours=OURS_FRAMES, peers=("iperf3",), bound=4),
+            Target(ours=OURS_FRAMES_XDP, peers=("iperf3",), bound=4),
+        ),
     ),
     Comparison(
         key="udp-offload",

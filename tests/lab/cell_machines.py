@@ -54,11 +54,12 @@ class Machines:
 
     def begin(self, machine: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
         """Starts the command on a machine. What it says is in a file of its own; a kill takes all that it started with
-        it, as a machine does that loses its power."""
+        it, as a machine does that loses its power. So does the end of this process, however it ends."""
         own = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
         where = ["nsenter", "-t", str(self._lab.agents[machine].pid), "-n", *own]
+        tied = ["setpriv", "--pdeathsig", "KILL"]  # after nsenter: new rights in a user namespace would undo it
         alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        words = [*where, *alone, *WITHOUT_FIGURES, *map(str, arguments)]
+        words = [*where, *tied, *alone, *WITHOUT_FIGURES, *map(str, arguments)]
         with (self._scratch / f"{machine}-{arguments[0]}.log").open("ab") as log:
             process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self._scratch, start_new_session=True)
         self._begun.append(process)

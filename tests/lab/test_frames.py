@@ -29,9 +29,9 @@ blocks: 1
 USUAL = {"core": "mtu: 1500", "frame": "84B", "rate": "4kpps", "count": COUNT}
 
 
-def trials(hub: AgentHub, ruleset: str = "", **settings: object) -> list[TrialRecord]:
+def trials(hub: AgentHub, ruleset: str = "", text: str = EXPERIMENT, **settings: object) -> list[TrialRecord]:
     """Each path's trial, in a network whose first router has the ruleset."""
-    experiment = read(hub, EXPERIMENT.format(**{**USUAL, **settings}))
+    experiment = read(hub, text.format(**{**USUAL, **settings}))
     laboratories = Laboratories(hub, experiment)
     found = []
     try:
@@ -68,6 +68,44 @@ def test_every_frame_is_counted_over_every_path(hub: AgentHub, direction: str) -
         for receiver in receivers:
             assert receiver["unique"] == COUNT, trial.path
             assert receiver["duplicates"] == receiver["corrupt"] == receiver["lost_middle"] == 0
+
+
+def test_frames_of_all_forms_are_counted(hub: AgentHub) -> None:
+    """To many networks, with extension headers; and over 4in6 with every tenth one natively over IPv6."""
+    forms = "direction: both, tolerance: 1s, networks: 256, extension-headers: chain"
+    for trial in trials(hub, paths="{ipv6: native6, t: {6in4: [r1, r2]}}", frame="128B", more=forms):
+        assert wrong(trial) == [], trial.path
+        for receiver in (trial.server["forward_receiver"], trial.client["reverse_receiver"]):
+            assert (receiver["unique"], receiver["otherwise_extended"]) == (COUNT, 0), trial.path
+        assert trial.params["server_networks"] == "2001:2:0:ff00::/64"
+    for trial in trials(hub, paths="{t: {4in6: [r1, r2]}, d: dual-stack}", more="native: 10%, tolerance: 1s"):
+        assert wrong(trial) == [], trial.path
+        assert (trial.server["unique"], trial.server["native"]["unique"]) == (COUNT, COUNT // 10), trial.path
+        assert trial.metrics["loss_native_ratio"] == 0
+
+
+def test_frames_by_xdp_are_counted_as_those_of_packet_sockets(hub: AgentHub) -> None:
+    more = "direction: both, engine: xdp, tolerance: 1s, networks: 256"
+    for trial in trials(hub, paths="{ipv4: native4, ipv6: native6}", more=more):
+        assert wrong(trial) == [], trial.path
+        receivers = (trial.server["forward_receiver"], trial.client["reverse_receiver"])
+        senders = (trial.client["forward_sender"], trial.server["reverse_sender"])
+        for receiver, sender in zip(receivers, senders, strict=True):
+            assert (receiver["unique"], receiver["corrupt"], receiver["reordered"]) == (COUNT, 0, 0), trial.path
+            assert receiver["engine"].startswith("af-xdp"), receiver.get("engine_refused")
+            assert sender["engine"].startswith("af-xdp"), sender.get("engine_refused")
+    core = "lost-packets: 7 23-25 399"
+    [trial] = trials(hub, paths="{ipv4: native4}", core=core, more="engine: xdp, tolerance: 1s")
+    assert wrong(trial) == []
+    assert trial.metrics["loss_ratio"] == 5 / COUNT
+
+
+def test_a_queue_is_not_passed_by_xdp(hub: AgentHub) -> None:
+    text = EXPERIMENT.replace("[h1, r1]}}", "[h1, r1], rate: 1Gbit}}")
+    [trial] = trials(hub, text=text, paths="{ipv4: native4}", more="engine: xdp, tolerance: 1s")
+    assert wrong(trial) == []
+    assert trial.client["engine"] == "packet socket"
+    assert any("no XDP at the sender: the interface has a queue" in note for note in trial.notes)
 
 
 def test_losses_that_a_link_has_are_returned(hub: AgentHub) -> None:

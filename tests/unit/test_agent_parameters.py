@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 AGENT: dict[str, dict[str, Any]] = json.loads((ROOT / "crates/traffic/parameters.json").read_text())
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
 
-AGENT_ALONE = {("tcp-stream", "connect_timeout_ns")}
+AGENT_ALONE = {("tcp-stream", "connect_timeout_ns"), ("frames", "client_networks"), ("frames", "server_networks")}
 """What no experiment sets."""
 
 SENT_ALWAYS = {"duration_ns", "warmup_ns"}

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from json_schema import complaints
 
+from sixbench.lab.build import Completed
+from sixbench.lab.ports import wanted_addresses
 from sixbench.lab.render import render, script_text
-from sixbench.mechanisms import MECHANISMS, install
+from sixbench.mechanisms import MECHANISMS, commands_of, install
+from sixbench.model.errors import ExperimentError, LabError
 from sixbench.model.experiment import Experiment
 from sixbench.plan.experiment_file import read_experiment, read_topology_only
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.yaml_source import parse_yaml
+from sixbench.rfc.state import keeps_state
+from sixbench.run import carriers
 from sixbench.run.proof.packets import viewpoints
 
 SCHEMA = experiment_schema(MECHANISMS)
@@ -87,7 +94,23 @@ def test_equipment_stands_between_two_hosts_that_have_its_ports() -> None:
     assert [[end.name for end in link.ends] for link in topology.links] == [["eth1", "eth0"], ["eth1", "enp3s0"]]
     assert {link.mtu_bytes for link in topology.links} == {9000}
     one = experiment({"ports": ["eth1", "eth2"], "description": "a router", "family": 4})
-    assert [path.name for path in one.paths] == ["ipv4"]
+    assert [(path.name, path.family) for path in one.paths] == [("equipment", 4)]
+
+
+def test_equipment_may_change_addresses_and_starts_nothing() -> None:
+    dut = {"ports": ["eth1", "eth2"], "description": "a NAT64", "family": [6, 4], "prefix": "2001:db8:64::/96"}
+    read = experiment(dut | {"client-as": "own", "hops": 2, "state": "own"})
+    network = install(read.paths[0], read.topologies[0], read.between)
+    assert [(str(leg.source), str(leg.destination)) for leg in network.legs] == [
+        ("2001:2::1", "2001:db8:64::c612:102"),
+        ("198.18.1.1", "198.18.1.2"),
+    ]
+    assert [crossing.ip[0].hop_limit for crossing in network.crossings] == [64, 62]
+    assert (network.stages, network.hosting) == ((), ())
+    assert commands_of(read.paths[0]) == ()
+    assert keeps_state(network)
+    with pytest.raises(ExperimentError, match="nobody sees the table of equipment: give state: own"):
+        experiment(dut | {"client-as": "own", "state": "linux"})
 
 
 def test_equipment_is_observed_at_the_hosts_and_makes_no_commands() -> None:
@@ -98,3 +121,21 @@ def test_equipment_is_observed_at_the_hosts_and_makes_no_commands() -> None:
     assert list(scripts) == ["left", "right"]
     assert "ip link set dev eth1 netns {pid:left}" in script_text(scripts["left"])
     assert not any(line.startswith("link add") for script in scripts.values() for line in script.links)
+    assert wanted_addresses(read.topologies[0]) == [
+        "the equipment has to have 198.18.0.2/24 and 2001:2::2/64 at eth1",
+        "the equipment has to have 198.18.1.1/24 and 2001:2:0:1::1/64 at eth2",
+    ]
+
+
+def test_a_line_that_never_comes_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def execute(argv: list[str]) -> Future[Completed]:
+        answer: Future[Completed] = Future()
+        flags = ["UP", "LOWER_UP"] if argv[-1] == "eth1" else ["NO-CARRIER", "UP"]
+        answer.set_result(Completed(argv=argv, exit=0, stdout=json.dumps([{"flags": flags}]), stderr=""))
+        return answer
+
+    monkeypatch.setattr(carriers, "CARRIER_S", 0.0)
+    read = experiment({"ports": ["eth1", "eth2"], "description": "a router"})
+    node: Any = SimpleNamespace(execute=execute)
+    with pytest.raises(LabError, match=r"eth2, which the experiment names at .*, has had no carrier for 0 s"):
+        carriers.wait_for_carriers(read.topologies[0], {"left": node, "right": node})

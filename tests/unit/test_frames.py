@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
 
 from sixbench.model.errors import ExperimentError
+from sixbench.model.experiment import Experiment
+from sixbench.model.networks import networks_behind
 from sixbench.model.reason import ReasonKind
+from sixbench.model.routing import all_routes
 from sixbench.model.workload import Result
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.frame_networks import told_networks
 
-from sixbench.mechanisms import MECHANISMS  # isort: skip
+from sixbench.mechanisms import MECHANISMS, install  # isort: skip
 
 EXPERIMENT = """\
 topology:
@@ -81,12 +86,124 @@ def problems(paths: str, frames: str, access: str = "mtu: 1500") -> str:
         ),
         ("{n: native4}", "{frame: 64B, packet-rate: 1kpps, flows: 2}", "mtu: 1500", "give ports: pseudo-random"),
         ("{n: native4}", "{frame: 64B, packet-rate: 900Mpps, duration: 9s}", "mtu: 1500", "at most 4294967296"),
+        (
+            "{n: native4}",
+            "{frame: 100B, packet-rate: 1kpps, extension-headers: routing}",
+            "mtu: 1500",
+            "extension headers are IPv6's",
+        ),
+        (
+            "{s: {siit: [r1, r2]}}",
+            "{frame: 100B, packet-rate: 1kpps, extension-headers: fragment}",
+            "mtu: 1500",
+            "extension headers are IPv6's",
+        ),
+        (
+            "{n: native6}",
+            "{frame: 123B, packet-rate: 1kpps, extension-headers: chain}",
+            "mtu: 1500",
+            "at least 124 over IPv6 with chain headers",
+        ),
+        (
+            "{s: {siit: [r1, r2]}}",
+            "{frame: 84B, packet-rate: 1kpps, networks: 256}",
+            "mtu: 1500",
+            "frames over s can go to one network only: its addresses change on the way",
+        ),
+        (
+            "{s: {6to4: [r1, r2]}}",
+            "{frame: 84B, packet-rate: 1kpps, networks: 256}",
+            "mtu: 1500",
+            "its tunnels find their ends by the addresses inside",
+        ),
+        (
+            "{d: dual-stack}",
+            "{frame: 84B, packet-rate: 14kpps, native: 50%}",
+            "rate: 10Mbit",
+            "10000000 bit/s carry 13298 frames/s of 74 bytes",
+        ),
     ],
 )
 def test_what_cannot_be_sent_is_refused_with_its_line(paths: str, frames: str, access: str, words: str) -> None:
     told = problems(paths, frames, access)
     assert "x.yaml:7: workloads.0.frames" in told
     assert words in told
+
+
+def read(paths: str, frames: str) -> Experiment:
+    text = EXPERIMENT.format(paths=paths, frames=frames, access="mtu: 1500")
+    return read_experiment(parse_yaml(text, "x.yaml"), MECHANISMS)
+
+
+def test_frames_to_many_networks_have_routes_there() -> None:
+    experiment = read("{n: native4, t: {6in4: [r1, r2]}}", "{frame: 84B, packet-rate: 1kpps, networks: [1, 256]}")
+    assert len(experiment.topologies) == 1
+    for path in experiment.paths:
+        network = install(path, experiment.topologies[0], experiment.between)
+        found = all_routes(network.topology, network.devices)
+        for node, host, first in (("r1", "h2", "198.19.128.0/25"), ("r2", "h1", "198.19.0.0/25")):
+            own = [route for route in found[node] if str(route.prefix).startswith("198.19.")]
+            behind = [str(route.prefix) for route in own if route.prefix in networks_behind(network.topology, host, 4)]
+            assert (len(behind), behind[0]) == (255, first)
+        [told] = {
+            tuple(told_networks(WORKLOADS["frames"], {"networks": 256}, network).values())
+            for network in [install(path, experiment.topologies[0], experiment.between)]
+        }
+        assert told == (
+            ("198.19.0.0/25", "198.19.128.0/25") if path.name == "n" else ("2001:2:0:fe00::/64", "2001:2:0:ff00::/64")
+        )
+        assert told_networks(WORKLOADS["frames"], {"networks": 1}, network) == {}
+
+
+def test_a_link_in_the_place_of_the_networks_is_refused() -> None:
+    told = problems(
+        "{n: native4}",
+        "{frame: 84B, packet-rate: 1kpps, networks: 256}",
+        "ipv4: [198.19.7.1/24, 198.19.7.2/24]",
+    )
+    assert "frames go to networks of 198.19.0.0/17, and h1-r1 has 198.19.7.0/24" in told
+
+
+def test_what_is_sent_is_a_level_wherever_it_is_given() -> None:
+    given = "{frame: 128B, packet-rate: 1kpps, ports: pseudo-random, networks: 256, extension-headers: chain}"
+    [combination] = read("{n: native6}", given).combinations
+    assert combination.levels.keys() >= {"ports", "networks", "extension_headers"}
+
+
+def test_native_frames_are_counted_apart_and_proved_by_their_family() -> None:
+    params = PARAMS | {"native_ratio": 0.5}
+    sent = SENT | {"native": {"family": 6, "sent": 5}}
+    came = CAME | {"native": {"family": 6, "unique": 4}}
+    measured = WORKLOADS["frames"].summarise(params, sent, came)
+    assert measured.invalid == []
+    assert measured.metrics["loss_native_ratio"] == pytest.approx(0.2)
+    traffic = WORKLOADS["frames"].traffic(params, sent, came)
+    assert (traffic.forward_payload_bytes, traffic.forward_datagrams) == (144, 8)
+    own, native = traffic.of(4), traffic.of(6)
+    assert (own.forward_payload_bytes, own.forward_datagrams) == (72, 4)
+    assert (native.forward_payload_bytes, native.forward_datagrams) == (72, 4)
+    more = came | {"native": {"family": 6, "unique": 6}}
+    [reason] = WORKLOADS["frames"].summarise(params, sent, more).invalid
+    assert reason.kind is ReasonKind.LEDGER
+
+
+def test_the_agents_get_both_families_for_native_frames_alone() -> None:
+    kind = WORKLOADS["frames"]
+    assert kind.families(PARAMS) == frozenset()
+    assert kind.families(PARAMS | {"native_ratio": 0.1}) == {4, 6}
+    assert kind.own_first
+
+
+def test_addresses_behind_the_hosts_are_what_evidence_allows() -> None:
+    params = PARAMS | {"networks": 256, "server_networks": "198.19.128.0/25", "client_networks": "198.19.0.0/25"}
+    destinations = WORKLOADS["frames"].traffic(params, SENT, CAME).destinations
+    assert len(destinations) == 510
+    assert IPv4Address("198.19.128.130") in destinations
+
+
+def test_frames_that_lost_their_extension_headers_are_told() -> None:
+    measured = WORKLOADS["frames"].summarise(PARAMS, SENT, CAME | {"otherwise_extended": 3})
+    assert any(note.startswith("3 frames arrived with other extension headers") for note in measured.notes)
 
 
 def test_frames_cannot_go_over_a_mechanism_in_a_host() -> None:

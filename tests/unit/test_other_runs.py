@@ -268,6 +268,7 @@ def test_a_page_announces_itself_once_the_run_has_a_directory_and_until_its_stre
         presence.next_trial()
         assert is_watched(presence, directory) is True
         look.close()
+        assert is_watched(presence, directory) is True, "it looked as the trial began"
         presence.next_trial()
         assert is_watched(presence, directory) is False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -48,6 +49,13 @@ def seen(crossing: Crossing, *packets: list[dict[str, Any]], **options: Any) -> 
     for layers in packets:
         match.see(stack_name(crossing.headers), [IpHeader(**layer) for layer in layers])
     return match
+
+
+def test_packets_to_a_network_behind_the_host_fit(read: Read) -> None:
+    [*_, last] = crossings(read, "native4")
+    match = seen(last, headers(last, destination="198.19.128.2"), destinations={ip_address("198.19.128.2")})
+    assert (match.compared, match.addresses.total()) == (1, 0)
+    assert seen(last, headers(last, destination="198.19.128.2")).addresses.total() == 1
 
 
 PATHS = ["native4", "native6", "{6in4: [r1, r2]}", "{4in6: [r1, r2]}", "{gre: [r1, r2]}", "{vxlan: [r1, r2]}"]

@@ -4,6 +4,7 @@ that lie side by side together."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -97,6 +98,24 @@ def test_what_is_out_of_reach_has_no_route(network: Make) -> None:
     topology = network("h1-r1 r1-r2 r2-h2 r3-r4")
     assert "198.18.3.0/24" not in told(topology, "r1")
     assert told(topology, "r3") == {"default": "198.18.3.2 eth0"}
+
+
+def test_networks_behind_a_host_have_routes_of_their_own(network: Make) -> None:
+    plain = network("h1-r1 r1-r2 r2-h2")
+    nodes = {name: replace(node, networks=4 if name in ("h1", "h2") else 1) for name, node in plain.nodes.items()}
+    topology = replace(plain, nodes=nodes)
+    assert told(topology, "h1") == {"default": "198.18.0.2 eth0"}
+    behind = {name: told(topology, name) for name in ("r1", "r2")}
+    for name, gateway, other in (
+        ("r1", "198.18.0.1 eth0", "198.18.1.2 eth1"),
+        ("r2", "198.18.1.1 eth0", "198.18.2.2 eth1"),
+    ):
+        for prefix in ("198.19.0.0/25", "198.19.0.128/25", "198.19.1.0/25"):
+            assert behind[name][prefix] == gateway
+        for prefix in ("198.19.128.0/25", "198.19.128.128/25", "198.19.129.0/25"):
+            assert behind[name][prefix] == other
+    assert told(topology, "r1", 6)["2001:2:0:ff02::/64"] == "2001:2:0:1::2 eth1"
+    assert {str(route.prefix) for route in all_routes(topology)["r1"] if route.family == 4} == set(behind["r1"])
 
 
 def path_in(topology: Topology, mechanism: str, *nodes: str) -> Network:

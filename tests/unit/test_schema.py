@@ -158,6 +158,8 @@ MEANING = {
     "dut-program-too-much-time",
     "dut-program-on-the-tester",
     "dut-program-prefix-of-a-link",
+    "dut-port-twice",
+    "dut-ports-and-kernels",
     "dut-and-paths",
     "dut-and-topology",
     "dut-node-is-the-tester",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import shutil
 import signal
 import socket
@@ -18,19 +19,14 @@ from urllib.parse import urlsplit
 
 import pytest
 import synthetic
+from served import OWN, TOKEN, served, stranger_to
 from starlette.testclient import TestClient
 from told_events import tell_all
+from waiting import wait_for
 
-from sixbench.model.errors import UsageError
 from sixbench.store import EventLog, create_run
-from sixbench.ui.app import application
-from sixbench.ui.server import listen
+from sixbench.ui.look import Look
 from sixbench.ui.stream import Streams
-
-TOKEN = "a-token"
-HOST = "127.0.0.1:8066"
-BASE = f"http://{HOST}"
-OWN = {"origin": BASE}
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +47,14 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def client(directory: Path) -> Iterator[TestClient]:
-    with TestClient(application(directory, TOKEN, [HOST]), base_url=BASE) as one:
-        assert one.get(f"/?token={TOKEN}").status_code == 200
+    with served(directory) as one:
         yield one
 
 
 @pytest.fixture
-def stranger(directory: Path) -> TestClient:
-    return TestClient(application(directory, TOKEN, [HOST]), base_url=BASE, follow_redirects=False)
+def stranger(directory: Path) -> Iterator[TestClient]:
+    with stranger_to(directory) as one:
+        yield one
 
 
 def test_the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_have(stranger: TestClient) -> None:
@@ -228,9 +224,40 @@ def test_an_experiment_is_checked_by_the_reader_of_the_command(client: TestClien
     assert line.startswith("experiment.yaml:7: paths.ipv6")
 
 
+def test_what_changes_an_experiment_is_read_as_the_command_reads_it(client: TestClient) -> None:
+    settings = ["factors.transfer=[10MiB, 20MiB]", "factors.window=[10KiB]"]
+    asked = {"name": "herrera-6to4-tunnel", "quick": True, "blocks": 2, "settings": settings}
+    told = client.post("/api/check", json=asked, headers=OWN).json()
+    assert told["trials"] == str((2 * 2 + 9) * 2 * 2)
+    changes = "'--set=factors.transfer=[10MiB, 20MiB]' '--set=factors.window=[10KiB]'"
+    assert told["command"] == f"sixbench run herrera-6to4-tunnel --quick --blocks=2 {changes}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["blocks"], "write it as a.b=c"),
+        (["factors.transfr.x=1"], "did you mean"),
+        (["topology.links.r1-r2.jitter-distribution={file: /etc/hostname}"], "names no files of this machine"),
+        (["topology.links.r1-r2.jitter-distribution={file: published.yaml}"], "published.yaml"),
+        (["title={"], "title"),
+        (["seed=1"] * 51, "is no experiment"),
+        ("seed=1", "is no experiment"),
+        ([5], "is no experiment"),
+    ],
+)
+def test_changes_that_cannot_be_are_refused_in_words(client: TestClient, settings: Any, words: str) -> None:
+    answer = client.post("/api/check", json={"name": "herrera-6to4-tunnel", "settings": settings}, headers=OWN)
+    assert answer.status_code == 422
+    assert words in "\n".join(answer.json()["problems"])
+
+
 @pytest.mark.parametrize(
     "asked",
     [
+        {"name": "quickstart", "blocks": True},
+        {"name": "quickstart", "blocks": "2"},
+        {"name": "quickstart", "blocks": 0},
         None,
         [],
         {},
@@ -275,12 +302,6 @@ def test_a_packet_is_followed_through_a_tunnel(client: TestClient) -> None:
     assert client.get("/api/learn/none").status_code == 404
 
 
-@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
-def test_it_listens_on_loopback_only(address: str) -> None:
-    with pytest.raises(UsageError, match=r"loopback|no address"):
-        listen(address, 0)
-
-
 def jobs_of(client: TestClient) -> list[tuple[str, str]]:
     return [(job["state"], job["words"]) for job in client.get("/api/runs").json()["jobs"]]
 
@@ -290,8 +311,7 @@ def test_one_run_at_a_time_the_others_wait_and_each_can_be_stopped(
 ) -> None:
     sleeping = "import signal; signal.signal(2, lambda *_: exit('sixbench: stopped')); print(1); signal.pause()"
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", sleeping))
-    with TestClient(application(tmp_path / "new", TOKEN, [HOST]), base_url=BASE) as client:
-        client.get(f"/?token={TOKEN}")
+    with served(tmp_path / "new") as client:
         one, other = (client.post("/api/start", json={"text": small}, headers=OWN).json() for _ in range(2))
         assert (one["waits"], other["waits"]) == (False, True)
         assert one["run"] != other["run"]
@@ -339,17 +359,62 @@ def test_only_an_interrupted_run_is_gone_on_with(tmp_path: Path, monkeypatch: py
     synthetic.replace_run(synthetic.small(), run="stopped", state="interrupted").write(tmp_path / "stopped")
     synthetic.small().write(tmp_path / "whole")
     (tmp_path / "stopped.events.jsonl").touch()
-    with TestClient(application(tmp_path, TOKEN, [HOST]), base_url=BASE) as client:
-        client.get(f"/?token={TOKEN}")
+    with served(tmp_path) as client:
         assert client.post("/api/runs/whole/resume", headers=OWN, json={}).status_code == 409
         assert client.post("/api/runs/none/resume", headers=OWN, json={}).status_code == 404
         assert client.post("/api/runs/stopped/resume", json={}).status_code == 403
         answer = client.post("/api/runs/stopped/resume", headers=OWN, json={})
         assert (answer.status_code, answer.json()["run"]) == (202, "stopped")
-        deadline_s = time.monotonic() + 20
-        while jobs_of(client)[0][0] != "ended" and time.monotonic() < deadline_s:
-            pass
+        wait_for(lambda: jobs_of(client)[0][0] == "ended", 60)
         assert client.get("/api/runs").json()["jobs"][0]["exit_code"] == 0
+
+
+def test_a_run_is_over_when_its_process_has_ended_which_is_after_it_has_let_its_directory_go(
+    tmp_path: Path, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "may-end")
+    lingering = f"open({str(tmp_path / 'may-end')!r}).read()"
+    monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", lingering))
+    looked = []
+
+    def look(_: Look) -> None:
+        """The page is told that the run goes on."""
+        if not looked:
+            (tmp_path / "may-end").write_text("")
+        looked.append(True)
+
+    monkeypatch.setattr(Look, "announce", look)
+    with served(tmp_path) as client:
+        name = client.post("/api/start", json={"text": small}, headers=OWN).json()["run"]
+        synthetic.replace_run(synthetic.small(), run=name, state="interrupted").write(tmp_path / name)
+        early = client.post(f"/api/runs/{name}/resume", headers=OWN, json={})
+        assert (early.status_code, early.json()) == (409, {"error": f"{name} has not ended yet"})
+        assert events_after(client, name)[1][-1]["data"] == '{"state": "interrupted"}'
+        assert looked
+        assert client.post(f"/api/runs/{name}/resume", headers=OWN, json={}).status_code == 202
+        (tmp_path / "may-end").write_text("")
+        wait_for(lambda: jobs_of(client)[0][0] == "ended", 60)
+
+
+LOCKING = """
+import fcntl, os, signal, sys
+fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX)
+print("locked", flush=True)
+signal.pause()
+"""
+
+
+def test_a_run_that_another_process_started_is_stopped_by_the_lock_that_it_holds(tmp_path: Path) -> None:
+    synthetic.replace_run(synthetic.small(), run="another", state="running").write(tmp_path / "another")
+    with served(tmp_path) as client:
+        refused = client.post("/api/runs/another/stop", headers=OWN, json={})
+        assert (refused.status_code, "stop it where it was started" in refused.text) == (409, True)
+        command = [sys.executable, "-c", LOCKING, str(tmp_path / "another")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "locked\n"
+            assert client.post("/api/runs/another/stop", headers=OWN, json={}).status_code == 200
+            assert process.wait(60) == -signal.SIGINT
 
 
 def test_whoever_was_served_stays_served_among_hundreds_of_slow_clients(directory: Path) -> None:

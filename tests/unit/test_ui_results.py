@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
+from served import served
 from starlette.testclient import TestClient
 
 from sixbench.model.evidence import Evidence
@@ -23,10 +24,6 @@ from sixbench.model.evidence.packets import Segment
 from sixbench.run.proof.pcapng import to_pcapng
 from sixbench.store import create_run
 from sixbench.ui import trial
-from sixbench.ui.app import application
-
-TOKEN = "a-token"
-HOST = "127.0.0.1:8066"
 
 CAPTURE = to_pcapng(
     [observed.packet({"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60})], "eth0 of r1 on r1-r2", 128
@@ -82,8 +79,7 @@ def written(
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    with TestClient(application(tmp_path, TOKEN, [HOST]), base_url=f"http://{HOST}") as one:
-        assert one.get(f"/?token={TOKEN}").status_code == 200
+    with served(tmp_path) as one:
         yield one
 
 
@@ -261,6 +257,8 @@ def test_tables_for_a_paper_are_those_of_the_report(tmp_path: Path, client: Test
     written(tmp_path / "stopped", {}, state="interrupted")
     assert "\\begin{tabular}" in client.get("/api/runs/mine/tables/latex").json()["text"]
     assert "| --- |" in client.get("/api/runs/mine/tables/md").json()["text"]
+    told = client.get("/api/runs/mine/tables/csv").json()
+    assert (told["text"].partition(",")[0], told["suffix"]) == ("experiment", ".csv")
     assert client.get("/api/runs/mine/tables/html").status_code == 409
     early = client.get("/api/runs/stopped/tables/latex")
     assert early.status_code == 409

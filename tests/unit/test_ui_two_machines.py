@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,21 +12,18 @@ from typing import Any
 
 import pytest
 import synthetic
+from served import OWN, served
 from starlette.testclient import TestClient
+from waiting import wait_for
 
-from sixbench.ui.app import application
 from sixbench.ui.two_machines import path_mtus
 
-TOKEN = "a-token"
-HOST = "127.0.0.1:8066"
-OWN = {"origin": f"http://{HOST}"}
 KEY = "0123456789abcdef" * 4
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    with TestClient(application(tmp_path / "runs", TOKEN, [HOST]), base_url=f"http://{HOST}") as one:
-        assert one.get(f"/?token={TOKEN}").status_code == 200
+    with served(tmp_path / "runs") as one:
         yield one
 
 
@@ -109,9 +105,7 @@ def test_the_key_reaches_the_measurement_and_nothing_else(
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", TELLING))
     held = len(os.listdir("/proc/self/fd"))
     answer = client.post("/api/measure/start", json={"host": "x", "key": KEY, "options": "-46"}, headers=OWN)
-    deadline_s = time.monotonic() + 60
-    while client.get("/api/runs").json()["jobs"][0]["state"] != "ended" and time.monotonic() < deadline_s:
-        time.sleep(0.01)
+    wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended", 60)
     listed = client.get("/api/runs")
     [job] = listed.json()["jobs"]
     assert (job["title"], job["exit_code"]) == ("tcp-stream to x over IPv4 and IPv6", 3)
@@ -133,6 +127,7 @@ def test_the_key_of_a_measurement_that_is_taken_from_the_queue_is_gone(
     client.post(f"/api/runs/{jobs[1]}/stop", json={}, headers=OWN)
     assert len([one for one in _links() if "memfd:key" in one]) == held - 1
     client.post(f"/api/runs/{jobs[0]}/stop", json={}, headers=OWN)
+    wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended", 60)
 
 
 def _links() -> Iterator[str]:

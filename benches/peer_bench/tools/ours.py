@@ -14,6 +14,7 @@ from ..comparisons import (
     OURS,
     OURS_BUSY,
     OURS_FRAMES,
+    OURS_FRAMES_XDP,
     OURS_IN_FLIGHT,
     OURS_OFFLOAD,
     OURS_UNCOPIED,
@@ -71,13 +72,14 @@ def _contender(comparison: str, name: str, workload: str, **params: Any) -> Cont
 
 
 FRAME_BYTES = {4: 64, 6: 84}
-"""The smallest of each family (RFC 8219 section 3.1)."""
+"""The smallest of each family (RFC 8219 section 5.1.1)."""
 FASTEST_PPS = 10_000_000
 """More than any sender here reaches: it sends as fast as it can."""
 
 
-def _frames(ends: Ends, seconds: int, *, rate_pps: int) -> Trial:
-    params = {"frame_bytes": FRAME_BYTES[ends.family], "rate_pps": rate_pps, "residual_ns": 10**8}
+def _frames(ends: Ends, seconds: int, *, rate_pps: int, engine: str = "packet") -> Trial:
+    size = FRAME_BYTES[ends.family]
+    params = {"frame_bytes": size, "rate_pps": rate_pps, "residual_ns": 10**8, "engine": engine}
     return _run(ends, seconds, workload="frames", params=params)
 
 
@@ -92,6 +94,11 @@ CONTENDERS = (
     _contender("udp-64", OURS, "udp-stream", **_DATAGRAM),
     _contender("frames-64", OURS, "udp-stream", **_DATAGRAM),
     Contender(comparison="frames-64", name=OURS_FRAMES, traffic=partial(_frames, rate_pps=FASTEST_PPS)),
+    Contender(
+        comparison="frames-64",
+        name=OURS_FRAMES_XDP,
+        traffic=partial(_frames, rate_pps=FASTEST_PPS, engine="xdp"),
+    ),
     _contender(
         "udp-offload",
         OURS_OFFLOAD,

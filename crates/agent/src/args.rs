@@ -3,24 +3,32 @@
 mod remote;
 
 use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::lending::{self, Wanted};
 
 pub use self::remote::{ConnectOptions, ServeOptions};
 
 /// What is printed for `--help`, and after a usage error.
 pub const USAGE: &str = "\
-usage: sixbench-agent node --name NAME [--here]
+usage: sixbench-agent node --name NAME [--here | --borrow INTERFACE ... [--even-in-use]] [--end-after-silence SECONDS]
        sixbench-agent serve [--listen ADDRESS[,ADDRESS]] [--port N] [--key FILE] [--max-clients N]
                             [--max-client-flows N] [--max-flows N] [--max-rate BITS] [--max-duration S] [--one-off]
        sixbench-agent connect HOST PORT [--key FILE] [--bind ADDRESS] [-4 | -6]
        sixbench-agent translate
        sixbench-agent decode
+       sixbench-agent lendable
+       sixbench-agent mend-lent
        sixbench-agent device-init
+       sixbench-agent keep-lent
        sixbench-agent --parameters
        sixbench-agent --version
 
 node: Be the node NAME. The agent makes a network namespace. It reads requests from standard input and answers them on
 standard output, one JSON object a line, until standard input closes. With --here it stays in the network namespace in
-which it was started.
+which it was started. With --borrow it has interfaces of the machine in its namespace, until it ends; with
+--even-in-use also those that have the machine's default route. With
+--end-after-silence it also ends when no line has come for so long, as after a connection to another machine was cut.
 serve: Answer the requests of other machines over TCP, if they concern traffic. The agent listens on port 5210 of loopback
 unless other addresses are given. Beyond loopback it needs a key.
 connect: Connect standard input and output with an agent that serves.
@@ -28,7 +36,10 @@ translate: Take packets through a tunnel or a translator. The first line of stan
 packet; each is answered on standard output. It needs no root.
 decode: Tell the headers of packets. Every line of standard input is a packet; each is answered on standard output. It
 needs no root.
+lendable: Tell which interfaces of the machine a node can borrow, and why not the others, as JSON.
+mend-lent: Restore addresses, routes and settings of interfaces that came back from a node whose processes were all killed.
 device-init: For the agent itself, which starts a device under test by it.
+keep-lent: For the agent itself, which has interfaces kept by it.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
 
 /// What the command line asks for.
@@ -46,6 +57,12 @@ pub enum Invocation {
     Decode,
     /// Be the first process in the namespaces of a device under test.
     DeviceInit,
+    /// Keep interfaces that a node borrows.
+    KeepLent(Vec<OsString>),
+    /// Say which interfaces can be borrowed.
+    Lendable,
+    /// Restore interfaces that came home without their keeper.
+    MendLent,
     /// Say which parameters the workloads have.
     Parameters,
     /// Say which version this is.
@@ -61,11 +78,19 @@ pub struct Options {
     pub name: String,
     /// Whether to stay in the caller's network namespace.
     pub here: bool,
+    /// The interfaces of the machine that it has in its namespace.
+    pub borrow: Wanted,
+    /// How long no line may come.
+    pub longest_silence: Option<Duration>,
 }
 
 /// Reads the arguments after the program's name. The error is one line for the user.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
-    let mut arguments = arguments.into_iter().map(|argument| {
+    let mut arguments = arguments.into_iter().peekable();
+    if arguments.peek().is_some_and(|first| first == lending::COMMAND) {
+        return Ok(Invocation::KeepLent(arguments.skip(1).collect()));
+    }
+    let mut arguments = arguments.map(|argument| {
         argument.into_string().map_err(|argument| format!("argument {} is not UTF-8", argument.to_string_lossy()))
     });
     match arguments.next().transpose()?.as_deref() {
@@ -74,6 +99,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some("connect") => remote::parse_connect(arguments).map(Invocation::Connect),
         Some("translate") => parse_bare("translate", arguments, Invocation::Translate),
         Some("decode") => parse_bare("decode", arguments, Invocation::Decode),
+        Some("lendable") => parse_bare("lendable", arguments, Invocation::Lendable),
+        Some("mend-lent") => parse_bare("mend-lent", arguments, Invocation::MendLent),
         Some("device-init") => Ok(Invocation::DeviceInit),
         Some("--parameters") => Ok(Invocation::Parameters),
         Some("--version" | "-V") => Ok(Invocation::Version),
@@ -84,16 +111,25 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
 }
 
 fn parse_node(mut arguments: impl Iterator<Item = Result<String, String>>) -> Result<Options, String> {
-    let (mut name, mut here) = (None, false);
+    let (mut name, mut here, mut borrow, mut longest_silence) = (None, false, Wanted::default(), None);
     while let Some(argument) = arguments.next().transpose()? {
         match argument.as_str() {
             "--name" => name = Some(arguments.next().transpose()?.ok_or("--name needs a value")?),
             "--here" => here = true,
+            "--borrow" => borrow.interfaces.push(arguments.next().transpose()?.ok_or("--borrow needs a value")?),
+            "--even-in-use" => borrow.even_in_use = true,
+            "--end-after-silence" => {
+                let seconds =
+                    arguments.next().transpose()?.and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
+                longest_silence =
+                    Some(Duration::from_secs(seconds.ok_or("--end-after-silence needs a number of seconds")?));
+            }
             other => return Err(format!("`node` has no argument `{other}`")),
         }
     }
     match name {
-        Some(name) if !name.is_empty() => Ok(Options { name, here }),
+        _ if here && !borrow.interfaces.is_empty() => Err("`node` takes --here or --borrow, not both".to_owned()),
+        Some(name) if !name.is_empty() => Ok(Options { name, here, borrow, longest_silence }),
         _ => Err("`node` needs --name NAME".to_owned()),
     }
 }
@@ -120,9 +156,22 @@ mod tests {
 
     #[test]
     fn a_node_has_a_name_and_a_place() {
-        let node = |here| Ok(Invocation::Node(Options { name: "h1".to_owned(), here }));
+        let options = |here, borrow, longest_silence| Options { name: "h1".to_owned(), here, borrow, longest_silence };
+        let node = |here| Ok(Invocation::Node(options(here, Wanted::default(), None)));
         assert_eq!(parse(&["node", "--name", "h1"]), node(false));
         assert_eq!(parse(&["node", "--here", "--name", "h1"]), node(true));
+        let borrow = Wanted { interfaces: vec!["eth1".to_owned(), "eth2".to_owned()], even_in_use: true };
+        assert_eq!(
+            parse(&["node", "--name", "h1", "--borrow", "eth1", "--even-in-use", "--borrow", "eth2"]),
+            Ok(Invocation::Node(options(false, borrow, None)))
+        );
+        assert_eq!(
+            parse(&["node", "--name", "h1", "--end-after-silence", "30"]),
+            Ok(Invocation::Node(options(false, Wanted::default(), Some(Duration::from_secs(30)))))
+        );
+        assert_eq!(parse(&["mend-lent"]), Ok(Invocation::MendLent));
+        assert_eq!(parse(&["lendable"]), Ok(Invocation::Lendable));
+        assert_eq!(parse(&["keep-lent", "eth1"]), Ok(Invocation::KeepLent(vec![OsString::from("eth1")])));
         assert_eq!(parse(&["translate"]), Ok(Invocation::Translate));
         assert_eq!(parse(&["decode"]), Ok(Invocation::Decode));
         assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
@@ -138,6 +187,10 @@ mod tests {
             &["node", "--name"],
             &["node", "--name", ""],
             &["node", "--name", "a", "b"],
+            &["node", "--name", "a", "--borrow"],
+            &["node", "--name", "a", "--end-after-silence", "0"],
+            &["node", "--name", "a", "--here", "--borrow", "eth1"],
+            &["mend-lent", "eth1"],
             &["translate", "siit"],
             &["decode", "x"],
         ] {

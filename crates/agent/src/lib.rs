@@ -1,7 +1,7 @@
 //! The sixbench agent: one process is one node.
 //!
 //! What lives here: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
-//! describes, and what a node does but traffic: commands, sysctls, counters, captures. What may not: how traffic is sent and
+//! describes, and what a node does but traffic: commands, sysctls, counters, captures, and the interfaces that it borrows. What may not: how traffic is sent and
 //! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), how services work (`sixbench-services`), how bytes come from another machine (`sixbench-remote`), and what packets look like (`sixbench-wire`).
 //!
 //! `node` reads requests and hands them out, one module an operation; `remote` does so for clients on other machines, of which it lets them do less; `translate` takes packets through a mechanism and `decode` tells their headers, without a node; [`protocol`] says what a request may look like.
@@ -24,6 +24,7 @@ mod exec;
 mod failure;
 mod hello;
 mod job;
+mod lending;
 pub mod lines;
 mod links;
 mod node;
@@ -33,6 +34,7 @@ pub mod protocol;
 mod remote;
 mod services;
 mod sessions;
+mod silence;
 mod startup;
 mod sys;
 mod sysctl;
@@ -70,12 +72,15 @@ pub fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Invocation::Node(options)) => match startup::prepare(&options) {
-            Ok(()) => node::serve(options.name),
+            Ok(lent) => node::serve(options.name, lent, options.longest_silence),
             Err(message) => complain(&message, EXIT_CANNOT),
         },
         Ok(Invocation::Serve(options)) => remote::serve(options),
         Ok(Invocation::Connect(options)) => remote::connect(&options),
         Ok(Invocation::DeviceInit) => device::run_init(),
+        Ok(Invocation::KeepLent(arguments)) => lending::run_keeper(arguments),
+        Ok(Invocation::Lendable) => lending::run_look(),
+        Ok(Invocation::MendLent) => lending::run_mend(),
         Ok(Invocation::Translate) => translate::translate(),
         Ok(Invocation::Decode) => decode::decode(),
         Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),

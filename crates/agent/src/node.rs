@@ -3,6 +3,7 @@
 use std::io;
 use std::process::{self, ExitCode};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::json;
 use sixbench_measure::cpu;
@@ -17,16 +18,18 @@ use crate::drops::Watch as Drops;
 use crate::emulation::Emulation;
 use crate::exec::Commands;
 use crate::failure::{Failure, Outcome, to_value};
+use crate::lending::Lent;
 use crate::lines::Lines;
 use crate::perf::Perf;
 use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
+use crate::silence::Silence;
 use crate::timers::Watch as Timers;
 use crate::{bring_up, counters, hello, path_mtu, sysctl, tracking, translators, tunnels};
 
-/// Answers requests from standard input until it closes.
-pub fn serve(name: String) -> ExitCode {
+/// Answers requests from standard input until it closes. Then the interfaces that were lent go home.
+pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>) -> ExitCode {
     let answers = match Answers::on_stdout() {
         Ok(answers) => answers,
         Err(error) => return crate::complain(&format!("opening standard output: {error}"), 1),
@@ -35,6 +38,7 @@ pub fn serve(name: String) -> ExitCode {
         name,
         answers,
         commands: Arc::default(),
+        lent,
         sessions: Sessions::new(sixbench_traffic::find, MAX_SESSIONS),
     });
     let tunnels = Arc::<Mutex<Tunnels>>::default();
@@ -52,9 +56,20 @@ pub fn serve(name: String) -> ExitCode {
         services: Services::new(Arc::clone(&tunnels)),
         tunnels,
     };
+    let silence = longest_silence.map(|longest| {
+        let node = Arc::clone(&node);
+        Silence::watch(longest, move || {
+            crate::complain(&format!("no line has come for {} s: the connection was cut", longest.as_secs()), 1);
+            node.end(1)
+        })
+    });
     let mut lines = Lines::new(io::stdin().lock(), MAX_REQUEST_BYTES);
     loop {
-        match lines.next() {
+        let line = lines.next();
+        if let Some(silence) = &silence {
+            silence.broken();
+        }
+        match line {
             Ok(Some(line)) => {
                 if conversation::take(&node, &line, |request| conversation.reply(request)).is_err() {
                     node.end(1)
@@ -74,6 +89,7 @@ struct Node {
     name: String,
     answers: Answers,
     commands: Arc<Commands>,
+    lent: Option<Lent>,
     sessions: Sessions,
 }
 
@@ -194,6 +210,10 @@ impl Node {
     /// Ends the node. The kernel closes its sessions' sockets and takes the namespace away.
     fn end(&self, code: i32) -> ! {
         self.commands.kill_all();
-        process::exit(code)
+        let is_home = self.lent.as_ref().is_none_or(Lent::give_back);
+        if !is_home {
+            crate::complain("not all borrowed interfaces could be given back; see /run/sixbench/lent", 1);
+        }
+        process::exit(if is_home { code } else { 1 })
     }
 }

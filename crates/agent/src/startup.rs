@@ -7,10 +7,12 @@ use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 
 use crate::args::Options;
+use crate::lending::{Keeper, Lent};
 use crate::sys;
 
-/// Ties this process to its parent and, unless it is to stay here, gives it a network namespace. The error is for the user.
-pub fn prepare(options: &Options) -> Result<(), String> {
+/// Ties this process to its parent and, unless it is to stay here, gives it a network namespace, with the interfaces that it
+/// borrows. The error is for the user.
+pub fn prepare(options: &Options) -> Result<Option<Lent>, String> {
     let parent = getppid();
     set_pdeathsig(Signal::SIGKILL)
         .map_err(|errno| format!("asking to end with the parent process: prctl(PR_SET_PDEATHSIG) failed: {errno}"))?;
@@ -20,8 +22,9 @@ pub fn prepare(options: &Options) -> Result<(), String> {
     // Ctrl-C in a terminal goes to the orchestrator and to its agents alike; what is to end, the orchestrator decides.
     sys::ignore_interrupts().map_err(|error| format!("ignoring SIGINT: sigaction failed: {error}"))?;
     if options.here {
-        return Ok(());
+        return Ok(None);
     }
+    let keeper = if options.borrow.interfaces.is_empty() { None } else { Some(Keeper::start(&options.borrow)?) };
     unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| {
         let remedy = match errno {
             Errno::EPERM => "; run it as root, or with CAP_SYS_ADMIN",
@@ -30,5 +33,8 @@ pub fn prepare(options: &Options) -> Result<(), String> {
             _ => "",
         };
         format!("making a network namespace for node {}: unshare(CLONE_NEWNET) failed: {errno}{remedy}", options.name)
-    })
+    })?;
+    let Some(mut keeper) = keeper else { return Ok(None) };
+    keeper.take()?;
+    Ok(Some(keeper.watched()))
 }

@@ -18,6 +18,17 @@ pub fn ignore_interrupts() -> io::Result<()> {
     }
 }
 
+/// Lets this process live through what asks it to end: a terminal or a connection that goes, and whoever ends a session.
+pub fn ignore_requests_to_end() -> io::Result<()> {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE] {
+        // SAFETY: SIG_IGN runs no code of ours.
+        if unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
 /// Makes `command` a child that the kernel kills when the thread that spawns it ends, and with it the agent. It starts with the
 /// default disposition of every signal.
 pub fn tie_to_this_thread(command: &mut Command) {

@@ -19,6 +19,8 @@ pub enum Stream {
     Periods = 3,
     /// Ports of frames.
     Ports = 4,
+    /// Networks that frames go to.
+    Networks = 5,
     /// Which packets a link loses.
     Losses = 16,
     /// Whether a link is in the state in which it loses more.

@@ -1,6 +1,7 @@
 //! Interfaces: `linux/if_link.h`.
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::Client;
 use crate::message::{Attributes, Request, half, number};
@@ -70,6 +71,14 @@ impl Client {
         let mut structure = [0; LINK_BYTES];
         structure[INDEX_AT..FLAGS_AT].copy_from_slice(&index.to_ne_bytes());
         self.ask(Request::new(libc::RTM_GETLINK, &structure), libc::RTM_NEWLINK, Link::parse)
+    }
+
+    /// Moves the interface of that index to another namespace, down. There it has the name and the number that it had, if they are free.
+    pub fn move_to(&mut self, index: u32, namespace: BorrowedFd) -> io::Result<()> {
+        let mut structure = [0; LINK_BYTES];
+        structure[INDEX_AT..FLAGS_AT].copy_from_slice(&index.to_ne_bytes());
+        let request = Request::new(libc::RTM_SETLINK, &structure);
+        self.change(request.with(libc::IFLA_NET_NS_FD, &namespace.as_raw_fd().to_ne_bytes()))
     }
 }
 

@@ -2,7 +2,7 @@
 //! kernel's notes on what they receive.
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -77,7 +77,12 @@ pub fn never_wait(socket: &Socket) -> Result<()> {
 
 /// Whether something comes, or went wrong, within this time and before a signal.
 pub fn wait_for_datagram(socket: &impl AsFd, wait: Duration) -> bool {
-    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    wait_for_any(&[socket.as_fd()], wait)
+}
+
+/// The same of several.
+pub fn wait_for_any(sockets: &[BorrowedFd<'_>], wait: Duration) -> bool {
+    let mut fds: Vec<_> = sockets.iter().map(|&socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
     // Where this fails otherwise than by a signal, the next receiving call will tell.
     !matches!(ppoll(&mut fds, Some(TimeSpec::from_duration(wait)), None), Ok(0) | Err(Errno::EINTR))
 }

@@ -148,6 +148,12 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// A number without a unit in a range, with a default.
+    pub fn number_or(&mut self, name: &'static str, range: RangeInclusive<f64>, default: f64) -> Result<f64> {
+        let given = self.number(name, range)?;
+        Ok(self.or_default(given, default))
+    }
+
     /// A size that becomes a buffer in memory, or absent.
     pub fn size(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<usize>> {
         self.integer(name, range)?

@@ -1,8 +1,12 @@
 //! The only `unsafe` of this crate: system calls that no crate wraps as we need them.
 
+pub mod bpf;
+pub mod frame_batch;
 pub mod interrupt;
+pub mod memory;
 pub mod mmsg;
 pub mod ring;
+pub mod xsk;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

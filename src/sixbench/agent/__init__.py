@@ -1,4 +1,5 @@
-"""Finding the agent's binary and speaking its protocol (docs/protocol.md). Knows nothing of networks or experiments.
+"""Finding the agent's binary, starting agents on this machine and on hosts, and speaking their protocol
+(docs/protocol.md). Knows nothing of networks or experiments.
 
 Imports `model` only.
 """
@@ -6,5 +7,6 @@ Imports `model` only.
 from .binary import agent_version, find_agent
 from .client import Agent, AgentHub
 from .packets import PacketDecision, PacketMechanism
+from .place import Seat
 
-__all__ = ["Agent", "AgentHub", "PacketDecision", "PacketMechanism", "agent_version", "find_agent"]
+__all__ = ["Agent", "AgentHub", "PacketDecision", "PacketMechanism", "Seat", "agent_version", "find_agent"]

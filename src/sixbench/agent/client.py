@@ -12,20 +12,25 @@ import os
 import resource
 import select
 import selectors
-import subprocess
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..model.errors import AgentError, CapabilityError, UsageError
+from ..model.host import Host
 from ..model.json_object import JsonObject
+from .place import BORROW, ENDS_IN_SILENCE, LONGEST_SILENCE_S, AgentProcess, Here, Place, Seat
 from .requests import REQUESTS
 from .requests.request import Answered, Request
+
+if TYPE_CHECKING:
+    from .ssh import SshHosts
 
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 2**20
@@ -38,10 +43,13 @@ CONNECT_TIMEOUT_S = 20.0
 CALL_TIMEOUT_S = 40.0
 SEND_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 2.0
-"""How long agents have to end on their own before they are killed."""
+"""How long an agent whose output has ended has to end."""
+KILL_TIMEOUT_S = 5.0
+"""How long a killed one may take to be gone."""
 
 _STDERR_TAIL_BYTES = 4096
 _EXIT_USAGE = 2
+_EXIT_CANNOT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +68,9 @@ class _Pending:
 class Agent:
     """One agent: one node."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, name: str, process: AgentProcess, machine: int = 0) -> None:
         self.name = name
-        self.pid = process.pid
+        self._machine = machine
         self.hello: JsonObject = {}
         self._process = process
         self._lock = threading.Lock()
@@ -119,12 +127,27 @@ class Agent:
         what = f"has not answered {op} after {timeout_s:g} s"
         if op != "run":
             self._break("agent-silent", what)
-        raise AgentError("agent-silent", f"the agent of {self.name} (process {self.pid}) {what}")
+        raise AgentError("agent-silent", f"the agent of {self.name} ({self._process.where}) {what}")
+
+    @property
+    def pid(self) -> int:
+        """Its process on the machine where it is."""
+        return self._process.pid if self._process.pid is not None else int(self.hello["pid"])
+
+    @property
+    def host(self) -> str | None:
+        """The host on which it is; None: this machine."""
+        return self._process.host
 
     @property
     def netns_inode(self) -> int:
         """The network namespace that it holds, as the kernel numbers it."""
         return int(self.hello["netns_inode"])
+
+    @property
+    def namespace(self) -> int:
+        """The network namespace that it holds, by a number that no other one has on any machine of the hub."""
+        return self._machine << 64 | self.netns_inode
 
     @property
     def last_words(self) -> str:
@@ -134,7 +157,7 @@ class Agent:
     @property
     def exit_code(self) -> int | None:
         """Its exit code; None while it runs."""
-        return self._process.returncode
+        return self._process.exit_code
 
     @property
     def ended(self) -> AgentError | None:
@@ -149,7 +172,6 @@ class Agent:
     def _send(self, line: bytes) -> None:
         """Writes a line, in turn. Never waits for longer than `SEND_TIMEOUT_S` for an agent that does not read."""
         stdin = self._process.stdin
-        assert stdin is not None
         with self._sending:
             rest = memoryview(line)
             try:
@@ -219,7 +241,7 @@ class Agent:
     def _end(self, code: str, what: str) -> None:
         stderr = self.last_words
         error = AgentError(
-            code, f"the agent of {self.name} (process {self.pid}) {what}" + (f": {stderr}" if stderr else "")
+            code, f"the agent of {self.name} ({self._process.where}) {what}" + (f": {stderr}" if stderr else "")
         )
         with self._lock:
             if self._ended is None:
@@ -231,18 +253,16 @@ class Agent:
 
     def _gone(self) -> None:
         """Waits for the end of an agent whose output has ended."""
-        try:
-            code = self._process.wait(timeout=STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
+        if not self._process.wait(STOP_TIMEOUT_S):
             self._break("agent-died", "closed its output")
             return
         self._drain_stderr()
-        self._end("agent-died", f"was killed by signal {-code}" if code < 0 else f"ended with code {code}")
+        self._end("agent-died", self._process.how_it_ended)
 
     def _drain_stderr(self) -> None:
         """Reads its last words, which may not have been read yet."""
         stderr = self._process.stderr
-        if stderr is None or stderr.closed:
+        if stderr.closed:
             return
         os.set_blocking(stderr.fileno(), False)
         while data := _read_some(stderr.fileno()):
@@ -258,12 +278,16 @@ class AgentHub:
     def __init__(self, binary: Path) -> None:
         _allow_many_files()
         self._binary = binary
-        self._agents: dict[int, Agent] = {}
+        self._here = Here(binary)
+        self._hosts: SshHosts | None = None
+        self._agents: list[Agent] = []
+        self._machines: dict[str | None, int] = {None: 0}
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._closing = False
+        self._is_closed = threading.Event()
         self._lock = threading.Lock()
         self._incoming: list[tuple[Any, tuple[Agent, str]]] = []
         self._thread = threading.Thread(target=self._read, name="agents", daemon=True)
@@ -275,14 +299,43 @@ class AgentHub:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def start(self, names: list[str]) -> dict[str, Agent]:
-        """Starts one agent a name, each with a network namespace of its own. Raises `AgentError` or `CapabilityError`;
-        then none of them is left."""
-        return self._greeted({name: ["node", "--name", name] for name in names})
+    def join(self, hosts: Iterable[Host]) -> None:
+        """Makes hosts places for agents: connects to those that it is not connected to, and gives them the agent's
+        program where they lack it. Raises `CapabilityError`."""
+        from .ssh import SshHosts
 
-    def start_here(self, name: str) -> Agent:
-        """Starts an agent in this process's own network namespace: it is this machine, as it is. Raises as `start`."""
-        return self._greeted({name: ["node", "--name", name, "--here"]})[name]
+        if self._hosts is None:
+            self._hosts = SshHosts(self._binary)
+            threading.Thread(target=self._keep_hosts, name="hosts", daemon=True).start()
+        self._hosts.join(hosts)
+
+    def _keep_hosts(self) -> None:
+        """Says something to agents on hosts from time to time, which otherwise take it that nobody is there."""
+        while not self._is_closed.wait(LONGEST_SILENCE_S / 4):
+            for agent in [one for one in self._agents if one.host is not None and one.hello and one.alive]:
+                agent.submit("hello", protocol=PROTOCOL, version=__version__)
+
+    def has_joined(self, host: str) -> bool:
+        """Whether it is connected to a host, as far as is known."""
+        return self._hosts is not None and self._hosts.is_connected(host)
+
+    def start(self, names: list[str], seats: Mapping[str, Seat] | None = None) -> dict[str, Agent]:
+        """Starts one agent a name, each with a network namespace of its own. Raises `AgentError` or `CapabilityError`;
+        then none of them is left.
+
+        Args:
+            seats: where they are, by name, on hosts that were joined; those that it lacks are on this machine.
+        """
+        found = {name: (seats or {}).get(name, Seat()) for name in names}
+        return self._greeted(
+            {name: (seat.on, ["node", "--name", name, *seat.arguments]) for name, seat in found.items()}
+        )
+
+    def start_here(self, name: str, on: str | None = None) -> Agent:
+        """Starts an agent in its machine's own network namespace: it is this machine, or the host of that name, as it
+        is. Raises as `start`."""
+        silence = () if on is None else ENDS_IN_SILENCE
+        return self._greeted({name: (on, ["node", "--name", name, "--here", *silence])})[name]
 
     def connect(self, host: str, arguments: list[str]) -> Agent:
         """Connects to the agent that serves on another machine, by `connect` with these arguments. Raises
@@ -292,7 +345,7 @@ class AgentHub:
         Args:
             host: its name in messages.
         """
-        agent = self._spawn(host, ["connect", *arguments])
+        agent = self._spawn(host, None, ["connect", *arguments])
         try:
             agent.hello = agent.call("hello", timeout_s=CONNECT_TIMEOUT_S, protocol=PROTOCOL, version=__version__)
         except AgentError as error:
@@ -307,16 +360,23 @@ class AgentHub:
             raise
         return agent
 
-    def _greeted(self, invocations: dict[str, list[str]]) -> dict[str, Agent]:
+    def _greeted(self, invocations: Mapping[str, tuple[str | None, list[str]]]) -> dict[str, Agent]:
         started: dict[str, Agent] = {}
         try:
-            for name, arguments in invocations.items():
-                started[name] = self._spawn(name, arguments)
+            for name, (on, arguments) in invocations.items():
+                started[name] = self._spawn(name, on, arguments)
             greetings = {
                 name: agent.submit("hello", protocol=PROTOCOL, version=__version__) for name, agent in started.items()
             }
             for name, agent in started.items():
                 agent.hello = agent.wait(greetings[name], "hello", HELLO_TIMEOUT_S)
+        except AgentError as error:
+            self.stop(list(started.values()))
+            for name, agent in started.items():
+                on, arguments = invocations[name]
+                if agent.exit_code == _EXIT_CANNOT and (on is not None or BORROW in arguments):
+                    raise CapabilityError(_why_not(agent)) from error
+            raise
         except BaseException:
             self.stop(list(started.values()))
             raise
@@ -327,20 +387,22 @@ class AgentHub:
         for agent in agents:
             agent._end("agent-died", "was ended")
             with contextlib.suppress(OSError):
-                assert agent._process.stdin is not None
                 agent._process.stdin.close()
-        deadline = time.monotonic() + STOP_TIMEOUT_S
+        began = time.monotonic()
         for agent in agents:
-            try:
-                agent._process.wait(timeout=max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                agent._process.kill()
-                agent._process.wait()
-            self._agents.pop(agent.pid, None)
+            process = agent._process
+            if not process.wait(max(0.0, began + process.stop_timeout_s - time.monotonic())):
+                process.kill()
+                process.wait(KILL_TIMEOUT_S)
+            if agent in self._agents:
+                self._agents.remove(agent)
 
     def close(self) -> None:
-        """Ends all agents and the reading thread."""
-        self.stop(list(self._agents.values()))
+        """Ends all agents, the connections to hosts, and the reading thread."""
+        self._is_closed.set()
+        self.stop(list(self._agents))
+        if self._hosts is not None:
+            self._hosts.close()
         with self._lock:
             if self._closing:
                 return
@@ -354,26 +416,22 @@ class AgentHub:
         os.close(self._wake_read)
         os.close(self._wake_write)
 
-    def _spawn(self, name: str, arguments: list[str]) -> Agent:
-        try:
-            process = subprocess.Popen(
-                [self._binary, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-            )
-        except OSError as error:
-            raise CapabilityError(f"starting {self._binary} for {name}: {error.strerror}") from error
-        assert process.stdin is not None
+    def _spawn(self, name: str, on: str | None, arguments: list[str]) -> Agent:
+        process = self._place(on).start(name, arguments)
         os.set_blocking(process.stdin.fileno(), False)
-        agent = Agent(name, process)
-        self._agents[agent.pid] = agent
+        agent = Agent(name, process, self._machines.setdefault(on, len(self._machines)))
+        self._agents.append(agent)
         with self._lock:
             self._incoming.append((process.stdout, (agent, "stdout")))
             self._incoming.append((process.stderr, (agent, "stderr")))
         os.write(self._wake_write, b"x")
         return agent
+
+    def _place(self, on: str | None) -> Place:
+        if on is None:
+            return self._here
+        assert self._hosts is not None, f"{on} was not joined"
+        return self._hosts[on]
 
     def _read(self) -> None:
         while True:
@@ -399,6 +457,16 @@ class AgentHub:
                 for opened, about in self._incoming:
                     self._selector.register(opened, selectors.EVENT_READ, about)
                 self._incoming.clear()
+
+
+def _why_not(agent: Agent) -> str:
+    """What an agent said when it could not be a node, and what would help."""
+    said = agent.last_words.removeprefix("sixbench-agent: ")
+    if agent.host is None:
+        return said
+    is_denied = "unshare(CLONE_NEWNET) failed" in said or "it takes root" in said
+    help_ = "; log in as root, or let the experiment say sudo: true" if is_denied else ""
+    return f"{agent.host}: {said}{help_}"
 
 
 def _read_some(descriptor: int) -> bytes:

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ..agent import AgentHub
-from ..mechanisms import commands_of
 from ..model.bypass import Bypass
 from ..model.calibration import Calibration
-from ..model.errors import CapabilityError, SixbenchError
-from ..model.experiment import Experiment
+from ..model.errors import SixbenchError
 from ..model.observer import Observer
 from ..plan.schedule import block_order
 from ..run.bypass import by_workload, measure_bypass
@@ -23,6 +21,7 @@ from ..run.runner import Runner
 from ..store import Cell, Environment, Manifest, manifest_from_text, manifest_to_text, trial_files
 from ..theory import expected_amid_changes
 from .messages import Broken, Chosen, Job, Measured, Refused, Reply, job_from_wire
+from .refusals import refuse_foreign
 
 Told = Callable[[str], None]
 """A function that gets a sentence for people."""
@@ -71,7 +70,7 @@ class Bench:
         """What this machine would measure of a run."""
         try:
             manifest = manifest_from_text(run, "a run that the scheduler handed out")
-            _refuse_commands(manifest.experiment)
+            refuse_foreign(manifest.experiment)
             experiment, environment = probe_machine(self._hub, manifest.experiment)
         except SixbenchError as error:
             return Chosen(cell=self.name, run=None, why=str(error))
@@ -91,7 +90,7 @@ class Bench:
         """
         try:
             job, manifest = job_from_wire(wire)
-            _refuse_commands(manifest.experiment)
+            refuse_foreign(manifest.experiment)
             return self._measured(job, manifest, is_wanted)
         except SixbenchError as error:
             self.rest()
@@ -175,12 +174,3 @@ class Bench:
         at_hand.nodes = merged(at_hand.nodes, at_hand.laboratories.settings)
         environment = replace(at_hand.environment, nodes=at_hand.nodes, processors=at_hand.laboratories.processors.use)
         return Cell(environment=environment, calibration=self._calibration(environment.kernel), bypass=at_hand.bypass)
-
-
-def _refuse_commands(experiment: Experiment) -> None:
-    """Raises `CapabilityError` where an experiment would run commands of its own: nobody here has agreed to them."""
-    found = next((path.name for path in experiment.paths if commands_of(path)), None)
-    if found is not None:
-        raise CapabilityError(f"paths.{found} runs a program of the experiment, which no cell does for others")
-    if any(topology.ports for topology in experiment.topologies):
-        raise CapabilityError("dut.ports are interfaces of another machine, and no cell lends its own to others")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..model.errors import CapabilityError, UsageError, WriteError
 from ..model.files import open_regular
+from .certificate import self_signed
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -91,41 +92,10 @@ def security_of(key: bytes) -> Security:
 
 def _pair(key: bytes) -> tuple[str, str]:
     """The certificate and the private key, as PEM: the same for everyone who has the key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     seed = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_DERIVED).derive(key)
     private = Ed25519PrivateKey.from_private_bytes(seed)
-    public = private.public_key()
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sixbench cells")])
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(public)
-        .serial_number(1)
-        .not_valid_before(_FROM)
-        .not_valid_after(_UNTIL)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
-        .sign(private, None)
-    )
-    text = private.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return certificate.public_bytes(serialization.Encoding.PEM).decode(), text.decode()
+    return self_signed(private, "sixbench cells", serial=1, valid=(_FROM, _UNTIL), is_authority=True)

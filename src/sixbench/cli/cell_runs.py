@@ -43,6 +43,9 @@ def refuse_key_alone(cells: str | None, key: Path | None) -> None:
 
 def check_for_cells(experiment: Experiment) -> None:
     """Raises `UsageError` where cells cannot measure this experiment."""
+    from ..cells.refusals import refuse_foreign
+
+    refuse_foreign(experiment)
     if experiment.kernels:
         raise UsageError(f"{experiment.name} runs in emulated machines, which are not cells; leave out --cells")
 

@@ -10,7 +10,6 @@ from .options import ALLOW_FLAG, MEAN_IT_FLAG
 
 if TYPE_CHECKING:
     from ..model.path import Path
-    from ..model.topology import Topology
 
 MAX_SHOWN = 100
 
@@ -39,18 +38,6 @@ def require_consent(paths: Iterable[Path], *, allowed: bool) -> None:
     )
 
 
-def refuse_programs_in_cells(paths: Iterable[Path]) -> None:
-    """Raises `UsageError` where an experiment has commands: who may measure by cells may not run anything on them."""
-    from ..model.errors import UsageError
-
-    found = next(iter(commands_by_path(paths)), None)
-    if found is not None:
-        raise UsageError(
-            f"paths.{found} runs a program of the experiment, which no cell does for others; "
-            "run it on this machine, without --cells"
-        )
-
-
 def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
     """Raises `UsageError` where a path has a program under test: an emulated machine has none of this one's programs
     but sixbench's own."""
@@ -63,14 +50,6 @@ def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
             f"paths.{found} is a program under test, which an emulated machine does not have; leave the kernels out, "
             "or this path"
         )
-
-
-def refuse_equipment_in_cells(topologies: Iterable[Topology]) -> None:
-    """Raises `UsageError` where equipment is to be tested that is not at a cell."""
-    from ..model.errors import UsageError
-
-    if any(topology.ports for topology in topologies):
-        raise UsageError("dut.ports are interfaces of this machine, which cells do not have; run it without --cells")
 
 
 def without_consent(arguments: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.errors import UsageError
 from . import completions
 from .command_groups import MACHINE
 from .common import print_json
@@ -45,6 +46,14 @@ def doctor(
         help="Examine an emulated machine with this kernel instead; see: sixbench kernels list.",
         autocompletion=completions.kept_kernels,
     ),
+    host: str | None = typer.Option(
+        None,
+        "--host",
+        metavar="DESTINATION",
+        help="Examine a host over SSH instead, such as user@lab1.example: what its nodes can do, and which interfaces "
+        "they can borrow.",
+    ),
+    sudo: bool = typer.Option(False, "--sudo", help="With --host: start agents there by sudo."),
 ) -> int:
     """Tell what this machine can do, and how to mend what it cannot.
 
@@ -56,6 +65,12 @@ def doctor(
     from ..run.doctor_conclusion import conclude
     from ..run.environment import GUEST
 
+    if kernel is not None and host is not None:
+        raise UsageError("--kernel and --host examine different machines; give one of them")
+    if host is None and sudo:
+        raise UsageError("--sudo has a meaning with --host only")
+    if host is not None:
+        return _doctor_of_host(host, sudo, json)
     if kernel is not None:
         from .guest_runs import doctor_in_guest
 
@@ -74,11 +89,7 @@ def doctor(
             }
         )
     else:
-        width = max(len(capability.name) for capability in capabilities)
-        for capability in capabilities:
-            typer.echo(
-                f"{capability.answer:<7}  {capability.name:<{width}}  {capability.needed_for}: {capability.reason}"
-            )
+        _tell(capabilities)
         typer.echo()
         for line in matrix(answers):
             typer.echo(line)
@@ -92,6 +103,41 @@ def doctor(
         missing = ", ".join(limit.what.partition(":")[0] for limit in conclusion.missing)
         print(f"sixbench: this machine lacks what every run needs: {missing}", file=sys.stderr)
     return 0 if conclusion.ready else EXIT_NOT_READY
+
+
+def _tell(capabilities: Sequence[Capability]) -> None:
+    width = max(len(capability.name) for capability in capabilities)
+    for capability in capabilities:
+        typer.echo(f"{capability.answer:<7}  {capability.name:<{width}}  {capability.needed_for}: {capability.reason}")
+
+
+def _doctor_of_host(destination: str, sudo: bool, json: bool) -> int:
+    from dataclasses import asdict
+
+    from ..run.host_doctor import examine_host, host_from
+    from .running import agent_hub
+
+    host = host_from(destination, sudo=sudo)
+    with agent_hub() as hub:
+        capabilities, answers = examine_host(hub, host)
+    missing = [one.name for one in capabilities if one.required and one.answer != "yes"]
+    if json:
+        print_json(
+            {
+                "schema": "sixbench.doctor-host/1",
+                "host": destination,
+                "ready": not missing,
+                "capabilities": [asdict(capability) for capability in capabilities],
+                "mechanisms": [asdict(answer) for answer in answers],
+            }
+        )
+    else:
+        _tell(capabilities)
+        for line in reasons(answers):
+            typer.echo(line)
+    if missing:
+        print(f"sixbench: {destination} lacks what every node needs: {', '.join(missing)}", file=sys.stderr)
+    return EXIT_NOT_READY if missing else 0
 
 
 def conclusion_lines(conclusion: Conclusion) -> list[str]:

@@ -20,6 +20,10 @@ EVENTS: Path | None = typer.Option(
 )
 
 
+HOSTS: Path | None = typer.Option(
+    None, "--hosts", metavar="FILE", help="Put the nodes on the machines that this file names, over SSH."
+)
+
 ALLOW_FLAG = "--allow-programs"
 ALLOW_PROGRAMS: bool = typer.Option(
     False, ALLOW_FLAG, help="Run the programs that the experiment names. They have all rights that sixbench has."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,11 +13,11 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import experiment_source, load_experiment, print_json
-from .options import SEED, SET
+from .options import HOSTS, SEED, SET
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
-    from ..model.path import Path
+    from ..model.path import Path as ExperimentPath
     from ..model.topology import Link
     from ..plan.yaml_source import Source
     from ..run.estimate import Estimate
@@ -47,6 +48,7 @@ def plan(
     commands: bool = typer.Option(
         False, "--commands", help="Print every command that would be run, with the rest as comments."
     ),
+    hosts: Path | None = HOSTS,
     trials: bool = typer.Option(False, "--trials", help="List every trial in its order, not only their number."),
     json: bool = typer.Option(False, "--json", help="Print everything as JSON."),
 ) -> None:
@@ -55,7 +57,7 @@ def plan(
     from .plan_script import script_of
     from .plan_summary import summary_of
 
-    changes = (set_, quick, blocks, seed)
+    changes = (set_, quick, blocks, seed, None, None, hosts)
     loaded = load_experiment(experiment, *changes)
     _check_settings(loaded, lambda: experiment_source(experiment, *changes))
     estimated = estimate(loaded)
@@ -65,7 +67,9 @@ def plan(
         typer.echo(script_of(loaded, estimated, trials), nl=False)
     else:
         typer.echo(
-            summary_of(loaded, estimated, shlex.join([experiment, *_changes(set_, quick, blocks, seed)]), trials),
+            summary_of(
+                loaded, estimated, shlex.join([experiment, *_changes(set_, quick, blocks, seed, hosts)]), trials
+            ),
             nl=False,
         )
 
@@ -86,12 +90,13 @@ def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> Non
         check_setting_names(experiment.topologies, source)
 
 
-def _changes(set_: list[str], quick: bool, blocks: int | None, seed: int | None) -> list[str]:
+def _changes(set_: list[str], quick: bool, blocks: int | None, seed: int | None, hosts: Path | None) -> list[str]:
     """What the command line changes in the experiment, as it was written."""
     words = ["--quick"] if quick else []
     words += [word for assignment in set_ for word in ("--set", assignment)]
     words += ["--blocks", str(blocks)] if blocks is not None else []
-    return words + (["--seed", str(seed)] if seed is not None else [])
+    words += ["--seed", str(seed)] if seed is not None else []
+    return words + (["--hosts", str(hosts)] if hosts is not None else [])
 
 
 def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
@@ -158,7 +163,7 @@ def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
     }
 
 
-def _path_json(path: Path, index: int, experiment: Experiment) -> dict[str, Any]:
+def _path_json(path: ExperimentPath, index: int, experiment: Experiment) -> dict[str, Any]:
     from ..mechanisms import install
 
     network = install(path, experiment.topologies[index], experiment.between)

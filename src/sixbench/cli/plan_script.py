@@ -75,9 +75,15 @@ def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list
     return lines
 
 
+MACHINE = "(host "
+"""How the names of agents begin that are machines themselves."""
+
+
 def _role(topology: Topology, node: str) -> str:
     found = topology.nodes.get(node)
-    return "carries emulated links" if found is None else found.kind
+    if found is None:
+        return "the machine itself" if node.startswith(MACHINE) else "carries emulated links"
+    return found.kind if found.on is None else f"{found.kind} on {found.on}"
 
 
 def topology_lines(topology: Topology) -> list[str]:

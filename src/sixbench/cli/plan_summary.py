@@ -61,6 +61,7 @@ def summary_of(experiment: Experiment, estimated: Estimate, name: str, list_tria
         "",
         *_section(_network_heading(experiment), _network_rows(experiment)),
         *_section("Paths", [(path.name, _path_words(experiment, path)) for path in experiment.paths]),
+        *_section_of_machines(experiment),
         *_section_of_programs(experiment),
         *_section("Addresses", _address_rows(experiment)),
         *_section("Workloads", _workload_rows(experiment)),
@@ -125,6 +126,18 @@ def _section(heading: str, rows: Iterable[tuple[str, str]]) -> list[str]:
     return [*lines, ""]
 
 
+def _section_of_machines(experiment: Experiment) -> list[str]:
+    """The machines that nodes are on, with these nodes and the interfaces that they borrow."""
+    topology = experiment.topologies[0]
+    rows = []
+    for host in topology.hosts.values():
+        nodes = [name for name, node in topology.nodes.items() if node.on == host.name]
+        told = [f"{name} ({', '.join(topology.borrowed(name))})" if topology.borrowed(name) else name for name in nodes]
+        if told:
+            rows.append((host.name, f"{host.ssh or 'this machine'}: {', '.join(told)}"))
+    return _section("Machines, with their nodes and the interfaces that these borrow", rows) if rows else []
+
+
 def _indented(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
@@ -133,6 +146,8 @@ def _processor_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """Where nodes run in the trials of each workload, and whether processors are kept awake."""
     from ..run.processors import placement_of
 
+    if any(topology.is_spread for topology in experiment.topologies):
+        return [("free", "nodes are on several machines, and run where the kernels of these put them")]
     found: dict[str, dict[str, None]] = {}
     for combination in experiment.combinations:
         found.setdefault(placement_of(experiment, combination.workload), {})[combination.workload.kind] = None

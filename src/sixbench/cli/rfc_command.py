@@ -80,6 +80,8 @@ def rfc(
         raise UsageError(f"--frame: {error}") from None
     if loaded.kernels:
         raise UsageError(f"{experiment} runs in emulated machines, whose clock is no tester's; leave out its kernels")
+    if any(topology.is_spread for topology in loaded.topologies):
+        raise UsageError(f"{experiment} has hosts, and a tester has one clock; leave out its hosts")
     require_consent(loaded.paths, allowed=allow_programs)
     made, procedure = design(loaded, profile, test, wanted, quick=quick)
     if any(TESTS[name].needs_search for name in procedure.tests):

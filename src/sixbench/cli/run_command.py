@@ -16,16 +16,10 @@ from .cell_command import KEY
 from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
-from .consent import (
-    refuse_equipment_in_cells,
-    refuse_programs_in_cells,
-    refuse_programs_in_guests,
-    require_consent,
-    without_consent,
-)
+from .consent import refuse_programs_in_guests, require_consent, without_consent
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
-from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
+from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
 from .running import agent_hub, begin_run, known_calibration, tell
@@ -87,6 +81,7 @@ def run(
         metavar="virtual|real",
         help="The clock of an emulated machine: virtual (it counts instructions, the same everywhere) or real.",
     ),
+    hosts: Path | None = HOSTS,
     cells: str | None = CELLS,
     key: Path | None = KEY,
 ) -> int:
@@ -96,7 +91,7 @@ def run(
     from ..run.probing import probe_machine
 
     chosen = chosen_kernels(kernel, kernels)
-    changes = (set_, quick, blocks, seed, chosen, clock)
+    changes = (set_, quick, blocks, seed, chosen, clock, hosts)
     loaded = load_experiment(experiment, *changes)
     guest_clock = check_clock(clock, loaded)
     require_consent(loaded.paths, allowed=allow_programs)
@@ -106,8 +101,6 @@ def run(
         check_free(out, loaded.text)
     refuse_key_alone(cells, key)
     if cells is not None:
-        refuse_programs_in_cells(loaded.paths)
-        refuse_equipment_in_cells(loaded.topologies)
         directory, paper = out or default_directory(loaded.name), paper_name(experiment)
         return run_on_cells(
             loaded, directory, out is None, paper, quick, capture, cells, key, wait, json, quiet, events
@@ -164,8 +157,6 @@ def resume(
     writer, run_so_far = open_run(directory)
     with writer:
         if cells is not None:
-            refuse_programs_in_cells(run_so_far.manifest.experiment.paths)
-            refuse_equipment_in_cells(run_so_far.manifest.experiment.topologies)
             return resume_on_cells(writer, run_so_far, cells, key, wait, json, quiet, report, events)
         require_consent(run_so_far.manifest.experiment.paths, allowed=allow_programs)
         return _go_on(writer, run_so_far, json, quiet, wait, report, events, i_mean_it)

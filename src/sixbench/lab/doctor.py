@@ -32,6 +32,9 @@ class Capability:
 Run = Callable[[list[str]], Completed]
 """Runs a command in a throw-away node and waits for it."""
 
+Which = Callable[[str], str | None]
+"""Where a program is; None: it is not there."""
+
 _PROGRAMS = (
     ("ip", "iproute2", "building networks", True),
     ("tc", "iproute2", "link rates", True),
@@ -55,13 +58,16 @@ _QDISCS = (
 )
 
 
-def examine(run: Run | None, why_not: str | None, *, was_tried: bool = True) -> list[Capability]:
+def examine(
+    run: Run | None, why_not: str | None, *, was_tried: bool = True, which: Which = shutil.which
+) -> list[Capability]:
     """All capabilities.
 
     Args:
         run: runs a command in a throw-away node; None where none could be made.
         why_not: why none could be made.
         was_tried: whether making one was tried.
+        which: finds a program where nodes are.
     """
     refused: Answer = "no" if was_tried else "unknown"
     found = [
@@ -74,7 +80,7 @@ def examine(run: Run | None, why_not: str | None, *, was_tried: bool = True) -> 
         )
     ]
     for program, package, needed_for, required in _PROGRAMS:
-        path = shutil.which(program)
+        path = which(program)
         reason = path or f"not on the PATH; Debian package {package}"
         found.append(
             Capability(
@@ -82,11 +88,12 @@ def examine(run: Run | None, why_not: str | None, *, was_tried: bool = True) -> 
             )
         )
     for name, words, needed_for, required in _TRIALS:
-        found.append(_try(run, name, ["ip", *words.split()], needed_for, required))
+        found.append(_try(run, which, name, ["ip", *words.split()], needed_for, required))
     for name, words, needed_for, required in _QDISCS:
         found.append(
             _try(
                 run,
+                which,
                 name,
                 ["tc", "qdisc", "replace", "dev", "lo", *([] if name == "clsact" else ["root"]), *words.split()],
                 needed_for,
@@ -94,12 +101,14 @@ def examine(run: Run | None, why_not: str | None, *, was_tried: bool = True) -> 
             )
         )
     found.append(
-        _try(run, "IPv6", ["ip", "-6", "address", "add", "2001:db8::1/128", "dev", "lo"], "every IPv6 path", True)
+        _try(
+            run, which, "IPv6", ["ip", "-6", "address", "add", "2001:db8::1/128", "dev", "lo"], "every IPv6 path", True
+        )
     )
     return found
 
 
-def _try(run: Run | None, name: str, command: list[str], needed_for: str, required: bool) -> Capability:
+def _try(run: Run | None, which: Which, name: str, command: list[str], needed_for: str, required: bool) -> Capability:
     if run is None:
         return Capability(
             name=name,
@@ -108,7 +117,7 @@ def _try(run: Run | None, name: str, command: list[str], needed_for: str, requir
             needed_for=needed_for,
             required=required,
         )
-    if shutil.which(command[0]) is None:
+    if which(command[0]) is None:
         return Capability(
             name=name,
             answer="unknown",

@@ -1,9 +1,5 @@
-"""Interfaces of this machine that are lent to nodes, and given back whatever happens.
-
-A keeper waits in the node's namespace until its input ends, which happens when whoever started it lets it go or dies,
-by `kill -9` too. Then it moves the interface back and restores its state. It keeps the namespace alive until then. So
-an interface comes back that would go with its namespace, such as the end of a veth pair; a physical one the kernel
-would bring back anyway.
+"""Interfaces of this machine at which equipment stands: whether nodes may borrow them. How they do, and that they come
+home whatever happens, is the agent's (crates/agent/src/lending).
 """
 
 from __future__ import annotations
@@ -12,45 +8,16 @@ import json
 import os
 import shlex
 import subprocess
-import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from ..model.errors import ExperimentError, LabError, Problem
 from ..model.quoting import listed, printable
-from ..model.topology import Port, Topology
+from ..model.topology import Topology
 from .privileges import in_user_namespace
-from .render import lending
 
 MEAN_IT = "--i-mean-it"
 """The option by which an interface is lent that somebody uses."""
-
-CARRIER_S = 10.0
-"""How long a line may take to come up: a second or two for gigabit Ethernet over copper, which negotiates; more for
-equipment that has just been switched on."""
-LOOK_EVERY_S = 0.05
-GIVEN_BACK_S = 15.0
-
-_KEEPER = """
-trap '' INT TERM HUP PIPE
-exec 9</proc/self/ns/net
-exec nsenter --net=/proc/"$1"/ns/net sh -c '
-echo here
-cat >/dev/null
-ip link set dev "$1" down
-ip link set dev "$1" mtu "$2"
-ip link set dev "$1" netns /proc/self/fd/9 || exit 1
-nsenter --net=/proc/self/fd/9 ip -force -batch - <<END || failed=1
-$3
-END
-nsenter --net=/proc/self/fd/9 ip -6 -force -batch - <<END || failed=1
-$4
-END
-exit "${failed:-0}"
-' keeper "$2" "$3" "$4" "$5"
-"""
-"""Signals that are ignored stay so. The namespace that it comes from is where the interface goes back to."""
 
 
 def check_ports(topologies: Iterable[Topology], file: str, *, means_it: bool) -> None:
@@ -104,95 +71,15 @@ def _asked(*command: str) -> list[dict[str, Any]]:
     return [one for one in found if one]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loan:
-    """An interface that a node has."""
-
-    name: str
-    keeper: subprocess.Popen[str]
-
-    def give_back(self) -> str | None:
-        """Moves it back, and waits until it is. Why that failed; None: it did not."""
-        try:
-            _, said = self.keeper.communicate(timeout=GIVEN_BACK_S)
-        except subprocess.TimeoutExpired:
-            return f"giving {self.name} back: it is not there after {GIVEN_BACK_S:g} s"
-        if self.keeper.returncode == 0:
-            return None
-        return f"giving {self.name} back: {_words(said)}"
-
-
-def lend(name: str, pid: int) -> Loan:
-    """Moves an interface into the namespace of a process, down and without addresses. Raises `LabError`."""
-    state = _state(name)
-    keeper = subprocess.Popen(
-        ["sh", "-c", _KEEPER, "keeper", str(pid), name, *state],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    loan = Loan(name=name, keeper=keeper)
-    assert keeper.stdout is not None, "it was asked for"
-    if keeper.stdout.readline() != "here\n":
-        _, said = keeper.communicate()
-        raise LabError(f"lending {name}: {_words(said)}")
-    done = subprocess.run(lending(name, str(pid)), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        loan.give_back()
-        raise LabError(f"lending {name}: {_words(done.stderr)}")
-    return loan
-
-
-def _state(name: str) -> tuple[str, str, str]:
-    """The MTU of an interface, and the lines that restore what a move takes from it: for `ip`, and for `ip -6`."""
-    shown = _interfaces().get(name)
-    if shown is None:
-        raise LabError(f"lending {name}: it is no interface of this machine, or another run has it")
-    lines = [f"link set dev {name} up"] if "UP" in shown.get("flags", []) else []
-    lines += [
-        f"address replace {one['local']}/{one['prefixlen']} dev {name}"
-        for one in shown.get("addr_info", [])
-        if one.get("scope") != "link"
-    ]
-    return str(shown["mtu"]), "\n".join([*lines, *_routes(name, "-4")]), "\n".join(_routes(name, "-6"))
-
-
-def _routes(name: str, family: str) -> list[str]:
-    """Those that the kernel does not make of the interface's addresses."""
-    done = subprocess.run(["ip", family, "route", "show", "dev", name], capture_output=True, text=True, check=False)
-    return [
-        f"route replace {' '.join(route.split())} dev {name}"
-        for route in done.stdout.splitlines()
-        if "proto kernel" not in route
-    ]
-
-
-def await_carrier(ports: Iterable[tuple[str, Port]], pids: Mapping[str, int]) -> None:
-    """Waits until the interfaces of nodes, which are up, have a carrier. Raises `LabError` naming one that has none.
-
-    Args:
-        pids: the processes that hold the nodes' namespaces.
-    """
-    deadline_s = time.monotonic() + CARRIER_S
-    waiting = list(ports)
-    while True:
-        waiting = [(node, port) for node, port in waiting if not _has_carrier(port.name, pids[node])]
-        if not waiting:
-            return
-        if time.monotonic() > deadline_s:
-            _, port = waiting[0]
-            raise LabError(
-                f"{port.name}, which the experiment names {port.place}, has had no carrier for {CARRIER_S:g} s: "
-                "connect it to the equipment, and switch that on"
-            )
-        time.sleep(LOOK_EVERY_S)
-
-
-def _has_carrier(name: str, pid: int) -> bool:
-    [shown] = _asked("nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-j", "link", "show", "dev", name)
-    return "LOWER_UP" in shown.get("flags", [])
+def wanted_addresses(topology: Topology) -> list[str]:
+    """The addresses that equipment has to have, as a sentence for each interface."""
+    found = []
+    for link in topology.links:
+        if link.port is not None:
+            [end] = [end for end in link.ends if topology.nodes[end.node].equipment is not None]
+            addresses = [str(address) for address in (end.ipv4, end.ipv6) if address is not None]
+            found.append(f"the equipment has to have {' and '.join(addresses)} at {link.port.name}")
+    return found
 
 
 def _words(said: str) -> str:

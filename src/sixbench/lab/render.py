@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..mechanisms import find_engine
@@ -23,6 +23,7 @@ from ..model.stage import Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
 from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
 from .filters import ruleset
+from .machines import machine_lines
 from .netem import tc_command
 from .queues import queue_lines
 
@@ -63,6 +64,9 @@ then begins with a round trip of neighbour discovery, for which its first datagr
 FIRST_INTERFACE = 10
 """Number of the first interface; lower ones are the namespace's own."""
 
+FIRST_BESIDE_BORROWED = 1_000_000
+"""The same where nodes have interfaces of machines, which keep their numbers."""
+
 ROUTER_SYSCTL = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
 
@@ -73,7 +77,7 @@ class NodeScript:
     Attributes:
         sysctl: settings.
         links: lines for `ip -batch`; `{pid:NAME}` stands for the process that holds the namespace of node NAME.
-        ports: the interfaces of this machine that the node is lent, between its links and its devices.
+        borrowed: the interfaces of its machine that the node has.
         devices, routes: lines for `ip -batch`.
         ethtool: arguments of `ethtool`, one list a call.
         queues: lines for `tc -batch`.
@@ -91,7 +95,7 @@ class NodeScript:
     routes: list[str]
     ethtool: list[list[str]]
     queues: list[str]
-    ports: list[str] = field(default_factory=list)
+    borrowed: Sequence[str] = ()
     emulation: list[Request] = field(default_factory=list)
     nft: str = ""
     made: list[Stage] = field(default_factory=list)
@@ -101,13 +105,15 @@ class NodeScript:
 
 
 def render(topology: Topology) -> dict[str, NodeScript]:
-    """The script of every node but equipment, by name. Where our emulator carries links, its script is among them."""
+    """The script of every node but equipment, by name, and those of our emulator and of machines, where these carry
+    links."""
     return _render(topology, all_routes(topology))
 
 
 def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, NodeScript]:
     emulated = emulated_links(topology)
     links = _link_lines(topology, dict(emulated))
+    machines = machine_lines(topology)
     scripts = {
         name: NodeScript(
             node=name,
@@ -122,7 +128,7 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
             ],
             queues=[line for link in _wires_of(topology, name) for line in queue_lines(link, link.end_of(name))],
             nft=ruleset(topology.nodes[name]),
-            ports=[port.name for node, port in topology.ports if node == name],
+            borrowed=topology.borrowed(name),
         )
         for name in topology.held
     }
@@ -137,6 +143,8 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
             queues=[],
             emulation=requests(emulated),
         )
+    for name, lines in machines.items():
+        scripts[name] = NodeScript(node=name, sysctl={}, links=lines, devices=[], routes=[], ethtool=[], queues=[])
     return scripts
 
 
@@ -144,18 +152,20 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
     """The lines that make links, by the node in which they are run. The other end of an emulated link's end is the
     emulator's."""
     lines: dict[str, list[str]] = {name: [] for name in topology.nodes}
+    first = FIRST_BESIDE_BORROWED if any(map(topology.borrowed, topology.nodes)) else FIRST_INTERFACE
     for index, link in enumerate(topology.wires):
-        if link.port is not None:
-            continue  # it is there already
+        if link.over is not None or link.port is not None:
+            continue  # its interfaces are there already, or the machines make them
         opposite = [(end.name, f" address {_mac(index, 2)}", end.node) for end in link.ends[::-1]]
         pairs = [(link.ends[0], 0, opposite[0])]
         if index in emulated:
             names = ends_of(index)
             pairs = [(end, number, (names[number], "", EMULATOR)) for number, end in enumerate(link.ends)]
         for end, number, (name, address, node) in pairs:
+            own, other = (first + _number(index, one) for one in (number, 1 - number))
             lines[end.node].append(
-                f"link add name {end.name} index {_number(index, number)} address {_mac(index, number + 1)} type veth "
-                f"peer name {name} index {_number(index, 1 - number)}{address} netns {{pid:{node}}}"
+                f"link add name {end.name} index {own} address {_mac(index, number + 1)} type veth "
+                f"peer name {name} index {other}{address} netns {{pid:{node}}}"
             )
     return lines
 
@@ -233,7 +243,7 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     node = f"{{pid:{script.node}}}"
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in script.sysctl.items()]
     lines += [f"ip {line}" for line in script.links]
-    lines += [f"# in the machine's own namespace: {' '.join(lending(name, node))}" for name in script.ports]
+    lines += [f"# in the machine's own namespace: {' '.join(lending(name, node))}" for name in script.borrowed]
     lines += [f"ip {line}" for line in script.devices]
     lines += [f"ip {line}" for line in script.routes]
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]
@@ -278,10 +288,10 @@ _PID = re.compile(r"\{pid:([^}]*)\}")
 
 
 def _number(link: int, end: int) -> int:
-    """Interface numbers, which differ at the two ends. Where they are the same, Linux does not take the veth for a
-    stacked device and may wait up to a second (linkwatch) before its carrier counts, and IPv6 does nothing until
-    then."""
-    return FIRST_INTERFACE + 2 * link + end
+    """Interface numbers, from the first one's on, which differ at the two ends. Where they are the same, Linux does not
+    take the veth for a stacked device and may wait up to a second (linkwatch) before its carrier counts, and IPv6 does
+    nothing until then."""
+    return 2 * link + end
 
 
 def _mac(link: int, end: int) -> str:

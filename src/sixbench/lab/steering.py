@@ -21,6 +21,7 @@ from ..model.errors import AgentError
 from ..model.topology import Link, Topology
 from .build import NodeHandle
 from .emulation import EMULATOR, emulated_links
+from .machines import place_of_emulator
 
 TIMEOUT_S = 10.0
 
@@ -90,8 +91,8 @@ def is_fast(link: Link) -> bool:
 
 
 def steer(topology: Topology, nodes: Mapping[str, NodeHandle], usable: Sequence[int]) -> int | None:
-    """Gives the emulator and the nodes their processors, before the network is built. What the machine refuses is left
-    out: the measured lateness shows it.
+    """Gives the emulator and the nodes their processors, before the network is built, where the emulator is on this
+    machine. What the machine refuses is left out: the measured lateness shows it.
 
     Args:
         usable: the processors that there are, the best first.
@@ -100,7 +101,7 @@ def steer(topology: Topology, nodes: Mapping[str, NodeHandle], usable: Sequence[
         the emulator's processor; None where it has none of its own.
     """
     emulated = [link for _, link in emulated_links(topology)]
-    found = steering(usable) if emulated else None
+    found = steering(usable) if emulated and place_of_emulator(topology) is None else None
     if found is None:
         return None
     try:

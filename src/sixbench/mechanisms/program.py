@@ -44,6 +44,7 @@ from .program_options import (
     READY_WITHIN,
     SERVER_AS,
     START,
+    STARTING,
     STATE,
 )
 from .resolving import resolver_ready
@@ -85,10 +86,9 @@ class _Place:
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    for option in (START, READY):
-        if option.name not in path.options:
-            raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
     [node] = path.nodes
+    is_equipment = node in topology.nodes and topology.nodes[node].equipment is not None
+    _check_start(path, is_equipment=is_equipment)
     first, last = FAMILIES[str(path.options.get(FAMILY.name, FAMILY.default))]
     prefix = prefix_option(path, PREFIX.name, "") if PREFIX.name in path.options else None
     place = _same_family(path, topology, between) if first == last else _two_families(path, topology, between)
@@ -101,18 +101,40 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     if first == last and (destination, source) == (far.destination, near.source):
         legs = (replace(near, far=far.far, destination=far.destination),)
     led = _led_here(place, prefix, source, destination)
-    words = _words(path, place, legs, prefix)
-    asked = _asked(path, place, prefix) if path.options.get(DNS64.name) else ()
-    words |= _authority(place, between[1]) if asked else {}
     network = Network(
         topology=place.topology,
         legs=legs,
         devices=(_device(path, place, led, changes_family=first != last, prefix=prefix),),
-        stages=({node: _stage(path, words, {leg.family for leg in legs})}, *asked),
+        stages=() if is_equipment else _started(path, place, legs, prefix),
     )
     if not network.crossings:
         raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
     return network
+
+
+def _check_start(path: Path, *, is_equipment: bool) -> None:
+    """Raises `MechanismError` where a program cannot be started, or equipment is to be."""
+    if is_equipment:
+        given = next((one.name for one in STARTING if one.name in path.options), None)
+        if given is not None:
+            raise MechanismError(f"equipment runs what it runs, and starts nothing of ours: leave {given} out", given)
+        if path.options.get(STATE.name) == LINUX:
+            raise MechanismError(f"nobody sees the table of equipment: give {STATE.name}: {ITS_OWN}", STATE.name)
+        return
+    for option in (START, READY):
+        if option.name not in path.options:
+            raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
+
+
+def _started(
+    path: Path, place: _Place, legs: Sequence[Leg], prefix: IPv6Network | None
+) -> tuple[Mapping[str, Stage], ...]:
+    """What starts the program, and waits until it is ready."""
+    [node] = path.nodes
+    words = _words(path, place, legs, prefix)
+    asked = _asked(path, place, prefix) if path.options.get(DNS64.name) else ()
+    words |= _authority(place, legs[-1].far) if asked else {}
+    return ({node: _stage(path, words, {leg.family for leg in legs})}, *asked)
 
 
 def _asked(path: Path, place: _Place, prefix: IPv6Network | None) -> tuple[Mapping[str, Stage], ...]:

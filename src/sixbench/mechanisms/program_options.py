@@ -199,3 +199,7 @@ OPTIONS = (
     *(START, READY, FILES, FAMILY, PREFIX, CLIENT_AS, SERVER_AS),
     *(INTERFACE, HOPS, STATE, DNS64, MEMORY, READY_WITHIN),
 )
+MAPPING = (FAMILY, PREFIX, CLIENT_AS, SERVER_AS, HOPS, STATE)
+"""Those that say what a device makes of packets, which equipment has too."""
+STARTING = tuple(option for option in OPTIONS if option not in MAPPING)
+"""Those that say how a program is started."""

@@ -26,6 +26,10 @@ PATH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,149}")
 DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
 """Linux keeps the name of an interface in 16 bytes (IFNAMSIZ)."""
 
+_SSH_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+SSH_DESTINATION = re.compile(rf"(?:{_SSH_NAME}@)?(?:\[[0-9A-Fa-f:.]+\]|{_SSH_NAME})(?::[0-9]{{1,5}})?")
+"""What ssh(1) is given: a name or an address (IPv6 in brackets), perhaps with a user before it and a port behind it."""
+
 SYSCTL = re.compile(r"net([./][A-Za-z0-9_-]+)+")
 
 

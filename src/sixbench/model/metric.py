@@ -339,6 +339,7 @@ _ALL = [
     _share("playout_loss_ratio", "Loss after the jitter buffer", "ITU-T G.107 section 7.5"),
     _time("mouth_to_ear", "Delay from mouth to ear", "ITU-T G.107 section 7.4"),
     _share("loss_reverse", "Loss, server to client", "RFC 7680"),
+    _share("loss_native", "Loss of the frames that go natively", "RFC 7680; RFC 8219 section 5.3"),
     _share("duplicates_ratio", "Duplicates", "RFC 5560"),
     _share("reordered_ratio", "Reordered", "RFC 4737"),
     _share("refused_ratio", "Datagrams refused by the sender", "ip(7), EMSGSIZE"),

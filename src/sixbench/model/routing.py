@@ -10,6 +10,7 @@ from itertools import groupby, pairwise
 
 from .aggregates import Aggregates, Block, Prefix
 from .device import Device, Relay
+from .networks import hosts_with_networks, networks_behind
 from .reach import Span, by_bridges
 from .topology import Family, Interface, Link, Topology, Way
 
@@ -67,6 +68,8 @@ def all_routes(topology: Topology, devices: Iterable[Device] = ()) -> dict[str, 
         for prefix in device.prefixes:
             for node, route in _routes_to(topology, device, prefix):
                 found[node].append(route)
+    for node, route in _routes_behind_hosts(topology):
+        found[node].append(route)
     return found
 
 
@@ -74,13 +77,30 @@ def routes(topology: Topology, node: str, family: Family, devices: Iterable[Devi
     """The routes of one node by their definition. `all_routes` gives those of all nodes at once, in much less time."""
     reached = _reached(topology, node, family) if _needs_many(topology, node, family) else None
     own = _routes(topology, node, family, _targets(topology, family), reached)
-    return own + [
-        route
-        for device in devices
-        for prefix in device.prefixes
-        for at, route in _routes_to(topology, device, prefix)
-        if at == node and route.family == family
-    ]
+    return (
+        own
+        + [
+            route
+            for device in devices
+            for prefix in device.prefixes
+            for at, route in _routes_to(topology, device, prefix)
+            if at == node and route.family == family
+        ]
+        + [route for at, route in _routes_behind_hosts(topology) if at == node and route.family == family]
+    )
+
+
+def _routes_behind_hosts(topology: Topology) -> Iterator[tuple[str, Route]]:
+    """The routes to the networks behind hosts, each on its own, with the nodes that have them: all that reach the host
+    and have no default route, which leads there too."""
+    for host in hosts_with_networks(topology):
+        for family in FAMILIES:
+            networks = networks_behind(topology, host, family)
+            for node, way in topology.ways(host, family).items():
+                if not _has_default(topology, node, family):
+                    yield from (
+                        (node, route) for route in _routes_of(node, family, ((way.last, one) for one in networks))
+                    )
 
 
 def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[tuple[str, Route]]:

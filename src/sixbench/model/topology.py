@@ -9,6 +9,7 @@ from typing import Literal
 
 from .direction import UNLIMITED, Direction, Directions
 from .emulation import EmulatorName, Impairments
+from .host import Host, Over
 from .identifiers import ANY_LINK_NAME, DEVICE, NAME, SYSCTL, require, require_line
 
 NodeKind = Literal["host", "router"]
@@ -41,6 +42,8 @@ class Node:
             3.2) nor Fragmentation Needed (RFC 1191 section 4); `none`: no error at all.
         drop: the fragments that it drops. Atomic fragments (RFC 6946) are `fragments` only.
         filter_rules: how many rules are tried on every packet before it is forwarded; none of them matches.
+        on: the machine that it is on; None: this one.
+        networks: of a host, to how many networks behind it others have routes, with its own (RFC 2544 section 12).
         equipment: of equipment that stands at interfaces of this machine, what it is, in words. sixbench holds no
             namespace of it, and knows it by its packets alone. None: a node of sixbench's own.
     """
@@ -53,6 +56,8 @@ class Node:
     icmp: IcmpPolicy = "all"
     drop: FragmentPolicy = "none"
     filter_rules: int = 0
+    on: str | None = None
+    networks: int = 1
     equipment: str | None = None
 
     def __post_init__(self) -> None:
@@ -100,7 +105,8 @@ class Interface:
     """One end of a link.
 
     Attributes:
-        name: the node's `eth0`, `eth1` ... in the order of the links in the experiment; of a tunnel its device.
+        name: the node's `eth0`, `eth1` ... in the order of the links in the experiment; of a tunnel its device; at the
+            end of a cable the machine's name for it.
         ipv4, ipv6: its addresses; None: it does not take part in that family.
         gateway: the next hop by which others send through it, where that is not its IPv6 address.
     """
@@ -133,6 +139,8 @@ class Link:
         offload: whether segmentation offload is on; None: off on links with a rate or impairments, on without.
         headers: of a tunnel, what it puts before each packet, outermost first, such as `("ipv4", "gre")`; empty: a
             wire.
+        over: what carries it from one machine to another. The interfaces at the ends of a cable are the machines' own.
+            None: both ends are on one machine.
         port: of a link to equipment, the interface of this machine that is its other node's end. None: sixbench makes
             both ends.
         ipv4_domain: where its IPv4 addresses are known, if they are private: only nodes whose IPv4 links are all in
@@ -148,6 +156,7 @@ class Link:
     emulator: EmulatorName | None = None
     offload: bool | None = None
     headers: tuple[str, ...] = ()
+    over: Over | None = None
     port: Port | None = None
     ipv4_domain: str | None = None
 
@@ -227,10 +236,26 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """Nodes by name and links in order."""
+    """Nodes by name and links in order, and the machines that nodes may be on by name."""
 
     nodes: dict[str, Node]
     links: tuple[Link, ...]
+    hosts: dict[str, Host] = field(default_factory=dict)
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether a node of it is on a machine that it names."""
+        return any(node.on is not None for node in self.nodes.values())
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether it has what only one network can have at a time: interfaces of machines, or their own network."""
+        return bool(self.ports) or any(link.over is not None for link in self.links)
+
+    def borrowed(self, node: str) -> tuple[str, ...]:
+        """The interfaces of its machine that a node has."""
+        at_equipment = [port.name for own, port in self.ports if own == node]
+        return (*(link.end_of(node).name for link in self.links_of(node) if link.over == "cable"), *at_equipment)
 
     def links_of(self, node: str) -> list[Link]:
         """The links that end at `node`, in order."""

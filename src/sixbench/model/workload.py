@@ -17,6 +17,7 @@ from .topology import Family
 
 if TYPE_CHECKING:
     from .form import Form
+    from .leg import Address
 
 Transport = Literal["tcp", "udp", "icmp"]
 Flow = Literal["stream", "datagrams"]
@@ -75,6 +76,8 @@ class Traffic:
         chooses_hop_limits: whether packets have other hop limits than their host's.
         foreign_packets: how many packets of the family that the path does not bring them nodes received for the
             workload's sake.
+        destinations: addresses that packets may have as their destinations instead of a host's own: those in networks
+            behind it.
     """
 
     forward_payload_bytes: int = 0
@@ -85,6 +88,7 @@ class Traffic:
     silent: frozenset[Family] = frozenset()
     chooses_hop_limits: bool = False
     foreign_packets: int = 0
+    destinations: frozenset[Address] = frozenset()
 
     def of(self, family: Family) -> Traffic:
         """The traffic of this family's flows."""
@@ -130,6 +134,7 @@ class Part:
         step: parts of one step run at the same time, and steps one after the other.
         family: of its addresses; None: the path's own.
         families: of a part that has the addresses of several, all of them.
+        own_first: whether the path's own are the first of these, rather than those that the client prefers.
     """
 
     name: str
@@ -138,6 +143,7 @@ class Part:
     step: int = 0
     family: Family | None = None
     families: frozenset[Family] = frozenset()
+    own_first: bool = False
 
 
 def default_placement(params: Params) -> Placement:
@@ -175,8 +181,9 @@ class WorkloadKind:
         placement: where the nodes of its path run, by its parameters, unless the experiment says so.
         when_together: by column, the parameters that are others where the nodes share a processor, unless they are
             given.
-        families: those that the two hosts need besides the path's own. The agent's workload gets the addresses of all
-            of them.
+        families: those that the two hosts need besides the path's own, by the parameters. The agent's workload gets the
+            addresses of all of them.
+        own_first: whether the path's own addresses are the first of these, rather than those that the client prefers.
         flow: what it is to theory and to the counters of fragments; None: nothing that they know.
         gap_ns: the time from one of the things that `count` counts to the next, where the parameters say it.
         is_search: whether a trial looks for an answer that a second one would only find again.
@@ -207,7 +214,8 @@ class WorkloadKind:
     parts: Callable[[Params], tuple[Part, ...]] | None = None
     placement: Callable[[Params], Placement] = default_placement
     when_together: Mapping[str, Scalar] = field(default_factory=dict)
-    families: frozenset[Family] = frozenset()
+    families: Callable[[Params], frozenset[Family]] = lambda _: frozenset()
+    own_first: bool = False
     results: Callable[[Side, Params], tuple[Expected, ...]] = nothing_of_its_own
     agent_name: str | None = None
     agent_params: Callable[[Params], dict[str, Scalar]] = dict

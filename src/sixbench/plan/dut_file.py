@@ -6,12 +6,13 @@ that messages name the line in the file. The automatic addresses are those of RF
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from ..mechanisms import SHIPPED, Mechanism
+from ..mechanisms.program_options import MAPPING
 from ..model.identifiers import DEVICE, NAME
 from ..model.quoting import listed, shown
 from ..model.topology import Port
@@ -35,9 +36,11 @@ PROGRAM = "program"
 PORTS = "ports"
 """Equipment between two interfaces of this machine."""
 DESCRIPTION = "description"
-FAMILY = "family"
+EQUIPMENT = "equipment"
+"""The path through equipment that changes addresses."""
 
-DUT_KEYS = ("mechanism", PROGRAM, PORTS, DESCRIPTION, FAMILY, *LINK_SETTINGS)
+OF_EQUIPMENT = (PORTS, DESCRIPTION, *(option.name for option in MAPPING))
+DUT_KEYS = ("mechanism", PROGRAM, *OF_EQUIPMENT, *LINK_SETTINGS)
 REPLACED = ("topology", "between", "paths")
 """The parts of an experiment that a device gives."""
 
@@ -62,7 +65,7 @@ def write_dut(
     else:
         reader.mapping(_PLACE, given, "dut", DUT_KEYS)
         place = (*_PLACE, "mechanism")
-        for key in (key for key in (DESCRIPTION, FAMILY) if key in given):
+        for key in (key for key in OF_EQUIPMENT if key in given):
             reader.problem((*_PLACE, key), f"{key} is for equipment between {PORTS}; leave it out")
         if PROGRAM in given and "mechanism" in given:
             reader.problem(_PLACE, "a device is a mechanism or a program: leave out one of the two")
@@ -98,10 +101,23 @@ def write_dut(
 
 def _equipment(reader: Reader, given: dict[str, Any]) -> tuple[Equipment | None, dict[str, Any]]:
     """Equipment, and a device that has its network and paths."""
-    for key in (key for key in ("mechanism", PROGRAM) if key in given):
-        reader.problem((*_PLACE, key), f"a device is equipment between {PORTS} or a {key}: leave out one of the two")
+    for key in (one for one in ("mechanism", PROGRAM) if one in given):
+        reader.problem((*_PLACE, key), f"a device is a pair of {PORTS} or a {key}: leave out one of the two")
     for key in (key for key in given if key in LINK_SETTINGS and key != MTU.name):
         reader.problem((*_PLACE, key), f"the lines of equipment are as they are, but for their mtu: leave {key} out")
+    names, description = _ports(reader, given)
+    options = {option.name: given[option.name] for option in MAPPING if option.name in given}
+    mtu = {MTU.name: given[MTU.name]} if MTU.name in given else {}
+    device = {**mtu, "mechanism": _Equipment(options=options)}
+    if reader.problems:
+        return None, device
+    line = reader.source.line_of((*_PLACE, PORTS))
+    ports = {host: Port(name=name, line=line) for host, name in zip((LEFT, RIGHT), names, strict=True)}
+    return Equipment(node=DEVICE_NODE, description=description, ports=ports), device
+
+
+def _ports(reader: Reader, given: dict[str, Any]) -> tuple[Sequence[str], str]:
+    """The interfaces, and what stands between them."""
     names = reader.sequence((*_PLACE, PORTS), given[PORTS], PORTS)
     if len(names) != 2:
         reader.problem((*_PLACE, PORTS), f"{PORTS} are two interfaces, such as [eth1, eth2], not {len(names)}")
@@ -117,24 +133,19 @@ def _equipment(reader: Reader, given: dict[str, Any]) -> tuple[Equipment | None,
             f"the {DESCRIPTION} must say on one line what stands between the ports, such as its maker, model and "
             "software: it is all that the record knows of it",
         )
-    family = str(given.get(FAMILY, ""))
-    native = {f"ipv{family}": f"native{family}"} if family in ("4", "6") else _NATIVE
-    if FAMILY in given and family not in ("4", "6"):
-        reader.problem((*_PLACE, FAMILY), f"{FAMILY} is 4 or 6, or left out where equipment forwards both")
-    mtu = {MTU.name: given[MTU.name]} if MTU.name in given else {}
-    device = {**mtu, "mechanism": _Forwarded(paths=native)}
-    if reader.problems:
-        return None, device
-    line = reader.source.line_of((*_PLACE, PORTS))
-    ports = {host: Port(name=name, line=line) for host, name in zip((LEFT, RIGHT), names, strict=True)}
-    return Equipment(node=DEVICE_NODE, description=str(description).strip(), ports=ports), device
+    return names, str(description).strip()
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Forwarded:
-    """What a router forwards, as the paths that it makes."""
+class _Equipment:
+    """Equipment, by what it makes of packets. Where that is not said, it forwards both families."""
 
-    paths: Mapping[str, str]
+    options: Mapping[str, Any]
+
+    @property
+    def paths(self) -> dict[str, Any]:
+        """Those through it."""
+        return {EQUIPMENT: {PROGRAM: {"nodes": [DEVICE_NODE], **self.options}}} if self.options else dict(_NATIVE)
 
 
 def _paths(
@@ -145,8 +156,8 @@ def _paths(
         return dict(_NATIVE), []
     if value == FORWARDING:
         return dict(_NATIVE), [DEVICE_NODE]
-    if isinstance(value, _Forwarded):
-        return dict(value.paths), [DEVICE_NODE]
+    if isinstance(value, _Equipment):
+        return value.paths, [DEVICE_NODE]
     if isinstance(value, str) and value in SHIPPED:
         return {value: {PROGRAM: {"nodes": [DEVICE_NODE], **SHIPPED[value]}}}, [DEVICE_NODE]
     item = value

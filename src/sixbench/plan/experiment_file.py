@@ -22,7 +22,9 @@ from .combinations import expand
 from .dut_file import write_dut
 from .events_file import read_events
 from .factors import Factors
+from .frame_networks import with_frame_networks
 from .frames_check import check_frames
+from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .paths_file import aa_path, node_place, read_paths
@@ -47,6 +49,7 @@ KEYS = (
         "factors",
         "profiles",
         "dut",
+        "hosts",
         "topology",
         "between",
         "paths",
@@ -87,7 +90,8 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     carried = {family for path in paths for family in mechanisms[path.mechanism].carriers}
     network = TopologyTemplate(nodes={}, links=())
     if "topology" in data:
-        read = read_topology(reader, factors, profiles, data["topology"], 6 in carried)
+        hosts = read_hosts(reader, data["hosts"]) if "hosts" in data else {}
+        read = read_topology(reader, factors, profiles, data["topology"], 6 in carried, hosts)
         network = replace(read, equipment=equipment)
     known = [as_name(name) for name in data["paths"]] if isinstance(data.get("paths"), dict) else []
     workloads = read_workloads(reader, factors, data["workloads"], known) if "workloads" in data else []
@@ -112,6 +116,8 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events, 6 in carried)
     combinations = on_kernels(combinations, kernels)
+    topologies = with_frame_networks(reader, topologies, combinations, between)
+    check_machines(reader, topologies, kernels)
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
     _check_workloads(reader, combinations, topologies, paths, between, mechanisms)
@@ -151,7 +157,8 @@ def read_topology_only(source: Source) -> Topology:
         reader.problem((), "the topology is missing: give nodes and links, or a shape such as chain: 5")
         reader.finish()
     factors = Factors(reader, data)
-    network = read_topology(reader, factors, Profiles(reader, data), data["topology"], wants_ipv6=False)
+    hosts = read_hosts(reader, data["hosts"]) if "hosts" in data else {}
+    network = read_topology(reader, factors, Profiles(reader, data), data["topology"], wants_ipv6=False, hosts=hosts)
     reader.finish()
     network = replace(network, equipment=equipment)
     return network.concrete({key: factors.by_key[key].values[0] for key in network.factors()})
@@ -295,7 +302,11 @@ def _check_workloads(
                 unfit = unasked(path)
             if unfit is not None and path.aa_of is None:
                 reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")
-    wanted = {(c.workload.kind, family) for c in combinations for family in WORKLOADS[c.workload.kind].families}
+    wanted = {
+        (c.workload.kind, family)
+        for c in combinations
+        for family in WORKLOADS[c.workload.kind].families(c.workload.params)
+    }
     for kind, family in sorted(wanted):
         for path in paths:
             if (kind, path.name) not in over:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from ..mechanisms import legs_of
 from ..mechanisms.kind import Mechanism
 from ..model.experiment import Combination
+from ..model.leg import Crossing
 from ..model.network import Network
 from ..model.parameter import Params
 from ..model.path import Path
 from ..model.topology import Family, Topology
-from ..model.workloads import frames
+from ..model.workloads import frames, frames_parameters
 from ..model.workloads.common import DIRECTION
 from .reader import Reader
 from .yaml_source import KeyPath
@@ -48,14 +51,37 @@ def check_frames(
                 words = f"it has a device in the host {in_host[0]}, and frames begin at the host's interface, behind it"
                 reader.problem(place, f"frames cannot go over {path.mechanism}: {words}")
                 continue
-            for name, problem in (*too_large(network, path, params), *_too_fast(network, params)):
+            problems = (*_unfit(network, path, params), *too_large(network, path, params), *_too_fast(network, params))
+            for name, problem in problems:
                 reader.problem(_place_of(reader, name), problem)
+
+
+def _unfit(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
+    """The parameters that frames of the path cannot have, and why not."""
+    translated = len(network.legs) > 1
+    computed = [tunnel for tunnel in network.tunnels if tunnel.mapping["kind"] != "fixed"]
+    if frames_parameters.has_networks(params) and (translated or computed):
+        why = "its addresses change on the way" if translated else "its tunnels find their ends by the addresses inside"
+        yield frames.NETWORKS.name, f"frames over {path.name} can go to one network only: {why}"
+    if frames_parameters.extension_bytes(params) and any(leg.family == 4 for leg in network.legs):
+        words = f"extension headers are IPv6's, and {path.name} has IPv4 addresses on the way"
+        yield frames.EXTENSION_HEADERS.name, words
+
+
+def _natively(network: Network, params: Params) -> tuple[Crossing, ...]:
+    """The wires that frames of the other family cross; none where there are no such frames."""
+    if not frames_parameters.has_native(params):
+        return ()
+    other = _other(network.family)
+    if not network.topology.route(*network.between, other):
+        return ()  # which is told where families are checked
+    return replace(network, legs=legs_of(network.topology, network.between, other)).crossings
 
 
 def too_large(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
     """The parameter that is too large for the path, and what is wrong, if anything."""
     frame_bytes = int(frames.FRAME.of(params))
-    for crossing in network.crossings:
+    for crossing in (*network.crossings, *_natively(network, params)):
         more_bytes = IP_HEADER_BYTES[crossing.leg.family] - IP_HEADER_BYTES[network.family]
         packet_bytes = frame_bytes - frames.ETHERNET_BYTES + more_bytes
         own_mtu = crossing.link.mtu_bytes
@@ -75,6 +101,8 @@ def _too_fast(network: Network, params: Params) -> Iterator[tuple[str, str]]:
         return
     direction = DIRECTION.of(params)
     first, last = network.crossings[0], network.crossings[-1]
+    native = float(frames.NATIVE.of(params))
+    native_bytes = native * (IP_HEADER_BYTES[_other(network.family)] - IP_HEADER_BYTES[network.family])
     server_bytes = IP_HEADER_BYTES[last.leg.family] - IP_HEADER_BYTES[network.family]
     reverse = frames.PACKET_RATE_REVERSE if frames.PACKET_RATE_REVERSE.column in params else frames.PACKET_RATE
     ends = (
@@ -84,7 +112,7 @@ def _too_fast(network: Network, params: Params) -> Iterator[tuple[str, str]]:
     for other, link, rate_bps, parameter, more_bytes in ends:
         if direction == other or rate_bps is None:
             continue
-        frame_bytes = int(frames.FRAME.of(params)) + more_bytes
+        frame_bytes = int(frames.FRAME.of(params)) + (1 - native) * more_bytes + native_bytes
         most_pps = rate_bps / (8 * (frame_bytes + GAP_BYTES))
         for one in (parameter, frames.STEP_RATE):
             rate_pps = float(params.get(one.column, 0))
@@ -92,8 +120,12 @@ def _too_fast(network: Network, params: Params) -> Iterator[tuple[str, str]]:
                 yield (
                     one.name,
                     f"{rate_pps:.0f} frames/s are above the line rate of {link.name}: {rate_bps:.0f} bit/s carry "
-                    f"{most_pps:.0f} frames/s of {frame_bytes} bytes",
+                    f"{most_pps:.0f} frames/s of {frame_bytes:.6g} bytes",
                 )
+
+
+def _other(family: Family) -> Family:
+    return 6 if family == 4 else 4
 
 
 def _place_of(reader: Reader, name: str) -> KeyPath:

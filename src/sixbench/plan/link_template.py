@@ -12,6 +12,7 @@ from ..model.parameter import Scalar
 from ..model.topology import Interface, Link
 from .direction_rules import overridden
 from .factors import Assignment, Setting, Varying, resolve
+from .hosts_file import NOTHING, Carried
 from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, check_direction, check_mtu, direction
 from .profile_file import Profile
 from .yaml_source import KeyPath
@@ -47,6 +48,7 @@ class LinkTemplate:
     """A link whose settings may still vary.
 
     Attributes:
+        carried: what carries it from one machine to another.
         settings: its settings by key. Settings of one direction have keys such as `forward.delay`.
         delays_ns: what the files with delays say, by the names that settings give them.
         profiles: by the names that settings give them.
@@ -57,6 +59,7 @@ class LinkTemplate:
     path: KeyPath
     interfaces: tuple[Interface, Interface]
     settings: dict[str, Setting]
+    carried: Carried = NOTHING
     delays_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
     place: str = ""
@@ -76,6 +79,7 @@ class LinkTemplate:
             profile=value.get("profile"),
             emulator=value.get("emulator"),
             offload=value.get("offload"),
+            over=self.carried.over,
         )
 
     def state(self, assignment: Assignment) -> LinkState:
@@ -104,7 +108,7 @@ class LinkTemplate:
     def _mtu_bytes(self, value: Mapping[str, Any]) -> int:
         profile = self._profile(value)
         by_profile = None if profile is None else profile.mtu_bytes
-        return int(value.get("mtu", by_profile or DEFAULT_MTU_BYTES))
+        return int(value.get("mtu", by_profile or self.carried.mtu_bytes or DEFAULT_MTU_BYTES))
 
     def _one_way(self, way: str, value: Mapping[str, Any]) -> dict[str, Scalar]:
         """The settings of one direction. Those of both directions replace those of the profile, and its own replace

@@ -19,16 +19,18 @@ def load_experiment(
     seed: int | None,
     kernels: list[str] | None = None,
     clock: str | None = None,
+    hosts: Path | None = None,
 ) -> Experiment:
     """Finds, reads and checks an experiment, with the changes that are asked for.
 
     Args:
         clock: the clock of its emulated machines, if it has any: virtual unless this says `real`.
+        hosts: a file that puts its nodes on machines.
     """
     from ..mechanisms import MECHANISMS
     from .experiment_file import read_experiment
 
-    return read_experiment(experiment_source(name, assignments, quick, blocks, seed, kernels, clock), MECHANISMS)
+    return read_experiment(experiment_source(name, assignments, quick, blocks, seed, kernels, clock, hosts), MECHANISMS)
 
 
 def experiment_source(
@@ -39,14 +41,18 @@ def experiment_source(
     seed: int | None,
     kernels: list[str] | None = None,
     clock: str | None = None,
+    hosts: Path | None = None,
 ) -> Source:
     """The file of an experiment, with the changes that `load_experiment` makes. Raises `UsageError` where it cannot be
     read, `ExperimentError` where it is not YAML."""
+    from .hosts_override import apply_hosts
     from .overrides import apply, apply_quick, apply_set
     from .shipped import find_experiment
     from .yaml_source import read_yaml
 
     source = read_yaml(find_experiment(name))
+    if hosts is not None:
+        source = apply_hosts(source, hosts)
     if quick:
         is_in_guests = kernels is not None or (isinstance(source.data, dict) and bool(source.data.get("kernels")))
         source = apply_quick(source, is_virtual=is_in_guests and clock != "real")

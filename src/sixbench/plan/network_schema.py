@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..model.emulation import WAYS
-from ..model.identifiers import LINK_NAME, NAME, SYSCTL
+from ..model.identifiers import DEVICE, LINK_NAME, NAME, SSH_DESTINATION, SYSCTL
 from .events_file import CHANGEABLE, EVENT_KEYS
+from .hosts_file import HOST_KEYS, MAX_HOSTS, MAX_INTERFACES, VXLAN
 from .link_addresses import NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS
@@ -35,6 +36,27 @@ def topology_schema() -> Schema:
     links = {"type": "array", "items": ref("link"), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
     written = object_of({"nodes": nodes, "links": links}, required=("nodes", "links"))
     return {"anyOf": [written, *map(_shape, SHAPES.values())], "description": "The network."}
+
+
+def hosts_schema() -> Schema:
+    """The machines that nodes may be on."""
+    device = {"type": "string", "pattern": whole(DEVICE.pattern)}
+    properties: dict[str, Schema] = {
+        "ssh": {
+            "type": "string",
+            "pattern": whole(SSH_DESTINATION.pattern),
+            "description": "How ssh reaches it, such as user@lab1.example; left out, it is this machine.",
+        },
+        "sudo": {"type": "boolean", "default": False, "description": "Start agents by sudo, without a password."},
+        "interfaces": named(device)
+        | {"propertyNames": {"pattern": whole(NAME.pattern)}, "maxProperties": MAX_INTERFACES}
+        | {"description": "The interfaces that nodes may borrow: for each name that links use, the host's own."},
+        "address": text("The address at which the other hosts reach it, for VXLAN."),
+    }
+    assert tuple(properties) == HOST_KEYS, "every key of a host has its schema"
+    host = {"anyOf": [{"type": "null"}, object_of(properties)]}
+    names = {"propertyNames": {"pattern": whole(NAME.pattern)}, "maxProperties": MAX_HOSTS}
+    return named(host) | names | {"description": "Machines that nodes may be on, by name."}
 
 
 def profile_schema() -> Schema:
@@ -84,7 +106,12 @@ def network_definitions() -> dict[str, Schema]:
 
 
 def _node_properties() -> dict[str, Schema]:
-    properties: dict[str, Schema] = {"kind": {"enum": list(NODE_KINDS)}, "sysctl": ref("sysctl"), **_node_settings()}
+    properties: dict[str, Schema] = {
+        "kind": {"enum": list(NODE_KINDS)},
+        "on": ref("name") | {"description": "The host that it is on; unless given, this machine."},
+        "sysctl": ref("sysctl"),
+        **_node_settings(),
+    }
     assert tuple(properties) == NODE_KEYS, "every key of a node has its schema"
     return properties
 
@@ -105,6 +132,13 @@ def _link_properties() -> dict[str, Schema]:
             "type": ["string", "integer"],
             "pattern": whole(LINK_NAME.pattern),
             "description": "unless given: its endpoints with a dash between",
+        },
+        "over": {
+            "anyOf": [{"enum": [VXLAN]}, pair(ref("name"))],
+            "description": (
+                "What joins two machines: a cable between an interface of the first and one of the second, by the "
+                "names that hosts gives them, or vxlan."
+            ),
         },
         **{key: ref(f"link-{key}") for key in LINK_SETTINGS},
         **{

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from ..model.host import Host
 from ..model.identifiers import SYSCTL
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import printable, shown
 from ..model.topology import FragmentPolicy, IcmpPolicy, Node, NodeKind
 from .factors import Assignment, Factors, Setting, Varying, resolve
+from .hosts_file import read_on
 from .reader import Reader
 from .yaml_source import KeyPath
 
@@ -75,15 +77,16 @@ _OF_NODES = (
 NODE_SETTINGS: Mapping[str, Parameter] = {parameter.name: parameter for parameter in _OF_NODES}
 """The parameters of a router, by name. A column is the field of `model.topology.Node` that it sets."""
 
-NODE_KEYS = ("kind", "sysctl", *NODE_SETTINGS)
+NODE_KEYS = ("kind", "on", "sysctl", *NODE_SETTINGS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeTemplate:
-    """A node whose settings may still vary: by key, and those of its kernel by name."""
+    """A node whose settings may still vary: by key, and those of its kernel by name. `on` is its host."""
 
     name: str
     kind: NodeKind
+    on: str | None = None
     settings: dict[str, Setting] = field(default_factory=dict)
     sysctl: dict[str, Setting] = field(default_factory=dict)
 
@@ -96,18 +99,21 @@ class NodeTemplate:
         """The node at one combination of levels."""
         chosen = {NODE_SETTINGS[key].column: resolve(setting, assignment) for key, setting in self.settings.items()}
         sysctl = {name: str(resolve(setting, assignment)) for name, setting in self.sysctl.items()}
-        return Node(name=self.name, kind=self.kind, sysctl=sysctl, **chosen)
+        return Node(name=self.name, kind=self.kind, on=self.on, sysctl=sysctl, **chosen)
 
 
-def read_node(reader: Reader, factors: Factors, path: KeyPath, name: str, item: Any) -> NodeTemplate:
+def read_node(
+    reader: Reader, factors: Factors, path: KeyPath, name: str, item: Any, hosts: Mapping[str, Host]
+) -> NodeTemplate:
     """Reads `router`, or a mapping with a kind and settings. What is wrong is noted and left out."""
     if not isinstance(item, dict):
         return NodeTemplate(name=name, kind=_kind(reader, path, item))
     data = reader.mapping(path, item, "a node", NODE_KEYS)
+    on = read_on(reader, (*path, "on"), data["on"], hosts) if "on" in data else None
     sysctl = _read_sysctl(reader, factors, (*path, "sysctl"), data["sysctl"]) if "sysctl" in data else {}
     if "kind" not in data:
         reader.problem(path, "the kind is missing; it is host or router")
-        return NodeTemplate(name=name, kind="host", sysctl=sysctl)
+        return NodeTemplate(name=name, kind="host", on=on, sysctl=sysctl)
     kind = _kind(reader, (*path, "kind"), data["kind"])
     settings: dict[str, Setting] = {}
     for key in (key for key in data if key in NODE_SETTINGS):
@@ -119,7 +125,7 @@ def read_node(reader: Reader, factors: Factors, path: KeyPath, name: str, item: 
             )
         elif read is not None:
             settings[key] = read
-    return NodeTemplate(name=name, kind=kind, settings=settings, sysctl=sysctl)
+    return NodeTemplate(name=name, kind=kind, on=on, settings=settings, sysctl=sysctl)
 
 
 def _kind(reader: Reader, path: KeyPath, value: Any) -> NodeKind:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..mechanisms import SHIPPED, Mechanism
+from ..mechanisms.program_options import MAPPING
 from ..model import units
 from ..model.identifiers import DEVICE, NAME
 from ..model.parameter import Parameter
@@ -29,13 +30,13 @@ from .blocks_file import (
     STATISTICS_KEYS,
     UNTIL,
 )
-from .dut_file import DESCRIPTION, DUT_KEYS, FAMILY, FORWARDING, PORTS, PROGRAM, WIRE
+from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, PORTS, PROGRAM, WIRE
 from .events_file import MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
 from .kernels_file import MAX_KERNELS
 from .link_settings import LINK_SETTINGS, MTU
-from .network_schema import event_schema, network_definitions, profile_schema, topology_schema
+from .network_schema import event_schema, hosts_schema, network_definitions, profile_schema, topology_schema
 from .overrides import MAX_QUICK
 from .profile_file import MAX_PROFILES, shipped_profiles
 from .schema_terms import (
@@ -85,6 +86,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "description": "Your own access networks, by name.",
         },
         "dut": _device(mechanisms),
+        "hosts": hosts_schema(),
         "topology": topology_schema(),
         "between": {
             **pair(ref("name")),
@@ -215,16 +217,16 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
     equipment: dict[str, Schema] = {
         PORTS: {**pair(name), "description": "The two interfaces of this machine between which equipment stands."},
         DESCRIPTION: {"type": "string", "minLength": 1, "description": "Which equipment that is, for the record."},
-        FAMILY: {"enum": [4, 6, "4", "6"], "description": "The family that it forwards; unless given, both."},
     }
-    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **equipment, **links}
+    mapping = {option.name: _option(option) for option in MAPPING}
+    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **equipment, **mapping, **links}
     assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
     return {
         "anyOf": [
             bare,
             object_of({"mechanism": one, **links}, required=("mechanism",)),
             object_of({PROGRAM: program, **links}, required=(PROGRAM,)),
-            object_of({**equipment, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
+            object_of({**equipment, **mapping, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
         ],
         "description": "A device under test between two hosts: it gives topology, between and paths.",
     }

@@ -37,23 +37,7 @@ def value_schema(parameter: Parameter) -> Schema:
         return {"enum": list(parameter.choices)}
     if kind == "number":
         return {"type": "number", "minimum": parameter.minimum, "maximum": parameter.maximum}
-    if kind == "file":
-        return {"type": "string", "minLength": 1, "maxLength": MAX_FILE_NAME}
-    if kind == "mtu-or-size":
-        return {"anyOf": [ref("mtu"), ref("size")]}
-    if kind == "ipv4-prefix":
-        return {"type": "string", "pattern": r"^[0-9.]+/[0-9]+$"}
-    if kind == "eam":
-        return {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "string"}]}
-    if kind == "files":
-        return named({"type": "string"})
-    if kind == "families":
-        return {"anyOf": [{"enum": [4, 6]}, pair({"enum": [4, 6]})]}
-    if kind in ("command", "address", "interface"):
-        return {"type": "string", "minLength": 1}
-    if kind == "ipv6-prefix":
-        return {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"}
-    return ref(kind)
+    return _FORMS[kind] if kind in _FORMS else ref(kind)
 
 
 def swept(value: Schema) -> Schema:
@@ -101,3 +85,16 @@ def ref(name: str) -> Schema:
 def whole(pattern: str) -> str:
     """A pattern that all of a text matches."""
     return f"^{pattern}$"
+
+
+_FORMS: Mapping[str, Schema] = {
+    "file": {"type": "string", "minLength": 1, "maxLength": MAX_FILE_NAME},
+    "mtu-or-size": {"anyOf": [ref("mtu"), ref("size")]},
+    "ipv4-prefix": {"type": "string", "pattern": r"^[0-9.]+/[0-9]+$"},
+    "ipv6-prefix": {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"},
+    "eam": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "string"}]},
+    "files": named({"type": "string"}),
+    "families": {"anyOf": [{"enum": [4, 6]}, pair({"enum": [4, 6]})]},
+    **{kind: {"type": "string", "minLength": 1} for kind in ("command", "address", "interface")},
+}
+"""The kinds whose schema is not among the schema's definitions."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..model.errors import ExperimentError
 from ..model.quoting import listed
 from .factors import Factors
+from .hosts_file import read_hosts
 from .profile_file import Profiles
 from .reader import Reader
 from .topology_file import read_topology, with_topology
@@ -25,7 +26,9 @@ def problems_of_settings(source: Source, refusals: Mapping[tuple[str, str], str]
     source = with_topology(source)
     data = source.data
     written_out = Reader(source)
-    read_topology(written_out, Factors(written_out, data), Profiles(written_out, data), data["topology"], False)
+    hosts = read_hosts(written_out, data.get("hosts", {}))
+    profiles = Profiles(written_out, data)
+    read_topology(written_out, Factors(written_out, data), profiles, data["topology"], wants_ipv6=False, hosts=hosts)
     reader = Reader(source)
     reader.moved = written_out.moved
     nodes: dict[tuple[KeyPath, str], list[str]] = {}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import IPv4Interface, IPv6Interface
 from typing import Any, TypeVar
 
 from ..model.emulation import WAYS
+from ..model.host import Host
 from ..model.identifiers import LINK_NAME, LINK_NAME_RULE, NAME, NAME_RULE
 from ..model.quoting import shown
 from ..model.topology import Interface, Link, Port, Topology
 from .addressing import link_ipv4, link_ipv6
 from .factors import Assignment, Factors, Setting
+from .hosts_file import Carried, read_over
 from .link_addresses import NO_ADDRESSES, LinkPrefix, check_prefixes, read_addresses
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .link_template import LinkTemplate
@@ -26,7 +28,7 @@ from .shapes import MAX_LINKS, MAX_NODES, SHAPES
 from .yaml_source import KeyPath, Source
 
 FAMILY_KEYS = ("ipv4", "ipv6")
-LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, *WAYS, *FAMILY_KEYS)
+LINK_KEYS = ("endpoints", "name", "over", *LINK_SETTINGS, *WAYS, *FAMILY_KEYS)
 
 _Address = TypeVar("_Address", IPv4Interface, IPv6Interface)
 
@@ -74,6 +76,7 @@ class TopologyTemplate:
     links: tuple[LinkTemplate, ...]
     between: tuple[str, str] | None = None
     equipment: Equipment | None = None
+    hosts: Mapping[str, Host] = field(default_factory=dict)
 
     def factors(self) -> list[Any]:
         """Keys of the factors on which it depends, in order of appearance."""
@@ -89,7 +92,27 @@ class TopologyTemplate:
             own = self.equipment.node
             nodes[own] = replace(nodes[own], equipment=self.equipment.description)
             links = tuple(map(self.equipment.at, links))
-        return Topology(nodes=nodes, links=links)
+        return Topology(nodes=nodes, links=links, hosts=dict(self.hosts))
+
+
+class Numbering:
+    """The names of the interfaces that links make, by their nodes: `eth0` and so on, without those that a node may
+    borrow."""
+
+    def __init__(self, nodes: Mapping[str, NodeTemplate], hosts: Mapping[str, Host]) -> None:
+        self._next = dict.fromkeys(nodes, 0)
+        on = {name: node.on for name, node in nodes.items() if node.on is not None}
+        self._borrowed = {
+            name: frozenset(hosts[host].interfaces.values()) for name, host in on.items() if host in hosts
+        }
+
+    def next_of(self, node: str) -> str:
+        """The next one of a node."""
+        while True:
+            name = f"eth{self._next[node]}"
+            self._next[node] += 1
+            if name not in self._borrowed.get(node, ()):
+                return name
 
 
 def with_topology(source: Source) -> Source:
@@ -102,9 +125,14 @@ def with_topology(source: Source) -> Source:
 
 
 def read_topology(
-    reader: Reader, factors: Factors, profiles: Profiles, value: Any, wants_ipv6: bool
+    reader: Reader, factors: Factors, profiles: Profiles, value: Any, wants_ipv6: bool, hosts: Mapping[str, Host]
 ) -> TopologyTemplate:
-    """Reads a topology. `wants_ipv6` says whether any path uses IPv6, for the checks that depend on it."""
+    """Reads a topology.
+
+    Args:
+        wants_ipv6: whether any path uses IPv6, for the checks that depend on it.
+        hosts: the machines that nodes may be on.
+    """
     place: KeyPath = ("topology",)
     data = reader.mapping(place, value, "topology", ("nodes", "links", *_shape_keys(value)))
     between = None
@@ -119,7 +147,7 @@ def read_topology(
     nodes: dict[str, NodeTemplate] = {}
     links: list[LinkTemplate] = []
     if "nodes" in data:
-        nodes = _read_nodes(reader, factors, data["nodes"])
+        nodes = _read_nodes(reader, factors, data["nodes"], hosts)
     elif isinstance(value, dict):
         reader.problem(
             place,
@@ -127,13 +155,13 @@ def read_topology(
             "chain: 5",
         )
     if "links" in data:
-        links = _read_links(reader, factors, profiles, data["links"], nodes, numbers)
+        links = _read_links(reader, factors, profiles, data["links"], nodes, numbers, hosts)
     elif isinstance(value, dict) and not value.keys() & SHAPES:
         reader.problem(
             place, "the links are missing; give a list such as [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]"
         )
     _check(reader, factors, links, wants_ipv6)
-    return TopologyTemplate(nodes=nodes, links=tuple(links), between=between)
+    return TopologyTemplate(nodes=nodes, links=tuple(links), between=between, hosts=hosts)
 
 
 def _shape_keys(value: Any) -> tuple[str, ...]:
@@ -141,7 +169,7 @@ def _shape_keys(value: Any) -> tuple[str, ...]:
     return (*SHAPES, *SETTINGS) if isinstance(value, dict) and value.keys() & SHAPES else tuple(SHAPES)
 
 
-def _read_nodes(reader: Reader, factors: Factors, value: Any) -> dict[str, NodeTemplate]:
+def _read_nodes(reader: Reader, factors: Factors, value: Any, hosts: Mapping[str, Host]) -> dict[str, NodeTemplate]:
     """Reads the nodes. Wrong ones are kept, so that links to them are not reported as well."""
     place = ("topology", "nodes")
     items = reader.mapping(place, value, "nodes")
@@ -153,7 +181,7 @@ def _read_nodes(reader: Reader, factors: Factors, value: Any) -> dict[str, NodeT
     for name in items:
         if not NAME.fullmatch(name):
             reader.problem((*place, name), f"{shown(name)} cannot name a node: {NAME_RULE}")
-    return {name: read_node(reader, factors, (*place, name), name, item) for name, item in items.items()}
+    return {name: read_node(reader, factors, (*place, name), name, item, hosts) for name, item in items.items()}
 
 
 def _read_links(
@@ -163,6 +191,7 @@ def _read_links(
     value: Any,
     nodes: dict[str, NodeTemplate],
     numbers: dict[int, int],
+    hosts: Mapping[str, Host],
 ) -> list[LinkTemplate]:
     place = ("topology", "links")
     items = reader.sequence(place, value, "links")
@@ -171,7 +200,9 @@ def _read_links(
         return []
     links: dict[str, LinkTemplate] = {}
     prefixes: list[LinkPrefix] = []
-    next_interface = dict.fromkeys(nodes, 0)
+    numbering = Numbering(nodes, hosts)
+    taken: dict[tuple[str, str], str] = {}
+    places = {name: node.on for name, node in nodes.items()}
     addresses_v4 = partial(link_ipv4, links=len(items))
     for index, item in enumerate(items):
         path: KeyPath = (*place, index)
@@ -179,7 +210,10 @@ def _read_links(
         ends = _read_endpoints(reader, path, data, nodes) if isinstance(item, dict) else None
         if ends is None:
             continue
-        link = _read_link(reader, factors, profiles, index, data, ends, next_interface, numbers, addresses_v4)
+        carried = read_over(reader, path, data, ends, places, hosts, taken)
+        if carried is None:
+            continue
+        link = _read_link(reader, factors, profiles, index, data, ends, carried, numbering, numbers, addresses_v4)
         if link is None:
             continue
         if link.name in links:
@@ -233,7 +267,8 @@ def _read_link(
     index: int,
     data: dict[str, Any],
     ends: tuple[str, str],
-    next_interface: dict[str, int],
+    carried: Carried,
+    numbering: Numbering,
     numbers: dict[int, int],
     addresses_v4: AutomaticIPv4,
 ) -> LinkTemplate | None:
@@ -252,7 +287,7 @@ def _read_link(
         read = read_setting(factors, place, value, files, numbers.get(index))
         if read is not None:
             settings[key] = read
-    interfaces = _read_interfaces(reader, index, data, ends, next_interface, addresses_v4)
+    interfaces = _read_interfaces(reader, index, data, ends, carried, numbering, addresses_v4)
     if interfaces is None or len(settings) < len(given):
         return None
     row = f"link {index + 1} of {len(numbers)} ({name}): " if index in numbers else ""
@@ -261,6 +296,7 @@ def _read_link(
         path=path,
         interfaces=interfaces,
         settings=settings,
+        carried=carried,
         delays_ns=files.delays_ns,
         profiles=files.chosen,
         place=row,
@@ -272,7 +308,8 @@ def _read_interfaces(
     index: int,
     data: dict[str, Any],
     ends: tuple[str, str],
-    next_interface: dict[str, int],
+    carried: Carried,
+    numbering: Numbering,
     addresses_v4: AutomaticIPv4,
 ) -> tuple[Interface, Interface] | None:
     path: KeyPath = ("topology", "links", index)
@@ -283,11 +320,12 @@ def _read_interfaces(
     ipv6 = _read_family(reader, path, data, "ipv6", IPv6Interface, "2001:db8::1/64, 2001:db8::2/64", link_ipv6)
     if ipv4 is None or ipv6 is None:
         return None
-    both = []
-    for end, address4, address6 in zip(ends, ipv4, ipv6, strict=True):
-        both.append(Interface(node=end, name=f"eth{next_interface[end]}", ipv4=address4, ipv6=address6))
-        next_interface[end] += 1
-    return both[0], both[1]
+    names = carried.devices or (numbering.next_of(ends[0]), numbering.next_of(ends[1]))
+    first, second = (
+        Interface(node=end, name=name, ipv4=address4, ipv6=address6)
+        for end, name, address4, address6 in zip(ends, names, ipv4, ipv6, strict=True)
+    )
+    return first, second
 
 
 def _read_family(

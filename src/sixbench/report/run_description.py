@@ -10,6 +10,7 @@ from ..model.experiment import Experiment
 from ..store import Environment, Run
 from . import words
 from .conditions import node_properties, socket_properties
+from .hosts import host_properties
 from .processors import processor_properties
 from .validity import Trials
 
@@ -111,6 +112,7 @@ def environment_properties(run: Run) -> list[tuple[str, str]]:
     return [
         ("Clock", str(clock_of(run)).removeprefix("a ").removesuffix(" clock")),
         *([] if run.manifest.cells else _machine(run)),
+        *host_properties(run),
         *((f"Version of {name}", version) for name, version in _versions(run).items()),
         *processor_properties(run),
         *socket_properties(run),

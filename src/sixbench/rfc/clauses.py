@@ -157,6 +157,13 @@ _BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))
 """RFC 2544 appendix C.2.2, and RFC 5180 section 8 with its erratum 1752."""
 
 
+_HALVES = (
+    (ip_network("198.18.0.0/16"), ip_network("2001:2::/49")),
+    (ip_network("198.19.0.0/16"), ip_network("2001:2:0:8000::/49")),
+)
+"""Those of the input side, and those of the output side."""
+
+
 def addresses(tested: Tested) -> tuple[State, str]:
     """Whether the hosts have addresses that are for benchmarking alone."""
     clients = [leg.source for network in tested.networks for leg in network.legs[:1]]
@@ -176,8 +183,7 @@ def halves(tested: Tested) -> tuple[State, str]:
     for network in tested.networks:
         client, server = network.legs[0].source, network.legs[-1].destination
         for address, number in ((client, 0), (server, 1)):
-            own = [list(block.subnets())[number] for block in _BENCHMARKING if block.version == address.version]
-            if not any(address in half for half in own):
+            if not any(address.version == half.version and address in half for half in _HALVES[number]):
                 return "not met", f"the client has {client} and the server {server}, which are not apart like that"
     return "met", "clients have addresses of the first half, and servers of the second"
 

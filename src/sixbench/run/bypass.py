@@ -47,6 +47,8 @@ class _Wanted:
 def measure_bypass(hub: AgentHub, experiment: Experiment, known: tuple[Bypass, ...]) -> tuple[Bypass, ...]:
     """A bypass run for each of the experiment's workloads and families that is not known already. A run that fails says
     so in its result: it is no reason not to measure the paths."""
+    if any(topology.is_spread for topology in experiment.topologies):
+        return known  # what this machine can do says nothing of others
     of_known = {_of(one) for one in known}
     wanted = [one for one in _all_wanted(experiment) if one not in of_known]
     if not wanted:

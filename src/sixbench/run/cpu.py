@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TypedDict
 
 from ..model.observation import AwakeAnswer
-from ..model.workload import Result
+from ..model.workload import Measured, Result
 
 Core = dict[str, int]
 """A core's time by kind, in ticks."""
@@ -86,6 +86,15 @@ def machine_cores(span: Span, spun_ns: int = 0, *, are_kept_awake: bool = False)
         "softirq": total["softirq"] + total["irq"],
         "steal": total["steal"],
     }
+
+
+def add_cpu_of_ends(measured: Measured, client: Result, server: Result) -> None:
+    """Puts in what the agents of two machines took, of which nothing is known together."""
+    for side, result in (("client", client), ("server", server)):
+        span = find_span(result)
+        cores = None if span is None else agent_cores(span)
+        if cores is not None:
+            measured.metrics[f"cpu_{side}_cores"] = cores
 
 
 def core_shares(span: Span, *, are_kept_awake: bool = False) -> list[float]:

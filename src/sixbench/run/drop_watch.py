@@ -6,13 +6,14 @@ The reports come from a program on a tracepoint that runs only when a packet is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ..agent import Agent
 from ..agent.answers import ExecAnswer
 from ..agent.requests import DropsStart, DropsStop, Exec
 from ..model.topology import Topology
 from .asking import Asked, ask, ask_all, wait_all
+from .by_machine import by_machine, with_namespaces
 from .laboratory import Laboratory
 from .proof.drops import Drops, read_counters
 
@@ -25,46 +26,49 @@ class DropWatch:
     def __init__(self, laboratory: Laboratory, watched: Mapping[str, Agent], token: str, found: Drops) -> None:
         self._laboratory = laboratory
         self._agents = watched
-        self._watcher = next(iter(watched.values()))
+        self._machines = by_machine(watched.values())
         self._token = token
         self._found = found
-        self._is_watching = False
+        self._watching: list[list[Agent]] = []
 
     def start(self) -> Callable[[], None]:
         """Asks to watch from now on, unless this network's kernel has refused before. What it returns waits until that
         is so, and raises `AgentError`."""
         rules = _ask_rules(self._laboratory.topology, self._agents)
         self._found.not_told = self._laboratory.unwatchable
-        inodes = [agent.netns_inode for agent in self._agents.values()]
-        asked = None
-        if self._found.not_told is None:
-            asked = ask(self._watcher, DropsStart(netns_inodes=inodes, token=self._token))
-            self._is_watching = True
+        machines = self._machines if self._found.not_told is None else []
+        asked = [ask(agents[0], _start(agents, self._token)) for agents in machines]
+        self._watching = machines
 
         def started() -> None:
             self._found.rules_before = _read_rules(rules)
-            if asked is None:
-                return
-            self._is_watching = False
-            refusal = asked.refusal()
-            self._is_watching = refusal is None
-            if refusal is not None:
-                self._laboratory.unwatchable = self._found.not_told = refusal
+            self._watching = []
+            for agents, one in zip(machines, asked, strict=True):
+                refusal = one.refusal()
+                if refusal is None:
+                    self._watching.append(agents)
+                else:
+                    self._laboratory.unwatchable = self._found.not_told = refusal
 
         return started
 
     def stop(self) -> Callable[[], None]:
         """Asks to stop watching. What it returns waits and keeps the drops, and raises `AgentError`."""
-        asked = ask(self._watcher, DropsStop()) if self._is_watching else None
-        self._is_watching = False
+        asked = [(agents, ask(agents[0], DropsStop())) for agents in self._watching]
+        self._watching = []
         rules = _ask_rules(self._laboratory.topology, self._agents)
 
         def stopped() -> None:
-            if asked is not None:
-                self._found.reports = asked.answer().dropped
+            told = [one for agents, answer in asked for one in with_namespaces(answer.answer().dropped, agents)]
+            if asked and self._found.not_told is None:
+                self._found.reports = told
             self._found.rules_after = _read_rules(rules)
 
         return stopped
+
+
+def _start(agents: Sequence[Agent], token: str) -> DropsStart:
+    return DropsStart(netns_inodes=[agent.netns_inode for agent in agents], token=token)
 
 
 def rule_counters(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, dict[str, int]]:

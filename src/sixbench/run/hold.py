@@ -13,6 +13,7 @@ from ..lab import registry
 from ..lab.names import hosts_file, nsswitch_conf, resolv_confs
 from ..lab.ports import check_ports
 from ..lab.privileges import in_user_namespace
+from ..model.errors import CapabilityError
 from ..model.network import Blueprint
 from ..model.path import Path
 from ..plan.yaml_source import Source
@@ -33,6 +34,8 @@ def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path 
         source: the file that describes both, for messages.
     """
     check_programs()
+    if blueprint.topology.is_spread:
+        raise CapabilityError("sixbench lab keeps networks up on this machine only; leave out the hosts of its nodes")
     check_ports([blueprint.topology], source.file, means_it=False)
     with registry.claim(name), AgentHub(find_agent()) as hub:
         check_settings(hub, [blueprint.topology], lambda: source)

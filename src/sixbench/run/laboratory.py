@@ -10,14 +10,15 @@ from concurrent.futures import Future
 from itertools import count
 from typing import Any
 
-from ..agent import Agent, AgentHub
+from ..agent import Agent, AgentHub, Seat
 from ..agent.answers import ExecAnswer, SysctlAnswer
 from ..agent.requests import DeviceCounters, DeviceLog, Exec, Run, Sysctl
 from ..engines.agent import DHCP_ASK, DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
+from ..lab.machines import agent_of, hosts_used, machines_with_links, place_of, place_of_emulator, place_of_host
 from ..lab.placement import pin, processors_of
-from ..lab.ports import Loan, await_carrier, lend
+from ..lab.ports import wanted_addresses
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
@@ -30,7 +31,9 @@ from ..model.observation import DiscoveredPrefix
 from ..model.path import Path
 from ..model.placement import Placement
 from ..model.quoting import printable
+from ..model.topology import Topology
 from ..model.workloads import ping
+from .carriers import wait_for_carriers
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
 from .settling import Left
@@ -40,6 +43,9 @@ MAX_NODES_UP = 512
 0.7 MiB of memory."""
 
 UNDO_TIMEOUT_S = 5.0
+
+NOT_HOME = 1
+"""What an agent ends with that could not give all interfaces back."""
 
 MAX_SAID = 200
 """Characters of what a program said."""
@@ -133,7 +139,6 @@ class Laboratory:
         self.hides_timers = False
         """Whether its kernel has refused to tell when its timers run."""
         self._undo: list[Undo] = []
-        self._loans: list[Loan] = []
         self._programs: list[Running] = []
         self.learned: Mapping[Address, Address] = {}
         """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
@@ -144,19 +149,20 @@ class Laboratory:
         """What the last traffic left behind; None where there has been none."""
         started_ns = time.monotonic_ns()
         extra = [EMULATOR] if emulated_links(network.topology) else []
-        self.agents = hub.start([*network.topology.held, *extra])
+        hub.join(hosts_used(self.topology))
+        self.agents = hub.start([*network.topology.held, *extra], _seats(self.topology))
         self.emulator = self.agents.pop(EMULATOR, None)
         """Carries the packets of emulated links; None where there are none, or netem does it."""
+        self._machines: dict[str, Agent] = {}
         try:
-            pids = {name: agent.pid for name, agent in self.agents.items()}
-            for node, port in network.topology.ports:
-                self._loans.append(lend(port.name, pids[node]))
+            for host in machines_with_links(self.topology):
+                self._machines[agent_of(host)] = hub.start_here(agent_of(host), place_of_host(self.topology, host))
             nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
             self._emulator_on = steer(network.topology, nodes, self.processors.usable)
             installed = build_path(network, engine, nodes)
-            await_carrier(network.topology.ports, pids)
             self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
             self.learned = installed.learned
+            wait_for_carriers(self.topology, nodes)
             clats = {device.node for device in network.translators if device.discovery is not None}
             self.discovered = {
                 node: DiscoveredPrefix.model_validate({**answer, **_asked_before(installed.answers, node)})
@@ -193,14 +199,17 @@ class Laboratory:
         self._spoiled.append(why)
 
     def _all_agents(self) -> dict[str, Agent]:
-        return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}
+        emulator = {} if self.emulator is None else {EMULATOR: self.emulator}
+        return self.agents | emulator | self._machines
 
     def pin_nodes(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
         """Puts nodes on processors, and this process on others where there are some.
 
         Returns:
-            the processors of each node; empty where the kernel refused.
+            the processors of each node; empty where the kernel refused, or nodes are on several machines.
         """
+        if self.topology.is_spread:
+            return {}
         placed = processors_of(policy, nodes, self.processors.usable, self._emulator_on)
         for name, processors in placed.items():
             if self._placed.get(name) == processors:
@@ -217,17 +226,9 @@ class Laboratory:
             for legs in network.echoed:
                 self.check_reachable(legs)
         except LabError as error:
-            raise LabError("; ".join([str(error), *self._said_by_devices(network), *self._wanted()])) from error
-
-    def _wanted(self) -> list[str]:
-        """The addresses that equipment has to have."""
-        found = []
-        for _, port in self.topology.ports:
-            link = next(link for link in self.topology.links if link.port == port)
-            [end] = [end for end in link.ends if self.topology.nodes[end.node].equipment is not None]
-            addresses = [str(address) for address in (end.ipv4, end.ipv6) if address is not None]
-            found.append(f"the equipment has to have {' and '.join(addresses)} at {port.name}")
-        return found
+            raise LabError(
+                "; ".join([str(error), *self._said_by_devices(network), *wanted_addresses(self.topology)])
+            ) from error
 
     def _said_by_devices(self, network: Network) -> list[str]:
         """How the programs under test ended, or what they said last."""
@@ -256,19 +257,19 @@ class Laboratory:
         )
 
     def close(self) -> None:
-        """Sends the requests for the end, gives back what the nodes were lent, and ends the agents. The kernel removes
-        the network with them. Raises `LabError` where something could not be given back."""
+        """Sends the requests for the end, and ends the agents, which give back what they borrowed. The kernel removes
+        the network with them. Raises `LabError` where something was not given back."""
         for undo in self._undo:
             with contextlib.suppress(AgentError):
                 self.agents[undo.node].call(undo.op, timeout_s=UNDO_TIMEOUT_S, **undo.fields)
         self._undo = []
-        kept = [words for loan in self._loans if (words := loan.give_back()) is not None]
-        self._loans = []
         self._hub.stop(list(self._all_agents().values()))
         if self._has_own_processors:
             self.processors.close()
+        failed = [name for name, agent in self.agents.items() if agent.exit_code == NOT_HOME]
+        kept = [f"{device} of {name}" for name in failed for device in self.topology.borrowed(name)]
         if kept:
-            raise LabError("; ".join(kept))
+            raise LabError(f"not all interfaces came home: {', '.join(kept)}; see: sixbench-agent lendable")
 
 
 _Key = tuple[int, str, int]
@@ -281,15 +282,29 @@ def _asked_before(answers: Mapping[tuple[str, str], Mapping[str, Any]], node: st
     return {} if told is None else {"dhcp": told}
 
 
+def _seats(topology: Topology) -> dict[str, Seat]:
+    """Where the agents of a network are, of those that are not just on this machine."""
+    if not topology.is_spread and not topology.ports:
+        return {}
+    at_ports = {node for node, _ in topology.ports}
+    seats = {
+        # Who names a port has been asked whether it is meant (`lab.ports`).
+        node: Seat(on=place_of(topology, node), borrows=topology.borrowed(node), even_in_use=node in at_ports)
+        for node in topology.held
+    }
+    return seats | ({EMULATOR: Seat(on=place_of_emulator(topology))} if emulated_links(topology) else {})
+
+
 class Laboratories:
     """The networks of one experiment. They are built when first needed. Beyond a limit, the least recently used are
     taken down.
 
-    Paths share a network where their blueprints are equal, as those of native IPv4 and IPv6 are.
+    Paths share a network where their blueprints are equal, as those of native IPv4 and IPv6 are. Of networks with
+    interfaces of machines only one is up at a time.
     """
 
     def __init__(self, hub: AgentHub, experiment: Experiment) -> None:
-        self._hub = hub
+        self.hub = hub
         self._experiment = experiment
         self.processors = Processors(hub)
         self._up: OrderedDict[_Key, Laboratory] = OrderedDict()
@@ -355,12 +370,13 @@ class Laboratories:
 
     def _built(self, path: Path, network: Network) -> Laboratory:
         size = len(network.topology.nodes)
+        if network.topology.is_exclusive:
+            # Interfaces of machines, and identifiers of VXLAN, are in one network at a time.
+            for key in [key for key, one in self._up.items() if one.topology.is_exclusive]:
+                self._up.pop(key).close()
         while self._up and size + sum(len(one.agents) for one in self._up.values()) > MAX_NODES_UP:
             self._up.popitem(last=False)[1].close()
-        lent = {port.name for _, port in network.topology.ports}
-        for key in [key for key, one in self._up.items() if lent & {port.name for _, port in one.topology.ports}]:
-            self._up.pop(key).close()
-        laboratory = Laboratory(self._hub, network, engine_of(path), self.processors)
+        laboratory = Laboratory(self.hub, network, engine_of(path), self.processors)
         self.build_ns.append(laboratory.build_ns)
         if not network.is_plain:
             self.install_ns.setdefault(path.name, []).append(laboratory.install_ns)

@@ -23,16 +23,13 @@ from ..model.workload import Measured, Result, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
 from .arriving import Watching, ends_of
-from .cpu import agent_cores, core_shares, find_span
+from .cpu import add_cpu_of_ends, core_shares, find_span
 from .machines import Addresses, Machines
+from .one_clock import leave_out_what_needs_one_clock
 from .proof.strays import judge_strays
 from .record import Trial, blank_record, without_series
 from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
 from .trial import SATURATED_CORE, Outcome, machine_changes
-
-_OF_ONE_CLOCK = ("one_way_delay", "mouth_to_ear", "r_factor", "mos_cqe")
-"""Metrics from the time between a datagram's sending and its arrival. Between two clocks that are not synchronised,
-they tell more about the clocks than about the path."""
 
 WATCHED_NS = 10**9
 """The interval of progress reports, unless the workload has one."""
@@ -153,23 +150,13 @@ def assess(
 ) -> tuple[Measured, Status, list[Reason]]:
     """The measurements, the trial's status and its reasons, from the agents' results."""
     measured = kind.summarise(params, client, server)
-    _leave_out_what_needs_one_clock(measured)
-    for side, result in (("client", client), ("server", server)):
-        span = find_span(result)
-        cores = None if span is None else agent_cores(span)
-        if cores is not None:
-            measured.metrics[f"cpu_{side}_cores"] = cores
+    leave_out_what_needs_one_clock(measured)
+    add_cpu_of_ends(measured, client, server)
     changes = machine_changes(client, server)
     notes, too_many = judge_strays(client, server, own_packets=kind.traffic(params, client, server).packets)
     measured.notes.extend(notes)
     reasons = [*measured.invalid, *changes, *too_many]
     return measured, "invalid" if reasons else "ok", reasons
-
-
-def _leave_out_what_needs_one_clock(measured: Measured) -> None:
-    for values in (measured.metrics, measured.histograms):
-        for name in [name for name in values if name.startswith(_OF_ONE_CLOCK)]:
-            del values[name]
 
 
 def _limited_by(measured: Measured, params: dict[str, Scalar], results: _Results) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from ..agent import AgentHub
+from ..agent import AgentHub, Seat
 from ..agent.requests import CaptureStart, CaptureStop, Counters
 from ..lab.build import build
 from ..lab.doctor import Answer
@@ -86,10 +86,14 @@ def unknown_mechanisms(reason: str) -> list[EngineAnswer]:
     ]
 
 
-def refusals(hub: AgentHub) -> dict[tuple[str, str], str | None]:
-    """For each mechanism and engine, why this machine cannot make its devices; None where it can, and only carrying
-    packets would tell more. Raises `AgentError` or `CapabilityError` where no node can be made to try it in."""
-    probe = hub.start(["probe"])["probe"]
+def refusals(hub: AgentHub, seat: Seat | None = None) -> dict[tuple[str, str], str | None]:
+    """For each mechanism and engine, why a machine cannot make its devices; None where it can, and only carrying
+    packets would tell more. Raises `AgentError` or `CapabilityError` where no node can be made to try it in.
+
+    Args:
+        seat: on that machine; None: on this one.
+    """
+    probe = hub.start(["probe"], {"probe": seat or Seat()})["probe"]
     found: dict[tuple[str, str], str | None] = {}
     tried: dict[tuple[object, ...], str | None] = {}
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import re
 import secrets
@@ -27,6 +28,10 @@ POLL_S = 0.5
 
 TURN_S = 5.0
 """How long another run may take to announce itself. Whoever takes longer does not keep others from measuring."""
+
+JUST_NOW_S = 0.1
+"""What was seen at the end of a trial is not looked for again at the beginning of the next one, if that begins so soon.
+It takes some milliseconds on a machine with many processes."""
 
 _TURN = f"\0{PREFIX}turn"
 """The name that a run has while it looks for others and announces itself, so that two do not do so at once."""
@@ -81,6 +86,8 @@ class Presence:
         self._own = own
         self._here = here
         self._seen: set[OtherRun | Page] = set()
+        self._last: set[OtherRun | Page] | None = None
+        self._looked_s = -math.inf
         self.next_trial()
 
     def others(self) -> list[OtherRun] | None:
@@ -89,9 +96,12 @@ class Presence:
         return None if now is None else sorted(one for one in now if isinstance(one, OtherRun))
 
     def next_trial(self) -> None:
-        """A trial begins: what was noticed so far does not concern it."""
-        self._heard()
-        self._seen = self._now() or set()
+        """A trial begins: what was noticed so far does not concern it, unless it was there just now."""
+        heard = self._heard()
+        if self._last is not None and time.monotonic() - self._looked_s < JUST_NOW_S:
+            self._seen = self._last | heard
+        else:
+            self._seen = self._now() or set()
 
     def noted(self, record: TrialRecord, directory: tuple[int, int] | None) -> TrialRecord:
         """The record of the trial that ends, with the other runs that have measured since it began, and whether a page
@@ -113,7 +123,9 @@ class Presence:
 
     def _now(self) -> set[OtherRun | Page] | None:
         names = None if self._here is None else announced_names()
-        return None if names is None else _parsed(names) - {self._own}
+        self._looked_s = time.monotonic()
+        self._last = None if names is None else _parsed(names) - {self._own}
+        return self._last
 
     def _heard(self) -> set[OtherRun | Page]:
         """Who has begun since this was asked last."""

@@ -38,9 +38,12 @@ class Hosts:
     prefers_ipv4: bool = False
 
     def of(self, part: Part) -> list[Legs]:
-        """The legs of a part. Those of several families are in the order of RFC 6724 section 6."""
+        """The legs of a part. Those of several families are in the order of RFC 6724 section 6, unless the path's own
+        are the first."""
         if not part.families:
             return [self.legs[part.family or self.own]]
+        if part.own_first:
+            return [self.legs[family] for family in sorted(part.families, key=lambda family: family != self.own)]
         found = [self.legs[family] for family in sorted(part.families)]
         order = by_preference([(legs[0].source, legs[0].destination) for legs in found], self.prefers_ipv4)
         return sorted(found, key=lambda legs: order.index((legs[0].source, legs[0].destination)))
@@ -57,7 +60,8 @@ def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ..
     if kind.parts is not None:
         return kind.parts(params)
     own = kind.agent_params(params)
-    return (Part(name=ALONE, workload=kind.served_by, params=own, families=kind.families),)
+    families = kind.families(params)
+    return (Part(name=ALONE, workload=kind.served_by, params=own, families=families, own_first=kind.own_first),)
 
 
 def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int | None:

@@ -14,6 +14,7 @@ from ..store import Environment
 from .engines import choose_engines
 from .environment import gather
 from .hardware_counters import ask
+from .probing_hosts import hosts_of, probe_hosts
 from .refused_settings import check_settings
 from .requirements import check_requirements, read_sysctls
 
@@ -37,6 +38,10 @@ def probe_machine(
         environment = gather(find_agent(), read_sysctls(probe), in_user_namespace())
         refusal = ask(probe)
         environment = replace(environment, hardware_counters=refusal is None, no_hardware_counters=refusal)
-        return choose_engines(probe, experiment), environment
+        experiment = choose_engines(probe, experiment)
     finally:
         hub.stop([probe])
+    if hosts_of(experiment):
+        experiment, hosts = probe_hosts(hub, experiment)
+        environment = replace(environment, hosts=hosts)
+    return experiment, environment

@@ -25,6 +25,7 @@ from ..rfc.test import RfcTest
 from ..store import RunState, RunWriter
 from .laboratory import Laboratories
 from .other_runs import Presence
+from .processors import kept_awake
 from .record import Trial
 from .scheduler import RunEnd, built
 from .trial import References, Theory, run_trial
@@ -51,7 +52,7 @@ def run_procedure(
     observer.planned(experiment, str(writer.directory), len(done))
     tests = _Tests(experiment, writer, done, laboratories, theory, observer, presence)
     try:
-        laboratories.processors.start(experiment.keep_awake)
+        laboratories.processors.start(kept_awake(experiment))
         tests.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):

@@ -128,6 +128,11 @@ class Processors:
             self._agent = None
 
 
+def kept_awake(experiment: Experiment) -> bool | None:
+    """Whether processors are kept awake. On several machines those of one would be, and the others not."""
+    return False if any(topology.is_spread for topology in experiment.topologies) else experiment.keep_awake
+
+
 def placement_of(experiment: Experiment, workload: Workload) -> Placement:
     """Where the nodes of a path run in the trials of a workload."""
     return experiment.placement or WORKLOADS[workload.kind].placement(workload.params)

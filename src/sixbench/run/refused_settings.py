@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..agent import Agent, AgentHub
 from ..agent.requests import Sysctl
+from ..lab.machines import place_of
 from ..lab.render import node_sysctl
 from ..model.errors import AgentError
 from ..model.quoting import shown
@@ -72,7 +73,8 @@ def _distinct(topologies: Iterable[Topology]) -> list[Node]:
     found: dict[tuple[object, ...], Node] = {}
     for topology in topologies:
         for node in topology.nodes.values():
-            if node.sysctl:
+            # The kernel of another machine says so itself, when the network is built there.
+            if node.sysctl and place_of(topology, node.name) is None:
                 found.setdefault((node.name, *node.sysctl.items()), node)
     return list(found.values())
 

@@ -43,6 +43,15 @@ def check_programs() -> None:
             raise CapabilityError(f"the program {program} is missing; install the Debian package {package}")
 
 
+def check_programs_of(probe: Agent) -> None:
+    """Does as `check_programs` on a host. Raises `CapabilityError`."""
+    for program, package in _PROGRAMS.items():
+        if probe.answer(Exec(argv=["sh", "-c", f"command -v {program}"])).exit != 0:
+            raise CapabilityError(
+                f"{probe.host} lacks the program {program}; install the Debian package {package} there"
+            )
+
+
 def check_rulesets(experiment: Experiment) -> None:
     """Raises `CapabilityError` where a path needs nftables and the program is missing."""
     if shutil.which("nft") is not None:

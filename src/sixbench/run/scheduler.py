@@ -22,6 +22,8 @@ from .bypass import by_workload, measure_bypass
 from .laboratory import Laboratories
 from .node_settings import merged
 from .other_runs import Presence
+from .probing_hosts import with_clocks
+from .processors import kept_awake
 from .remaining import Remaining
 from .runner import Runner
 from .trial import Outcome, Theory
@@ -62,7 +64,7 @@ def run_experiment(
     observer.planned(experiment, str(writer.directory), len(done))
     loop = _Loop(experiment, writer, done, laboratories, theory, observer, presence, clock)
     try:
-        laboratories.processors.start(experiment.keep_awake)
+        laboratories.processors.start(kept_awake(experiment))
         writer.save_manifest(bypass=measure_bypass(hub, experiment, writer.manifest.bypass))
         loop.run()
     except BaseException as error:
@@ -101,6 +103,7 @@ def built(writer: RunWriter, laboratories: Laboratories) -> Built:
             environment,
             nodes=merged(environment.nodes, laboratories.settings),
             processors=laboratories.processors.use,
+            hosts=with_clocks(laboratories.hub, environment.hosts),
         ),
         "install_ns": before
         | {path: [*before.get(path, []), *times] for path, times in laboratories.install_ns.items()},

@@ -5,13 +5,15 @@ It comes from programs on tracepoints (docs/protocol.md, `timers-start`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..agent import Agent
 from ..agent.requests import TimersStart, TimersStop
+from ..model.json_object import JsonObject
 from ..model.observation import DeviceTimers
 from .asking import ask
+from .by_machine import by_machine, with_namespaces
 from .laboratory import Laboratory
 from .proof.timers import Bucket
 
@@ -36,43 +38,43 @@ class TimerWatch:
 
     def __init__(self, laboratory: Laboratory, agents: Mapping[str, Agent], found: Timers) -> None:
         self._laboratory = laboratory
-        self._agents = agents
-        self._watcher = next(iter(agents.values()))
+        self._machines = by_machine(agents.values())
         self._found = found
-        self._is_watching = False
+        self._watching: list[list[Agent]] = []
 
     def start(self) -> Callable[[], None]:
         """Asks to watch from now on, unless there is no bucket or this network's kernel has refused before. What it
         returns waits until that is so, and raises `AgentError`."""
         if not self._found.watched or self._laboratory.hides_timers:
             return lambda: None
-        devices = [
-            {
-                "netns_inode": self._agents[bucket.node].netns_inode,
-                "device": bucket.device,
-                "slack_ns": bucket.slack_ns,
-            }
-            for bucket in self._found.watched
-        ]
-        asked = ask(self._watcher, TimersStart(devices=devices))
-        self._is_watching = True
+        machines = [agents for agents in self._machines if self._devices_of(agents)]
+        asked = [ask(agents[0], TimersStart(devices=self._devices_of(agents))) for agents in machines]
+        self._watching = machines
 
         def started() -> None:
-            self._is_watching = False
-            self._laboratory.hides_timers = asked.refusal() is not None
-            self._is_watching = not self._laboratory.hides_timers
+            self._watching = [agents for agents, one in zip(machines, asked, strict=True) if one.refusal() is None]
+            self._laboratory.hides_timers = len(self._watching) < len(machines)
 
         return started
 
     def stop(self) -> Callable[[], None]:
         """Asks to stop watching. What it returns waits and keeps what was seen, and raises `AgentError`."""
-        if not self._is_watching:
-            return lambda: None
-        asked = ask(self._watcher, TimersStop())
-        self._is_watching = False
+        asked = [(agents, ask(agents[0], TimersStop())) for agents in self._watching]
+        self._watching = []
 
         def stopped() -> None:
-            answer = asked.answer()
-            self._found.seen, self._found.elapsed_ns = answer.devices, answer.elapsed_ns
+            for agents, one in asked:
+                answer = one.answer()
+                self._found.seen = [*(self._found.seen or []), *with_namespaces(answer.devices, agents)]
+                self._found.elapsed_ns = answer.elapsed_ns
 
         return stopped
+
+    def _devices_of(self, agents: Sequence[Agent]) -> list[JsonObject]:
+        """The buckets on a machine, as its agent is asked to watch them."""
+        own = {agent.name: agent.netns_inode for agent in agents}
+        return [
+            {"netns_inode": own[bucket.node], "device": bucket.device, "slack_ns": bucket.slack_ns}
+            for bucket in self._found.watched
+            if bucket.node in own
+        ]

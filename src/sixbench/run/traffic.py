@@ -214,6 +214,12 @@ class Setting:
         )
 
     @property
+    def has_one_clock(self) -> bool:
+        """Whether client and server are on one machine."""
+        client, server = (self.laboratory.agents[name] for name in self.between)
+        return client.host == server.host
+
+    @property
     def tunnelling(self) -> dict[str, Agent]:
         """The nodes whose agents may carry tunnels themselves."""
         return self._carrying(self.network.tunnels)
@@ -283,8 +289,9 @@ def perform(
         wait_all(capturing)
         for started in watching:
             started()
-        observed.cpu_before = _cpu(setting)
-        hardware.start()
+        if not setting.laboratory.topology.is_spread:
+            observed.cpu_before = _cpu(setting)
+            hardware.start()
         with Events(setting.laboratory, setting.events) as events:
 
             def begun(running: Sequence[Future[Result]]) -> None:
@@ -304,8 +311,9 @@ def perform(
     finally:
         with _noting(observed.unanswered):
             hardware.stop()
-        with _noting(observed.unanswered):
-            observed.cpu_after = _cpu(setting)
+        if observed.cpu_before is not None:
+            with _noting(observed.unanswered):
+                observed.cpu_after = _cpu(setting)
         ended = [ask(agent, CaptureStop(capture=name)) for name, agent in captured.items()]
         watched = [drops.stop(), timers.stop()]
         for one in ended:

@@ -26,8 +26,10 @@ from ..model.units import format_duration
 from ..model.workload import Measured, Result, Workload, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..model.workloads.dns64 import PREFIX
+from .by_machine import namespaces
 from .cpu import (
     Span,
+    add_cpu_of_ends,
     agent_cores,
     busy_ns,
     clock_step_ns,
@@ -40,8 +42,10 @@ from .cpu import (
     throttled,
     watched_ns,
 )
+from .frame_networks import told_networks
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
+from .one_clock import leave_out_what_needs_one_clock
 from .parts import parts_of
 from .processors import placement_of
 from .proof.discovered import dhcp_evidence, discovered_prefixes, without_questions
@@ -49,7 +53,7 @@ from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
 from .proof.losses import loss_evidence
-from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
+from .proof.packets import Judgement, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
 from .proof.programs import ended_programs, program_evidence
 from .proof.relays import relay_evidence
@@ -119,11 +123,12 @@ def run_trial(
     if asks_resolver(Workload(kind=kind.name, params=params)):
         network = with_questions(path, network)
         params = {PREFIX.column: str(asked_prefix(path)), **params}
+    params |= told_networks(kind, params, network)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
         family: legs_of(network.topology, experiment.between, family)
-        for family in kind.families
+        for family in kind.families(params)
         if family != network.family
     }
     views = viewpoints(network, others.values())
@@ -297,7 +302,7 @@ def _assess(
     torn_down_per_s = teardown_rate_per_s(sessions, observed.torn_down)
     if torn_down_per_s is not None and TEARDOWN_RATE in kind.metrics:
         measured.metrics[METRICS[TEARDOWN_RATE].column] = torn_down_per_s
-    nodes = {agent.netns_inode: name for name, agent in setting.laboratory.agents.items()}
+    nodes = namespaces(setting.laboratory.agents)
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
         setting.network.topology,
@@ -341,7 +346,8 @@ def _assess(
     measured.notes.extend(drop_notes(tunnels))
     measured.notes.extend(translation_notes(translators or {}))
     measured.metrics.update(program_times(observed.programs))
-    _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
+    _add_cpu(measured, setting, observed)
+    measured.notes.extend(leave_out_what_needs_one_clock(measured, has_one_clock=setting.has_one_clock))
     changes = machine_changes(observed.client, observed.server)
     notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
     measured.notes.extend(notes)
@@ -374,7 +380,12 @@ def machine_changes(client: Result, server: Result) -> list[Reason]:
     return list(dict.fromkeys(found))
 
 
-def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
+def _add_cpu(measured: Measured, setting: Setting, observed: Observed) -> None:
+    """Puts in what the trial took. Of several machines only what the ends took is known."""
+    if setting.laboratory.topology.is_spread:
+        add_cpu_of_ends(measured, observed.client, observed.server)
+        return
+    view = setting.views[middle_of(setting.views)]
     server_span, client_span = find_span(observed.server), find_span(observed.client)
     client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span

@@ -24,7 +24,19 @@ from .atomic import replacing, write_file
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from .event_log import EventLog
 from .folder import Folder
-from .manifest import Cell, Clock, Environment, Guest, Manifest, ProcessorUse, RunState, nowhere
+from .interrupting import interrupt_run
+from .manifest import (
+    Cell,
+    Clock,
+    ClockReading,
+    Environment,
+    Guest,
+    HostFacts,
+    Manifest,
+    ProcessorUse,
+    RunState,
+    nowhere,
+)
 from .manifest_json import cell_from_text, cell_to_text, manifest_from_text, manifest_to_text
 from .run_directory import Run, holds_run, others_who_may_write, read_run, trial_of, verify_run
 from .run_list import is_being_run, read_findings, run_directories
@@ -42,10 +54,12 @@ from .run_writing import (
 __all__ = [
     "Cell",
     "Clock",
+    "ClockReading",
     "Environment",
     "EventLog",
     "Folder",
     "Guest",
+    "HostFacts",
     "Manifest",
     "ProcessorUse",
     "Run",
@@ -59,6 +73,7 @@ __all__ = [
     "create_new_run",
     "create_run",
     "holds_run",
+    "interrupt_run",
     "is_being_run",
     "keep_calibration",
     "keep_false_alarms",

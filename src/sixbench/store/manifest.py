@@ -57,6 +57,36 @@ class ProcessorUse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClockReading:
+    """How a host's realtime clock stood to that of the machine of the run.
+
+    Attributes:
+        realtime_ns: when, by the machine of the run.
+        low_ns, high_ns: it was ahead by no less and no more than this.
+        round_trip_ns: how long the fastest exchange took.
+    """
+
+    realtime_ns: int
+    low_ns: int
+    high_ns: int
+    round_trip_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostFacts:
+    """A machine that nodes of a run were on.
+
+    Attributes:
+        kernel, machine: the system's names of them.
+        clock: its clock before the first trial, and at each end of the run.
+    """
+
+    kernel: str
+    machine: str
+    clock: tuple[ClockReading, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Environment:
     """Where a run took place.
 
@@ -74,6 +104,7 @@ class Environment:
         clock: the clock of all times of the run.
         guest: the emulated machine. None: it was a real machine.
         processors: what was done with the processors. None: nothing, or it is not known.
+        hosts: the other machines that nodes were on, by name.
     """
 
     kernel: str
@@ -91,6 +122,7 @@ class Environment:
     clock: Clock = "real"
     guest: Guest | None = None
     processors: ProcessorUse | None = None
+    hosts: dict[str, HostFacts] = field(default_factory=dict)
 
 
 def nowhere(clock: Clock = "real") -> Environment:

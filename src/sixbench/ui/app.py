@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from ..model.errors import (
-    AgentError,
-    CapabilityError,
-    ExperimentError,
-    SixbenchError,
-    StoreError,
-    UsageError,
-    WriteError,
-)
+from ..model.errors import AgentError, CapabilityError, ExperimentError, SixbenchError, StoreError, UsageError
 from ..store import Run
 from . import check, compare, learn, tables, trial, two_machines
-from .doctor import Doctor
+from .asking import Runner
 from .events import reader_of, rest_of
 from .guard import MOST_BODY_BYTES, Guard
-from .jobs import Jobs
 from .look import Look
 from .runs import FILES, Runs, described
+from .site import Site
 from .stream import EventStream, Streams
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -47,20 +39,19 @@ Handler = Callable[[Request], Awaitable[Any]]
 
 
 def application(
-    directory: Path, token: str, hosts: Iterable[str], stopping: Callable[[], bool] = lambda: False
+    directory: Path, token: str, site: Site, runner: Runner, stopping: Callable[[], bool] = lambda: False
 ) -> ASGIApp:
     """The page over the runs of a directory, behind its guard.
 
     Args:
         stopping: whether the server is about to end.
     """
-    page = _Page(directory, stopping)
+    page = _Page(directory, runner, stopping)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        page.jobs.close()
-        page.doctor.close()
+        async with runner.reached():
+            yield
 
     routes = [
         Route("/", _index),
@@ -88,7 +79,8 @@ def application(
         Route("/api/learn", page.lessons),
         Route("/api/learn/{name}", page.lesson),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), token, hosts)
+    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={CapabilityError: _cannot})
+    return Guard(served, token, site)
 
 
 async def _index(_: Request) -> Response:
@@ -99,13 +91,17 @@ def _refused(error: Exception, code: int) -> Response:
     return JSONResponse({"error": str(error)}, code)
 
 
+async def _cannot(_: Request, error: Exception) -> Response:
+    """What this machine cannot do, or the runner, which may have ended."""
+    return _refused(error, 500)
+
+
 class _Page:
-    def __init__(self, directory: Path, stopping: Callable[[], bool]) -> None:
+    def __init__(self, directory: Path, runner: Runner, stopping: Callable[[], bool]) -> None:
         self._stopping = stopping
         self.runs = Runs(directory)
-        self.jobs = Jobs(directory)
+        self.runner = runner
         self.streams = Streams()
-        self.doctor = Doctor()
 
     async def list_runs(self, _: Request) -> Response:
         """All runs, and those that the page started."""
@@ -113,7 +109,8 @@ class _Page:
             listed = await anyio.to_thread.run_sync(self.runs.listed)
         except SixbenchError as error:
             return _refused(error, 500)
-        return JSONResponse({"directory": str(self.runs.directory), "runs": listed, "jobs": self.jobs.told()})
+        jobs = await self.runner.jobs()
+        return JSONResponse({"directory": str(self.runs.directory), "runs": listed, "jobs": jobs})
 
     async def one_run(self, request: Request) -> Response:
         """What the screens of one run need besides its events. One that was started a moment ago has no directory."""
@@ -126,9 +123,10 @@ class _Page:
         try:
             return JSONResponse(await anyio.to_thread.run_sync(read))
         except StoreError as error:
-            if self.jobs.is_under_way(name):
+            job = await self.runner.job(name)
+            if job is not None and job["state"] != "ended":
                 return JSONResponse({"preparing": True}, 202)
-            return _refused(ValueError(self.jobs.words_of(name) or str(error)), 404)
+            return _refused(StoreError(job["words"]) if job is not None and job["words"] else error, 404)
 
     async def events(self, request: Request) -> Any:
         """What the run does."""
@@ -141,30 +139,29 @@ class _Page:
             return _refused(error, 404)
         last = request.headers.get("last-event-id", "")
         look = Look(lambda: self.runs.folder(name))
-        return EventStream(self.streams, reader, last, lambda: rest_of(self.runs, name), look, self._stopping)
+        return EventStream(self.streams, reader, last, lambda: self._rest(name), look, self._stopping)
+
+    async def _rest(self, name: str) -> str | None:
+        """The state of a run that nothing runs any more. One that the page started is over when its process has ended,
+        which takes a moment after it has let go of the directory."""
+        if await self.runner.is_under_way(name):
+            return None
+        return await anyio.to_thread.run_sync(lambda: rest_of(self.runs, name))
 
     async def stop(self, request: Request) -> Response:
-        """Stops a run that the page started."""
+        """Stops a run of this directory."""
         try:
-            self.jobs.stop(request.path_params["name"])
-        except KeyError:
-            return _refused(ValueError("the page did not start that run; stop it where it was started"), 404)
+            await self.runner.stop(request.path_params["name"])
+        except StoreError as error:
+            return _refused(error, 404)
+        except UsageError as error:
+            return _refused(error, 409)
         return JSONResponse({})
 
     async def resume(self, request: Request) -> Response:
         """Goes on with an interrupted run, or queues it."""
-        name = request.path_params["name"]
-
-        def read() -> tuple[Path, str, str | None]:
-            run = self.runs.read(name)
-            experiment = run.manifest.experiment
-            return run.directory, experiment.title or experiment.name, rest_of(self.runs, name)
-
         try:
-            directory, title, state = await anyio.to_thread.run_sync(read)
-            if state != "interrupted":
-                raise UsageError(f"{name} is not interrupted, so there is nothing to go on with")
-            return JSONResponse(self.jobs.resume(name, directory, title).told(), 202)
+            return JSONResponse(await self.runner.resume(request.path_params["name"]), 202)
         except StoreError as error:
             return _refused(error, 404)
         except UsageError as error:
@@ -224,7 +221,7 @@ class _Page:
             return _refused(error, 404)
         except UsageError as error:
             return _refused(error, 409)
-        except (AgentError, CapabilityError) as error:
+        except AgentError as error:
             return _refused(error, 500)
 
     async def compare(self, request: Request) -> Response:
@@ -239,7 +236,7 @@ class _Page:
 
     async def machine(self, _: Request) -> Response:
         """What this machine can do, in one sentence; null while it is being tried."""
-        return JSONResponse({"sentence": await self.doctor.sentence()})
+        return JSONResponse({"sentence": await self.runner.doctor()})
 
     async def gallery(self, _: Request) -> Response:
         """The shipped experiments."""
@@ -262,14 +259,18 @@ class _Page:
 
     async def start(self, request: Request) -> Response:
         """Starts a run, or queues it."""
+        return await self._queued(request, self.runner.start)
+
+    async def start_measurement(self, request: Request) -> Response:
+        """Starts a measurement to another machine, or queues it."""
+        return await self._queued(request, self.runner.measure)
+
+    async def _queued(self, request: Request, ask: Callable[[Any], Awaitable[dict[str, Any]]]) -> Response:
         try:
-            data = await _body(request)
-            asked = await anyio.to_thread.run_sync(lambda: check.checked(data))
-            is_free = self.jobs.is_free
-            return JSONResponse(self.jobs.start(asked).told() | {"waits": not is_free}, 202)
-        except (ExperimentError, UsageError) as error:
+            return JSONResponse(await ask(await _body(request)), 202)
+        except UsageError as error:
             return JSONResponse({"problems": check.problem_lines(error)}, 422)
-        except (StoreError, WriteError) as error:
+        except (StoreError, CapabilityError) as error:
             return _refused(error, 500)
 
     async def check_measurement(self, request: Request) -> Response:
@@ -278,17 +279,6 @@ class _Page:
             return JSONResponse({"command": two_machines.command(two_machines.asked(await _body(request)))})
         except UsageError as error:
             return JSONResponse({"problems": check.problem_lines(error)}, 422)
-
-    async def start_measurement(self, request: Request) -> Response:
-        """Starts a measurement to another machine, or queues it."""
-        try:
-            asked = two_machines.asked(await _body(request))
-            is_free = self.jobs.is_free
-            return JSONResponse(self.jobs.measure(asked).told() | {"waits": not is_free}, 202)
-        except UsageError as error:
-            return JSONResponse({"problems": check.problem_lines(error)}, 422)
-        except StoreError as error:
-            return _refused(error, 500)
 
     async def path_mtus(self, request: Request) -> Response:
         """The path MTU of each direction of a measurement."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from ..mechanisms import MECHANISMS
 from ..model.errors import ExperimentError, Problem, UsageError
 from ..model.experiment import Experiment
 from ..plan.experiment_file import read_experiment
-from ..plan.overrides import apply_quick
+from ..plan.overrides import apply, apply_quick, apply_set
 from ..plan.schedule import trial_counts
 from ..plan.shipped import find_experiment, shipped_names
 from ..plan.yaml_source import Source, parse_yaml
@@ -21,6 +22,8 @@ NOWHERE = "sixbench-page-without-files/"
 
 FILE = "experiment.yaml"
 
+MOST_SETTINGS = 50
+
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
@@ -29,12 +32,13 @@ class Checked:
     Attributes:
         name: of a shipped one; None where it was written on the page.
         text: its file.
+        options: what changes it, as `sixbench run` has it.
     """
 
     experiment: Experiment
     name: str | None
     text: str
-    is_quick: bool
+    options: list[str]
 
 
 def gallery() -> list[dict[str, str]]:
@@ -56,25 +60,41 @@ def shipped_text(name: str) -> str:
 
 
 def checked(data: Any) -> Checked:
-    """Reads what the page asks for: `name` of a shipped experiment or `text`, and `quick`. Raises `UsageError` or
-    `ExperimentError`."""
-    if not isinstance(data, dict) or not isinstance(data.get("quick", False), bool):
+    """Reads what the page asks for: `name` of a shipped experiment or `text`, and what changes it: `quick`, `blocks`
+    (a number) and `settings` (a list of texts such as `seed=5`). Raises `UsageError` or `ExperimentError`."""
+    if not isinstance(data, dict):
         raise UsageError("what the page asks for is no experiment")
-    name, text, is_quick = data.get("name"), data.get("text"), bool(data.get("quick", False))
+    name, text = data.get("name"), data.get("text")
+    quick, blocks, settings = data.get("quick", False), data.get("blocks"), data.get("settings", [])
+    if not isinstance(quick, bool) or not (blocks is None or type(blocks) is int) or not _are_settings(settings):
+        raise UsageError("what the page asks for is no experiment")
+    is_changed = bool(settings) or blocks is not None
     if isinstance(name, str) and text is None:
         text = shipped_text(name)
-        source = parse_yaml(text, str(find_experiment(name)))
+        # A change could name files beside a shipped experiment, which are none of the page's business.
+        source = parse_yaml(text, NOWHERE + FILE if is_changed else str(find_experiment(name)))
     elif isinstance(text, str) and name is None:
         source = parse_yaml(text, NOWHERE + FILE)
-        _refuse_paths(source)
     else:
         raise UsageError("the page gives the name of an experiment or its text")
-    if is_quick:
+    if quick:
         source = apply_quick(source)
+    source = apply_set(source, settings)
+    if blocks is not None:
+        source = apply(source, "blocks", blocks, "--blocks")
+    if name is None or is_changed:
+        _refuse_paths(source)
     experiment = read_experiment(source, MECHANISMS)
     if experiment.kernels:
         raise UsageError("experiments on other kernels run in emulated machines; start them with sixbench run")
-    return Checked(experiment=experiment, name=name, text=text, is_quick=is_quick)
+    options = [*(["--quick"] if quick else []), *([] if blocks is None else [f"--blocks={blocks}"])]
+    return Checked(
+        experiment=experiment, name=name, text=text, options=[*options, *(f"--set={setting}" for setting in settings)]
+    )
+
+
+def _are_settings(given: Any) -> bool:
+    return isinstance(given, list) and len(given) <= MOST_SETTINGS and all(isinstance(one, str) for one in given)
 
 
 def told(one: Checked) -> dict[str, Any]:
@@ -89,7 +109,7 @@ def told(one: Checked) -> dict[str, Any]:
         "paths": [path_steps(experiment, path) for path in experiment.paths],
         "trials": f"{least}" if least == most else f"{least} to {most}",
         "duration": ("at least " if estimated.open_ended else "about ") + _time_words(estimated.least_ns),
-        "command": f"sixbench run {one.name or FILE}{' --quick' if one.is_quick else ''}",
+        "command": shlex.join(["sixbench", "run", one.name or FILE, *one.options]),
     }
 
 

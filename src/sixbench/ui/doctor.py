@@ -1,45 +1,42 @@
-"""The sentence of `sixbench doctor`, by a command of its own, whose agents are not the page's children."""
+"""The sentence of `sixbench doctor`, by a command of its own."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-import sys
+import subprocess
+from typing import IO
 
-WITHIN_S = 120.0
+from ..lab.own_program import own_command
+from .commands import Commands
 
 
 class Doctor:
     """What this machine can do. It is tried once, when somebody asks first, since that takes some seconds."""
 
-    def __init__(self) -> None:
-        self._asking: asyncio.Task[str] | None = None
-        self._process: asyncio.subprocess.Process | None = None
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+        self._process: subprocess.Popen[bytes] | None = None
+        self._sentence: str | None = None
 
-    async def sentence(self) -> str | None:
+    def sentence(self) -> str | None:
         """The conclusion; None while it is not known."""
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask())
-        return self._asking.result() if self._asking.done() else None
+        if self._process is None:
+            command = own_command("doctor", "--json")
+            self._process = self._commands.begin(command, self._conclude, heard="stdout")
+        return self._sentence
 
     def close(self) -> None:
         """Ends the command, if it goes on."""
-        if self._process is not None and self._process.returncode is None:
+        if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
-        if self._asking is not None:
-            self._asking.cancel()
 
-    async def _ask(self) -> str:
-        command = [sys.executable, "-m", "sixbench", "doctor", "--json"]
-        nowhere = asyncio.subprocess.DEVNULL
-        self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=nowhere, stdout=asyncio.subprocess.PIPE, stderr=nowhere
-        )
+    def _conclude(self, _: int, said: IO[bytes]) -> None:
+        said.seek(0)
         try:
-            said, _ = await asyncio.wait_for(self._process.communicate(), WITHIN_S)
-            sentence = str(json.loads(said)["conclusion"]["sentence"])
-        except (TimeoutError, ValueError, KeyError, TypeError):
-            return "sixbench doctor gave no answer; try it in a terminal."
-        return sentence if sentence.endswith(".") else f"{sentence.rstrip(':')}; see: sixbench doctor"
+            sentence = str(json.loads(said.read())["conclusion"]["sentence"])
+        except (ValueError, KeyError, TypeError):
+            self._sentence = "sixbench doctor gave no answer; try it in a terminal."
+            return
+        self._sentence = sentence if sentence.endswith(".") else f"{sentence.rstrip(':')}; see: sixbench doctor"

@@ -1,4 +1,4 @@
-"""Who is served: this machine's browser that has the token, asking for this server by its name, from its own page.
+"""Who is served: a browser that has the token, asking for this server by one of its names, from its own page.
 
 A page of another site can make a browser ask this server too, and a name of that site can be made to mean 127.0.0.1
 (DNS rebinding). Hence the checks of `Host`, `Origin` and `Sec-Fetch-Site`, the token, and a cookie that only this
@@ -8,13 +8,14 @@ site's own requests carry.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .site import Site
 
 MOST_BODY_BYTES = 2**18
 """The largest experiment that the page takes."""
@@ -42,13 +43,13 @@ class Guard:
 
     Args:
         token: what the printed address has.
-        hosts: the names and ports by which the server may be asked for, such as `127.0.0.1:8066`.
     """
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, token: str, site: Site) -> None:
         self._app = app
         self._token = token.encode()
-        self._hosts = frozenset(hosts)
+        self._site = site
+        self._hosts = frozenset(site.hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request, or says why not."""
@@ -71,7 +72,8 @@ class Guard:
             await PlainTextResponse(f"sixbench ui: {words}\n", code)(scope, receive, answer)
         elif scope["path"] == "/" and self._is_token(_asked_token(scope)):
             first = RedirectResponse("/", 303)
-            first.set_cookie(self._cookie(scope), self._token.decode(), httponly=True, samesite="strict")
+            token, is_tls = self._token.decode(), self._site.is_tls
+            first.set_cookie(self._site.cookie, token, httponly=True, samesite="strict", secure=is_tls)
             await first(scope, receive, answer)
         else:
             await self._app(scope, receive, answer)
@@ -83,7 +85,7 @@ class Guard:
         if host not in self._hosts or len(headers.getlist("host")) != 1:
             return 421, "this server is asked for by another name than its own"
         origin = headers.get("origin")
-        if origin is not None and origin != f"http://{host}":
+        if origin is not None and origin != f"{self._site.scheme}://{host}":
             return 403, "another site's page asks"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403, "another site's page asks"
@@ -95,14 +97,10 @@ class Guard:
                 return 413, f"a request has at most {MOST_BODY_BYTES} bytes, and says how many"
         elif scope["method"] not in ("GET", "HEAD"):
             return 405, "there is GET and POST"
-        has_cookie = self._is_token(cookie_parser(headers.get("cookie", "")).get(self._cookie(scope), ""))
+        has_cookie = self._is_token(cookie_parser(headers.get("cookie", "")).get(self._site.cookie, ""))
         if has_cookie or (scope["path"] == "/" and self._is_token(_asked_token(scope))):
             return None
         return 403, "the address has no token, or that of another server; use the address that sixbench ui printed"
-
-    def _cookie(self, scope: Scope) -> str:
-        """A cookie's name has the port, because browsers send cookies to all ports of a host."""
-        return f"sixbench-{Headers(scope=scope)['host'].rpartition(':')[2]}"
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token)

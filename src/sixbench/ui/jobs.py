@@ -5,26 +5,26 @@ A run is in a session of its own and writes into files, so that it goes on when 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
-import sys
-import tempfile
+import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
+from ..lab.own_program import own_command
 from ..model.errors import StoreError, UsageError
 from ..store import Folder, write_file
 from . import two_machines
 from .check import Checked
+from .commands import Commands
 from .events import LOG_SUFFIX
 
 State = Literal["waiting", "running", "ended"]
 MOST_WAITING = 20
-SIXBENCH = (sys.executable, "-m", "sixbench")
+SIXBENCH = tuple(own_command())
 LAST_WORDS_BYTES = 4000
 
 
@@ -45,10 +45,11 @@ class Job:
     exit_code: int | None = None
     words: str = ""
     key: int | None = field(default=None, repr=False)
-    process: asyncio.subprocess.Process | None = field(default=None, repr=False)
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
-    def forget_key(self) -> None:
-        """Ends the file that has the key, if there is one."""
+    def end(self) -> None:
+        """It is over, and with it the file that has the key, if there is one."""
+        self.state = "ended"
         if self.key is not None:
             os.close(self.key)
             self.key = None
@@ -65,29 +66,20 @@ class Job:
 
 
 class Jobs:
-    """The runs of the page."""
+    """The runs of the page, in the order in which they were asked for."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, commands: Commands) -> None:
         self._directory = directory
+        self._commands = commands
         self._jobs: dict[str, Job] = {}
-        self._worker: asyncio.Task[None] | None = None
 
     def told(self) -> list[dict[str, Any]]:
-        """All of them, in the order in which they were asked for."""
+        """All of them."""
         return [job.told() for job in self._jobs.values()]
-
-    @property
-    def is_free(self) -> bool:
-        """Whether a run that is asked for now begins at once."""
-        return all(job.state == "ended" for job in self._jobs.values())
 
     def is_under_way(self, name: str) -> bool:
         """Whether the page started a run of that name, which has not ended."""
         return name in self._jobs and self._jobs[name].state != "ended"
-
-    def words_of(self, name: str) -> str:
-        """What the command of a run that the page started said at its end; empty if nothing."""
-        return self._jobs[name].words if name in self._jobs else ""
 
     def start(self, asked: Checked) -> Job:
         """Queues a run of an experiment that was read and checked. Raises `UsageError` where too many wait,
@@ -100,7 +92,7 @@ class Jobs:
             file = self._directory / f"{name}.yaml"
             write_file(file, asked.text)
             experiment = str(file.resolve())
-        command = [*SIXBENCH, "run", experiment, *(["--quick"] if asked.is_quick else [])]
+        command = [*SIXBENCH, "run", experiment, *asked.options]
         command += ["--out", str((self._directory / name).resolve()), "--events", str(self._log(name)), "--wait"]
         return self._queue(Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name))
 
@@ -118,10 +110,8 @@ class Jobs:
         return self._queue(Job(name=name, command=command, title=asked.title, key=key))
 
     def resume(self, name: str, run_directory: Path, title: str) -> Job:
-        """Queues what an interrupted run lacks. Its log goes on where it has one. Raises `UsageError` where the page
-        runs it already, or too many wait."""
-        if self.is_under_way(name):
-            raise UsageError(f"{name} goes on already")
+        """Queues what an interrupted run lacks. Its log goes on where it has one. Raises `UsageError` where too many
+        wait."""
         self._refuse_too_many()
         command = [*SIXBENCH, "resume", str(run_directory.resolve()), "--wait"]
         if self._log(name).is_file():
@@ -129,20 +119,14 @@ class Jobs:
         return self._queue(Job(name=name, command=command, title=title))
 
     def stop(self, name: str) -> None:
-        """Ends a run as Ctrl-C does, or takes it from the queue. Raises `KeyError` where the page did not start it."""
+        """Ends a run that is under way as Ctrl-C does, or takes it from the queue."""
         job = self._jobs[name]
-        if job.state == "waiting":
-            job.state = "ended"
+        if job.process is None:
             job.words = "taken from the queue"
-            job.forget_key()
-        elif job.process is not None and job.process.returncode is None:
+            job.end()
+        else:
             with contextlib.suppress(ProcessLookupError):
                 job.process.send_signal(signal.SIGINT)
-
-    def close(self) -> None:
-        """Leaves what runs alone, and starts nothing more."""
-        if self._worker is not None:
-            self._worker.cancel()
 
     def _make_directory(self) -> None:
         try:
@@ -156,29 +140,27 @@ class Jobs:
 
     def _queue(self, job: Job) -> Job:
         self._jobs[job.name] = job
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
+        self._begin_next()
         return job
 
     def _log(self, name: str) -> Path:
         return (self._directory / f"{name}{LOG_SUFFIX}").resolve()
 
-    async def _work(self) -> None:
-        while job := next((job for job in self._jobs.values() if job.state == "waiting"), None):
-            job.state = "running"
-            with tempfile.TemporaryFile() as said:
-                job.process = await asyncio.create_subprocess_exec(
-                    *job.command,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=asyncio.subprocess.DEVNULL,
-                    stderr=said,
-                    start_new_session=True,
-                )
-                job.exit_code = await job.process.wait()
-                job.state = "ended"
-                job.forget_key()
-                if job.exit_code != 0:
-                    job.words = _end_of(said)
+    def _begin_next(self) -> None:
+        """Begins the first run that waits, if none is running."""
+        jobs = self._jobs.values()
+        job = next((job for job in jobs if job.state == "waiting"), None)
+        if job is None or any(job.state == "running" for job in jobs):
+            return
+        job.state = "running"
+        job.process = self._commands.begin(job.command, lambda code, said: self._ended(job, code, said), heard="stderr")
+
+    def _ended(self, job: Job, code: int, said: IO[bytes]) -> None:
+        job.exit_code = code
+        if code != 0:
+            job.words = _end_of(said)
+        job.end()
+        self._begin_next()
 
     def _free_name(self, wanted: str) -> str:
         folder = Folder.open(self._directory)
@@ -190,7 +172,7 @@ class Jobs:
             number += 1
 
 
-def _end_of(file: Any) -> str:
+def _end_of(file: IO[bytes]) -> str:
     """The last lines of what a command said."""
     size = file.seek(0, 2)
     file.seek(max(0, size - LAST_WORDS_BYTES))

@@ -1,21 +1,23 @@
-"""Listening: on loopback only, with limits on connections, and without patience for slow clients."""
+"""Serving: with limits on connections, and without patience for slow clients."""
 
 from __future__ import annotations
 
 import asyncio
+import resource
 import secrets
 import socket
+import ssl
 from collections.abc import Callable
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..model.errors import CapabilityError, UsageError
 from .app import application
+from .asking import Runner
 from .guard import SERVED
+from .site import Site
 
 MOST_CONNECTIONS = 200
 """A page has two or three. For one more, the oldest connection ends that has not shown the token."""
@@ -61,46 +63,44 @@ class Impatient(H11Protocol):
             self.transport.close()
 
 
-def listen(address: str, port: int) -> socket.socket:
-    """A socket that listens. Raises `UsageError` beyond loopback, `CapabilityError` where the port is taken."""
-    try:
-        wanted = ip_address(address)
-    except ValueError:
-        raise UsageError(f"--bind {address}: that is no address; give 127.0.0.1 or ::1") from None
-    if not wanted.is_loopback:
-        raise UsageError(
-            f"--bind {address}: the page is served on loopback only, since it has no TLS yet; "
-            "from another machine reach it with: ssh -L 8066:127.0.0.1:8066 HOST"
-        )
-    family = socket.AF_INET if wanted.version == 4 else socket.AF_INET6
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((str(wanted), port))
-        listening.listen(64)
-    except OSError as error:
-        listening.close()
-        raise CapabilityError(f"listening on {address} port {port}: {error.strerror}; give another --port") from error
-    return listening
+class _Loop(asyncio.SelectorEventLoop):
+    """Waits for a TLS handshake no longer than for a request."""
+
+    async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
+        """As any other loop, but for that."""
+        if more.get("ssl") is not None:
+            more["ssl_handshake_timeout"] = REQUEST_WITHIN_S
+        return await super().create_server(*args, **more)
 
 
-def serve(directory: Path, listening: socket.socket, told: Callable[[str], None], token: str | None = None) -> None:
-    """Serves the page until it is interrupted.
+def serve(
+    directory: Path,
+    listening: socket.socket,
+    site: Site,
+    tls: ssl.SSLContext | None,
+    runner: socket.socket,
+    told: Callable[[str], None],
+) -> None:
+    """Serves the page until it is interrupted, or the runner ends.
 
     Args:
+        runner: this end of the pair of sockets to it.
         told: gets the address that has the token.
     """
-    secret = token or secrets.token_urlsafe(24)
-    address, port = listening.getsockname()[:2]
-    name = f"[{address}]" if ":" in address else address
-    server: uvicorn.Server | None = None
-    names = [f"{name}:{port}", f"localhost:{port}"]
-    app = application(directory, secret, names, lambda: server is not None and server.should_exit)
+    token = secrets.token_urlsafe(24)
+    # Connections that have not finished their handshake are in no list, and hold a descriptor each.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+    def end() -> None:
+        server.should_exit = True
+
+    asked = Runner(runner, end)
+    app = application(directory, token, site, asked, lambda: server.should_exit)
     config = uvicorn.Config(
         app,
         http=Impatient,
         ws="none",
-        loop="asyncio",
         lifespan="on",
         log_level="error",
         access_log=False,
@@ -109,6 +109,9 @@ def serve(directory: Path, listening: socket.socket, told: Callable[[str], None]
         timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=2,
     )
-    told(f"http://{name}:{port}/?token={secret}")
+    config.load()
+    config.ssl = tls  # made before rights were given up, which the key's file may need
     server = uvicorn.Server(config)
-    asyncio.run(server.serve(sockets=[listening]))
+    told(f"{site.address}?token={token}")
+    with asyncio.Runner(loop_factory=_Loop) as loop:
+        loop.run(server.serve(sockets=[listening]))

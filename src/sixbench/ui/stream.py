@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio.to_thread
 from starlette.types import Receive, Scope, Send
 
-from ..model.errors import StoreError
+from ..model.errors import CapabilityError, StoreError
 from .events import MOST_AT_ONCE, Reader, without_old_values
 from .look import Look
 
@@ -59,7 +59,7 @@ class EventStream:
         streams: Streams,
         reader: Reader,
         last_id: str,
-        rest: Callable[[], str | None],
+        rest: Callable[[], Awaitable[str | None]],
         look: Look,
         stopping: Callable[[], bool],
     ) -> None:
@@ -79,7 +79,7 @@ class EventStream:
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": headers})
                 await self._tell(send, gone)
-            except (TimeoutError, StoreError):
+            except (TimeoutError, StoreError, CapabilityError):
                 pass
             finally:
                 gone.cancel()
@@ -92,7 +92,7 @@ class EventStream:
             await _give(send, "event: reset\ndata: {}\n\n")
         while not gone.done() and not self._stopping():
             # Asked before it is read on, so that nothing is missed that was written before the end.
-            state = await anyio.to_thread.run_sync(self._rest)
+            state = await self._rest()
             if state is None:
                 await anyio.to_thread.run_sync(self._look.announce)
             events = await anyio.to_thread.run_sync(self._reader.more)

@@ -210,7 +210,7 @@ impl ReceiveBatch {
     }
 }
 
-fn empty_message() -> libc::mmsghdr {
+pub(super) fn empty_message() -> libc::mmsghdr {
     // SAFETY: all bytes 0 is a valid value of this struct of integers and pointers.
     unsafe { std::mem::zeroed() }
 }

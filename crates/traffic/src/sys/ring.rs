@@ -2,7 +2,6 @@
 //! Linux 3.2).
 
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -50,7 +49,16 @@ pub struct Frame<'a> {
     pub realtime_ns: u64,
 }
 
-/// The frames of one family that come in by any interface, as far as they have certain eight bytes after headers without options.
+/// Where certain eight bytes are in a frame, which the ring shall have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Whether this is so in frames of IPv4; else of IPv6.
+    pub is_ipv4: bool,
+    /// From the Ethernet header on.
+    pub at: usize,
+}
+
+/// The frames that come in by any interface, as far as they have certain eight bytes at one of certain places.
 #[derive(Debug)]
 pub struct Ring {
     socket: OwnedFd,
@@ -63,8 +71,8 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Opens one. From here on it sees frames of the address's family whose UDP payload begins with `mark`.
-    pub fn open(address: IpAddr, mark: u64) -> io::Result<Self> {
+    /// Opens one. From here on it sees frames that have `mark` at one of these places.
+    pub fn open(places: &[Place], mark: u64) -> io::Result<Self> {
         let socket = sixbench_packet::open()?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &TPACKET_V3)?;
         let request = Request {
@@ -85,12 +93,10 @@ impl Ring {
             return Err(io::Error::last_os_error());
         }
         let ring = Self { socket, memory: memory.cast(), next_block: 0, dropped: 0 };
-        let (protocol, payload_at) =
-            if address.is_ipv4() { (libc::ETH_P_IP, 14 + 20 + 8) } else { (libc::ETH_P_IPV6, 14 + 40 + 8) };
-        attach(&ring.socket, &having(mark, payload_at))?;
+        attach(&ring.socket, &having(mark, places))?;
         sixbench_packet::enable(&ring.socket, sixbench_packet::IGNORE_OUTGOING)?;
         // Interface 0: all of them. A host may receive by another one than it sends by.
-        sixbench_packet::bind(&ring.socket, 0, protocol as u16)?;
+        sixbench_packet::bind(&ring.socket, 0, protocol_of(places))?;
         Ok(ring)
     }
 
@@ -151,16 +157,36 @@ pub fn take_only(socket: &impl AsFd, payload_bytes: u32, at: u32, least: u32) ->
     )
 }
 
-/// The filter of frames that have these eight bytes there.
-fn having(mark: u64, at: u32) -> [libc::sock_filter; 6] {
-    [
-        op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0),
-        op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, (mark >> 32) as u32, 0, 3),
-        op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at + 4, 0, 0),
-        op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, mark as u32, 0, 1),
-        op(libc::BPF_RET | libc::BPF_K, u32::MAX, 0, 0),
-        op(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
-    ]
+/// The protocol of all frames that are meant.
+fn protocol_of(places: &[Place]) -> u16 {
+    let is_of = |is_ipv4| places.iter().any(|place| place.is_ipv4 == is_ipv4);
+    match (is_of(true), is_of(false)) {
+        (true, false) => libc::ETH_P_IP as u16,
+        (false, true) => libc::ETH_P_IPV6 as u16,
+        _ => sixbench_packet::ALL_PROTOCOLS,
+    }
+}
+
+/// The filter of frames that have these eight bytes at one of the places. Of one family, the place nearest to the beginning
+/// has to come first: a frame that ends before a place has nothing there, nor at those that would be looked at later.
+fn having(mark: u64, places: &[Place]) -> Vec<libc::sock_filter> {
+    const ETHERTYPE_AT: u32 = 12;
+    let mut program = Vec::new();
+    for place in places {
+        let protocol = if place.is_ipv4 { libc::ETH_P_IP } else { libc::ETH_P_IPV6 };
+        let at = place.at as u32;
+        program.extend([
+            op(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, ETHERTYPE_AT, 0, 0),
+            op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, protocol as u32, 0, 5),
+            op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0),
+            op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, (mark >> 32) as u32, 0, 3),
+            op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at + 4, 0, 0),
+            op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, mark as u32, 0, 1),
+            op(libc::BPF_RET | libc::BPF_K, u32::MAX, 0, 0),
+        ]);
+    }
+    program.push(op(libc::BPF_RET | libc::BPF_K, 0, 0, 0));
+    program
 }
 
 fn op(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {

@@ -189,5 +189,5 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     parts=_parts,
-    families=frozenset(FAMILIES),
+    families=lambda _: frozenset(FAMILIES),
 )

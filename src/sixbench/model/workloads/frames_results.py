@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import model_validator
 
-from ..form import ABSENT, Counts, Natural
+from ..form import ABSENT, Counts, Form, Name, Natural
 from ..result_form import Histogram, SideResult
 from ..results import Sequences
 from .udp_results import Waits
+
+
+class NativeSent(Form):
+    """The frames that went natively, at their sender."""
+
+    family: Literal[4, 6]
+    sent: Natural
+
+
+class NativeReceived(Form):
+    """The same at their receiver."""
+
+    family: Literal[4, 6]
+    unique: Natural
 
 
 class FrameSender(SideResult):
@@ -24,6 +40,9 @@ class FrameSender(SideResult):
     unsent: Natural = ABSENT
     waits: Waits = ABSENT
     warmup_sent: Natural = ABSENT
+    native: NativeSent = ABSENT
+    engine: Name = ABSENT
+    engine_refused: Name = ABSENT
 
     @model_validator(mode="after")
     def _has_a_window(self) -> FrameSender:
@@ -54,9 +73,15 @@ class FrameReceiver(SideResult):
     ring_drops: Natural
     warmup_received: Natural = ABSENT
     sequences: Sequences = ABSENT
+    native: NativeReceived | None = ABSENT
+    otherwise_extended: Natural = ABSENT
+    engine: Name = ABSENT
+    engine_refused: Name = ABSENT
 
     @model_validator(mode="after")
     def _has_a_window(self) -> FrameReceiver:
+        if self.native is not None and self.native.unique > self.unique:
+            raise ValueError("more native frames arrived than frames at all")
         if self.unique and ABSENT in (self.measured_bytes, self.measured_ns):
             raise ValueError("frames arrived, in no time")
         return self

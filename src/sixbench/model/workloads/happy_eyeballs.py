@@ -185,6 +185,6 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (_expected()[side],),
-    families=frozenset(FAMILIES),
+    families=lambda _: frozenset(FAMILIES),
     agent_params=_agent_params,
 )

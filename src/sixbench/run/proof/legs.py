@@ -7,7 +7,7 @@ has the same ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
@@ -28,15 +28,20 @@ class _Way:
 
     crossing: Crossing
     is_forward: bool
+    destinations: Collection[Address] = ()
 
     def other_addresses(self, seen: Sequence[IpHeader]) -> list[str]:
         """The addresses of a packet's IP headers, of those that have others than the path."""
         return [
             f"{layer.source} > {layer.destination}"
             for layer, ip in zip(seen, self.crossing.ip, strict=True)
-            if (_address(layer.source), _address(layer.destination))
-            != ((ip.source, ip.destination) if self.is_forward else (ip.destination, ip.source))
+            if not self._has(layer, *((ip.source, ip.destination) if self.is_forward else (ip.destination, ip.source)))
         ]
+
+    def _has(self, layer: IpHeader, source: Address, destination: Address) -> bool:
+        """Whether a header has these addresses, or goes to a network behind its destination."""
+        seen = _address(layer.destination)
+        return _address(layer.source) == source and (seen == destination or seen in self.destinations)
 
     def other_hop_limits(self, seen: Sequence[IpHeader]) -> list[str]:
         """Likewise the hop limits, as far as they are known."""
@@ -63,6 +68,7 @@ class LegMatch:
     Attributes:
         crossings: what the flows of a trial claim there.
         chooses_hop_limits: whether the sender sets hop limits of its own, so that they tell nothing.
+        destinations: the addresses that packets may have as their destinations instead of a host's own.
         compared: how many packets were compared.
         addresses: of those with other addresses: pairs such as `198.18.1.1 > 198.18.1.2`, and how often.
         hop_limits: of those with the right addresses and another hop limit, likewise, such as `ipv6 63`.
@@ -70,6 +76,7 @@ class LegMatch:
 
     crossings: Sequence[Crossing]
     chooses_hop_limits: bool = False
+    destinations: Collection[Address] = ()
     compared: int = 0
     addresses: Counter[str] = field(default_factory=Counter)
     hop_limits: Counter[str] = field(default_factory=Counter)
@@ -94,7 +101,7 @@ class LegMatch:
     def _compare(self, stack: str, seen: Sequence[IpHeader]) -> _Difference | None:
         """What a packet has other than the way that is nearest to it; None where no way has its headers."""
         ways = [
-            _Way(crossing=crossing, is_forward=is_forward)
+            _Way(crossing=crossing, is_forward=is_forward, destinations=self.destinations)
             for crossing in self.crossings
             if stack_name(crossing.headers) == stack
             for is_forward in (True, False)

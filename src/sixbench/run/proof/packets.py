@@ -133,7 +133,7 @@ def judge(
     segments: list[Segment] = []
     for view, capture in zip(views, captures, strict=True):
         due = [one for one in view.all_claimed if view.link.name not in unreached and not _is_of(one, traffic.silent)]
-        segments.append(_segment(view, capture, invalid, due, traffic.chooses_hop_limits))
+        segments.append(_segment(view, capture, invalid, due, traffic))
         invalid += _count_checks(view, deltas, traffic)
     invalid += _family_checks(views, deltas, traffic.foreign_packets)
     middle = middle_of(views)
@@ -181,7 +181,7 @@ def _segment(
     capture: CaptureAnswer,
     invalid: list[Reason],
     due: Collection[str],
-    chooses_hop_limits: bool,
+    traffic: Traffic,
 ) -> Segment:
     """The packets that were seen on a link. Reasons against the trial are added to `invalid`. `due`: the claims of the
     path that must have been seen."""
@@ -192,7 +192,11 @@ def _segment(
     outer: Counter[str] = Counter()
     atomic = 0
     largest = 0
-    match = LegMatch(crossings=(view.crossing, *view.others), chooses_hop_limits=chooses_hop_limits)
+    match = LegMatch(
+        crossings=(view.crossing, *view.others),
+        chooses_hop_limits=traffic.chooses_hop_limits,
+        destinations=traffic.destinations,
+    )
     claimed = view.all_claimed
     allowed = {*claimed, *(f"fragment of {one}" for one in claimed)}
     fewest = min(len(crossing.headers) for crossing in (view.crossing, *view.others))

@@ -119,7 +119,7 @@ export async function showLive(place, name) {
   const end = (words) => (run.topology ? now.begin(words) : now.tell(words));
 
   const HANDLERS = {
-    planned() {},
+    planned() { state.replaceChildren(badge("running")); },
     built() {},
     "trial-started"(event) {
       ({ done, expected } = event);
@@ -183,7 +183,11 @@ export async function showLive(place, name) {
     queue();
     place.dataset.over = over;
   });
-  ask("/api/runs").then(({ jobs }) => { stop.hidden = !jobs.some((job) => job.run === name && job.state === "running"); }, () => {});
+  ask("/api/runs").then(({ jobs }) => {
+    const job = jobs.find((one) => one.run === name && one.state !== "ended");
+    stop.hidden = place.dataset.over !== undefined || (!job && run.state !== "running");
+    if (job?.state === "waiting") now.tell("It waits until the runs before it have ended.");
+  }, () => {});
   stop.addEventListener("click", () => ask(`/api/runs/${encodeURIComponent(name)}/stop`, {}).then(() => { stop.disabled = true; }, (error) => { now.words.textContent = error.message; }));
 
   resume.addEventListener("click", async () => {
@@ -193,6 +197,7 @@ export async function showLive(place, name) {
       location.hash = "#/runs";
     } catch (error) {
       now.words.textContent = error.message;
+      resume.disabled = false;
     }
   });
 

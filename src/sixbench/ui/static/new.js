@@ -9,12 +9,15 @@ export async function showNew(place) {
   const { experiments } = await ask("/api/gallery");
   const editor = h("textarea", { id: "editor", rows: 22, spellcheck: "false", autocomplete: "off", wrap: "off" });
   const quick = h("input", { type: "checkbox", id: "quick", checked: true });
+  const blocks = h("input", { type: "number", id: "blocks", min: 1, step: 1, placeholder: "as it says" });
+  const settings = h("textarea", { id: "settings", rows: 3, spellcheck: "false", autocomplete: "off", placeholder: "workloads.*.duration=1s" });
   const said = h("div", { class: "said", role: "status" });
   const start = h("button", { class: "primary", disabled: true }, "Start");
   const drawing = h("div", { class: "drawing" });
   let shipped = null, own = 0, timer = 0;
 
-  const asked = () => ({ quick: quick.checked, ...(shipped !== null && shipped.text === editor.value ? { name: shipped.name } : { text: editor.value }) });
+  const asked = () => ({ quick: quick.checked, settings: settings.value.split("\n").map((line) => line.trim()).filter(Boolean),
+    ...(blocks.value && { blocks: Number(blocks.value) }), ...(shipped !== null && shipped.text === editor.value ? { name: shipped.name } : { text: editor.value }) });
 
   async function check() {
     const turn = ++own;
@@ -36,7 +39,7 @@ export async function showNew(place) {
   }
 
   const soon = () => { clearTimeout(timer); timer = setTimeout(check, TYPING_MS); };
-  editor.addEventListener("input", soon);
+  for (const one of [editor, blocks, settings]) one.addEventListener("input", soon);
   quick.addEventListener("change", check);
   start.addEventListener("click", async () => {
     start.disabled = true;
@@ -52,12 +55,19 @@ export async function showNew(place) {
     const { text } = await ask(`/api/gallery/${encodeURIComponent(name)}`);
     shipped = { name, text };
     editor.value = text;
+    for (const [one, button] of buttons) button.setAttribute("aria-pressed", String(one === name));
     await check();
   }
-  const gallery = h("ul", { class: "gallery" }, experiments.map((one) => h("li", {}, h("button", { onclick: () => choose(one.name) }, h("strong", {}, one.name), h("span", {}, one.title)))));
+  const fromGallery = (name) => choose(name).then(() => editor.scrollIntoView({ block: "nearest" }), (error) => { said.textContent = error.message; });
+  const buttons = new Map(experiments.map((one) => [one.name, h("button", { onclick: () => fromGallery(one.name) }, h("strong", {}, one.name), h("span", {}, one.title))]));
+  const gallery = h("ul", { class: "gallery" }, [...buttons.values()].map((button) => h("li", {}, button)));
   place.append(h("h1", {}, "New"), h("p", { class: "lead" }, "Choose an experiment, change it if you like, and start it. One runs at a time; others wait."), gallery,
     h("div", { class: "pair" }, h("div", {}, h("label", { for: "editor" }, "Experiment (YAML)"), editor),
-      h("div", {}, h("p", { class: "bar" }, quick, h("label", { for: "quick" }, "quick: fewer blocks, shorter trials"), start), said, drawing)));
+      h("div", {}, h("p", { class: "bar" }, quick, h("label", { for: "quick" }, "quick: fewer blocks, shorter trials"), start),
+        h("details", {}, h("summary", {}, "Change some of it"),
+          h("div", { class: "field" }, h("label", { for: "blocks" }, "Blocks"), blocks),
+          h("div", { class: "field" }, h("label", { for: "settings" }, "Values, one a line, as a.b=c"), settings)),
+        said, drawing)));
   choose("quickstart").catch((error) => { said.textContent = error.message; });
   return () => clearTimeout(timer);
 }

@@ -20,7 +20,9 @@ function folded(words, fill, open = false) {
   return h("details", { class: "folded", open, ontoggle: once }, h("summary", {}, h("h2", {}, words)), inside);
 }
 
-async function showTables(place, base) {
+const FORMS = { latex: "LaTeX", md: "Markdown", csv: "CSV" };
+
+async function showTables(place, base, name) {
   const text = h("textarea", { readonly: true, rows: 16, "aria-label": "The tables", spellcheck: "false", hidden: true });
   const words = h("span", { class: "quiet", role: "status" });
   const copy = h("button", { hidden: true, onclick: async () => {
@@ -32,12 +34,17 @@ async function showTables(place, base) {
       words.textContent = "It is selected; copy it with Ctrl-C.";
     }
   } }, "Copy");
+  const save = h("a", { hidden: true }, "Download");
   const problem = h("p", { class: "warning", role: "alert", hidden: true });
   async function show(form) {
     words.textContent = "One moment.";
     try {
-      text.value = (await ask(`${base}/tables/${form}`)).text;
-      text.hidden = copy.hidden = false;
+      const made = await ask(`${base}/tables/${form}`);
+      text.value = made.text;
+      URL.revokeObjectURL(save.href);
+      save.href = URL.createObjectURL(new Blob([made.text], { type: "text/plain" }));
+      save.download = `${name}${made.suffix}`;
+      text.hidden = copy.hidden = save.hidden = false;
       problem.hidden = true;
       words.textContent = "";
     } catch (error) {
@@ -46,7 +53,7 @@ async function showTables(place, base) {
       words.textContent = "";
     }
   }
-  place.append(h("div", { class: "bar" }, h("button", { onclick: () => show("latex") }, "LaTeX"), h("button", { onclick: () => show("md") }, "Markdown"), copy, words), problem, text);
+  place.append(h("div", { class: "bar" }, Object.entries(FORMS).map(([form, words]) => h("button", { onclick: () => show(form) }, words)), copy, save, words), problem, text);
 }
 
 export async function showResult(place, name, key) {
@@ -59,7 +66,7 @@ export async function showResult(place, name, key) {
     h("p", { class: "quiet" }, `Linux ${run.kernel}, ${run.machine}`),
     h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(name)}` }, "Trials")),
     folded("Series and packets of each trial", (inside) => showTrials(inside, run, key), key !== undefined),
-    folded("Tables for a paper", (inside) => showTables(inside, base)),
+    folded("Tables for a paper or a spreadsheet", (inside) => showTables(inside, base, name)),
     folded("Files", (inside) => inside.append(h("ul", { class: "files" }, run.files.map((file) => h("li", {}, h("a", { href: `${files}/${file.name}?download`, download: file.name }, file.name), h("span", { class: "quiet" }, ` ${file.what}`))))), true),
     h("h2", {}, "Report"), has
       ? h("iframe", { src: `${files}/report.html`, sandbox: "allow-scripts", title: `Report of ${run.title}` })

@@ -9,8 +9,8 @@ const MARKS = { complete: "✓", partial: "!", interrupted: "–", running: "…
 export const badge = (state) => h("span", { class: `badge ${state}` }, h("span", { "aria-hidden": "true" }, `${MARKS[state] ?? "?"} `), state);
 
 function row(run, job, ticked, tick) {
-  const state = run.problem ? "unreadable" : run.state;
-  const screen = state === "running" || state === "interrupted" ? "live" : "result";
+  const state = run.problem ? "unreadable" : job && job.state !== "ended" ? job.state : run.state;
+  const screen = ["running", "waiting", "interrupted"].includes(state) ? "live" : "result";
   const counts = [[run.ok_trials, "ok"], [run.invalid_trials, "invalid"], [run.failed_trials, "failed"]].filter(([number]) => number);
   return h("li", { class: "run" },
     h("div", { class: "run-head" }, badge(state), h("span", { class: "quiet" }, date(run.started_realtime_ns)), run.is_quick && h("span", { class: "quiet" }, "quick")),

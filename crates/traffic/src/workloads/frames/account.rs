@@ -2,16 +2,20 @@
 
 use serde_json::{Map, Value, json};
 use sixbench_measure::delay::Delays;
+use sixbench_wire::ethernet::ethertype;
 
 use super::Settings;
-use super::layout::{Read, Sought};
+use super::reading::{Extended, Read, Sought};
 use crate::datagram::Phase;
 use crate::ledger::{Arrival, Ledger};
 use crate::series::Series;
 
 /// The account of one flow.
 pub struct Account {
+    /// The flow's own frames.
     sought: Sought,
+    /// Those that go natively, if any.
+    native: Option<Sought>,
     /// On the realtime clock: what comes later is late.
     deadline_ns: Option<u64>,
     ledger: Ledger,
@@ -21,6 +25,10 @@ pub struct Account {
     series: Series<Interval>,
     warmup_received: u64,
     strays: u64,
+    /// Frames that went natively.
+    native_unique: u64,
+    /// Frames that came with other extension headers than they were sent with, or without.
+    otherwise_extended: u64,
     corrupt: u64,
     late: u64,
 }
@@ -45,9 +53,10 @@ pub enum Entry {
 
 impl Account {
     /// Of a flow of at most `most` frames.
-    pub fn new(sought: Sought, most: u64, settings: &Settings) -> Self {
+    pub fn new(sought: Sought, native: Option<Sought>, most: u64, settings: &Settings) -> Self {
         Self {
             sought,
+            native,
             deadline_ns: None,
             ledger: Ledger::new(most),
             delays: Delays::default(),
@@ -55,6 +64,8 @@ impl Account {
             series: Series::new(settings.interval_ns),
             warmup_received: 0,
             strays: 0,
+            native_unique: 0,
+            otherwise_extended: 0,
             corrupt: 0,
             late: 0,
         }
@@ -67,8 +78,10 @@ impl Account {
 
     /// Enters one frame.
     pub fn enter(&mut self, frame: &[u8], received_ns: u64) -> Entry {
-        let mark = match self.sought.read(frame, received_ns) {
-            Read::Whole(mark) => mark,
+        let is_native = self.native.as_ref().is_some_and(|native| is_of(native, frame));
+        let sought = if is_native { self.native.as_ref().unwrap_or(&self.sought) } else { &self.sought };
+        let (mark, extended) = match sought.read(frame, received_ns) {
+            Read::Whole(mark, extended) => (mark, extended),
             Read::Corrupt => {
                 self.corrupt += 1;
                 return Entry::Other;
@@ -95,20 +108,22 @@ impl Account {
             Arrival::Duplicate => return Entry::Other,
             Arrival::InOrder | Arrival::Reordered => {}
         }
+        self.native_unique += u64::from(is_native);
+        self.otherwise_extended += u64::from(extended == Extended::Otherwise);
         self.delays.record(mark.sequence.into(), mark.sent_realtime_ns, received_ns);
         let is_first = self.window.is_none();
         let (first_ns, last_ns) = self.window.unwrap_or((received_ns, received_ns));
         self.window = Some((first_ns, last_ns.max(received_ns)));
         let interval = self.series.at(received_ns.saturating_sub(first_ns));
         interval.datagrams += 1;
-        interval.bytes += self.sought.payload_bytes as u64;
+        interval.bytes += self.sought.payload_bytes() as u64;
         interval.lost_middle += self.ledger.lost_middle() as i64 - missing_before as i64;
         if is_first { Entry::First(received_ns) } else { Entry::Other }
     }
 
     /// Payload of the measured frames that came, each once.
     pub fn unique_bytes(&self) -> u64 {
-        self.ledger.unique() * self.sought.payload_bytes as u64
+        self.ledger.unique() * self.sought.payload_bytes() as u64
     }
 
     /// Whether all of so many frames came.
@@ -152,10 +167,16 @@ impl Account {
         put("unique_bytes", self.unique_bytes().into());
         let measured_ns = self.measured_ns();
         if self.window.is_some() {
-            put("measured_bytes", (self.unique_bytes() - self.sought.payload_bytes as u64).into());
+            put("measured_bytes", (self.unique_bytes() - self.sought.payload_bytes() as u64).into());
             put("measured_ns", measured_ns.into());
         }
         put("warmup_received", self.warmup_received.into());
+        if let Some(native) = &self.native {
+            put("native", json!({"family": family_of(native), "unique": self.native_unique}));
+        }
+        if self.sought.is_extended() {
+            put("otherwise_extended", self.otherwise_extended.into());
+        }
         put("strays", json!({"connections": 0, "datagrams": self.strays}));
         let mut series = self.series.clone();
         series.close(measured_ns);
@@ -172,6 +193,16 @@ impl Account {
     }
 }
 
+/// Whether a frame is of the family that is sought, by its EtherType.
+fn is_of(sought: &Sought, frame: &[u8]) -> bool {
+    let ethertype = if sought.is_ipv4() { ethertype::IPV4 } else { ethertype::IPV6 };
+    frame.get(12..14) == Some(&ethertype.to_be_bytes())
+}
+
+fn family_of(sought: &Sought) -> u8 {
+    if sought.is_ipv4() { 4 } else { 6 }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -179,7 +210,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::layout::{HEAD_BYTES_V4, Mark, Template, Way};
+    use super::super::extensions::Extensions;
+    use super::super::layout::{Mark, Template, Way};
     use super::*;
 
     const TOKEN: u64 = 9;
@@ -191,14 +223,18 @@ mod tests {
     fn account() -> Account {
         let params = json!({"frame_bytes": 64, "rate_pps": 1000, "count": 10, "interval_ns": 10 * MS});
         let settings = Settings::parse(&params, FROM, true).unwrap();
-        Account::new(Sought { destination: TO, source: FROM, token: TOKEN, payload_bytes: 18 }, 10, &settings)
+        Account::new(Sought::new((FROM, TO), None, TOKEN, 18, Extensions::None), None, 10, &settings)
     }
 
-    fn frame(sequence: u32, phase: Phase, sent_ms: u64) -> [u8; HEAD_BYTES_V4] {
+    const HEAD_BYTES: usize = 60;
+
+    fn frame(sequence: u32, phase: Phase, sent_ms: u64) -> [u8; HEAD_BYTES] {
         let way =
             Way { source_ethernet: [2; 6], destination_ethernet: [4; 6], source: FROM, destination: TO, hop_limit: 64 };
         let mark = Mark { sequence, sent_realtime_ns: START_NS + sent_ms * MS, phase };
-        Template::<HEAD_BYTES_V4>::new(&way, TOKEN, 18).frame((1, 2), &mark)
+        let mut frame = [0; HEAD_BYTES];
+        Template::new(&way, Extensions::None, TOKEN, 18).write((1, 2), &mark, &mut frame);
+        frame
     }
 
     #[test]
@@ -215,7 +251,7 @@ mod tests {
         }
         assert_eq!(enter(10, 2, 17), Entry::Stray);
         let mut damaged = frame(5, Phase::Measured, 7);
-        damaged[HEAD_BYTES_V4 - 1] ^= 1;
+        damaged[HEAD_BYTES - 1] ^= 1;
         account.enter(&damaged, START_NS + 18 * MS);
         account.end_at(START_NS + 20 * MS);
         account.enter(&frame(6, Phase::Measured, 8), START_NS + 21 * MS);
@@ -270,7 +306,7 @@ mod tests {
                 let order: Vec<u32> = (0..fates.len() as u32).collect();
                 (Just(fates), Just(order).prop_shuffle())
             }),
-            bit in 8 * (HEAD_BYTES_V4 - 10)..8 * HEAD_BYTES_V4,
+            bit in 8 * (HEAD_BYTES - 10)..8 * HEAD_BYTES,
         ) {
             let mut account = account();
             let (mut unique, mut duplicates, mut corrupt, mut reordered) = (BTreeSet::new(), 0, 0, 0);

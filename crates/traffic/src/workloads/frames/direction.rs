@@ -4,12 +4,14 @@
 use serde_json::Value;
 use socket2::Socket;
 
+use super::ends::Ends;
+use super::engine::{Engines, Intake};
+use super::forms::Forms;
 use super::ports::Ports;
 use super::receiver::{self, Incoming};
 use super::sender::Outgoing;
-use super::{NAME, Settings, hello, next_hop};
-use crate::session::{Cancel, Endpoint, Server};
-use crate::sys::ring::Ring;
+use super::{NAME, Settings, hello};
+use crate::session::{Cancel, Server};
 use crate::workloads::opening::{self, Begins};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::ThreadServer;
@@ -17,27 +19,31 @@ use crate::workloads::udp_stream::{Direction, at_once, end, named};
 use crate::{Result, datagram_socket};
 
 /// The serving side.
-pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
-    let ring = ring_of(endpoint, settings.direction != Direction::Reverse)?;
-    let socket = receiver::session_socket(endpoint)?;
+pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    let direction = settings.direction;
+    let engines = Engines::open(&ends, &settings, direction != Direction::Reverse, direction != Direction::Forward)?;
+    let Engines { intake, sender, refused } = engines;
+    let socket = receiver::session_socket(ends.own.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
-    let endpoint = endpoint.clone();
+    let native = ends.open_native(port)?;
     ThreadServer::start(NAME, port, cancel, move |control| {
-        let opened = opening::meet(&socket, &endpoint, Begins::Server, control)?;
-        let payload_bytes = hello::hear(&socket, &opened.endpoint, || control.check())?;
-        let (endpoint, settings) = (&opened.endpoint, &settings);
+        let opened = opening::meet(&socket, &ends.own, Begins::Server, control)?;
+        let ends = Ends { own: opened.endpoint, ..ends };
+        let payload_bytes = hello::hear(&socket, &ends.own, || control.check())?;
+        ends.introduce(native.as_ref())?;
+        let settings = &settings;
         let receive =
-            |ring: Ring| Incoming::new(ring, endpoint, payload_bytes, settings.rate_pps, settings)?.work(control);
+            |intake: Intake| Incoming::new(intake, &ends, payload_bytes, settings.rate_pps, settings)?.work(control);
         let send = || {
-            let outgoing = outgoing(&socket, endpoint, port, payload_bytes, settings, false)?;
-            let sent = outgoing.send(control.stop())?;
-            end::send(&socket, endpoint, &sent, control.stop())?;
+            let outgoing = outgoing((&socket, native.as_ref()), &ends, port, payload_bytes, settings)?;
+            let sent = outgoing.send(sender, refused, control.stop())?;
+            end::send(&socket, &ends.own, &sent, control.stop())?;
             Ok(sent)
         };
-        match (settings.direction, ring) {
-            (Direction::Forward, Some(ring)) => receive(ring),
-            (Direction::Both, Some(ring)) => {
-                let (received, sent) = at_once(|| receive(ring), send)?;
+        match (settings.direction, intake) {
+            (Direction::Forward, Some(intake)) => receive(intake),
+            (Direction::Both, Some(intake)) => {
+                let (received, sent) = at_once(|| receive(intake), send)?;
                 Ok(named([("forward_receiver", received), ("reverse_sender", sent)]))
             }
             _ => Ok(named([("reverse_sender", send()?)])),
@@ -46,51 +52,61 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
 }
 
 /// The client's side.
-pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let stop = Stop::new(cancel);
-    let ring = ring_of(endpoint, settings.direction != Direction::Forward)?;
-    let socket = receiver::session_socket(endpoint)?;
+    let endpoint = &ends.own;
+    let direction = settings.direction;
+    let engines = Engines::open(ends, settings, direction != Direction::Forward, direction != Direction::Reverse)?;
+    let Engines { intake, sender, refused } = engines;
+    let socket = receiver::session_socket(endpoint.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
+    let native = ends.open_native(port)?;
     datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
     opening::ask(&socket, endpoint, || stop.check())?;
     let payload_bytes = settings.payload_bytes(endpoint.address.is_ipv4());
     hello::tell(&socket, endpoint, payload_bytes, || stop.check())?;
+    ends.introduce(native.as_ref())?;
     let rate_pps = settings.rate_reverse_pps;
-    let receive = |ring: Ring| {
-        Incoming::new(ring, endpoint, payload_bytes, rate_pps, settings)?
-            .work_to_end(&socket, endpoint, rate_pps, &stop)
+    let receive = |intake: Intake| {
+        Incoming::new(intake, ends, payload_bytes, rate_pps, settings)?.work_to_end(&socket, endpoint, rate_pps, &stop)
     };
-    let send = || outgoing(&socket, endpoint, port, payload_bytes, settings, true)?.send(&stop);
-    match (settings.direction, ring) {
-        (Direction::Reverse, Some(ring)) => Ok(named([("reverse_receiver", receive(ring)?)])),
-        (Direction::Both, Some(ring)) => {
-            let (received, sent) = at_once(|| receive(ring), send)?;
+    let send =
+        || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(sender, refused, &stop);
+    match (settings.direction, intake) {
+        (Direction::Reverse, Some(intake)) => Ok(named([("reverse_receiver", receive(intake)?)])),
+        (Direction::Both, Some(intake)) => {
+            let (received, sent) = at_once(|| receive(intake), send)?;
             Ok(named([("forward_sender", sent), ("reverse_receiver", received)]))
         }
         _ => send(),
     }
 }
 
-/// A ring where this end receives. It is there before the other end can send.
-fn ring_of(endpoint: &Endpoint, receives: bool) -> Result<Option<Ring>> {
-    if receives { receiver::open(endpoint).map(Some) } else { Ok(None) }
-}
-
+/// What this side sends. `sockets`: the session's own, and the one of the other family.
 fn outgoing<'a>(
-    socket: &Socket,
-    endpoint: &Endpoint,
+    sockets: (&Socket, Option<&Socket>),
+    ends: &Ends,
     port: u16,
     payload_bytes: usize,
     settings: &'a Settings,
-    is_client: bool,
 ) -> Result<Outgoing<'a>> {
-    let (way, ifindex) = next_hop::towards(endpoint, socket)?;
-    let token = endpoint.token.short();
+    let (own, native, ifindex) = ends.ways(sockets)?;
+    let (token, is_client) = (ends.own.token.short(), ends.is_client);
+    let networks = if is_client { settings.server_networks } else { settings.client_networks };
+    let ports = Ports::new(settings.ports, (port, ends.own.port), token, is_client);
+    let forms = Forms::new(
+        (&own, native.as_ref()),
+        networks,
+        settings.native,
+        ports,
+        settings.extensions,
+        (token, payload_bytes),
+    );
     Ok(Outgoing {
-        way,
+        forms,
+        native: native.map(|way| (settings.native, if way.source.is_ipv4() { 4 } else { 6 })),
         ifindex,
-        ports: Ports::new(settings.ports, (port, endpoint.port), token, is_client),
-        token,
+        destination: ends.destination(),
         payload_bytes,
         rate_pps: if is_client { settings.rate_pps } else { settings.rate_reverse_pps },
         settings,

@@ -2,27 +2,39 @@
 
 mod account;
 mod direction;
+mod ends;
+mod engine;
+mod extensions;
+mod forms;
 mod hello;
 mod layout;
+mod networks;
 mod next_hop;
 mod ports;
+mod reading;
 mod receiver;
 mod sender;
 mod steps;
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::slice;
 
 use serde_json::{Value, json};
 
+use self::ends::Ends;
+use self::engine::Engine;
+use self::extensions::Extensions;
+use self::forms::NativeShare;
 use self::layout::{FCS_BYTES, MARK_BYTES, headers_bytes};
+use self::networks::{MAX_NETWORKS, Networks};
 use self::ports::PortChoice;
 use self::steps::Steps;
 use super::pacing::{DEFAULT_SPIN_NS, MAX_PPS};
 use super::udp_stream::Direction;
-use crate::Result;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::session::{Cancel, Endpoint, Server, Workload};
+use crate::{Error, Result};
 
 /// The workload.
 pub struct Frames;
@@ -52,11 +64,21 @@ impl Workload for Frames {
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        direction::serve(endpoint, Settings::parse(params, endpoint.address, false)?, cancel)
+        self.serve_at(slice::from_ref(endpoint), params, cancel)
     }
 
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        direction::run(endpoint, &Settings::parse(params, endpoint.address, true)?, cancel)
+        self.run_at(slice::from_ref(endpoint), params, cancel)
+    }
+
+    fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        let settings = Settings::of_session(endpoints, params, false)?;
+        direction::serve(Ends::new(endpoints, &settings, false)?, settings, cancel)
+    }
+
+    fn run_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Value> {
+        let settings = Settings::of_session(endpoints, params, true)?;
+        direction::run(&Ends::new(endpoints, &settings, true)?, &settings, cancel)
     }
 }
 
@@ -73,6 +95,13 @@ struct Settings {
     limit: Limit,
     warmup_ns: u64,
     ports: PortChoice,
+    /// Those behind each host, besides its own, to which the other one's frames go.
+    client_networks: Option<Networks>,
+    server_networks: Option<Networks>,
+    native: NativeShare,
+    /// Of frames over IPv6.
+    extensions: Extensions,
+    engine: Engine,
     residual_ns: u64,
     /// The longest stretch of a wait that is spun.
     spin_ns: u64,
@@ -81,6 +110,14 @@ struct Settings {
 }
 
 impl Settings {
+    /// Of a session between addresses of which the first are the path's own.
+    fn of_session(endpoints: &[Endpoint], params: &Value, is_client: bool) -> Result<Self> {
+        let Some(own) = endpoints.first() else {
+            return Err(Error::BadParams { workload: NAME, reason: "there is no address".to_owned() });
+        };
+        Self::parse(params, own.address, is_client)
+    }
+
     fn parse(params: &Value, address: IpAddr, is_client: bool) -> Result<Self> {
         params::read(NAME, params, |params| Self::read(params, address, is_client))
     }
@@ -94,6 +131,7 @@ impl Settings {
             return Err(params.refuse("`rate_pps` must be given: frames a second"));
         };
         let rate_reverse_pps = params.integer("rate_reverse_pps", 1..=MAX_PPS)?.unwrap_or(rate_pps);
+        let networks = params.integer_or("networks", 1..=MAX_NETWORKS, 1)?;
         let settings = Self {
             direction,
             frame_bytes,
@@ -103,13 +141,18 @@ impl Settings {
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             ports: PortChoice::read(params)?,
+            client_networks: Self::read_networks(params, "client_networks", networks, address)?,
+            server_networks: Self::read_networks(params, "server_networks", networks, address)?,
+            native: NativeShare::new(params.number_or("native_ratio", 0.0..=1.0, 0.0)?),
+            extensions: params.choice("extension_headers", Extensions::NAMES)?,
+            engine: params.choice("engine", Engine::NAMES)?,
             residual_ns: params.integer_or("residual_ns", 0..=MAX_RESIDUAL_NS, RESIDUAL_NS)?,
             spin_ns: params.integer_or("spin_ns", 0..=MAX_SPIN_NS, DEFAULT_SPIN_NS)?,
             interval_ns: params.interval_ns()?,
         };
-        let least = headers_bytes(address.is_ipv4()) + MARK_BYTES + FCS_BYTES;
+        let least = settings.overhead_bytes(address.is_ipv4()) + MARK_BYTES;
         if is_client && frame_bytes < least {
-            return Err(params.refuse(format!("`frame_bytes` must be at least {least} over IPv6, not {frame_bytes}")));
+            return Err(params.refuse(format!("`frame_bytes` must be at least {least}, not {frame_bytes}")));
         }
         let most = |rate_pps| settings.due(rate_pps) > MAX_SEQUENCES;
         if most(rate_pps) || most(rate_reverse_pps) {
@@ -128,6 +171,35 @@ impl Settings {
         }
     }
 
+    /// The networks behind a host besides its own, of the family of the session's addresses. The first one is given where
+    /// there is more than one network.
+    fn read_networks(
+        params: &mut Params<'_>,
+        name: &'static str,
+        networks: u64,
+        address: IpAddr,
+    ) -> Result<Option<Networks>> {
+        let first = params.text(name)?;
+        let Some(first) = first.filter(|_| networks > 1) else {
+            let is_given = first.is_some();
+            return match (is_given, networks > 1) {
+                (true, _) => Err(params.refuse(format!("`{name}` belongs to `networks` above 1"))),
+                (false, true) => Err(params.refuse(format!("`networks` needs `{name}`, the first of them"))),
+                (false, false) => Ok(None),
+            };
+        };
+        let found = Networks::parse(first, networks - 1).filter(|found| found.is_ipv4() == address.is_ipv4());
+        found.map(Some).ok_or_else(|| {
+            let family = if address.is_ipv4() { 4 } else { 6 };
+            params.refuse(format!("`{name}` must be a prefix of IPv{family} that the others can follow, not {first:?}"))
+        })
+    }
+
+    /// All of a frame that is not UDP's payload.
+    fn overhead_bytes(&self, is_ipv4: bool) -> usize {
+        headers_bytes(is_ipv4) + FCS_BYTES + if is_ipv4 { 0 } else { self.extensions.bytes() }
+    }
+
     /// When the frames of a flow of that rate are due.
     fn steps(&self, rate_pps: u64) -> Steps {
         Steps::new(rate_pps, self.step)
@@ -135,7 +207,7 @@ impl Settings {
 
     /// UDP's payload of all frames, of both directions.
     fn payload_bytes(&self, is_ipv4_client: bool) -> usize {
-        self.frame_bytes - FCS_BYTES - headers_bytes(is_ipv4_client)
+        self.frame_bytes - self.overhead_bytes(is_ipv4_client)
     }
 
     /// How many frames a flow of that rate has.
@@ -172,7 +244,7 @@ mod tests {
         assert_eq!(Settings::parse(&with(64), V4, true).unwrap().payload_bytes(true), 18);
         assert_eq!(Settings::parse(&with(84), V6, true).unwrap().payload_bytes(false), 18);
         assert!(Settings::parse(&with(64), V6, false).is_ok(), "the server's own are 20 bytes longer");
-        assert!(reason(with(64), V6).contains("`frame_bytes` must be at least 84 over IPv6, not 64"));
+        assert!(reason(with(64), V6).contains("`frame_bytes` must be at least 84, not 64"));
         assert!(reason(with(9217), V4).contains("from 64 to 9216, not 9217"));
         assert!(reason(json!({"rate_pps": 1, "count": 1}), V4).contains("`frame_bytes` must be given"));
         assert!(reason(json!({"frame_bytes": 64, "count": 1}), V4).contains("`rate_pps` must be given"));
@@ -180,6 +252,50 @@ mod tests {
         assert!(reason(many, V4).contains("at most 4294967296 frames"));
         let half = json!({"frame_bytes": 64, "rate_pps": 1, "count": 1, "step_rate_pps": 1});
         assert!(reason(half, V4).contains("must be given together"));
+    }
+
+    #[test]
+    fn extension_headers_are_part_of_the_size() {
+        let with = |bytes: u64, headers: &str| json!({"frame_bytes": bytes, "rate_pps": 1, "count": 1, "extension_headers": headers});
+        assert_eq!(Settings::parse(&with(128, "chain"), V6, true).unwrap().payload_bytes(false), 22);
+        assert_eq!(Settings::parse(&with(128, "none"), V6, true).unwrap().payload_bytes(false), 62);
+        assert!(reason(with(123, "chain"), V6).contains("at least 124, not 123"));
+        assert!(reason(with(128, "all"), V6).contains("must be one of none, hop-by-hop"));
+    }
+
+    #[test]
+    fn networks_have_the_family_of_the_session() {
+        let with = |networks: u64, first: Option<&str>| {
+            let mut params = json!({"frame_bytes": 84, "rate_pps": 1, "count": 1, "networks": networks});
+            for name in ["client_networks", "server_networks"] {
+                params[name] = first.into();
+            }
+            if first.is_none() {
+                let params = params.as_object_mut().unwrap();
+                params.remove("client_networks");
+                params.remove("server_networks");
+            }
+            params
+        };
+        let settings = Settings::parse(&with(256, Some("198.19.0.0/25")), V4, true).unwrap();
+        assert_eq!(settings.server_networks.unwrap().addresses().count(), 255);
+        assert!(Settings::parse(&with(1, None), V4, true).unwrap().client_networks.is_none());
+        assert!(reason(with(256, None), V4).contains("`networks` needs `client_networks`"));
+        assert!(reason(with(1, Some("198.19.0.0/25")), V4).contains("belongs to `networks` above 1"));
+        assert!(reason(with(256, Some("198.19.0.0/25")), V6).contains("must be a prefix of IPv6"));
+    }
+
+    #[test]
+    fn native_frames_need_the_other_family() {
+        let params = json!({"frame_bytes": 84, "rate_pps": 1, "count": 1, "native_ratio": 0.1});
+        let settings = Settings::parse(&params, V6, true).unwrap();
+        let ends = [V6, V4].map(Endpoint::on_loopback);
+        assert!(Ends::new(&ends, &settings, true).is_ok());
+        for wrong in [&ends[..1], &[ends[0].clone(), ends[0].clone()][..]] {
+            assert_eq!(Ends::new(wrong, &settings, true).err().unwrap().code(), "bad-params");
+        }
+        let none = Settings::parse(&json!({"frame_bytes": 84, "rate_pps": 1, "count": 1}), V6, true).unwrap();
+        assert!(Ends::new(&ends, &none, true).is_err());
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl PortChoice {
 }
 
 /// The ports of one direction's frames, by their sequence numbers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ports(Vec<(u16, u16)>);
 
 impl Ports {

@@ -1,18 +1,20 @@
-//! The receiver of `frames`: takes them from a ring, before the host's IP layer has them.
+//! The receiver of `frames`: takes them from the host's interface, before its IP layer has them.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use socket2::Socket;
 
+use super::Settings;
 use super::account::{Account, Entry};
-use super::layout::{Sought, signature};
-use super::{NAME, Settings};
+use super::ends::Ends;
+use super::engine::Intake;
 use crate::datagram::HEADER_BYTES;
 use crate::datagram_socket::{self, wait_for_datagram};
 use crate::session::Endpoint;
-use crate::sys::ring::{Ring, take_only};
+use crate::sys::ring::take_only;
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::Control;
@@ -27,16 +29,10 @@ const UNTOLD_NS: u64 = 2_000_000_000;
 const KIND_AT: u32 = 24;
 const LEAST_KIND: u32 = 2;
 
-/// A ring for what the endpoint's peer sends.
-pub fn open(endpoint: &Endpoint) -> Result<Ring> {
-    Ring::open(endpoint.address, signature(endpoint.token.short())).map_err(|e| {
-        Error::system("opening a packet socket with a ring for frames, which needs CAP_NET_RAW", "socket or mmap", e)
-    })
-}
-
-/// A bound socket of the session. Frames that the kernel brings to its port go no further: the ring has had them.
-pub fn session_socket(endpoint: &Endpoint) -> Result<Socket> {
-    let socket = datagram_socket::udp(endpoint.address, Default::default(), crate::df::Df::Clear)?;
+/// A bound socket of the session, at that port or at one of the kernel's choice. Frames that the kernel brings to its port
+/// go no further: the ring has had them.
+pub fn session_socket(address: IpAddr, port: u16) -> Result<Socket> {
+    let socket = datagram_socket::udp_at(address, port, Default::default(), crate::df::Df::Clear)?;
     take_only(&socket, HEADER_BYTES as u32, KIND_AT, LEAST_KIND)
         .map_err(|e| Error::system("keeping frames out of a socket", "setsockopt(SO_ATTACH_FILTER)", e))?;
     Ok(socket)
@@ -44,7 +40,7 @@ pub fn session_socket(endpoint: &Endpoint) -> Result<Socket> {
 
 /// What one direction receives.
 pub struct Incoming<'a> {
-    ring: Ring,
+    intake: Intake,
     account: Account,
     /// Of both directions.
     settings: &'a Settings,
@@ -68,27 +64,22 @@ struct End {
 impl<'a> Incoming<'a> {
     /// Takes what comes from the endpoint's peer. It is made in the thread that uses it.
     pub fn new(
-        mut ring: Ring,
-        endpoint: &Endpoint,
+        mut intake: Intake,
+        ends: &Ends,
         payload_bytes: usize,
         rate_pps: u64,
         settings: &'a Settings,
     ) -> Result<Self> {
-        let sought = Sought {
-            destination: endpoint.address,
-            source: endpoint.peer,
-            token: endpoint.token.short(),
-            payload_bytes,
-        };
+        let (own, native) = ends.sought(payload_bytes, settings);
         Ok(Self {
-            dropped_before: dropped(&mut ring)?,
-            ring,
-            account: Account::new(sought, settings.due(rate_pps), settings),
+            dropped_before: intake.dropped()?,
+            intake,
+            account: Account::new(own, native, settings.due(rate_pps), settings),
             settings,
             end: None,
             started_ns: None,
             span: ServerSpan::start()?,
-            progress: endpoint.progress.clone(),
+            progress: ends.own.progress.clone(),
         })
     }
 
@@ -145,7 +136,7 @@ impl<'a> Incoming<'a> {
     fn receive(&mut self) {
         let before_bytes = self.account.unique_bytes();
         let (account, span, started_ns) = (&mut self.account, &mut self.span, &mut self.started_ns);
-        let has_more = self.ring.take(|frame| match account.enter(frame.bytes, frame.realtime_ns) {
+        let has_more = self.intake.take(|frame| match account.enter(frame.bytes, frame.realtime_ns) {
             Entry::First(realtime_ns) => {
                 let age_ns = clock::realtime_ns().saturating_sub(realtime_ns);
                 *started_ns = Some(clock::monotonic_ns().saturating_sub(age_ns));
@@ -159,7 +150,7 @@ impl<'a> Incoming<'a> {
             if new_bytes > 0 {
                 self.progress.add(clock::monotonic_ns(), new_bytes);
             }
-        } else if !wait_for_datagram(&self.ring, QUIET) {
+        } else if !self.intake.wait(QUIET) {
             self.span.note_quiet();
         }
     }
@@ -167,12 +158,13 @@ impl<'a> Incoming<'a> {
     fn result(mut self) -> Result<Value> {
         let mut result = Map::new();
         // What the ring had when it was over is not lost: it was read after all.
-        while self.ring.take(|frame| {
+        while self.intake.take(|frame| {
             self.account.enter(frame.bytes, frame.realtime_ns);
         }) {}
         self.span.note_quiet();
         self.account.write_to(&mut result, self.end.and_then(|end| end.sent));
-        let dropped = dropped(&mut self.ring)? - self.dropped_before;
+        let dropped = self.intake.dropped()? - self.dropped_before;
+        self.intake.write_to(&mut result);
         result.insert("ring_drops".into(), dropped.into());
         if let Some(started_ns) = self.started_ns {
             result.insert("started_ns".into(), started_ns.into());
@@ -183,10 +175,6 @@ impl<'a> Incoming<'a> {
         }
         Ok(Value::Object(result))
     }
-}
-
-fn dropped(ring: &mut Ring) -> Result<u64> {
-    ring.dropped().map_err(|e| Error::system(format!("counting lost {NAME}"), "getsockopt(PACKET_STATISTICS)", e))
 }
 
 /// How many frames were sent, where a datagram that has come says so.

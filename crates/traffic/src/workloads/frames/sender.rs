@@ -1,40 +1,38 @@
-//! The sender of `frames`: each frame when it is due on an absolute schedule, by a packet socket.
+//! The sender of `frames`: each frame when it is due on an absolute schedule. Those that go together carry the time before
+//! the call.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::IpAddr;
 
 use nix::errno::Errno;
 use serde_json::{Map, Value, json};
 use sixbench_measure::histogram::Times;
 use sixbench_measure::{clock, cpu};
 
-use super::layout::{FILL, HEAD_BYTES_V4, HEAD_BYTES_V6, MARK_BYTES, Mark, Template, Way, headers_bytes};
-use super::ports::Ports;
+use super::engine::Outlet;
+use super::forms::{Forms, NativeShare};
+use super::layout::Mark;
 use super::steps::Steps;
 use super::{NAME, Settings};
+use crate::Result;
 use crate::datagram::Phase;
 use crate::datagram_socket::PATIENCE;
-use crate::sys::mmsg::{Manner, SendBatch};
+use crate::sys::xsk;
 use crate::workloads::pacing::{Flow, Next, Pace, SendFailures, Waits};
 use crate::workloads::tcp::Stop;
-use crate::{Error, Result, sys};
 
-/// Frames that go by one call, of those that are due. They carry the time before the call.
-const AT_ONCE: u64 = 32;
-/// What the kernel may keep of what is on its way out.
-const SEND_BUFFER_BYTES: i32 = 32 << 20;
 /// Pause where the kernel has no room.
 const PAUSE_NS: u64 = 20_000;
 
 /// What one direction sends.
 pub struct Outgoing<'a> {
-    /// Between which addresses.
-    pub way: Way,
+    /// The frames by their numbers.
+    pub forms: Forms,
+    /// Those among them that go natively, and their family.
+    pub native: Option<(NativeShare, u8)>,
     /// The interface.
     pub ifindex: u32,
-    /// By sequence number.
-    pub ports: Ports,
-    /// Of the trial.
-    pub token: u64,
+    /// Where they go, for people.
+    pub destination: IpAddr,
     /// UDP's.
     pub payload_bytes: usize,
     /// Frames a second.
@@ -44,26 +42,15 @@ pub struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
-    /// Sends it all, and gives the sender's result.
-    pub fn send(&self, stop: &Stop) -> Result<Value> {
-        if self.way.source.is_ipv4() {
-            self.send_of::<HEAD_BYTES_V4>(stop)
-        } else {
-            self.send_of::<HEAD_BYTES_V6>(stop)
-        }
-    }
-
-    fn send_of<const N: usize>(&self, stop: &Stop) -> Result<Value> {
+    /// Sends it all, by XDP if there is a sender for it, and gives the sender's result. `refused`: why there is none.
+    pub fn send(&self, by_xdp: Option<xsk::Sender>, refused: Option<String>, stop: &Stop) -> Result<Value> {
         let settings = self.settings;
-        let mut sender = Sender::<N> {
+        let mut sender = Sender {
             outgoing: self,
-            socket: open(self.ifindex)?,
+            outlet: Outlet::open(by_xdp, refused, &self.forms, self.ifindex)?,
             stop,
-            template: Template::new(&self.way, self.token, self.payload_bytes),
-            fill: vec![FILL; self.payload_bytes - MARK_BYTES],
             steps: settings.steps(self.rate_pps),
-            batch: SendBatch::default(),
-            heads: Vec::new(),
+            lengths: Vec::new(),
             waits: Waits::at_normal_priority(settings.spin_ns),
             failures: SendFailures::default(),
             skipped: 0,
@@ -73,10 +60,11 @@ impl Outgoing<'_> {
             calls: 0,
         };
         let pace = |steps: Steps| Pace::Scheduled(Box::new(steps.of_payload_bytes(self.payload_bytes)));
-        let mut warm_up = Flow::new(pace(Steps::new(self.rate_pps, None)), AT_ONCE, None, Some(settings.warmup_ns));
+        let at_once = sender.outlet.at_once() as u64;
+        let mut warm_up = Flow::new(pace(Steps::new(self.rate_pps, None)), at_once, None, Some(settings.warmup_ns));
         let duration_ns = settings.limit.duration_ns();
         let count = if duration_ns.is_none() { Some(settings.due(self.rate_pps)) } else { None };
-        let mut flow = Flow::new(pace(sender.steps), AT_ONCE, count, duration_ns);
+        let mut flow = Flow::new(pace(sender.steps), at_once, count, duration_ns);
         if settings.warmup_ns > 0 {
             sender.send_all(Phase::WarmUp, &mut warm_up)?;
         }
@@ -90,6 +78,9 @@ impl Outgoing<'_> {
 
         let mut result = Map::new();
         result.insert("sent_bytes".into(), flow.sent_bytes().into());
+        if let Some((share, family)) = self.native {
+            result.insert("native".into(), json!({"family": family, "sent": share.among(flow.sent())}));
+        }
         flow.write_to(&mut result);
         if settings.warmup_ns > 0 {
             result.insert("warmup_sent".into(), warm_up.sent().into());
@@ -97,7 +88,8 @@ impl Outgoing<'_> {
         let mut waits = sender.waits.to_json();
         waits["warmup_spun_ns"] = warmup_spun_ns.into();
         result.insert("waits".into(), waits);
-        result.insert("sending".into(), json!({"batch": AT_ONCE, "calls": sender.calls}));
+        result.insert("sending".into(), json!({"batch": at_once, "calls": sender.calls}));
+        sender.outlet.write_to(&mut result);
         result.insert("send_errors".into(), sender.failures.to_json());
         result.insert("inter_frame_error".into(), sender.gap_error.to_json());
         result.insert("due".into(), settings.due(self.rate_pps).into());
@@ -106,27 +98,12 @@ impl Outgoing<'_> {
     }
 }
 
-/// A packet socket that sends by the queue of the interface, so that its rate holds, and receives nothing.
-fn open(ifindex: u32) -> Result<OwnedFd> {
-    let doing = "opening a packet socket for frames, which needs CAP_NET_RAW";
-    let socket = sixbench_packet::open().map_err(|e| Error::system(doing, "socket", e))?;
-    sys::set_socket_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER_BYTES)
-        .or_else(|_| sys::set_socket_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_BUFFER_BYTES))
-        .map_err(|e| Error::system(doing, "setsockopt(SO_SNDBUF)", e))?;
-    sixbench_packet::bind(&socket, ifindex, sixbench_packet::NO_PROTOCOL)
-        .map_err(|e| Error::system(doing, "bind", e))?;
-    Ok(socket)
-}
-
-struct Sender<'a, const N: usize> {
+struct Sender<'a> {
     outgoing: &'a Outgoing<'a>,
-    socket: OwnedFd,
+    outlet: Outlet,
     stop: &'a Stop,
-    template: Template<N>,
-    fill: Vec<u8>,
     steps: Steps,
-    batch: SendBatch,
-    heads: Vec<[u8; N]>,
+    lengths: Vec<usize>,
     waits: Waits,
     failures: SendFailures,
     /// Frames of the phase that could not be sent.
@@ -140,7 +117,7 @@ struct Sender<'a, const N: usize> {
     calls: u64,
 }
 
-impl<const N: usize> Sender<'_, N> {
+impl Sender<'_> {
     fn send_all(&mut self, phase: Phase, flow: &mut Flow) -> Result<()> {
         (self.start_ns, self.skipped, self.last_lateness_ns) = (clock::monotonic_ns(), 0, None);
         flow.start(self.start_ns);
@@ -157,15 +134,12 @@ impl<const N: usize> Sender<'_, N> {
     fn send(&mut self, phase: Phase, flow: &mut Flow, count: u64) -> Result<()> {
         let now_ns = clock::monotonic_ns();
         let sent_realtime_ns = clock::realtime_ns();
-        let (template, ports) = (&self.template, &self.outgoing.ports);
-        self.heads.clear();
-        self.heads.extend((flow.sent()..).take(count as usize).map(|sequence| {
-            template.frame(ports.of(sequence), &Mark { sequence: sequence as u32, sent_realtime_ns, phase })
-        }));
-        let frame_bytes = headers_bytes(self.outgoing.way.source.is_ipv4()) + self.outgoing.payload_bytes;
-        let lengths = std::iter::repeat(frame_bytes);
-        let manner = Manner { segments: 1, is_timed: false };
-        match self.batch.send(self.socket.as_fd(), &self.heads, lengths, &self.fill, manner) {
+        self.lengths.clear();
+        for (index, sequence) in (flow.sent()..).take(count as usize).enumerate() {
+            let mark = Mark { sequence: sequence as u32, sent_realtime_ns, phase };
+            self.lengths.push(self.outgoing.forms.write(sequence, &mark, self.outlet.place(index)));
+        }
+        match self.outlet.send(&self.lengths) {
             Ok(sent) => {
                 self.failures.end();
                 self.calls += 1;
@@ -191,7 +165,7 @@ impl<const N: usize> Sender<'_, N> {
     /// A frame that could not be sent is not counted as sent: the next one has its number.
     fn note_failure(&mut self, flow: &mut Flow, errno: Errno) -> Result<()> {
         let now_ns = clock::monotonic_ns();
-        let doing = format!("sending frames of {NAME} to {}", self.outgoing.way.destination);
+        let doing = format!("sending frames of {NAME} to {}", self.outgoing.destination);
         if self.failures.note(errno, now_ns, &doing)? {
             flow.skip();
             self.skipped += 1;

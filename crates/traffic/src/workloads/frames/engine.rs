@@ -1,0 +1,218 @@
+//! What hands frames to an interface, and what takes them from one: packet sockets, or XDP where it can be had.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use sixbench_measure::clock;
+use sixbench_netlink::Client;
+
+use super::ends::Ends;
+use super::forms::Forms;
+use super::layout::{FCS_BYTES, FILL, signature};
+use super::reading::Sought;
+use super::{NAME, Settings};
+use crate::datagram_socket::wait_for_any;
+use crate::sys::frame_batch::FrameBatch;
+use crate::sys::ring::{Frame, Place, Ring};
+use crate::sys::xsk;
+use crate::{Error, Result, sys};
+
+/// Which ones are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Packet sockets.
+    Packet,
+    /// XDP at the interfaces that have it, else packet sockets.
+    Xdp,
+}
+
+impl Engine {
+    /// By the names of the parameter.
+    pub const NAMES: &[(&'static str, Self)] = &[("packet", Self::Packet), ("xdp", Self::Xdp)];
+}
+
+/// Frames that go by one call of a packet socket, of those that are due.
+const AT_ONCE: usize = 32;
+/// What the kernel may keep of what is on its way out.
+const SEND_BUFFER_BYTES: i32 = 32 << 20;
+
+/// What a side has for its frames, before it knows them.
+pub struct Engines {
+    /// Where it receives.
+    pub intake: Option<Intake>,
+    /// Where it sends by XDP.
+    pub sender: Option<xsk::Sender>,
+    /// Why it does not, where that was wanted.
+    pub refused: Option<String>,
+}
+
+impl Engines {
+    /// For what the peers of the ends send, and for what goes to them.
+    pub fn open(ends: &Ends, settings: &Settings, receives: bool, sends: bool) -> Result<Self> {
+        // The size does not matter: the signature is in front of it.
+        let (own, native) = ends.sought(0, settings);
+        let places_of = |one: Sought| one.signature_at().map(|at| Place { is_ipv4: one.is_ipv4(), at });
+        let mut places: Vec<Place> = std::iter::once(own).chain(native).flat_map(places_of).collect();
+        places.dedup();
+        let mark = signature(ends.own.token.short());
+        let sought = receives.then_some((&places[..], mark));
+        let (halves, refused) = match settings.engine {
+            Engine::Packet => (None, None),
+            Engine::Xdp => match open_xsk(ends, settings, sought, sends) {
+                Ok(halves) => (Some(halves), None),
+                Err(error) => (None, Some(error.to_string())),
+            },
+        };
+        let (receiver, sender) = halves.map_or((None, None), |halves| (halves.receiver, halves.sender));
+        let intake = if receives {
+            let ring = Ring::open(&places, mark).map_err(|e| {
+                let doing = "opening a packet socket with a ring for frames, which needs CAP_NET_RAW";
+                Error::system(doing, "socket or mmap", e)
+            })?;
+            Some(Intake { ring, xsk: receiver, refused: refused.clone() })
+        } else {
+            None
+        };
+        Ok(Self { intake, sender, refused })
+    }
+}
+
+/// An AF_XDP socket at the interface by which the peer is reached.
+fn open_xsk(ends: &Ends, settings: &Settings, sought: Option<(&[Place], u64)>, sends: bool) -> io::Result<xsk::Halves> {
+    let unfit = |reason: &str| Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+    if ends.own.is_open() {
+        return unfit("the peer is not known yet");
+    }
+    // The other side's frames may have the longer header.
+    if settings.frame_bytes - FCS_BYTES + 20 > xsk::LONGEST_BYTES {
+        return unfit("the frames are too long");
+    }
+    let mut client = Client::open()?;
+    let route = client.route(ends.own.peer, Some(ends.own.address), None)?;
+    let Some(ifindex) = route.and_then(|route| route.link) else { return unfit("there is no route to the peer") };
+    let link = client.link(ifindex)?;
+    if sends && link.queue.as_deref().is_some_and(|queue| queue != "noqueue") {
+        return unfit("the interface has a queue, which frames by XDP would pass");
+    }
+    xsk::open(ifindex, sought, sends.then_some(FILL))
+}
+
+/// What sends.
+pub struct Outlet {
+    way: Sending,
+    /// Why it is not XDP, where that was wanted.
+    refused: Option<String>,
+}
+
+enum Sending {
+    Packets(OwnedFd, FrameBatch),
+    Xdp(xsk::Sender),
+}
+
+impl Outlet {
+    /// Of a flow's frames, by that interface: XDP's, if there is one.
+    pub fn open(sender: Option<xsk::Sender>, refused: Option<String>, forms: &Forms, ifindex: u32) -> Result<Self> {
+        let way = match sender {
+            Some(sender) => Sending::Xdp(sender),
+            None => Sending::Packets(packet_socket(ifindex)?, FrameBatch::new(AT_ONCE, forms.longest_bytes(), FILL)),
+        };
+        Ok(Self { way, refused })
+    }
+
+    /// Frames that go together at most.
+    pub fn at_once(&self) -> usize {
+        match self.way {
+            Sending::Packets(..) => AT_ONCE,
+            Sending::Xdp(_) => xsk::AT_ONCE,
+        }
+    }
+
+    /// The place of a frame, of the first [`Outlet::at_once`].
+    #[inline]
+    pub fn place(&mut self, index: usize) -> &mut [u8] {
+        match &mut self.way {
+            Sending::Packets(_, batch) => batch.place(index),
+            Sending::Xdp(sender) => sender.place(index),
+        }
+    }
+
+    /// Sends the frames in the first places, which have these lengths. How many went, at least one; or why the first did not.
+    pub fn send(&mut self, lengths: &[usize]) -> nix::Result<usize> {
+        match &mut self.way {
+            Sending::Packets(socket, batch) => batch.send(socket.as_fd(), lengths),
+            Sending::Xdp(sender) => sender.send(lengths),
+        }
+    }
+
+    /// Adds what it is to a sender's result.
+    pub fn write_to(&self, result: &mut Map<String, Value>) {
+        let name = match &self.way {
+            Sending::Packets(..) => "packet socket",
+            Sending::Xdp(sender) => sender.name(),
+        };
+        result.insert("engine".into(), name.into());
+        if let Some(refused) = &self.refused {
+            result.insert("engine_refused".into(), refused.as_str().into());
+        }
+    }
+}
+
+/// A packet socket that sends by the queue of the interface, so that its rate holds, and receives nothing.
+fn packet_socket(ifindex: u32) -> Result<OwnedFd> {
+    let doing = "opening a packet socket for frames, which needs CAP_NET_RAW";
+    let socket = sixbench_packet::open().map_err(|e| Error::system(doing, "socket", e))?;
+    sys::set_socket_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER_BYTES)
+        .or_else(|_| sys::set_socket_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_BUFFER_BYTES))
+        .map_err(|e| Error::system(doing, "setsockopt(SO_SNDBUF)", e))?;
+    sixbench_packet::bind(&socket, ifindex, sixbench_packet::NO_PROTOCOL)
+        .map_err(|e| Error::system(doing, "bind", e))?;
+    Ok(socket)
+}
+
+/// What receives: a ring of a packet socket, and before it an AF_XDP socket where there is one.
+pub struct Intake {
+    ring: Ring,
+    xsk: Option<xsk::Receiver>,
+    /// Why there is none, where one was wanted.
+    refused: Option<String>,
+}
+
+impl Intake {
+    /// Gives what has come to `each`; whether anything had.
+    pub fn take(&mut self, mut each: impl FnMut(Frame<'_>)) -> bool {
+        let is_taken = match &mut self.xsk {
+            None => false,
+            Some(xsk) => {
+                let offset_ns = (clock::realtime_ns() as i64).wrapping_sub(clock::monotonic_ns() as i64);
+                xsk.take(offset_ns, &mut each)
+            }
+        };
+        self.ring.take(each) || is_taken
+    }
+
+    /// Waits so long for something to come; whether it may have.
+    pub fn wait(&self, patience: Duration) -> bool {
+        match &self.xsk {
+            None => wait_for_any(&[self.ring.as_fd()], patience),
+            Some(xsk) => wait_for_any(&[xsk.as_fd(), self.ring.as_fd()], patience),
+        }
+    }
+
+    /// Frames for which there was no room, since it was opened.
+    pub fn dropped(&mut self) -> Result<u64> {
+        let doing = || format!("counting lost {NAME}");
+        let of_ring = self.ring.dropped().map_err(|e| Error::system(doing(), "getsockopt(PACKET_STATISTICS)", e))?;
+        let of_xsk = self.xsk.as_ref().map_or(Ok(0), xsk::Receiver::dropped);
+        Ok(of_ring + of_xsk.map_err(|e| Error::system(doing(), "getsockopt(XDP_STATISTICS)", e))?)
+    }
+
+    /// Adds what it is to a receiver's result.
+    pub fn write_to(&self, result: &mut Map<String, Value>) {
+        result.insert("engine".into(), self.xsk.as_ref().map_or("packet ring", xsk::Receiver::name).into());
+        if let Some(refused) = &self.refused {
+            result.insert("engine_refused".into(), refused.as_str().into());
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Which frame each number of a flow is: to which network it goes, by which family, with which ports. Pure.
+
+use super::extensions::Extensions;
+use super::layout::{FILL, MARK_BYTES, Mark, Template, Way};
+use super::networks::{Draws, Networks};
+use super::ports::Ports;
+
+/// The share of frames that go natively, over the other family, past what translates or carries the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NativeShare {
+    per_mille: u64,
+}
+
+impl NativeShare {
+    /// From 0 to 1; it is rounded to a thousandth.
+    pub fn new(ratio: f64) -> Self {
+        Self { per_mille: (ratio.clamp(0.0, 1.0) * 1000.0).round() as u64 }
+    }
+
+    /// Whether there are any.
+    pub fn is_any(self) -> bool {
+        self.per_mille > 0
+    }
+
+    /// How many of the first so many frames go natively. They are spread evenly.
+    pub fn among(self, frames: u64) -> u64 {
+        (u128::from(frames) * u128::from(self.per_mille) / 1000) as u64
+    }
+
+    /// Whether that one does.
+    #[inline]
+    pub fn has(self, sequence: u64) -> bool {
+        self.per_mille > 0 && self.among(sequence + 1) > self.among(sequence)
+    }
+}
+
+/// The frames of a flow.
+#[derive(Debug)]
+pub struct Forms {
+    /// Those to each network; the first is the receiver's own address.
+    own: Vec<Template>,
+    native: Option<Template>,
+    share: NativeShare,
+    draws: Draws,
+    ports: Ports,
+    /// Of the frames without their heads.
+    rest_bytes: usize,
+    longest_head_bytes: usize,
+}
+
+impl Forms {
+    /// Of the way of the flow's own frames and that of native ones; with that token, payload and extension headers.
+    pub fn new(
+        (own, native): (&Way, Option<&Way>),
+        networks: Option<Networks>,
+        share: NativeShare,
+        ports: Ports,
+        extensions: Extensions,
+        (token, payload_bytes): (u64, usize),
+    ) -> Self {
+        let template = |way: &Way| Template::new(way, extensions, token, payload_bytes);
+        let others = networks.iter().flat_map(Networks::addresses);
+        let to_others = others.map(|destination| template(&Way { destination, ..*own }));
+        let own: Vec<Template> = std::iter::once(template(own)).chain(to_others).collect();
+        let native = native.map(template);
+        let heads = own.iter().chain(&native).map(Template::head_bytes);
+        Self {
+            longest_head_bytes: heads.max().unwrap_or(0),
+            draws: Draws::new(own.len(), token),
+            own,
+            native,
+            share,
+            ports,
+            rest_bytes: payload_bytes - MARK_BYTES,
+        }
+    }
+
+    /// The length of the longest frame, without its check sequence.
+    pub fn longest_bytes(&self) -> usize {
+        self.longest_head_bytes + self.rest_bytes
+    }
+
+    /// Writes a frame to where another one of the flow may have been, or [`FILL`] alone, and gives its length.
+    #[inline]
+    pub fn write(&self, sequence: u64, mark: &Mark, into: &mut [u8]) -> usize {
+        let native = self.native.as_ref().filter(|_| self.share.has(sequence));
+        let template = native.unwrap_or_else(|| &self.own[self.draws.of(sequence)]);
+        let head_bytes = template.head_bytes();
+        template.write(self.ports.of(sequence), mark, &mut into[..head_bytes]);
+        // The end of a longer head.
+        let longest = (head_bytes + self.rest_bytes).min(self.longest_head_bytes);
+        if let Some(left) = into.get_mut(head_bytes..longest) {
+            left.fill(FILL);
+        }
+        head_bytes + self.rest_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::super::ports::PortChoice;
+    use super::super::reading::{Read, Sought};
+    use super::*;
+    use crate::datagram::Phase;
+
+    const TOKEN: u64 = 5;
+
+    fn way(source: &str, destination: &str) -> Way {
+        Way {
+            source_ethernet: [2; 6],
+            destination_ethernet: [4; 6],
+            source: source.parse().unwrap(),
+            destination: destination.parse().unwrap(),
+            hop_limit: 64,
+        }
+    }
+
+    #[test]
+    fn every_frame_is_read_whatever_was_in_its_place_before() {
+        let (own, native) = (way("2001:2::2", "2001:2::3"), way("198.18.0.1", "198.18.0.2"));
+        let networks = Networks::parse("2001:2:0:fe00::/64", 255);
+        let share = NativeShare::new(0.1);
+        let ports = Ports::new(PortChoice::PseudoRandom(7), (1, 2), TOKEN, true);
+        for payload_bytes in [18, 19, 500] {
+            let form = (TOKEN, payload_bytes);
+            let forms = Forms::new((&own, Some(&native)), networks, share, ports.clone(), Extensions::HopByHop, form);
+            let sought = |way: &Way, networks| {
+                Sought::new((way.source, way.destination), networks, TOKEN, payload_bytes, Extensions::HopByHop)
+            };
+            let (own, native) = (sought(&own, networks), sought(&native, None));
+            let mut slot = vec![FILL; forms.longest_bytes()];
+            let mut destinations = BTreeSet::new();
+            for sequence in 0..2000 {
+                let mark = Mark { sequence, sent_realtime_ns: 1 << 60, phase: Phase::Measured };
+                let length = forms.write(sequence.into(), &mark, &mut slot);
+                let by = if share.has(sequence.into()) { &native } else { &own };
+                let read = by.read(&slot[..length], 1 << 60);
+                assert!(matches!(read, Read::Whole(found, _) if found == mark), "{sequence} {read:?}");
+                if !by.is_ipv4() {
+                    destinations.insert(slot[38..54].to_vec());
+                }
+            }
+            assert_eq!(destinations.len(), 256);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn natives_are_as_many_as_they_should_and_spread(per_mille in 0_u32..=1000, frames in 0_u64..5000) {
+            let share = NativeShare::new(f64::from(per_mille) / 1000.0);
+            let found = (0..frames).filter(|&sequence| share.has(sequence)).count() as u64;
+            prop_assert_eq!(found, share.among(frames));
+            prop_assert_eq!(found, frames * u64::from(per_mille) / 1000);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+"""Hosts over SSH: their agents are those of this machine, with a connection between them and their pipes.
+
+A host gets the program once (`_INSTALL`), and no daemon, port or file else. When the connection goes, sshd closes the
+agent's input, and the agent ends with its namespace. All connections of a hub are in one thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import platform
+import shlex
+import threading
+from collections.abc import Coroutine, Iterable, Sequence
+from concurrent.futures import Future
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from ..model.errors import CapabilityError
+from ..model.host import Host
+from ..model.quoting import printable
+from .place import AgentProcess
+
+if TYPE_CHECKING:
+    from asyncssh import SSHClientConnection, SSHClientProcess
+
+KEEPALIVE_S, KEEPALIVES = 2, 4
+"""A read waits for ever after a cut, so that both sides ask whether the other is there: after 8 s without any answer a
+host counts as gone."""
+CONNECT_TIMEOUT_S = 20.0
+INSTALL_TIMEOUT_S = 300.0
+SESSIONS = 8
+"""How many agents share a connection: sshd allows ten sessions each unless it is told otherwise (MaxSessions)."""
+
+_LOOK = """d="${XDG_CACHE_HOME:-$HOME/.cache}/sixbench"; f="$d/agent-HASH"
+if [ -x "$f" ] && [ "$(sha256sum < "$f" | cut -c 1-64)" = HASH ]; then echo has; else echo lacks; fi
+echo "$f"; uname -m; echo "$PATH"; echo "$SSH_CONNECTION" """
+_INSTALL = """umask 077; f=FILE; mkdir -p "$(dirname "$f")" && cat > "$f.$$" && chmod 700 "$f.$$" && mv "$f.$$" "$f" ||
+{ rm -f "$f.$$"; exit 1; }"""
+
+_T = TypeVar("_T")
+
+
+def why_missing() -> str | None:
+    """That what hosts need is not installed, in words; None where it is."""
+    if find_spec("asyncssh") is not None:
+        return None
+    return "hosts need asyncssh, which is not installed; install with: pip install 'sixbench[hosts]'"
+
+
+class SshHosts:
+    """The hosts that a hub is connected to, by name."""
+
+    def __init__(self, binary: Path) -> None:
+        self._program = binary.read_bytes()
+        self._hash = hashlib.sha256(self._program).hexdigest()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
+        self._thread.start()
+        self._hosts: dict[str, SshHost] = {}
+
+    def join(self, hosts: Iterable[Host]) -> None:
+        """Connects to hosts, to all at once, unless it is connected. Raises `CapabilityError`."""
+        missing = why_missing()
+        if missing is not None:
+            raise CapabilityError(missing)
+        new = [host for host in hosts if not self.is_connected(host.name)]
+        joining = [self._submit(self._joined(host)) for host in new]
+        failures = [failure for one in joining if (failure := one.exception()) is not None]
+        if failures:
+            raise failures[0]
+
+    def is_connected(self, name: str) -> bool:
+        """Whether there is a connection to a host, as far as is known."""
+        return name in self._hosts and self._hosts[name].is_connected
+
+    def __getitem__(self, name: str) -> SshHost:
+        return self._hosts[name]
+
+    def close(self) -> None:
+        """Ends all connections, and the thread."""
+        self._submit(self._closed()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=CONNECT_TIMEOUT_S)
+        self._loop.close()
+
+    def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _joined(self, host: Host) -> None:
+        one = SshHost(host, self._loop)
+        try:
+            await one.open(self._program, self._hash)
+        except BaseException:
+            await one.shut()
+            raise
+        self._hosts[host.name] = one
+
+    async def _closed(self) -> None:
+        for host in self._hosts.values():
+            await host.shut()
+        rest = asyncio.all_tasks(self._loop) - {asyncio.current_task(self._loop)}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+
+class SshHost:
+    """A host, connected."""
+
+    def __init__(self, host: Host, loop: asyncio.AbstractEventLoop) -> None:
+        assert host.ssh is not None, f"{host.name} is this machine"
+        self.host = host
+        self._destination = host.ssh
+        self._loop = loop
+        self._connections: list[_Shared] = []
+        self._opening = asyncio.Lock()
+        self._command: list[str] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it is there, as far as is known."""
+        return any(not one.connection.is_closed() for one in self._connections)
+
+    def start(self, name: str, arguments: Sequence[str]) -> AgentProcess:
+        """Starts an agent. Where that fails, its end tells so."""
+        process = RemoteProcess(self.host.name, self._loop)
+        command = "exec " + shlex.join([*self._command, *arguments])
+
+        def begin() -> None:
+            task = self._loop.create_task(self._run(process, command))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        self._loop.call_soon_threadsafe(begin)
+        return process
+
+    def close(self) -> None:
+        """Its hub ends its connections."""
+
+    async def open(self, program: bytes, program_hash: str) -> None:
+        """Connects, and sees to it that the host has the program. Raises `CapabilityError`."""
+        shared = await self._connected()
+        looked = await self._ask(shared.connection, _LOOK.replace("HASH", program_hash))
+        has, file, machine, path, ssh, *_ = [*looked.splitlines(), "", "", "", "", ""]
+        if machine != platform.machine():
+            raise CapabilityError(
+                f"{self.host.name} is a machine of kind {printable(machine) or 'unknown'} and this one is "
+                f"{platform.machine()}, so that the agent does not run there; give a host of the same kind"
+            )
+        if has != "has":
+            await self._ask(shared.connection, _INSTALL.replace("FILE", shlex.quote(file)), program)
+        sudo = ["sudo", "-n"] if self.host.sudo else []
+        # Debian's sshd gives ordinary users no folder with ip and tc in it, and sudo forgets the connection.
+        self._command = [*sudo, "env", f"PATH={path}:/usr/sbin:/sbin", f"SSH_CONNECTION={ssh}", file]
+
+    async def shut(self) -> None:
+        """Ends its connections, and with them its agents."""
+        for one in self._connections:
+            one.connection.abort()
+        for one in self._connections:
+            await one.connection.wait_closed()
+
+    async def _connected(self) -> _Shared:
+        """A connection with room for one more session. Raises `CapabilityError`."""
+        async with self._opening:
+            self._connections = [one for one in self._connections if not one.connection.is_closed()]
+            free = next((one for one in self._connections if one.sessions < SESSIONS), None)
+            if free is None:
+                free = _Shared(await connect(self.host.name, self._destination))
+                self._connections.append(free)
+            return free
+
+    async def _ask(self, connection: SSHClientConnection, script: str, data: bytes = b"") -> str:
+        """What a script says. Raises `CapabilityError`."""
+        import asyncssh
+
+        doing = f"preparing {self.host.name}"
+        try:
+            done = await asyncio.wait_for(
+                connection.run(f"sh -c {shlex.quote(script)}", input=data, encoding=None), INSTALL_TIMEOUT_S
+            )
+        except TimeoutError as error:
+            raise CapabilityError(f"{doing}: no answer after {INSTALL_TIMEOUT_S:g} s") from error
+        except (OSError, asyncssh.Error) as error:
+            raise CapabilityError(f"{doing}: {error}") from error
+        said = [text.decode(errors="replace") if isinstance(text, bytes) else "" for text in (done.stdout, done.stderr)]
+        if done.exit_status != 0:
+            raise CapabilityError(f"{doing}: {' '.join(printable(said[1]).split()) or 'its shell ended with an error'}")
+        return said[0]
+
+    async def _run(self, process: RemoteProcess, command: str) -> None:
+        """Runs an agent to its end."""
+        import asyncssh
+
+        shared = None
+        try:
+            shared = await self._connected()
+            shared.sessions += 1
+            begun = await shared.connection.create_process(command, encoding=None)
+            process.begun(begun)
+            await begun.redirect(process.take(0), process.take(1), process.take(2))
+            await begun.wait_closed()
+            process.ended(begun.returncode, f"went with the connection to {self.host.name}, which was lost")
+        except (OSError, asyncssh.Error, CapabilityError) as error:
+            process.ended(None, f"could not be started: {error}")
+        except asyncio.CancelledError:
+            process.ended(None, f"went with the connection to {self.host.name}, which was closed")
+            raise
+        finally:
+            process.release()
+            if shared is not None:
+                shared.sessions -= 1
+
+
+class _Shared:
+    """A connection, and how many sessions it has."""
+
+    def __init__(self, connection: SSHClientConnection) -> None:
+        self.connection = connection
+        self.sessions = 0
+
+
+class RemoteProcess:
+    """An agent on a host: our ends of its pipes."""
+
+    pid = None
+    stop_timeout_s = 15.0
+
+    def __init__(self, host: str, loop: asyncio.AbstractEventLoop) -> None:
+        self.host: str | None = host
+        self.where = f"on {host}"
+        self._loop = loop
+        self._process: SSHClientProcess[bytes] | None = None
+        self._over = threading.Event()
+        self._code: int | None = None
+        self._words = ""
+        pipes = [os.pipe() for _ in range(3)]
+        self.stdin: IO[bytes] = os.fdopen(pipes[0][1], "wb", buffering=0)
+        self.stdout: IO[bytes] = os.fdopen(pipes[1][0], "rb", buffering=0)
+        self.stderr: IO[bytes] = os.fdopen(pipes[2][0], "rb", buffering=0)
+        self._theirs: dict[int, int] = {0: pipes[0][0], 1: pipes[1][1], 2: pipes[2][1]}
+
+    @property
+    def exit_code(self) -> int | None:
+        """What it has ended with; None where nobody knows."""
+        return self._code
+
+    @property
+    def how_it_ended(self) -> str:
+        """In words."""
+        return self._words
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until its host has told its end, or cannot any more."""
+        return self._over.wait(timeout_s)
+
+    def kill(self) -> None:
+        """Has its host end it. It loses its input in any case."""
+
+        def end() -> None:
+            if self._process is not None:
+                self._process.kill()
+                self._process.close()
+
+        self._loop.call_soon_threadsafe(end)
+
+    def take(self, stream: int) -> int:
+        """The other end of a pipe, which is the taker's from now on."""
+        return self._theirs.pop(stream)
+
+    def begun(self, process: SSHClientProcess[bytes]) -> None:
+        """It runs."""
+        self._process = process
+
+    def ended(self, code: int | None, without_code: str) -> None:
+        """It has ended, with this code if anybody knows."""
+        self._code = code
+        self._words = without_code
+        if code is not None:
+            self._words = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+
+    def release(self) -> None:
+        """Closes the ends that nobody took: who waits for its answers sees that there are none."""
+        self._over.set()
+        while self._theirs:
+            os.close(self._theirs.popitem()[1])
+
+
+async def connect(name: str, destination: str) -> SSHClientConnection:
+    """Connects as ssh(1) does: with the user's keys, agent and `~/.ssh/config`, to a host whose key is known. Raises
+    `CapabilityError`.
+
+    Args:
+        name: of the host, for messages.
+    """
+    import asyncssh
+
+    user, host, port = split_destination(destination)
+    given: dict[str, Any] = ({"username": user} if user else {}) | ({"port": port} if port else {})
+    doing = f"reaching {name} ({destination})"
+    by_hand = f"see what this says: ssh {_as_command(user, host, port)} true"
+    try:
+        return await asyncio.wait_for(
+            asyncssh.connect(
+                host, **given, keepalive_interval=KEEPALIVE_S, keepalive_count_max=KEEPALIVES, encoding=None
+            ),
+            CONNECT_TIMEOUT_S,
+        )
+    except asyncssh.HostKeyNotVerifiable as error:
+        raise CapabilityError(
+            f"{doing}: its host key is not the one that known_hosts has for it, or there is none; {by_hand}"
+        ) from error
+    except asyncssh.PermissionDenied as error:
+        raise CapabilityError(f"{doing}: it accepts none of your keys; {by_hand}") from error
+    except TimeoutError as error:
+        raise CapabilityError(f"{doing}: no answer after {CONNECT_TIMEOUT_S:g} s; {by_hand}") from error
+    except OSError as error:
+        raise CapabilityError(f"{doing}: {error.strerror or error}; {by_hand}") from error
+    except (asyncssh.Error, ValueError) as error:
+        raise CapabilityError(f"{doing}: {error}; {by_hand}") from error
+
+
+def split_destination(destination: str) -> tuple[str | None, str, int | None]:
+    """User, host and port of what ssh(1) is given."""
+    user, at, rest = destination.rpartition("@")
+    host, colon, port = rest.rpartition(":")
+    if not colon or rest.endswith("]"):
+        host, port = rest, ""
+    return user if at else None, host.strip("[]"), int(port) if port else None
+
+
+def _as_command(user: str | None, host: str, port: int | None) -> str:
+    return (f"-p {port} " if port else "") + (f"{user}@" if user else "") + host

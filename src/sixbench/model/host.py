@@ -1,0 +1,40 @@
+"""Machines on which nodes may be, and how a link joins two of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address
+from typing import Literal
+
+from .identifiers import DEVICE, NAME, SSH_DESTINATION, require
+
+Over = Literal["cable", "vxlan"]
+"""What carries a link between two machines: a cable between two interfaces that their nodes borrow, or the network that
+the machines have, in VXLAN."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A machine with an agent for each of its nodes.
+
+    Attributes:
+        ssh: how it is reached, as ssh(1) takes it: `user@host`, `host:port`, or a name of `~/.ssh/config`. None: it is
+            this machine.
+        sudo: whether agents are started by sudo(8), without a password.
+        interfaces: the interfaces that nodes may borrow: the machine's names by those that links use.
+        address: at which the other machines reach it, for VXLAN.
+    """
+
+    name: str
+    ssh: str | None = None
+    sudo: bool = False
+    interfaces: dict[str, str] = field(default_factory=dict)
+    address: IPv4Address | IPv6Address | None = None
+
+    def __post_init__(self) -> None:
+        require(NAME, self.name, "a host")
+        if self.ssh is not None:
+            require(SSH_DESTINATION, self.ssh, "a destination of ssh")
+        for name, device in self.interfaces.items():
+            require(NAME, name, "an interface of a host")
+            require(DEVICE, device, "an interface")

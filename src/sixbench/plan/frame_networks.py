@@ -1,0 +1,54 @@
+"""The networks behind the hosts to which the frames of an experiment go (RFC 2544 section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network
+
+from ..model.aggregates import Prefix
+from ..model.experiment import Combination
+from ..model.networks import pools
+from ..model.topology import Topology
+from ..model.workloads import frames
+from .reader import Reader
+
+
+def with_frame_networks(
+    reader: Reader, topologies: tuple[Topology, ...], combinations: Iterable[Combination], between: tuple[str, str]
+) -> tuple[Topology, ...]:
+    """The topologies, in which both hosts have as many networks as the frames of any combination go to. Notes links
+    that have addresses of theirs."""
+    wanted: dict[int, int] = {}
+    for one in combinations:
+        if one.workload.kind == frames.KIND.name:
+            networks = int(frames.NETWORKS.of(one.workload.params))
+            for index in (one.topology, *one.topology_by_path.values()):
+                wanted[index] = max(wanted.get(index, 1), networks)
+    found = []
+    for index, topology in enumerate(topologies):
+        networks = wanted.get(index, 1)
+        if networks > 1:
+            _check_links(reader, topology)
+        nodes = {
+            name: replace(node, networks=networks) if name in between and networks > 1 else node
+            for name, node in topology.nodes.items()
+        }
+        found.append(replace(topology, nodes=nodes))
+    return tuple(found)
+
+
+def _check_links(reader: Reader, topology: Topology) -> None:
+    for link in topology.links:
+        own = [address.network for address in (link.ends[0].ipv4, link.ends[0].ipv6) if address is not None]
+        for network in own:
+            for pool in pools():
+                if _overlap(pool, network):
+                    words = f"frames go to networks of {pool}, and {link.name} has {network}; give it another prefix"
+                    reader.problem(("topology", "links"), words)
+
+
+def _overlap(one: Prefix, other: Prefix) -> bool:
+    if isinstance(one, IPv4Network):
+        return isinstance(other, IPv4Network) and one.overlaps(other)
+    return isinstance(other, IPv6Network) and one.overlaps(other)

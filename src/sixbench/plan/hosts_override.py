@@ -1,0 +1,60 @@
+"""`--hosts FILE`: puts the nodes of an experiment on machines, and leaves the experiment's file as it is.
+
+The file has `hosts` as an experiment has them, `nodes` (for each node its host) and `links` (for each link that joins
+machines what carries it, as `over` says it).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..model.errors import ExperimentError, UsageError
+from .overrides import apply
+from .reader import Reader
+from .shapes import SHAPES
+from .yaml_source import KeyPath, Source, read_yaml
+
+KEYS = ("hosts", "nodes", "links")
+
+
+def apply_hosts(source: Source, path: Path) -> Source:
+    """The source with the nodes on machines. Raises `UsageError` where the file cannot be read, and `ExperimentError`
+    where it is wrong or names what is not in the experiment."""
+    own = read_yaml(path)
+    reader = Reader(own)
+    data = reader.mapping((), own.data, "a file of hosts", KEYS)
+    nodes = reader.mapping(("nodes",), data.get("nodes", {}), "nodes")
+    links = reader.mapping(("links",), data.get("links", {}), "links")
+    hosts = reader.mapping(("hosts",), data.get("hosts", {}), "hosts")
+    if isinstance(own.data, dict) and not hosts and not reader.problems:
+        reader.problem((), "there are no hosts in it; give one, such as hosts: {lab1: {ssh: user@lab1.example}}")
+    reader.finish()
+    for name, host in hosts.items():
+        source = _put(source, own, f"hosts.{name}", host, ("hosts", name))
+    for name, host in nodes.items():
+        source = _on(source, own, name, host)
+    for name, over in links.items():
+        source = _put(source, own, f"topology.links.{name}.over", over, ("links", name))
+    return source
+
+
+def _on(source: Source, own: Source, name: str, host: Any) -> Source:
+    """Puts a node on a machine. One that is given by its kind alone becomes a mapping."""
+    topology = source.data.get("topology") if isinstance(source.data, dict) else None
+    nodes = topology.get("nodes") if isinstance(topology, dict) else None
+    kind = nodes.get(name) if isinstance(nodes, dict) else None
+    place = ("nodes", name)
+    if isinstance(kind, str):
+        return _put(source, own, f"topology.nodes.{name}", {"kind": kind, "on": host}, place)
+    if kind is None and isinstance(topology, dict) and topology.keys() & SHAPES:
+        return _put(source, own, f"topology.nodes.{name}", {"on": host}, place)
+    return _put(source, own, f"topology.nodes.{name}.on", host, place)
+
+
+def _put(source: Source, own: Source, dotted: str, value: Any, place: KeyPath) -> Source:
+    where = f"{own.file}:{own.line_of(place)}"
+    try:
+        return apply(source, dotted, value, where)
+    except UsageError as error:
+        raise ExperimentError([own.problem(place, str(error).removeprefix(f"{where}: "))]) from error

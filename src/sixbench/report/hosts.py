@@ -1,0 +1,45 @@
+"""The hosts that nodes of a run were on: their kernels and their clocks."""
+
+from __future__ import annotations
+
+from ..model.units import scale
+from ..store import ClockReading, HostFacts, Run
+
+
+def host_properties(run: Run) -> list[tuple[str, str]]:
+    """A property for each host."""
+    return [(f"Host {name}", _words(host)) for name, host in run.manifest.environment.hosts.items()]
+
+
+def _words(host: HostFacts) -> str:
+    parts = [f"{host.kernel} on {host.machine}"]
+    if host.clock:
+        first, last = host.clock[0], host.clock[-1]
+        parts.append(f"{_time(first.round_trip_ns)} away")
+        parts.append(f"its clock {_ahead(first)}")
+        low, high = drift_ppm(first, last) if last.realtime_ns > first.realtime_ns else (None, None)
+        if low is not None and high is not None:
+            parts.append(f"which drifts by {low:.3g} to {high:.3g} ppm")
+    return ", ".join(parts)
+
+
+def drift_ppm(first: ClockReading, last: ClockReading) -> tuple[float, float]:
+    """By how many millionths a host's clock is faster than ours: no less and no more than this."""
+    elapsed_ns = last.realtime_ns - first.realtime_ns
+    return (
+        1e6 * (last.low_ns - first.high_ns) / elapsed_ns,
+        1e6 * (last.high_ns - first.low_ns) / elapsed_ns,
+    )
+
+
+def _ahead(reading: ClockReading) -> str:
+    if reading.high_ns < 0:
+        return f"is {_time(-reading.high_ns)} to {_time(-reading.low_ns)} behind"
+    if reading.low_ns > 0:
+        return f"is {_time(reading.low_ns)} to {_time(reading.high_ns)} ahead"
+    return f"is at most {_time(max(-reading.low_ns, reading.high_ns))} off"
+
+
+def _time(duration_ns: int) -> str:
+    value, unit = scale(duration_ns, "ns")
+    return f"{value:.7g} {unit}"

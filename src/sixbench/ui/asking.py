@@ -1,0 +1,99 @@
+"""Asking the runner, which does for the server what needs more rights than it has."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from ..model.errors import CapabilityError
+from .runner import KINDS
+
+LONGEST_ANSWER_BYTES = 2**24
+"""The jobs of a page, each with some kilobytes of last words."""
+
+
+class Runner:
+    """The runner at the other end of a pair of sockets.
+
+    Args:
+        gone: is called when it has ended.
+    """
+
+    def __init__(self, here: socket.socket, gone: Callable[[], None] = lambda: None) -> None:
+        self._here = here
+        self._gone = gone
+        self._questions: deque[asyncio.Future[Any]] = deque()
+        self._writer: asyncio.StreamWriter | None = None
+
+    @contextlib.asynccontextmanager
+    async def reached(self) -> AsyncIterator[None]:
+        """It can be asked within this."""
+        reader, writer = await asyncio.open_connection(sock=self._here, limit=LONGEST_ANSWER_BYTES)
+        self._writer = writer
+        hearing = asyncio.create_task(self._hear(reader))
+        try:
+            yield
+        finally:
+            hearing.cancel()
+            self._writer = None
+            writer.close()
+
+    async def start(self, experiment: Any) -> dict[str, Any]:
+        """Starts a run or queues it, and returns the job. Raises one of `KINDS`, as all of these do."""
+        return await self._ask(ask="start", experiment=experiment)  # type: ignore[no-any-return]
+
+    async def measure(self, measurement: Any) -> dict[str, Any]:
+        """Starts a measurement to another machine, or queues it."""
+        return await self._ask(ask="measure", measurement=measurement)  # type: ignore[no-any-return]
+
+    async def resume(self, run: str) -> dict[str, Any]:
+        """Goes on with an interrupted run, or queues it."""
+        return await self._ask(ask="resume", run=run)  # type: ignore[no-any-return]
+
+    async def stop(self, run: str) -> None:
+        """Ends a run as Ctrl-C does, or takes it from the queue."""
+        await self._ask(ask="stop", run=run)
+
+    async def jobs(self) -> list[dict[str, Any]]:
+        """All runs that the page started."""
+        return await self._ask(ask="jobs")  # type: ignore[no-any-return]
+
+    async def job(self, run: str) -> dict[str, Any] | None:
+        """One of them; None where the page did not start it."""
+        return next((job for job in await self.jobs() if job["run"] == run), None)
+
+    async def is_under_way(self, run: str) -> bool:
+        """Whether the page started a run of that name, which has not ended."""
+        job = await self.job(run)
+        return job is not None and job["state"] != "ended"
+
+    async def doctor(self) -> str | None:
+        """What this machine can do, in one sentence; None while it is being tried."""
+        return await self._ask(ask="doctor")  # type: ignore[no-any-return]
+
+    async def _ask(self, **question: Any) -> Any:
+        if self._writer is None:
+            raise CapabilityError("the runner has ended")
+        answered = asyncio.get_running_loop().create_future()
+        self._questions.append(answered)
+        self._writer.write(json.dumps(question).encode() + b"\n")
+        told = await answered
+        if "refused" in told:
+            raise KINDS[told["refused"]](told["words"])
+        return told["answer"]
+
+    async def _hear(self, reader: asyncio.StreamReader) -> None:
+        while line := await reader.readline():
+            answered = self._questions.popleft()
+            if not answered.done():  # whoever asked may have gone
+                answered.set_result(json.loads(line))
+        self._writer = None
+        for answered in self._questions:
+            if not answered.done():
+                answered.set_exception(CapabilityError("the runner has ended"))
+        self._gone()

@@ -1,0 +1,141 @@
+"""The runner: it starts, resumes and stops runs for the page's server, which may do none of that itself.
+
+The server asks over a pair of sockets that nobody else has, one JSON object a line. Each question has one answer, in
+their order: `{"answer": ...}`, or `{"refused": KIND, "words": ...}` (`KINDS`).
+
+    {"ask": "start", "experiment": {"name": "quickstart", "quick": true}}    a shipped experiment, or one with a "text"
+    {"ask": "measure", "measurement": {"host": ..., "port": ..., "key": ..., "options": ...}}
+    {"ask": "resume", "run": NAME}
+    {"ask": "stop", "run": NAME}
+    {"ask": "jobs"}
+    {"ask": "doctor"}
+
+There is nothing else. What the server says is a stranger's here: experiments and measurements are read by the readers
+that the commands have, and a run is a directory right below that of the page.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..model.errors import CapabilityError, ExperimentError, SixbenchError, StoreError, UsageError
+from ..model.quoting import printable
+from ..store import interrupt_run
+from . import check, two_machines
+from .commands import Commands
+from .doctor import Doctor
+from .events import rest_of
+from .jobs import Job, Jobs
+from .runs import Runs
+
+LONGEST_QUESTION_BYTES = 2**21
+"""The largest request of the page (`guard.MOST_BODY_BYTES`), with each byte escaped in JSON."""
+
+KINDS: dict[str, type[SixbenchError]] = {"usage": UsageError, "store": StoreError, "cannot": CapabilityError}
+"""Why something is refused: it is asked for wrongly, there is no such run, or this machine cannot do it."""
+
+
+def run_for(server: socket.socket, directory: Path) -> None:
+    """Answers until the server closes its end. Runs that go on then are left alone.
+
+    Args:
+        directory: that of the page, which has the runs.
+    """
+    with selectors.DefaultSelector() as selector:
+        runner = _Runner(directory, Commands(selector))
+        heard = b""
+
+        def hear() -> None:
+            nonlocal heard
+            said = server.recv(2**16)
+            *questions, heard = (heard + said).split(b"\n")
+            for question in questions:
+                server.sendall(runner.answer(question) + b"\n")
+            if not said or len(heard) > LONGEST_QUESTION_BYTES:
+                selector.unregister(server)
+
+        selector.register(server, selectors.EVENT_READ, hear)
+        try:
+            while server in selector.get_map():
+                for key, _ in selector.select():
+                    key.data()
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        finally:
+            runner.close()
+
+
+class _Runner:
+    def __init__(self, directory: Path, commands: Commands) -> None:
+        self._runs = Runs(directory)
+        self._jobs = Jobs(directory, commands)
+        self._doctor = Doctor(commands)
+        self._asked: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "start": self._start,
+            "measure": self._measure,
+            "resume": self._resume,
+            "stop": self._stop,
+            "jobs": lambda _: self._jobs.told(),
+            "doctor": lambda _: self._doctor.sentence(),
+        }
+
+    def close(self) -> None:
+        self._doctor.close()
+
+    def answer(self, question: bytes) -> bytes:
+        """What a line is answered."""
+        try:
+            answer = {"answer": self._answer(question)}
+        except SixbenchError as error:
+            of_usage = isinstance(error, (UsageError, ExperimentError))
+            kind = "usage" if of_usage else "store" if isinstance(error, StoreError) else "cannot"
+            answer = {"refused": kind, "words": str(error)}
+        return json.dumps(answer).encode()
+
+    def _answer(self, question: bytes) -> Any:
+        try:
+            asked = json.loads(question)
+            answered = self._asked[asked["ask"]]
+        except (ValueError, RecursionError, TypeError, KeyError):
+            raise UsageError(
+                f"that is no question to the runner: {printable(question[:80].decode(errors='replace'))}"
+            ) from None
+        return answered(asked)
+
+    def _start(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return self._queued(self._jobs.start(check.checked(asked.get("experiment"))))
+
+    def _measure(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return self._queued(self._jobs.measure(two_machines.asked(asked.get("measurement"))))
+
+    def _resume(self, asked: dict[str, Any]) -> dict[str, Any]:
+        name = _name(asked)
+        if self._jobs.is_under_way(name):
+            raise UsageError(f"{name} has not ended yet")
+        run = self._runs.read(name)
+        if rest_of(self._runs, name) != "interrupted":
+            raise UsageError(f"{name} is not interrupted, so there is nothing to go on with")
+        experiment = run.manifest.experiment
+        return self._queued(self._jobs.resume(name, run.directory, experiment.title or experiment.name))
+
+    def _stop(self, asked: dict[str, Any]) -> None:
+        name = _name(asked)
+        if self._jobs.is_under_way(name):
+            self._jobs.stop(name)
+        else:
+            interrupt_run(self._runs.folder(name))
+
+    def _queued(self, job: Job) -> dict[str, Any]:
+        return job.told() | {"waits": job.state == "waiting"}
+
+
+def _name(asked: dict[str, Any]) -> str:
+    name = asked.get("run")
+    if not isinstance(name, str):
+        raise UsageError("a run is named by its directory")
+    return name

@@ -1,0 +1,204 @@
+"""Nodes on other machines, over SSH: cables, VXLAN, interfaces that come home, and hosts that go."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncssh
+import pytest
+from lab.host_machines import PORT, Machines, machines
+from waiting import wait_for
+
+EXPERIMENT = """
+experiment: hosts
+{hosts}
+topology:
+  nodes: {{client: {{kind: host, on: lab1}}, r1: {{kind: router, on: lab2}}, server: {{kind: host, on: lab2}}}}
+  links:
+    - {{endpoints: [client, r1], over: {over}}}
+    - {{endpoints: [r1, server], rate: 20Mbit}}
+paths: {{ipv4: native4, ipv6: native6}}
+workloads: {workloads}
+blocks: {blocks}
+"""
+QUICK = "[{ping: {count: 5, interval: 2ms}}, {udp-stream: {rate: 1Mbit, duration: 200ms, datagram: 500B}}]"
+LONG = "[{ping: {count: 400, interval: 2ms}}]"
+ENDS_S = 60
+PAGE = Path(__file__).parents[2] / "docs/many-machines.md"
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """Two hosts, up."""
+    if os.geteuid() != 0:
+        pytest.skip("a machine with an sshd of its own takes root")
+    with machines(tmp_path_factory.mktemp("hosts")) as found:
+        yield found
+
+
+def written(hosts: Machines, name: str, *, over: str = "[left, left]", workloads: str = QUICK, blocks: int = 1) -> Path:
+    """An experiment over both."""
+    addresses = {one: f", address: {hosts.address(one)}" for one in ("lab1", "lab2")}
+    text = EXPERIMENT.format(hosts=hosts.hosts(**addresses), over=over, workloads=workloads, blocks=blocks)
+    path = hosts.scratch / f"{name}.yaml"
+    path.write_text(text)
+    return path
+
+
+def trials(run: Path) -> list[dict[str, object]]:
+    return [json.loads(path.read_text()) for path in sorted(run.glob("trials/*/trial.json"))]
+
+
+def is_home(hosts: Machines, before: dict[str, str]) -> bool:
+    return all(hosts.interfaces(name) == state for name, state in before.items())
+
+
+@pytest.fixture
+def before(hosts: Machines) -> Iterator[dict[str, str]]:
+    """What the machines have, which they have again when a test is over."""
+    state = {name: hosts.interfaces(name) for name in ("lab1", "lab2")}
+    yield state
+    assert is_home(hosts, state)
+
+
+def test_a_cable_as_the_page_has_it(hosts: Machines, before: dict[str, str]) -> None:
+    [text] = re.findall(r"```yaml two-hosts.yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    for name in ("lab1", "lab2"):
+        text = text.replace(f"root@{name}.example", f"'root@{hosts.address(name)}:{PORT}'")
+    path, run = hosts.scratch / "two-hosts.yaml", hosts.scratch / "cable"
+    path.write_text(text)
+    short = ("--blocks", "1", "--set", "workloads.0.duration=200ms", "--set", "workloads.1.count=20")
+    done = hosts.run("run", path, "--out", run, "--quiet", *short)
+    assert done.returncode == 0, done.stderr
+    found = trials(run)
+    assert [trial["status"] for trial in found] == ["ok"] * 4
+    for trial in found:
+        [cable, _] = trial["evidence"]["segments"]  # type: ignore[index]
+        assert (cable["node"], cable["interface"], cable["capture_dropped"]) == ("router", "eth1", 0)
+        assert cable["captured_packets"] >= 40
+        # Of two machines together nothing is known of their processors.
+        assert {name for name in trial["metrics"] if name.startswith("cpu_")} <= {
+            "cpu_client_cores",
+            "cpu_server_cores",
+        }  # type: ignore[attr-defined]
+    facts = json.loads((run / "manifest.json").read_text())["environment"]["hosts"]
+    assert set(facts) == {"lab1", "lab2"}
+    for host in facts.values():
+        # Before and after. They are one clock in truth.
+        assert len(host["clock"]) == 2
+        assert all(reading["low_ns"] <= 0 <= reading["high_ns"] for reading in host["clock"])
+
+
+def test_vxlan_between_hosts(hosts: Machines, before: dict[str, str]) -> None:
+    run = hosts.scratch / "vxlan"
+    done = hosts.run("run", written(hosts, "vxlan", over="vxlan"), "--out", run, "--quiet")
+    assert done.returncode == 0, done.stderr
+    found = trials(run)
+    assert [trial["status"] for trial in found] == ["ok"] * 4
+    [topology] = json.loads((run / "manifest.json").read_text())["experiment"]["topologies"]
+    assert [(link["over"], link["mtu_bytes"]) for link in topology["links"] if "over" in link] == [("vxlan", 1450)]
+    for trial in found:
+        # The hosts' clocks are two.
+        assert not [name for name in trial["metrics"] if name.startswith("one_way_delay")]  # type: ignore[attr-defined]
+        told = "one-way delays are not known" in str(trial["notes"])
+        assert told == (trial["workload"] == "udp-stream")
+
+
+def test_interfaces_are_home_when_an_agent_is_killed(hosts: Machines, before: dict[str, str]) -> None:
+    run = hosts.scratch / "killed-agent"
+    process = hosts.begin("run", written(hosts, "killed-agent", workloads=LONG), "--out", run, "--quiet")
+    wait_for(lambda: any(run.glob("trials/*/trial.json")), ENDS_S)
+    [router] = [pid for pid, words in hosts.agents("lab2").items() if "--name r1" in words]
+    os.kill(router, signal.SIGKILL)
+    process.communicate(timeout=ENDS_S)
+    assert len(trials(run)) == 2
+
+
+def test_interfaces_are_home_when_the_run_is_killed_and_it_is_resumed(hosts: Machines, before: dict[str, str]) -> None:
+    """Of an experiment that knows nothing of hosts."""
+    plain = hosts.scratch / "plain.yaml"
+    plain.write_text(
+        "experiment: plain\n"
+        "topology: {nodes: {a: host, b: host}, links: [{endpoints: [a, b]}]}\n"
+        f"paths: {{ipv4: native4, ipv6: native6}}\nworkloads: {LONG}\nblocks: 1\n"
+    )
+    places = hosts.scratch / "hosts.yaml"
+    places.write_text(f"{hosts.hosts()}nodes: {{a: lab1, b: lab2}}\nlinks: {{a-b: [left, left]}}\n")
+    run = hosts.scratch / "killed"
+    process = hosts.begin("run", plain, "--hosts", places, "--out", run, "--quiet")
+    wait_for(lambda: any(run.glob("trials/*/trial.json")), ENDS_S)
+    assert not is_home(hosts, before)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: is_home(hosts, before), ENDS_S)
+    done = hosts.run("resume", run, "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert [trial["status"] for trial in trials(run)] == ["ok"] * 2
+
+
+def test_a_host_that_goes_is_named(hosts: Machines, before: dict[str, str]) -> None:
+    run = hosts.scratch / "gone"
+    process = hosts.begin("run", written(hosts, "gone", workloads=LONG, blocks=3), "--out", run, "--quiet")
+
+    def has_failed() -> bool:
+        # Where it goes between two trials, it is only connected to again.
+        if len(hosts.agents("lab2")) == 2:
+            hosts.disconnect("lab2")
+        return any(trial["status"] == "failed" for trial in trials(run))
+
+    wait_for(lambda: any(run.glob("trials/*/trial.json")), ENDS_S)
+    wait_for(has_failed, ENDS_S)
+    _, said = process.communicate(timeout=ENDS_S)
+    assert process.returncode == 4, said
+    failed = [trial for trial in trials(run) if trial["status"] == "failed"]
+    assert all("lab2" in str(trial["reasons"]) for trial in failed)
+
+
+def test_doctor(hosts: Machines, before: dict[str, str]) -> None:
+    done = hosts.run("doctor", "--host", f"root@{hosts.address('lab1')}:{PORT}", "--json")
+    assert done.returncode == 0, done.stderr
+    told = {one["name"]: one for one in json.loads(done.stdout)["capabilities"]}
+    assert {name: told[name]["answer"] for name in ("ssh", "agent", "network namespaces", "ip", "veth")} == {
+        "ssh": "yes",
+        "agent": "yes",
+        "network namespaces": "yes",
+        "ip": "yes",
+        "veth": "yes",
+    }
+    assert told["interface eth1"]["answer"] == "yes"
+    assert "the connection to this machine comes over it" in told["interface eth0"]["reason"]
+
+
+def test_who_is_not_let_in(hosts: Machines) -> None:
+    path = written(hosts, "refused")
+
+    def refused(*words: str) -> None:
+        done = hosts.run("run", path, "--out", hosts.scratch / "refused", "--quiet")
+        assert done.returncode == 3
+        assert all(word in done.stderr for word in words), done.stderr
+        assert "Traceback" not in done.stderr
+        assert not (hosts.scratch / "refused").exists()
+
+    other = asyncssh.generate_private_key("ssh-ed25519")
+    other.write_public_key(str(hosts.scratch / "other.pub"))
+    hosts.know(hosts.scratch / "other.pub")
+    refused("reaching lab", "its host key is not the one that known_hosts has for it")
+    hosts.know(hosts.scratch / "host_key.pub")
+    allowed = hosts.scratch / "authorized_keys"
+    text = allowed.read_text()
+    allowed.write_text("")
+    refused("reaching lab", "it accepts none of your keys")
+    allowed.write_text(text)
+
+
+def test_what_a_host_does_not_lend(hosts: Machines, before: dict[str, str]) -> None:
+    path = written(hosts, "unlent")
+    path.write_text(path.read_text().replace("left: eth1", "left: eth0"))
+    done = hosts.run("run", path, "--out", hosts.scratch / "unlent", "--quiet")
+    assert done.returncode == 3
+    assert "lab1: borrowing eth0: the connection to this machine comes over it" in done.stderr

@@ -1,0 +1,101 @@
+"""What the page's runner takes from the server, which has fewer rights, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from sixbench.ui.runner import run_for
+
+Ask = Callable[[bytes], dict[str, Any]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Iterator[Ask]:
+    """Asks a runner, as a server would that somebody else has taken over."""
+    here, there = socket.socketpair()
+    runner = threading.Thread(target=run_for, args=(there, tmp_path))
+    runner.start()
+    with here, here.makefile("rb") as answers:
+
+        def one(question: bytes) -> dict[str, Any]:
+            here.sendall(question + b"\n")
+            return json.loads(answers.readline())  # type: ignore[no-any-return]
+
+        yield one
+        here.shutdown(socket.SHUT_RDWR)
+    runner.join()
+    there.close()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        b"5",
+        b"{}",
+        b"[" * 5000,
+        b'{"ask": "exec", "command": ["true"]}',
+        b'{"ask": ["start"]}',
+        b'{"ask": "start"}',
+        b'{"ask": "start", "experiment": {"name": "../x"}}',
+        b'{"ask": "start", "experiment": {"name": "/etc/passwd"}}',
+        b'{"ask": "start", "experiment": {"text": "workloads: []"}}',
+        b'{"ask": "measure", "measurement": {"host": "-h"}}',
+        b'{"ask": "measure", "measurement": {"host": "x", "options": "--out /etc"}}',
+        b'{"ask": "resume"}',
+        b'{"ask": "stop", "run": 5}',
+    ],
+)
+def test_what_is_no_question_is_refused_and_the_next_one_answered(ask: Ask, question: bytes) -> None:
+    assert ask(question)["refused"] == "usage"
+    assert ask(b'{"ask": "jobs"}') == {"answer": []}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "/etc", "link", "none", "a\x00b", "x" * 300])
+def test_a_run_is_a_directory_right_below_that_of_the_page(tmp_path: Path, ask: Ask, name: str) -> None:
+    synthetic.replace_run(synthetic.small(), state="interrupted").write(tmp_path / "elsewhere" / "small")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "small")
+    for what in ("resume", "stop"):
+        assert ask(json.dumps({"ask": what, "run": name}).encode())["refused"] == "store"
+
+
+def test_an_experiment_is_started_with_nothing_that_the_server_adds(
+    tmp_path: Path, ask: Ask, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    telling = "import sys; exit('sixbench: ' + ' '.join(sys.argv[1:]))"
+    monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", telling))
+    asked = {"text": small, "quick": True, "out": "/etc/x", "allow_programs": True, "command": ["true"]}
+    job = ask(json.dumps({"ask": "start", "experiment": asked, "words": ["--kernel", "x"]}).encode())["answer"]
+    place = tmp_path / job["run"]
+    assert not job["waits"]
+    assert Path(f"{place}.yaml").read_text() == small
+    while (told := ask(b'{"ask": "jobs"}')["answer"][0])["state"] != "ended":
+        pass
+    command = f"run {place}.yaml --quick --out {place} --events {place}.events.jsonl --wait"
+    assert (told["exit_code"], told["words"]) == (1, f"sixbench: {command}")
+
+
+def test_a_question_without_an_end_ends_the_runner(tmp_path: Path) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        runner = threading.Thread(target=run_for, args=(there, tmp_path))
+        runner.start()
+        try:
+            while runner.is_alive():
+                here.settimeout(1)
+                here.send(b"x" * 2**16)
+        except TimeoutError:
+            pass
+        runner.join(60)
+        assert not runner.is_alive()
