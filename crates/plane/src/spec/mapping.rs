@@ -70,6 +70,11 @@ pub struct MapDomain {
 }
 
 impl MapDomain {
+    /// Whether its rules are rows of a binding table, or an lwB4's own (RFC 7596): no address follows from another one.
+    pub(crate) fn is_lightweight(&self) -> bool {
+        self.own.iter().chain(&self.rules).all(|rule| rule.0.ea_bits == 0 && rule.0.ipv6.bits == 128)
+    }
+
     /// Whether a border relay with that address is no customer edge by these rules, or why it cannot be, as a sentence.
     pub(crate) fn check_relay(relay: IpAddr, rules: &[Rule]) -> std::result::Result<(), String> {
         let IpAddr::V6(relay) = relay else { return Ok(()) };

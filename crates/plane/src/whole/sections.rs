@@ -2,7 +2,7 @@
 
 use super::Way;
 use crate::abi::Outcome;
-use crate::spec::{Family, Mapping, Payload, Spec};
+use crate::spec::{Family, MapDomain, Mapping, Payload, Spec};
 
 /// The section of an RFC by which a packet had that outcome; `None` where no RFC says so.
 pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'static str> {
@@ -26,16 +26,16 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
             6 => "RFC 8200 section 5",
             _ => "RFC 1191 section 4",
         },
-        Outcome::SourceNotPeer | Outcome::OuterSourceMartian => match spec.mapping {
+        Outcome::SourceNotPeer | Outcome::OuterSourceMartian => match &spec.mapping {
             Mapping::SixToFour { .. } => "RFC 3964 section 5.1",
             Mapping::SixRd { .. } => "RFC 5969 section 12",
-            Mapping::Map(_) => "RFC 7597 section 8.1",
+            Mapping::Map(domain) => checked(domain),
             Mapping::Fixed { .. } if spec.payload == Payload::Gre => return None,
             Mapping::Fixed { .. } | Mapping::Isatap { .. } | Mapping::SixOverFour { .. } => decapsulation(spec),
         },
-        Outcome::InnerSourceMismatch | Outcome::InnerDestinationMismatch => match spec.mapping {
+        Outcome::InnerSourceMismatch | Outcome::InnerDestinationMismatch => match &spec.mapping {
             Mapping::SixRd { .. } => "RFC 5969 section 12",
-            Mapping::Map(_) => "RFC 7597 section 8.1",
+            Mapping::Map(domain) => checked(domain),
             Mapping::SixToFour { .. } if is_in => "RFC 3964 section 5.2",
             Mapping::SixToFour { .. } => "RFC 3964 section 5.1",
             Mapping::Isatap { .. } => "RFC 5214 section 7.3",
@@ -54,7 +54,7 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
             Payload::Ipv4 | Payload::Gre => "RFC 1812 section 5.3.7",
         },
         Outcome::EcnInvalid => "RFC 6040 section 4.2",
-        Outcome::DestinationMartian => match spec.mapping {
+        Outcome::DestinationMartian => match &spec.mapping {
             Mapping::SixToFour { .. } => "RFC 3964 section 4.1",
             Mapping::Fixed { .. }
             | Mapping::SixRd { .. }
@@ -93,6 +93,7 @@ fn encapsulation(spec: &Spec, inner: u8) -> &'static str {
     match (&spec.mapping, spec.payload) {
         (Mapping::SixToFour { .. }, _) => "RFC 3056 section 5.3",
         (Mapping::SixRd { .. }, _) => "RFC 5969 section 9",
+        (Mapping::Map(domain), _) if domain.is_lightweight() => checked(domain),
         (Mapping::Map(_), _) => "RFC 7597 section 5",
         (Mapping::Isatap { .. }, _) => "RFC 5214 section 7.2",
         (Mapping::SixOverFour { .. }, _) => "RFC 2529 section 4",
@@ -107,11 +108,20 @@ fn decapsulation(spec: &Spec) -> &'static str {
     match (&spec.mapping, spec.payload) {
         (Mapping::SixToFour { .. }, _) => "RFC 3056 section 5.3",
         (Mapping::SixRd { .. }, _) => "RFC 5969 section 9.2",
-        (Mapping::Map(_), _) => "RFC 7597 section 8.1",
+        (Mapping::Map(domain), _) => checked(domain),
         (Mapping::Isatap { .. }, _) => "RFC 5214 section 7.3",
         (Mapping::SixOverFour { .. }, _) => "RFC 2529 section 4",
         (Mapping::Fixed { .. }, Payload::Gre) => "RFC 2784 section 2",
         (Mapping::Fixed { .. }, Payload::Ipv6) => by_outer(spec, "RFC 4213 section 3.6", "RFC 2473 section 3.3"),
         (Mapping::Fixed { .. }, Payload::Ipv4) => by_outer(spec, "RFC 2003 section 3", "RFC 2473 section 3.3"),
+    }
+}
+
+/// Whose addresses and ports are looked at, and which outer ones they go with.
+fn checked(domain: &MapDomain) -> &'static str {
+    match (domain.is_lightweight(), &domain.own) {
+        (true, Some(_)) => "RFC 7596 section 5.2",
+        (true, None) => "RFC 7596 section 6.2",
+        (false, _) => "RFC 7597 section 8.1",
     }
 }
