@@ -1,11 +1,11 @@
-//! Which ports frames have: one pair, or pseudo-random ones (RFC 4814 section 4). Pure.
+//! Which ports frames have: one pair, or pseudo-random ones (RFC 4814 section 4.5). Pure.
 
 use sixbench_measure::random::{Random, Stream};
 
 use crate::Result;
 use crate::params::Params;
 
-/// RFC 4814 section 4.1: source ports from 1024 on, destination ports up to 49151.
+/// RFC 4814 section 4.5: source ports from 1024 on, destination ports up to 49151.
 const SOURCES: (u16, u16) = (1024, 65535);
 const DESTINATIONS: (u16, u16) = (1, 49151);
 /// How many pairs are drawn unless `flows` says so, and at most.
