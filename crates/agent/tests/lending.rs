@@ -141,7 +141,12 @@ fn what_the_kernel_gave_back_is_restored() {
     kill(keeper, Signal::SIGKILL).expect("it runs");
     node.kill();
     node.wait();
-    // A real interface comes home, without what it had. A veth goes, and is made anew here.
+    // A real interface comes home, without what it had. A veth goes some time later, and is made anew here.
+    let until = Instant::now() + PATIENCE;
+    while names(&mut machine) != ["lo"] {
+        assert!(Instant::now() < until, "the namespace of the node is still there");
+        thread::sleep(Duration::from_millis(5));
+    }
     machine.exec(&["ip", "link", "add", "e1", "address", "02:00:00:00:00:e1", "type", "veth", "peer", "name", "e2"]);
     machine.exec(&["ip", "link", "set", "e2", "up"]);
     assert_ne!(state(&mut machine), before);

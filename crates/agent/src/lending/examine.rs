@@ -195,6 +195,10 @@ fn address_line(interface: &str, address: &Value) -> Option<String> {
     if let Some(metric) = address["metric"].as_u64() {
         line += &format!(" metric {metric}");
     }
+    // Who made it, where this machine's `ip` tells that: an address that the kernel made, for example.
+    if let Some(protocol) = address["protocol"].as_str() {
+        line += &format!(" proto {protocol}");
+    }
     for flag in ["home", "mngtmpaddr", "nodad", "noprefixroute", "autojoin"] {
         if is(flag) {
             line += &format!(" {flag}");
