@@ -225,7 +225,7 @@ def test_a_machine_that_does_not_tell_is_told_as_unknown(monkeypatch: pytest.Mon
 
 # Pages that look at a run
 
-HERE, THERE = (8, 1234), (8, 1235)
+HERE, THERE = (8, os.getpid()), (9, os.getpid())
 
 
 def is_watched(presence: Presence, directory: tuple[int, int] | None = HERE) -> bool | None:
