@@ -96,7 +96,8 @@ class Machines:
 
     def documented(self, machine: str, command: str) -> list[str]:
         """A command on a machine as the page has it, with the addresses and the key of this network."""
-        [told] = re.findall(rf"^{machine}\$ sixbench ({command} .*?)(?: +#.*)?$", PAGE.read_text(), re.MULTILINE)
+        of_cells = PAGE.read_text().partition("\n## Cells\n")[2]
+        [told] = re.findall(rf"^{machine}\$ sixbench ({command} .*?)(?: +#.*)?$", of_cells, re.MULTILINE)
         host = self.address.rpartition(":")[0]
         return [word.replace("192.0.2.1", host).replace("cells.key", str(self.key)) for word in told.split()]
 

@@ -30,7 +30,7 @@ dut: {{program: {{start: '{start}', ready: "{ready}", ready-within: {within}, me
 workloads: [{{ping: {{count: {count}, interval: 2ms}}}}]
 blocks: 1
 """
-EATS = 'python3 -c "x = []; [x.append(bytearray(1000000)) for _ in range(1000)]"'
+EATS = 'sh -c "head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null"'
 LISTENS = "python3 -c \"import socket, time; s = socket.create_server(('', 8080)); print('here'); time.sleep(99)\""
 
 BAD = {

@@ -31,7 +31,7 @@ pub struct Instruction {
 
 /// One instruction: its code, destination, source, offset and immediate value.
 pub const fn op(code: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Instruction {
-    Instruction { code, registers: from << 4 | to, offset, immediate }
+    Instruction { code, registers: (from << 4) | to, offset, immediate }
 }
 
 /// The two instructions that load a map.
