@@ -57,7 +57,7 @@ impl Record {
         command.args(["-force", "-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|error| doing(&error.to_string()))?;
         if let Some(mut stdin) = child.stdin.take() {
-            let text = self.lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let text = self.lines.join("\n") + "\n";
             stdin.write_all(text.as_bytes()).map_err(|error| doing(&error.to_string()))?;
         }
         child.wait().map(drop).map_err(|error| doing(&error.to_string()))
