@@ -17,7 +17,7 @@ CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--con
 # 1 where the tests of the same commit have passed once: those that only compute are left out, as who runs them does not
 # matter. They are whole crates, the tests of pages in a browser, and the files of tests with the marker `computes`.
 PASSED_ONCE ?=
-CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,wire emulate fuzz))
+CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,wire plane emulate fuzz))
 PYTEST_CHOICE := $(if $(PASSED_ONCE),-m 'not computes',tests/pages)
 FRESH_RUNS ?= root lint user wheels
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
