@@ -103,21 +103,25 @@ fn borrowed_until(end: impl FnOnce(&mut Agent, Pid)) {
 }
 
 #[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
 fn they_are_home_when_the_node_has_ended() {
     borrowed_until(|node, _| node.close_stdin());
 }
 
 #[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
 fn they_are_home_when_the_node_was_killed() {
     borrowed_until(|node, _| node.kill());
 }
 
 #[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
 fn they_are_home_when_their_keeper_was_killed() {
     borrowed_until(|_, keeper| kill(keeper, Signal::SIGKILL).expect("it runs"));
 }
 
 #[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
 fn they_are_home_when_nobody_says_anything_any_more() {
     let Some(mut machine) = machine() else { return };
     let before = state(&mut machine);
@@ -130,6 +134,7 @@ fn they_are_home_when_nobody_says_anything_any_more() {
 }
 
 #[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
 fn what_the_kernel_gave_back_is_restored() {
     let Some(mut machine) = machine() else { return };
     let before = state(&mut machine);
@@ -156,6 +161,7 @@ fn what_the_kernel_gave_back_is_restored() {
 }
 
 #[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
 fn what_the_machine_needs_is_refused() {
     let Some(mut machine) = machine() else { return };
     let refused = |machine: &Agent, interface: &str, ssh: &str| {
@@ -189,6 +195,7 @@ fn what_the_machine_needs_is_refused() {
 }
 
 #[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
 fn one_run_has_it_at_a_time() {
     let Some(machine) = machine() else { return };
     let _node = begin(&machine, "e1").greeted();
