@@ -242,20 +242,19 @@ class Topology:
     links: tuple[Link, ...]
     hosts: dict[str, Host] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def is_spread(self) -> bool:
         """Whether a node of it is on a machine that it names."""
         return any(node.on is not None for node in self.nodes.values())
 
-    @property
+    @cached_property
     def is_exclusive(self) -> bool:
         """Whether it has what only one network can have at a time: interfaces of machines, or their own network."""
         return bool(self.ports) or any(link.over is not None for link in self.links)
 
     def borrowed(self, node: str) -> tuple[str, ...]:
         """The interfaces of its machine that a node has."""
-        at_equipment = [port.name for own, port in self.ports if own == node]
-        return (*(link.end_of(node).name for link in self.links_of(node) if link.over == "cable"), *at_equipment)
+        return self._borrowed_by_node.get(node, ())
 
     def links_of(self, node: str) -> list[Link]:
         """The links that end at `node`, in order."""
@@ -266,7 +265,7 @@ class Topology:
         """The nodes whose namespaces sixbench holds: all but equipment."""
         return [name for name, node in self.nodes.items() if node.equipment is None]
 
-    @property
+    @cached_property
     def ports(self) -> list[tuple[str, Port]]:
         """The interfaces of this machine at which equipment stands, each with the node that has it."""
         return [
@@ -335,6 +334,15 @@ class Topology:
     def is_alike(self) -> bool:
         """Whether both families have the same routes: every link carries both, or neither."""
         return self._neighbours[4] == self._neighbours[6]
+
+    @cached_property
+    def _borrowed_by_node(self) -> dict[str, tuple[str, ...]]:
+        at_cables = [(end.node, end.name) for link in self.links if link.over == "cable" for end in link.ends]
+        at_equipment = [(node, port.name) for node, port in self.ports]
+        found: dict[str, tuple[str, ...]] = {}
+        for node, device in (*at_cables, *at_equipment):
+            found[node] = (*found.get(node, ()), device)
+        return found
 
     @cached_property
     def _links_by_node(self) -> dict[str, list[Link]]:

@@ -28,13 +28,12 @@ def with_frame_networks(
     found = []
     for index, topology in enumerate(topologies):
         networks = wanted.get(index, 1)
-        if networks > 1:
-            _check_links(reader, topology)
-        nodes = {
-            name: replace(node, networks=networks) if name in between and networks > 1 else node
-            for name, node in topology.nodes.items()
-        }
-        found.append(replace(topology, nodes=nodes))
+        if networks == 1:
+            found.append(topology)
+            continue
+        _check_links(reader, topology)
+        hosts = {name: replace(topology.nodes[name], networks=networks) for name in between if name in topology.nodes}
+        found.append(replace(topology, nodes=topology.nodes | hosts))
     return tuple(found)
 
 
