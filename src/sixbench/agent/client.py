@@ -280,7 +280,7 @@ class AgentHub:
         self._binary = binary
         self._here = Here(binary)
         self._hosts: SshHosts | None = None
-        self._agents: list[Agent] = []
+        self._agents: dict[Agent, None] = {}
         self._machines: dict[str | None, int] = {None: 0}
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
@@ -315,7 +315,7 @@ class AgentHub:
     def _keep_hosts(self) -> None:
         """Says something to agents on hosts from time to time, which otherwise take it that nobody is there."""
         while not self._is_closed.wait(LONGEST_SILENCE_S / 4):
-            for agent in [one for one in self._agents if one.host is not None and one.hello and one.alive]:
+            for agent in [one for one in list(self._agents) if one.host is not None and one.hello and one.alive]:
                 agent.submit("hello", protocol=PROTOCOL, version=__version__)
 
     def has_joined(self, host: str) -> bool:
@@ -397,8 +397,7 @@ class AgentHub:
             if not process.wait(max(0.0, began + process.stop_timeout_s - time.monotonic())):
                 process.kill()
                 process.wait(KILL_TIMEOUT_S)
-            if agent in self._agents:
-                self._agents.remove(agent)
+            self._agents.pop(agent, None)
 
     def close(self) -> None:
         """Ends all agents, the connections to hosts, and the reading thread."""
@@ -423,7 +422,7 @@ class AgentHub:
         process = self._place(on).start(name, arguments)
         os.set_blocking(process.stdin.fileno(), False)
         agent = Agent(name, process, self._machines.setdefault(on, len(self._machines)))
-        self._agents.append(agent)
+        self._agents[agent] = None
         with self._lock:
             self._incoming.append((process.stdout, (agent, "stdout")))
             self._incoming.append((process.stderr, (agent, "stderr")))
