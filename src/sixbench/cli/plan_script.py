@@ -75,14 +75,12 @@ def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list
     return lines
 
 
-MACHINE = "(host "
-"""How the names of agents begin that are machines themselves."""
-
-
 def _role(topology: Topology, node: str) -> str:
+    from ..lab.machines import is_machine
+
     found = topology.nodes.get(node)
     if found is None:
-        return "the machine itself" if node.startswith(MACHINE) else "carries emulated links"
+        return "the machine itself" if is_machine(node) else "carries emulated links"
     return found.kind if found.on is None else f"{found.kind} on {found.on}"
 
 

@@ -16,9 +16,17 @@ VXLAN_PORT = 4789
 """RFC 7348 section 5."""
 
 
+_MACHINE = "(host "
+
+
 def agent_of(host: str) -> str:
     """The name of the agent that is a machine, as it is. No node of a user's can have it, nor the emulator."""
-    return f"(host {host})"
+    return f"{_MACHINE}{host})"
+
+
+def is_machine(agent: str) -> bool:
+    """Whether an agent of that name is a machine, as it is."""
+    return agent.startswith(_MACHINE)
 
 
 def hosts_used(topology: Topology) -> list[Host]:

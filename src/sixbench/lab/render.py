@@ -228,11 +228,6 @@ def _stages(network: Blueprint, node: str, make: Callable[[Device], Stage]) -> l
     return found
 
 
-def lending(name: str, pid: str) -> list[str]:
-    """The command that gives an interface of this machine to a process's namespace."""
-    return ["ip", "link", "set", "dev", name, "netns", pid]
-
-
 def carries_ipv6(link: Link) -> bool:
     """Whether the kernel lets a link of this MTU carry IPv6 (RFC 8200 section 5)."""
     return link.mtu_bytes >= ETHERNET_MIN_MTU_V6
@@ -240,10 +235,12 @@ def carries_ipv6(link: Link) -> bool:
 
 def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> str:
     """The script as a person would type it into a shell in that node."""
-    node = f"{{pid:{script.node}}}"
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in script.sysctl.items()]
     lines += [f"ip {line}" for line in script.links]
-    lines += [f"# in the machine's own namespace: {' '.join(lending(name, node))}" for name in script.borrowed]
+    lines += [
+        f"# in the machine's own namespace: ip link set dev {name} netns {{pid:{script.node}}}"
+        for name in script.borrowed
+    ]
     lines += [f"ip {line}" for line in script.devices]
     lines += [f"ip {line}" for line in script.routes]
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]

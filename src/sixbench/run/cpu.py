@@ -88,11 +88,13 @@ def machine_cores(span: Span, spun_ns: int = 0, *, are_kept_awake: bool = False)
     }
 
 
-def add_cpu_of_ends(measured: Measured, client: Result, server: Result) -> None:
-    """Puts in what the agents of two machines took, of which nothing is known together."""
-    for side, result in (("client", client), ("server", server)):
+def add_cpu_of_ends(
+    measured: Measured, client: Result, server: Result, client_spun_ns: int = 0, server_spun_ns: int = 0
+) -> None:
+    """Puts in what the agents of both ends took, without what they spun."""
+    for side, result, own_spun_ns in (("client", client, client_spun_ns), ("server", server, server_spun_ns)):
         span = find_span(result)
-        cores = None if span is None else agent_cores(span)
+        cores = None if span is None else agent_cores(span, own_spun_ns)
         if cores is not None:
             measured.metrics[f"cpu_{side}_cores"] = cores
 

@@ -10,12 +10,9 @@ _OF_ONE_CLOCK = ("one_way_delay", "mouth_to_ear", "r_factor", "mos_cqe")
 _NOTE = "one-way delays are not known: client and server are on two machines, whose clocks are not one"
 
 
-def leave_out_what_needs_one_clock(measured: Measured, *, has_one_clock: bool = False) -> list[str]:
-    """Takes these out of what was measured, unless both ends have one clock. Returns the note that says so, where there
-    were any."""
+def leave_out_what_needs_one_clock(measured: Measured) -> list[str]:
+    """Takes these out of what was measured. Returns the note that says so, where there were any."""
     found = False
-    if has_one_clock:
-        return []
     for values in (measured.metrics, measured.histograms):
         for name in [name for name in values if name.startswith(_OF_ONE_CLOCK)]:
             del values[name]

@@ -47,13 +47,16 @@ class TimerWatch:
         returns waits until that is so, and raises `AgentError`."""
         if not self._found.watched or self._laboratory.hides_timers:
             return lambda: None
-        machines = [agents for agents in self._machines if self._devices_of(agents)]
-        asked = [ask(agents[0], TimersStart(devices=self._devices_of(agents))) for agents in machines]
-        self._watching = machines
+        asked = [
+            (agents, ask(agents[0], TimersStart(devices=devices)))
+            for agents in self._machines
+            if (devices := self._devices_of(agents))
+        ]
+        self._watching = [agents for agents, _ in asked]
 
         def started() -> None:
-            self._watching = [agents for agents, one in zip(machines, asked, strict=True) if one.refusal() is None]
-            self._laboratory.hides_timers = len(self._watching) < len(machines)
+            self._watching = [agents for agents, one in asked if one.refusal() is None]
+            self._laboratory.hides_timers = len(self._watching) < len(asked)
 
         return started
 

@@ -347,7 +347,7 @@ def _assess(
     measured.notes.extend(translation_notes(translators or {}))
     measured.metrics.update(program_times(observed.programs))
     _add_cpu(measured, setting, observed)
-    measured.notes.extend(leave_out_what_needs_one_clock(measured, has_one_clock=setting.has_one_clock))
+    measured.notes.extend([] if setting.has_one_clock else leave_out_what_needs_one_clock(measured))
     changes = machine_changes(observed.client, observed.server)
     notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
     measured.notes.extend(notes)
@@ -402,13 +402,7 @@ def _add_cpu(measured: Measured, setting: Setting, observed: Observed) -> None:
             # Soft interrupts are the network's; what is left of user and system time is other programs'.
             ours = sum(cores for cores in own_both if cores is not None)
             measured.metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
-    for side, own, own_spun in (
-        ("client", client_span, client_spun),
-        ("server", server_span, server_spun),
-    ):
-        own_cores = None if own is None else agent_cores(own, own_spun)
-        if own_cores is not None:
-            measured.metrics[f"cpu_{side}_cores"] = own_cores
+    add_cpu_of_ends(measured, observed.client, observed.server, client_spun, server_spun)
     if not (observed.cpu_before and observed.cpu_after and observed.before and observed.after):
         return
     span = {"from": observed.cpu_before, "to": observed.cpu_after}
