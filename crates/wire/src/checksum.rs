@@ -20,6 +20,11 @@ pub fn upper_layer(pseudo_header: u16, bytes: &[u8]) -> u16 {
     !add(pseudo_header, sum(bytes))
 }
 
+/// Whether an upper-layer packet, checksum field included, is as it was sent under this pseudo-header.
+pub fn is_valid_upper_layer(pseudo_header: u16, bytes: &[u8]) -> bool {
+    upper_layer(pseudo_header, bytes) == 0
+}
+
 /// A computed UDP checksum of zero is sent as all ones, since zero means that there is none: RFC 768, RFC 8200 section 8.1.
 pub fn never_zero(checksum: u16) -> u16 {
     if checksum == 0 { 0xffff } else { checksum }

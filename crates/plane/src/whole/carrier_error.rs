@@ -74,5 +74,5 @@ fn message6<'a>(spec: &Spec, bytes: &'a [u8]) -> Option<Span<'a>> {
     let message = upper.payload.captured();
     let pseudo_header =
         checksum::pseudo_header_v6(packet.source(), packet.destination(), protocol::ICMPV6, message.len() as u32);
-    (checksum::add(pseudo_header, checksum::sum(message)) == u16::MAX).then_some(upper.payload)
+    checksum::is_valid_upper_layer(pseudo_header, message).then_some(upper.payload)
 }

@@ -45,10 +45,9 @@ fn reply6(bytes: &[u8], is_own: impl Fn(IpAddr) -> bool) -> Option<Vec<u8>> {
         return None;
     }
     let message = packet.payload().captured();
-    let sum =
-        |source, destination| checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, message.len() as u32);
-    let pseudo_header = sum(packet.source(), packet.destination());
-    if checksum::add(pseudo_header, checksum::sum(message)) != u16::MAX {
+    let pseudo_header =
+        checksum::pseudo_header_v6(packet.source(), packet.destination(), protocol::ICMPV6, message.len() as u32);
+    if !checksum::is_valid_upper_layer(pseudo_header, message) {
         return None;
     }
     let read = Message::parse(Version::V6, packet.payload()).ok()?;

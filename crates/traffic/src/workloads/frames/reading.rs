@@ -169,7 +169,7 @@ fn is_whole(packet: &Packet<'_>, udp_bytes: usize) -> bool {
         }
         _ => return false,
     };
-    be16(datagram, 4) == Some(udp_bytes) && checksum::add(pseudo_header, checksum::sum(datagram)) == 0xffff
+    be16(datagram, 4) == Some(udp_bytes) && checksum::is_valid_upper_layer(pseudo_header, datagram)
 }
 
 fn be16(bytes: &[u8], at: usize) -> Option<usize> {
