@@ -3,10 +3,15 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-LONG_TESTS := $(addprefix tests/lab/test_,calibration.py cells_killed.py mechanisms.py measure.py emulated_links.py hosts.py page_rights.py peer_bench.py translated_packets.py tutorials.py)
+lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
+LONG_TESTS := $(call lab_files,calibration cells emulated_links endurance host_translators hosts lw4o6 map measure mechanisms nat64 notebook null_comparisons page_rights serve_flood siit translated_packets)
+# Not in CI, which they would take over an hour.
+SLOW_TESTS := $(call lab_files,cells_killed peer_bench tutorials)
 JOOL_TESTS := tests/guest/test_jool.py
 # Not in CI: they need a machine on which nothing else measures.
-QUIET_TESTS := $(addprefix tests/lab/test_,page.py rfc.py)
+QUIET_TESTS := $(call lab_files,page rfc)
+# Those for which it matters who runs them: rights to namespaces, devices, settings, processors and files.
+RIGHTS_TESTS := $(call lab_files,conditions dns64 doctor dut frames lab_names mechanism_networks network ports processors programs runs trt)
 PEERS_ARGS ?=
 BENCH_ARGS ?=
 ENDURANCE_ARGS ?=
@@ -14,11 +19,12 @@ PRECISION_ARGS ?=
 FUZZ_SECONDS ?= 60
 # Tests that only root can run are marked `ignore`. Without root the others have a network of their own.
 CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--config "target.'cfg(all())'.runner='tools/in-own-network'")
-# 1 where the tests of the same commit have passed once: those that only compute are left out, as who runs them does not
-# matter. They are whole crates, the tests of pages in a browser, and the files of tests with the marker `computes`.
+# 1 where the tests of the same commit have passed once as root: those for which it does not matter who runs them are left
+# out. They are whole crates, the tests of pages in a browser, files of tests with the marker `computes`, and most of the lab.
 PASSED_ONCE ?=
 CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,wire plane emulate fuzz))
 PYTEST_CHOICE := $(if $(PASSED_ONCE),-m 'not computes',tests/pages)
+LAB_CHOICE := $(if $(PASSED_ONCE),$(RIGHTS_TESTS),tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS)))
 FRESH_RUNS ?= root lint user wheels
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
 
@@ -96,8 +102,8 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-lab test-long test-quiet test-peers test-guest test-jool test-fresh
-test: test-rust test-python test-lab ## run all tests but those of test-long, test-quiet, test-peers, test-guest and test-jool
+.PHONY: test test-rust test-python test-lab test-long test-slow test-quiet test-peers test-guest test-jool test-fresh
+test: test-rust test-python test-lab ## run all tests but those of test-long, test-slow, test-quiet, test-peers, test-guest and test-jool
 
 test-rust: | system-test
 	@echo 'sixbench: compiling the agent and its tests, and running these' >&2
@@ -107,10 +113,13 @@ test-python: install system-test
 	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/property tests/unit tests/golden $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
-	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(QUIET_TESTS)) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest $(LAB_CHOICE) $(PYTEST_ARGS))
 
-test-long: install system-test ## run the longer tests: every mechanism, two machines, emulated links, the tutorials, the bench with peers
+test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, cells, emulated links
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
+
+test-slow: install system-test ## run what CI has no time for: the tutorials, the bench with peers, cells that are killed
+	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(SLOW_TESTS) $(PYTEST_ARGS))
 
 test-quiet: install system-test ## run the tests that need a quiet machine: a run of the page by keyboard, throughputs of known wires
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(QUIET_TESTS) $(PYTEST_ARGS))

@@ -83,7 +83,7 @@ def test_what_a_program_uses_and_says_is_recorded_and_it_listens_in_its_namespac
 
 
 def test_a_program_that_ends_in_a_trial_fails_it_and_is_there_again_in_the_next(hub: AgentHub, tmp_path: Path) -> None:
-    """It ends with the first large packet that it sees."""
+    """It ends with the first large packet that it sees, and has a quarter of a second for that."""
     program = """
 import os, socket
 s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
@@ -104,8 +104,8 @@ while True:
                 }
             },
             "workloads": [
-                {"ping": {"count": 5, "interval": "2ms"}},
-                {"ping": {"count": 5, "interval": "2ms", "payload": "900B"}},
+                {"ping": {"count": 25, "interval": "10ms"}},
+                {"ping": {"count": 25, "interval": "10ms", "payload": "900B"}},
             ],
             "blocks": 2,
         }

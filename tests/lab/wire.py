@@ -9,7 +9,8 @@ from pathlib import Path
 
 _FIELDS = (
     *("frame.section_number", "frame.protocols", "frame.len"),
-    *("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.proto", "gre.proto", "vxlan.vni", "ip.len", "ip.flags.mf"),
+    *("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.proto", "ip.len", "ip.flags.mf"),
+    *("gre.proto", "vxlan.flags", "vxlan.vni"),
     *("ip.flags.df", "ip.dsfield", "ipv6.tclass", "ipv6.fraghdr.offset"),
     *("icmpv6.type", "icmpv6.mtu", "icmpv6.nd.ns.target_address"),
     *("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status"),
@@ -25,6 +26,9 @@ _BAD = "0"
 _ALL_ONES = "0xffff"
 
 _ETHERNET_BYTES = 14
+
+_VXLAN_FLAGS = 0x0800
+"""Those of RFC 7348, section 5: nothing but that the identifier is there."""
 
 _NETWORK = ("ip", "ipv6", "gre", "vxlan")
 _TRANSPORT = ("tcp", "udp", "icmp", "icmpv6", "igmp")
@@ -116,7 +120,11 @@ def decode(files: Sequence[Path], scratch: Path) -> list[Packet]:
 
 def _packet(files: Sequence[Path], line: str) -> Packet:
     fields = dict(zip(_FIELDS, line.split("\t"), strict=True))
-    stack, transport = _headers(fields["frame.protocols"].split(":"))
+    protocols = fields["frame.protocols"].split(":")
+    if "vxlan" in protocols and int(fields["vxlan.flags"], 0) != _VXLAN_FLAGS:
+        # tshark goes by the port alone, and a trial's own datagrams may have it.
+        protocols = protocols[: protocols.index("vxlan")]
+    stack, transport = _headers(protocols)
     four = list(zip(_list(fields["ip.src"]), _list(fields["ip.dst"]), strict=True))
     six = list(zip(_list(fields["ipv6.src"]), _list(fields["ipv6.dst"]), strict=True))
     pairs = [(four if name == "ip" else six).pop(0) for name in stack if name in ("ip", "ipv6")]

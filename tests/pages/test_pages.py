@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
+import numpy as np
 import paper_runs
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -28,7 +29,8 @@ def test_axe_core_finds_nothing(name: str, opened: Opened) -> None:
         page = opened(name, width)
         found = Axe().run(page, options={"resultTypes": ["violations"]})
         assert found.violations_count == 0, f"{width} px: {found.generate_report()}"
-        # The schemes differ in colours only.
+        if width == PHONE and name != "every-figure":
+            continue  # the schemes differ in colours only, and colours by width in figures only
         page.emulate_media(color_scheme="dark")
         found = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
         assert found.violations_count == 0, f"{width} px, dark: {found.generate_report()}"
@@ -61,7 +63,7 @@ def test_each_figure_has_one_form_and_no_text_of_it_is_cut_off(width: int, opene
 def test_dark_pages_have_no_white_areas(name: str, width: int, opened: Opened) -> None:
     page = opened(name, width, "dark")
     image = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L")
-    assert list(_bright_tiles(image)) == []
+    assert _bright_tiles(image) == []
 
 
 def test_every_marker_is_reached_by_keyboard_and_says_its_value(opened: Opened) -> None:
@@ -131,13 +133,12 @@ def _reached(page: Page) -> list[str]:
     return list(found.values())
 
 
-def _bright_tiles(image: Image.Image, size: int = 24) -> Iterator[tuple[int, int]]:
+def _bright_tiles(image: Image.Image, size: int = 24) -> list[tuple[int, int]]:
     """Where a square of so many pixels is all but white."""
-    for top in range(0, image.height - size, size):
-        for left in range(0, image.width - size, size):
-            darkest, _ = image.crop((left, top, left + size, top + size)).getextrema()
-            if darkest > 200:
-                yield left, top
+    rows, columns = image.height // size, image.width // size
+    pixels = np.asarray(image)[: rows * size, : columns * size]
+    darkest = pixels.reshape(rows, size, columns, size).min(axis=(1, 3))
+    return [(int(top) * size, int(left) * size) for top, left in zip(*np.nonzero(darkest > 200), strict=True)]
 
 
 _FOCUSED = """() => {

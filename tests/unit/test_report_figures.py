@@ -30,6 +30,8 @@ from sixbench.report.figures.layout import is_blocked, layout
 from sixbench.report.figures.style import WIDTH_IN, change_limits, log_ticks, path_styles
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 NOTHING = Analysis(estimates=[], findings=[])
 
 

@@ -26,6 +26,8 @@ from sixbench.report.tables import Column, Table
 from sixbench.report.terminal import render as render_terminal
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "report"
 TEXT_FORMATS = ["terminal", "json", "csv", "md", "latex"]
 RUNS = ["small", "one_block", "no_valid_trial", "no_trials", "transition"]

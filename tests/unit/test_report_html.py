@@ -18,6 +18,8 @@ from sixbench.report import FORMATS, html, marks
 from sixbench.report.evidence import by_path
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 VOID = {"meta", "link", "br", "input", "img", "hr", "use", "path", "rect", "circle"}
 LOADS = {"src", "href", "xlink:href", "data", "action", "poster", "srcset", "formaction"}
 

@@ -26,6 +26,8 @@ from sixbench.report.latex import render
 from sixbench.report.latex.text import escape
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 COLUMN_IN = 3.33
 ARTICLE = r"\documentclass[twocolumn]{article}"
 PAPER = ARTICLE + r"\usepackage[textwidth=6.99in,columnsep=0.33in,textheight=9in]{geometry}"

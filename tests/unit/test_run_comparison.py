@@ -22,6 +22,8 @@ from sixbench.model.trial import TrialRecord
 from sixbench.report.run_comparison import document, render
 from sixbench.store import Guest
 
+pytestmark = pytest.mark.computes
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "report" / "compared.txt"
 OLD = synthetic.small(blocks=6)
 CLOCKED = Guest(kernel="debian-6.1", emulator="QEMU 10.0.2", accelerator="tcg", instruction_ns=1, seed=1)

@@ -13,6 +13,8 @@ from sixbench.model.trial import TrialRecord
 from sixbench.report import FORMATS
 from sixbench.store import Run, adopt_trials, create_run, details, read_run
 
+pytestmark = pytest.mark.computes
+
 KEPT = 5
 
 

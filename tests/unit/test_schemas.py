@@ -19,6 +19,8 @@ from sixbench.report import FORMATS
 from sixbench.report.evidence import by_path
 from sixbench.store import Run, details, read_run, verify_run
 
+pytestmark = pytest.mark.computes
+
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 FRAGMENTS, EVENTS = (SCHEMAS / "run-2" / name for name in ("fragments", "events"))
 DIRECTORIES = sorted(manifest.parent for manifest in SCHEMAS.rglob("manifest.json"))

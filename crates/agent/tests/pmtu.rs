@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::ops::RangeInclusive;
 use std::thread;
 
 use common::Agent;
@@ -206,38 +205,34 @@ fn routers_tell_of_a_path_that_becomes_narrower_and_again() {
 fn a_router_that_does_not_tell_is_named_wherever_it_is() {
     // Most of the time is waiting for answers that do not come.
     thread::scope(|scope| {
-        for routers in [1..=2, 3..=4, 5..=6, 7..=8, 9..=10] {
-            scope.spawn(|| each_is_named(routers));
+        for router in 1..=10 {
+            scope.spawn(move || it_is_named(router));
         }
     });
 }
 
-fn each_is_named(routers: RangeInclusive<usize>) {
+fn it_is_named(router: usize) {
     let Some(mut chain) = Chain::build(&[1500; 11]) else { return };
-    for router in routers {
-        chain.set_mtu(router, 1400);
-        chain.filter(router);
-        for family in [V4, V6] {
-            let [forward, reverse] = chain.measure(family, 300 * MS);
-            assert_eq!((&forward["kernel_bytes"], &forward["kernel"]["silent"]), (&json!(1500), &json!(true)));
-            assert_eq!(forward["probed_bytes"], 1400);
-            // Behind the last router is the server, whose TCP tells the MSS of its own interface.
-            let tcp_bytes = if router == 10 { json!(1400) } else { Value::Null };
-            assert_eq!((&forward["tcp_bytes"], &forward["tcp"]["stalled"]), (&tcp_bytes, &json!(router != 10)));
-            let hole = &forward["black_hole"];
-            assert_eq!((&hole["index"], &hole["packet_bytes"]), (&json!(router), &json!(1500)), "{forward}");
-            assert_eq!(hole["before"], Chain::towards_client(family, router));
-            let after =
-                if router == 10 { chain.ends(family)[1].clone() } else { Chain::towards_client(family, router + 1) };
-            assert_eq!(hole["after"], after);
-            assert_eq!(forward["limiting_hop"]["index"], router);
-            assert!(forward["limiting_hop"].get("reported_mtu_bytes").is_none());
-            // The other end of the link does tell; of the last link it is the server, whose interface is narrow.
-            assert_eq!(reverse["probed_bytes"], 1400);
-            assert!(reverse.get("black_hole").is_none(), "{reverse}");
-        }
-        chain.shell(router, "nft flush ruleset");
-        chain.set_mtu(router, 1500);
+    chain.set_mtu(router, 1400);
+    chain.filter(router);
+    for family in [V4, V6] {
+        let [forward, reverse] = chain.measure(family, 300 * MS);
+        assert_eq!((&forward["kernel_bytes"], &forward["kernel"]["silent"]), (&json!(1500), &json!(true)));
+        assert_eq!(forward["probed_bytes"], 1400);
+        // Behind the last router is the server, whose TCP tells the MSS of its own interface.
+        let tcp_bytes = if router == 10 { json!(1400) } else { Value::Null };
+        assert_eq!((&forward["tcp_bytes"], &forward["tcp"]["stalled"]), (&tcp_bytes, &json!(router != 10)));
+        let hole = &forward["black_hole"];
+        assert_eq!((&hole["index"], &hole["packet_bytes"]), (&json!(router), &json!(1500)), "{forward}");
+        assert_eq!(hole["before"], Chain::towards_client(family, router));
+        let after =
+            if router == 10 { chain.ends(family)[1].clone() } else { Chain::towards_client(family, router + 1) };
+        assert_eq!(hole["after"], after);
+        assert_eq!(forward["limiting_hop"]["index"], router);
+        assert!(forward["limiting_hop"].get("reported_mtu_bytes").is_none());
+        // The other end of the link does tell; of the last link it is the server, whose interface is narrow.
+        assert_eq!(reverse["probed_bytes"], 1400);
+        assert!(reverse.get("black_hole").is_none(), "{reverse}");
     }
 }
 
