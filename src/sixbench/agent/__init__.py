@@ -6,7 +6,7 @@ Imports `model` only.
 
 from .binary import agent_version, find_agent
 from .client import Agent, AgentHub
+from .machine import Seat
 from .packets import PacketDecision, PacketMechanism
-from .place import Seat
 
 __all__ = ["Agent", "AgentHub", "PacketDecision", "PacketMechanism", "Seat", "agent_version", "find_agent"]

@@ -25,7 +25,7 @@ from .. import __version__
 from ..model.errors import AgentError, CapabilityError, UsageError
 from ..model.host import Host
 from ..model.json_object import JsonObject
-from .place import BORROW, ENDS_IN_SILENCE, LONGEST_SILENCE_S, AgentProcess, Here, Place, Seat
+from .machine import BORROW, ENDS_IN_SILENCE, LONGEST_SILENCE_S, AgentProcess, Machine, Seat, ThisMachine
 from .requests import REQUESTS
 from .requests.request import Answered, Request
 
@@ -278,7 +278,7 @@ class AgentHub:
     def __init__(self, binary: Path) -> None:
         _allow_many_files()
         self._binary = binary
-        self._here = Here(binary)
+        self._this_machine = ThisMachine(binary)
         self._hosts: SshHosts | None = None
         self._agents: dict[Agent, None] = {}
         self._machines: dict[str | None, int] = {None: 0}
@@ -419,7 +419,7 @@ class AgentHub:
         os.close(self._wake_write)
 
     def _spawn(self, name: str, on: str | None, arguments: list[str]) -> Agent:
-        process = self._place(on).start(name, arguments)
+        process = self._machine(on).start(name, arguments)
         os.set_blocking(process.stdin.fileno(), False)
         agent = Agent(name, process, self._machines.setdefault(on, len(self._machines)))
         self._agents[agent] = None
@@ -429,9 +429,9 @@ class AgentHub:
         os.write(self._wake_write, b"x")
         return agent
 
-    def _place(self, on: str | None) -> Place:
+    def _machine(self, on: str | None) -> Machine:
         if on is None:
-            return self._here
+            return self._this_machine
         assert self._hosts is not None, f"{on} was not joined"
         return self._hosts[on]
 

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from ..model.errors import CapabilityError
 from ..model.host import Host
 from ..model.quoting import printable
-from .place import AgentProcess
+from .machine import AgentProcess
 
 if TYPE_CHECKING:
     from asyncssh import SSHClientConnection, SSHClientProcess

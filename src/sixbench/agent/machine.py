@@ -77,7 +77,7 @@ class AgentProcess(Protocol):
         """Ends it without its help."""
 
 
-class Place(Protocol):
+class Machine(Protocol):
     """A machine on which agents can be started."""
 
     def start(self, name: str, arguments: Sequence[str]) -> AgentProcess:
@@ -91,7 +91,7 @@ class Place(Protocol):
         """No more are started."""
 
 
-class Here:
+class ThisMachine:
     """This machine."""
 
     def __init__(self, binary: Path) -> None:
