@@ -251,6 +251,13 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_a_shared_window_says_so() {
+        assert_eq!(read(json!({"duration_ns": 5})).unwrap().also_awaited(), "");
+        let shared = read(json!({"duration_ns": 5, "shared_window": "w", "shared_streams": 3})).unwrap();
+        assert_eq!(shared.also_awaited(), " (the window opens when all 3 streams that share it have begun)");
+    }
+
+    #[test]
     fn what_is_refused() {
         for params in [
             json!({}),
