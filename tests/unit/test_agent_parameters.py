@@ -20,7 +20,13 @@ ROOT = Path(__file__).parents[2]
 AGENT: dict[str, dict[str, Any]] = json.loads((ROOT / "crates/traffic/parameters.json").read_text())
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
 
-AGENT_ALONE = {("tcp-stream", "connect_timeout_ns"), ("frames", "client_networks"), ("frames", "server_networks")}
+AGENT_ALONE = {
+    ("tcp-stream", "connect_timeout_ns"),
+    ("tcp-stream", "shared_window"),
+    ("tcp-stream", "shared_streams"),
+    ("frames", "client_networks"),
+    ("frames", "server_networks"),
+}
 """What no experiment sets."""
 
 SENT_ALWAYS = {"duration_ns", "warmup_ns"}
@@ -75,6 +81,14 @@ def test_the_agent_takes_whatever_an_experiment_may_set(kind: WorkloadKind) -> N
         for bound in (one.minimum, one.maximum):
             if bound is not None and not is_refused(kind, one, int(bound)):
                 assert form["minimum"] <= bound <= form["maximum"], one.name
+
+
+@pytest.mark.parametrize("transport", [{"transport": "tcp"}, {"transport": "udp", "datagram_bytes": 64, "rate_bps": 1}])
+def test_the_agent_reads_what_its_flows_are_given(transport: Params) -> None:
+    parts = WORKLOADS["compete"].parts
+    assert parts is not None
+    for part in parts({"duration_ns": 1, **transport}):
+        assert part.params.keys() <= AGENT[part.workload].keys()
 
 
 def test_no_parameter_of_the_agent_is_forgotten() -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from ipaddress import ip_address
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reasons import texts
 
+from sixbench.agent import Agent
+from sixbench.agent.answers import ServeAnswer
+from sixbench.model.errors import AgentError
+from sixbench.model.leg import Leg, Legs
 from sixbench.model.reason import Reason, ReasonKind
+from sixbench.model.topology import Family
+from sixbench.model.workload import Result
 from sixbench.model.workloads import WORKLOADS, compete, latency_under_load
-from sixbench.run.parts import ALONE, parts_of, trial_expected_ns
+from sixbench.run.parts import ALONE, Hosts, parts_of, run_parts, trial_expected_ns
 
 SECOND_NS = 10**9
 TIMES = {"duration_ns": SECOND_NS, "warmup_ns": SECOND_NS // 2}
@@ -41,6 +50,39 @@ def test_streams_of_each_family_are_one_session() -> None:
         "reno",
     )
     assert (ipv6.family, ipv6.params["streams"], ipv6.step) == (6, 1, ipv4.step)
+
+
+def test_streams_of_both_families_are_measured_in_one_window() -> None:
+    parts = compete.KIND.parts(TIMES | {"ipv4_flows": 3, "ipv6_flows": 2})  # type: ignore[misc]
+    shared = [(part.params["shared_window"], part.params["shared_streams"], part.step) for part in parts]
+    assert shared == [(shared[0][0], 5, 0)] * 2
+    alone = compete.KIND.parts(UDP)  # type: ignore[misc]
+    assert not any("shared_window" in part.params for part in alone)
+
+
+def legs(family: Family, client: str, server: str) -> Legs:
+    source, destination = ip_address(client), ip_address(server)
+    return (Leg(family=family, near="h1", far="h2", source=source, destination=destination),)
+
+
+def test_the_flow_that_failed_is_told_rather_than_the_one_that_waited_for_it() -> None:
+    """Both are measured in one window, so that IPv4 ends with nothing where IPv6 does not begin."""
+    client, server = (create_autospec(Agent, instance=True) for _ in range(2))
+    server.answer.return_value = ServeAnswer(port=7)
+    waiting: Future[Result] = Future()
+    failed: Future[Result] = Future()
+    failed.set_exception(AgentError("timeout", "connecting to 2001:db8::2: nothing after 5000 ms"))
+    client.ask.side_effect = [waiting, failed]
+    client.wait.side_effect = lambda running, op, timeout_s: running.result(timeout=0)
+    both: dict[Family, Legs] = {
+        4: legs(4, "192.0.2.1", "192.0.2.2"),
+        6: legs(6, "2001:db8::1", "2001:db8::2"),
+    }
+    hosts = Hosts(client=client, server=server, own=4, legs=both)
+    with pytest.raises(AgentError, match="connecting to 2001:db8::2"):
+        run_parts(parts_of(compete.KIND, TIMES), hosts, "key", "00" * 16, lambda running: None)
+    cancelled = [call.args[0].session for call in client.answer.call_args_list]
+    assert {"key-ipv4", "key-ipv6"} <= set(cancelled)
 
 
 def test_flows_of_datagrams_are_a_session_each() -> None:

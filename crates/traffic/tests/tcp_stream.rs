@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use std::thread;
 
 use serde_json::{Value, json};
-use sixbench_traffic::Cancel;
+use sixbench_measure::clock;
+use sixbench_traffic::{Cancel, Token};
 use tcp_support::*;
 
 const NAME: &str = "tcp-stream";
@@ -58,6 +59,86 @@ fn for_a_time_in_each_direction() {
             assert_eq!(server["strays"], json!({"connections": 0, "datagrams": 0}));
         }
     }
+}
+
+/// Of a session that shares a window with `streams` in all.
+fn sharing(name: &str, streams: u64, own: u64) -> Value {
+    json!({
+        "duration_ns": 100_000_000, "warmup_ns": WARMUP_NS, "interval_ns": 20_000_000, "rcvbuf_bytes": 65_536,
+        "streams": own, "shared_window": name, "shared_streams": streams,
+    })
+}
+
+fn edges_ns(receiver: &Value) -> [u64; 2] {
+    [&receiver["started_ns"], &receiver["ended_ns"]].map(|edge| edge.as_u64().unwrap())
+}
+
+#[test]
+fn the_window_of_several_sessions_opens_after_the_last_has_begun() {
+    let servers = [(V4, 1), (V6, 2)].map(|(address, own)| serve(NAME, address, &sharing("late", 3, own)));
+    let early = connect_saying(V4, servers[0].port(), &preamble(TOKEN, FORWARD, 0));
+    // More than fits between both programs, so that the receiver has read some of it: it is at work.
+    let more_than_fits = vec![0; 32 << 20];
+    (&early).write_all(&more_than_fits).unwrap();
+    let sending = thread::spawn(move || while (&early).write_all(&[0; 65_536]).is_ok() {});
+
+    let late_ns = clock::monotonic_ns();
+    run(NAME, V6, servers[1].port(), &sharing("late", 3, 2)).unwrap();
+    sending.join().unwrap();
+    let receivers = servers.map(|server| server.finish(&FINISH).unwrap()["forward_receiver"].clone());
+    assert_eq!(edges_ns(&receivers[0]), edges_ns(&receivers[1]));
+    let [opens_ns, closes_ns] = edges_ns(&receivers[0]);
+    assert!(opens_ns > late_ns + WARMUP_NS);
+    assert_eq!(closes_ns - opens_ns, 100_000_000);
+    for receiver in &receivers {
+        check_receiver(receiver);
+        // A sample is due just before the window, and none was taken before the late session came.
+        assert!(receiver["cpu"]["from"]["clock_ns"].as_u64().unwrap() > late_ns);
+        let slots = receiver["series"]["t_ns"].as_array().unwrap();
+        assert_eq!(slots.last(), Some(&json!(100_000_000)));
+    }
+    assert!(receivers[0]["received_bytes"].as_u64().unwrap() - sum(&receivers[0]["series"]["bytes"]) >= 32 << 20);
+}
+
+#[test]
+fn each_direction_has_one_window_at_either_end() {
+    let params = |own| {
+        let mut params = sharing("both", 3, own);
+        params["direction"] = json!("both");
+        params
+    };
+    let servers = [(V4, 1), (V6, 2)].map(|(address, own)| (address, own, serve(NAME, address, &params(own))));
+    let running = servers.map(|(address, own, server)| {
+        let params = params(own);
+        thread::spawn(move || (run(NAME, address, server.port(), &params).unwrap(), server.finish(&FINISH).unwrap()))
+    });
+    let [one, two] = running.map(|session| session.join().unwrap());
+    for (one, two) in [
+        (&one.0["reverse_receiver"], &two.0["reverse_receiver"]),
+        (&one.1["forward_receiver"], &two.1["forward_receiver"]),
+    ] {
+        check_receiver(one);
+        check_receiver(two);
+        assert_eq!(edges_ns(one), edges_ns(two));
+    }
+    for (client, server) in [&one, &two] {
+        check_sender(&client["forward_sender"]);
+        check_sender(&server["reverse_sender"]);
+    }
+}
+
+#[test]
+fn a_session_that_waits_for_others_can_be_stopped() {
+    let params = sharing("stopped", 2, 1);
+    let server = serve(NAME, V4, &params);
+    let port = server.port();
+    // Its server has read, so that it waits for the other stream.
+    let error = cancelled_run(NAME, port, params, || {
+        let stream = connect_saying(V4, port, &preamble(Token([9; 16]), FORWARD, 0));
+        wait_for_end(stream);
+    });
+    assert_eq!(error.code(), "cancelled");
+    drop(server);
 }
 
 #[test]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -99,7 +99,7 @@ def run_parts(
             with contextlib.ExitStack() as watching:
                 for part in together:
                     watching.enter_context(_watching(part, hosts, key, names[part.name], observer))
-                for part in together:
+                for part in _first_to_fail_first(together, running):
                     limit_ns = longest_ns(part.params)
                     client[part.name] = wait_for_run(hosts.client, running[part.name], names[part.name], limit_ns)
                     server[part.name] = finish(
@@ -123,6 +123,16 @@ def run_parts(
 def _steps(parts: Sequence[Part]) -> list[list[Part]]:
     ordered = sorted(parts, key=lambda part: part.step)
     return [list(together) for _, together in groupby(ordered, key=lambda part: part.step)]
+
+
+def _first_to_fail_first(together: Sequence[Part], running: Mapping[str, Future[Result]]) -> list[Part]:
+    """The parts of a step, in the order in which to wait for them. Who waits for another one that has failed would fail
+    as well, later and for no reason of its own."""
+    if len(together) == 1:
+        return list(together)
+    limit_ns = min(longest_ns(part.params) for part in together)
+    ended = wait(running.values(), timeout=limit_ns / 1e9, return_when=FIRST_EXCEPTION).done
+    return sorted(together, key=lambda part: running[part.name] not in ended or running[part.name].exception() is None)
 
 
 def _watching(part: Part, hosts: Hosts, key: str, session: str, observer: Observer | None) -> Watching:

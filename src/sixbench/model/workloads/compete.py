@@ -18,6 +18,9 @@ MAX_FLOWS = 64
 
 SHORTEST_NS = 10 * 10**6
 
+WINDOW = "flows"
+"""The name of the window in which all flows of TCP are measured. The agents tell those of different trials apart."""
+
 
 FLOWS = {
     family: Parameter(
@@ -83,7 +86,9 @@ def _parts(params: Params) -> tuple[Part, ...]:
 
 def _streams(params: Params, family: Family) -> dict[str, Scalar]:
     kept = {name: params[name] for name in ("duration_ns", "warmup_ns", "congestion", "interval_ns") if name in params}
-    return {**kept, "streams": FLOWS[family].of(params)}
+    all_streams = sum(int(flows.of(params)) for flows in FLOWS.values())
+    one_window: dict[str, Scalar] = {"shared_window": WINDOW, "shared_streams": all_streams}
+    return {**kept, "streams": FLOWS[family].of(params), **one_window}
 
 
 def _datagrams(params: Params) -> dict[str, Scalar]:

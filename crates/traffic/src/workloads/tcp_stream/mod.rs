@@ -1,8 +1,9 @@
 //! `tcp-stream`: bulk transfer over one or more connections, in either or both directions.
 //!
 //! The receiver of a direction keeps the time: its window opens some time after the first byte and lasts as long as was
-//! asked, whatever is queued on the way. At its end it resets its connections, so that nobody waits for queues to drain.
+//! asked, whatever is queued on the way. Sessions may share a window, which opens when all have begun. At its end it resets its connections, so that nobody waits for queues to drain.
 
+mod beginning;
 mod output;
 mod params;
 mod receiver;
@@ -20,12 +21,14 @@ use self::sender::Senders;
 use super::tcp::{Preamble, Role, Stop, Workers, connect};
 use crate::{Cancel, Endpoint, Result, Server, Workload};
 
+const NAME: &str = "tcp-stream";
+
 /// The workload.
 pub struct TcpStream;
 
 impl Workload for TcpStream {
     fn name(&self) -> &'static str {
-        "tcp-stream"
+        NAME
     }
 
     fn parameters(&self) -> Result<Value> {
@@ -63,21 +66,24 @@ fn run(endpoint: &Endpoint, params: &StreamParams, stop: &Stop) -> Result<Value>
     let reverse = if params.direction.reverse { open(Role::Reverse)? } else { Vec::new() };
 
     let workers = Workers::new(stop);
-    let mut receivers =
-        if params.direction.reverse { Some(Receivers::start(workers.starter(), params, endpoint)?) } else { None };
+    let mut receivers = if params.direction.reverse {
+        Some(Receivers::start(workers.starter(), params, endpoint, Role::Reverse)?)
+    } else {
+        None
+    };
     if let Some(receivers) = &mut receivers {
         for (index, stream) in (0..).zip(reverse) {
             receivers.add(index, stream)?;
         }
     }
     let senders = if params.direction.forward {
-        Some(Senders::start(workers.starter(), params, endpoint, forward)?)
+        Some(Senders::start(workers.starter(), params, endpoint, Role::Forward, forward)?)
     } else {
         None
     };
 
     let deadline_ns = params.time_limit_ns().map(|limit_ns| clock::monotonic_ns().saturating_add(limit_ns));
-    let doing = format!("waiting for the streams with {} to end", endpoint.peer);
+    let doing = format!("waiting for the streams with {} to end{}", endpoint.peer, params.also_awaited());
     let outcome = workers.wait(params.connections(), deadline_ns, &doing);
 
     let mut result = Map::from_iter([("connect_ns".to_owned(), json!(connect_ns))]);

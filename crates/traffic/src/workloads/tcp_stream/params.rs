@@ -14,6 +14,8 @@ const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 /// Each stream is a descriptor at both ends, or three with `splice`.
 const MAX_STREAMS: u64 = 1_024;
 const MAX_THREADS: u64 = 64;
+/// Of all sessions that share a window: as many as an agent holds, of as many streams as one can have.
+const MAX_SHARED_STREAMS: u64 = 64 * MAX_STREAMS;
 /// Without `threads`, another thread for each so many streams, as far as there are cores.
 const STREAMS_A_THREAD: usize = 8;
 
@@ -46,6 +48,15 @@ pub struct Direction {
     pub reverse: bool,
 }
 
+/// The window that sessions of the same trial and agent measure in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedWindow {
+    /// The same for all of them.
+    pub name: String,
+    /// Of all of them, a direction: the window opens when so many have begun.
+    pub streams: u32,
+}
+
 /// `params`, read and checked.
 #[derive(Debug, Clone)]
 pub struct StreamParams {
@@ -67,6 +78,8 @@ pub struct StreamParams {
     pub receive: ReceiveMode,
     /// Of every connection.
     pub options: TcpOptions,
+    /// Absent: the session has a window of its own.
+    pub shared_window: Option<SharedWindow>,
     /// Of the series.
     pub interval_ns: u64,
     /// For each connection, preamble included.
@@ -104,6 +117,7 @@ impl StreamParams {
         let options = TcpOptions { window_bytes, ..TcpOptions::read_long(params, false)? };
         let interval_ns = params.interval_ns()?;
         let connect_timeout_ns = params.time_ns("connect_timeout_ns", 1, 5 * SECOND_NS)?;
+        let shared_window = read_shared_window(params, streams, limit)?;
         if let Limit::Bytes(bytes) = limit {
             if warmup_ns > 0 {
                 return Err(params.refuse("`warmup_ns` must be 0 with `bytes`: the window is the whole transfer"));
@@ -122,6 +136,7 @@ impl StreamParams {
             send,
             receive,
             options,
+            shared_window,
             interval_ns,
             connect_timeout_ns,
         })
@@ -163,12 +178,36 @@ impl StreamParams {
         Some(self.limit.duration_ns()?.saturating_add(self.warmup_ns).saturating_add(STALL_NS).min(3 * MAX_TIME_NS))
     }
 
+    /// What else an end that does not come may be waiting for, to be put after what is waited for; empty where nothing is.
+    pub fn also_awaited(&self) -> String {
+        self.shared_window.as_ref().map_or_else(String::new, |shared| {
+            format!(" (the window opens when all {} streams that share it have begun)", shared.streams)
+        })
+    }
+
     /// The end of the window, since the sender's first write, at the earliest; 0 where bytes are the limit. A part in a
     /// thousand is left for clocks of two machines that do not run at the same rate.
     pub fn least_time_ns(&self) -> u64 {
         let window_ns = self.limit.duration_ns().map_or(0, |ns| ns.saturating_add(self.warmup_ns));
         window_ns - window_ns / 1_000
     }
+}
+
+fn read_shared_window(params: &mut Params<'_>, streams: u16, limit: Limit) -> Result<Option<SharedWindow>> {
+    let name = params.text("shared_window")?;
+    let shared_streams = params.integer("shared_streams", 1..=MAX_SHARED_STREAMS)?;
+    let (name, shared_streams) = match (name, shared_streams) {
+        (None, None) => return Ok(None),
+        (Some(name), Some(shared_streams)) => (name, shared_streams),
+        _ => return Err(params.refuse("`shared_window` and `shared_streams` must be given together, or neither")),
+    };
+    if limit.duration_ns().is_none() {
+        return Err(params.refuse("`shared_window` needs `duration_ns`: with `bytes` the window is the whole transfer"));
+    }
+    if shared_streams < u64::from(streams) {
+        return Err(params.refuse(format!("`shared_streams` must be at least the {streams} streams of this session")));
+    }
+    Ok(Some(SharedWindow { name: name.to_owned(), streams: shared_streams as u32 }))
 }
 
 #[cfg(test)]
@@ -212,6 +251,13 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_a_shared_window_says_so() {
+        assert_eq!(read(json!({"duration_ns": 5})).unwrap().also_awaited(), "");
+        let shared = read(json!({"duration_ns": 5, "shared_window": "w", "shared_streams": 3})).unwrap();
+        assert_eq!(shared.also_awaited(), " (the window opens when all 3 streams that share it have begun)");
+    }
+
+    #[test]
     fn what_is_refused() {
         for params in [
             json!({}),
@@ -226,6 +272,10 @@ mod tests {
             json!({"duration_ns": 1, "receive": "zerocopy"}),
             json!({"duration_ns": 1, "congestion": ""}),
             json!({"duration_ns": 1, "mss": 1460}),
+            json!({"duration_ns": 1, "shared_window": "w"}),
+            json!({"duration_ns": 1, "shared_streams": 1}),
+            json!({"bytes": 9, "shared_window": "w", "shared_streams": 1}),
+            json!({"duration_ns": 1, "streams": 3, "shared_window": "w", "shared_streams": 2}),
         ] {
             assert_eq!(read(params.clone()).unwrap_err().code(), "bad-params", "{params}");
         }

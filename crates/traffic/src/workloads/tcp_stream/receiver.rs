@@ -3,7 +3,6 @@
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
@@ -11,12 +10,13 @@ use serde_json::{Value, json};
 use sixbench_measure::clock;
 use socket2::SockRef;
 
+use super::beginning::{Beginning, End};
 use super::params::{ReceiveMode, StreamParams};
 use super::tally::{self, Tally};
 use crate::series::Series;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, Joiner, driver};
-use crate::workloads::tcp::{STALL_NS, Starter, Stop, Worker, io as tcp_io};
+use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Progress, Result};
 
 /// A read takes at least this much where it is there.
@@ -25,7 +25,8 @@ const MIN_BUFFER_BYTES: usize = 64 * 1_024;
 /// The receivers of all streams of a direction.
 pub struct Receivers {
     window: Arc<Window>,
-    edges: Edges,
+    /// Open until the streams have ended.
+    edges: Arc<Edges>,
     cpu: CpuWatch,
     threads: Vec<ReceiverThread>,
 }
@@ -35,14 +36,14 @@ struct ReceiverThread {
     worker: Worker<Received>,
 }
 
-/// What the receivers of a direction share. No lock: one atomic, which changes once.
+/// What the receivers of a direction share.
 struct Window {
     params: StreamParams,
     /// Names the peer in errors.
     doing: String,
     progress: Progress,
-    /// When the first byte of any stream came; 0 before.
-    first_byte_ns: AtomicU64,
+    /// When the first byte came, of any stream or of the last of those that share the window.
+    beginning: Arc<Beginning>,
 }
 
 /// What became of the streams of one thread.
@@ -56,14 +57,15 @@ struct Received {
 
 impl Receivers {
     /// No stream yet, but their threads.
-    pub fn start(starter: &Starter, params: &StreamParams, endpoint: &Endpoint) -> Result<Self> {
+    pub fn start(starter: &Starter, params: &StreamParams, endpoint: &Endpoint, role: Role) -> Result<Self> {
         let (cpu, edges) = CpuWatch::start(params.warmup_ns)
             .map_err(|e| Error::system("starting to watch the CPU of a receiver", "clone", e))?;
+        let edges = Arc::new(edges);
         let window = Arc::new(Window {
             params: params.clone(),
             doing: format!("receiving from {}", endpoint.peer),
             progress: endpoint.progress.clone(),
-            first_byte_ns: AtomicU64::new(0),
+            beginning: Beginning::of(params, endpoint, End { role, is_sending: false }, &edges)?,
         });
         let mut threads = Vec::new();
         for thread in 0..params.threads() {
@@ -83,7 +85,6 @@ impl Receivers {
     pub fn add(&mut self, index: u16, stream: TcpStream) -> Result<()> {
         let receiver = Receiver {
             window: Arc::clone(&self.window),
-            edges: self.edges.clone(),
             index,
             expected_bytes: self.window.params.bytes_of_stream(index),
             stream,
@@ -150,23 +151,9 @@ fn receive(driver: Driver<Receiver>, params: &StreamParams, stop: &Stop) -> Resu
 }
 
 impl Window {
-    /// The time of the first byte of any stream; the first to tell is right.
-    fn first_byte_ns(&self, now_ns: u64, edges: &Edges) -> u64 {
-        match self.first_byte_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => {
-                let _ = edges.send(now_ns);
-                now_ns
-            }
-            Err(first_byte_ns) => first_byte_ns,
-        }
-    }
-
-    /// When the window opens and closes, where a first byte came.
+    /// When the window opens and closes, where that is known.
     fn edges_ns(&self) -> Option<(u64, u64)> {
-        match self.first_byte_ns.load(Ordering::Relaxed) {
-            0 => None,
-            first_byte_ns => Some(self.edges_after(first_byte_ns)),
-        }
+        self.beginning.ns().map(|first_byte_ns| self.edges_after(first_byte_ns))
     }
 
     fn edges_after(&self, first_byte_ns: u64) -> (u64, u64) {
@@ -185,13 +172,12 @@ struct Shared {
 /// One stream.
 struct Receiver {
     window: Arc<Window>,
-    edges: Edges,
     index: u16,
     /// Where bytes are the limit.
     expected_bytes: Option<u64>,
     stream: TcpStream,
     tally: Tally,
-    /// Unknown until a first byte came on any stream.
+    /// Unknown until the first byte came that the window counts from.
     edges_ns: Option<(u64, u64)>,
     progress_ns: u64,
     reads: u64,
@@ -235,9 +221,10 @@ impl Receiver {
     #[inline]
     fn received(&mut self, bytes: u64, series: &mut Series<u64>) -> Advance {
         let now_ns = clock::monotonic_ns();
-        let (opens_ns, closes_ns) = *self
-            .edges_ns
-            .get_or_insert_with(|| self.window.edges_after(self.window.first_byte_ns(now_ns, &self.edges)));
+        let (opens_ns, closes_ns) = match self.edges_ns {
+            Some(edges_ns) => edges_ns,
+            None => self.look_for_edges(now_ns),
+        };
         self.progress_ns = now_ns;
         self.tally.received_bytes += bytes;
         self.reads += 1;
@@ -255,6 +242,16 @@ impl Receiver {
             self.tally.read_before(now_ns);
         }
         Advance::Moved
+    }
+
+    /// At a read, until they are known: those of a window that has not opened.
+    #[cold]
+    fn look_for_edges(&mut self, now_ns: u64) -> (u64, u64) {
+        let is_first = self.tally.received_bytes == 0;
+        let beginning = &self.window.beginning;
+        let first_byte_ns = if is_first { beginning.begin(1, now_ns) } else { beginning.ns() };
+        self.edges_ns = first_byte_ns.map(|ns| self.window.edges_after(ns));
+        self.edges_ns.unwrap_or((u64::MAX, u64::MAX))
     }
 
     /// The sender closed: the end of all its bytes, or too early.

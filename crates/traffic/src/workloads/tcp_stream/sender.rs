@@ -9,13 +9,14 @@ use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use socket2::SockRef;
 
+use super::beginning::{Beginning, End};
 use super::output::{Completions, Output};
 use super::params::{SendMode, StreamParams};
 use super::watch::Watch;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
 use crate::workloads::tcp::info::TcpInfo;
-use crate::workloads::tcp::{STALL_NS, Starter, Stop, Worker, io as tcp_io};
+use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Result};
 
 /// The clock is read once in so many bytes: often enough for a deadline, too seldom to be felt with small messages.
@@ -39,6 +40,8 @@ struct Shared {
     doing: String,
     /// When the first write of any stream began; 0 before.
     first_write_ns: AtomicU64,
+    /// From when the window is counted.
+    beginning: Arc<Beginning>,
 }
 
 /// What became of one stream.
@@ -55,17 +58,20 @@ impl Senders {
         starter: &Starter,
         params: &StreamParams,
         endpoint: &Endpoint,
+        role: Role,
         streams: Vec<TcpStream>,
     ) -> Result<Self> {
         let sockets: Vec<_> = streams.into_iter().map(Arc::new).collect();
         let (watch, edges) =
             Watch::start(sockets.clone(), params.warmup_ns, params.interval_ns, endpoint.progress.clone())
                 .map_err(|e| Error::system("starting to watch a sender", "clone", e))?;
+        let edges = Arc::new(edges);
         let shared = Arc::new(Shared {
             params: params.clone(),
             message: Message::new(params.message_bytes),
             doing: format!("sending to {}", endpoint.peer),
             first_write_ns: AtomicU64::new(0),
+            beginning: Beginning::of(params, endpoint, End { role, is_sending: true }, &edges)?,
         });
         let threads = params.threads();
         let mut workers = Vec::new();
@@ -147,7 +153,8 @@ impl Message {
 /// One stream.
 struct Sender {
     shared: Arc<Shared>,
-    edges: Edges,
+    /// Open as long as there are streams.
+    _edges: Arc<Edges>,
     stream: Arc<TcpStream>,
     output: Output,
     /// Whether bytes are the limit.
@@ -188,11 +195,11 @@ impl Driven for Sender {
 }
 
 impl Sender {
-    fn new(shared: &Arc<Shared>, edges: &Edges, stream: &Arc<TcpStream>, bytes: Option<u64>) -> Result<Self> {
+    fn new(shared: &Arc<Shared>, edges: &Arc<Edges>, stream: &Arc<TcpStream>, bytes: Option<u64>) -> Result<Self> {
         let StreamParams { send, message_bytes, .. } = shared.params;
         Ok(Self {
             shared: Arc::clone(shared),
-            edges: edges.clone(),
+            _edges: Arc::clone(edges),
             stream: Arc::clone(stream),
             output: Output::new(send, stream, message_bytes)?,
             is_limited: bytes.is_some(),
@@ -239,7 +246,7 @@ impl Sender {
     fn first_write_ns(&self, now_ns: u64) -> u64 {
         match self.shared.first_write_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => {
-                let _ = self.edges.send(now_ns);
+                self.shared.beginning.begin(self.shared.params.streams.into(), now_ns);
                 now_ns
             }
             Err(first_write_ns) => first_write_ns,
@@ -247,7 +254,7 @@ impl Sender {
     }
 
     fn check_deadline(&self) -> Result<()> {
-        self.deadline.as_ref().map_or(Ok(()), |deadline| deadline.check(&self.shared.doing))
+        self.deadline.as_ref().map_or(Ok(()), |deadline| deadline.check(&self.shared))
     }
 
     /// The connection is gone: the receiver's way to end its window, unless that cannot be over yet.
@@ -296,11 +303,12 @@ impl Deadline {
         Self { started_ns, limit_ns: params.time_limit_ns() }
     }
 
-    fn check(&self, doing: &str) -> Result<()> {
+    fn check(&self, shared: &Shared) -> Result<()> {
         let lasted_ns = clock::monotonic_ns().saturating_sub(self.started_ns);
         match self.limit_ns {
             Some(after_ns) if lasted_ns > after_ns => {
-                Err(Error::Timeout { doing: format!("{doing} until the receiver ends"), after_ns })
+                let doing = format!("{} until the receiver ends{}", shared.doing, shared.params.also_awaited());
+                Err(Error::Timeout { doing, after_ns })
             }
             _ => Ok(()),
         }

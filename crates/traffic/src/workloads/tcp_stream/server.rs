@@ -27,8 +27,11 @@ fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<d
     let workers = Workers::new(stop);
     let options = params.options.clone();
     let connections = params.connections();
-    let receivers =
-        if params.direction.forward { Some(Receivers::start(workers.starter(), &params, endpoint)?) } else { None };
+    let receivers = if params.direction.forward {
+        Some(Receivers::start(workers.starter(), &params, endpoint, Role::Forward)?)
+    } else {
+        None
+    };
     let streams = Streams {
         receivers,
         senders: None,
@@ -121,7 +124,7 @@ impl Streams {
         self.waiting.insert(preamble.index, stream);
         if self.waiting.len() == usize::from(self.params.streams) {
             let streams = std::mem::take(&mut self.waiting).into_values().collect();
-            self.senders = Some(Senders::start(&self.starter, &self.params, &self.endpoint, streams)?);
+            self.senders = Some(Senders::start(&self.starter, &self.params, &self.endpoint, Role::Reverse, streams)?);
         }
         Ok(())
     }
