@@ -1,0 +1,115 @@
+"""What carries the packets of `sixbench translate`: the core alone, or an engine's device in a throw-away network."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..model.errors import CapabilityError, UsageError
+from ..model.quoting import shown
+from .packet_options import Given
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agent import PacketDecision
+    from ..model.topology import Family
+    from ..run.passing.network import PassingNetwork
+    from .packet_mechanisms import PacketKind
+
+USER = "user"
+EBPF = "ebpf"
+TAYGA = "tayga"
+ENGINES = (USER, EBPF, TAYGA)
+
+_NODES_OWN = {
+    "hop": "--no-hop: a node takes one from the hop limit of whatever it forwards",
+    "tos": "--tos: its programs take the octet from the IPv6 packet",
+    "traffic-class": "--traffic-class: its programs take the octet from the IPv4 packet",
+    "hairpin": "--hairpin: its programs translate a packet once",
+}
+"""What devices of `ebpf` do not do, by option."""
+_OF_TAYGA = frozenset({"prefix", "eam", "role"})
+"""What tayga.conf(5) has a word for, as experiments write it."""
+
+
+class Carrying(Protocol):
+    """What takes packets."""
+
+    def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:
+        """What becomes of packets, each with its time in nanoseconds."""
+
+    def finish(self) -> int:
+        """How many fragments waited in vain."""
+
+
+@contextmanager
+def carrying(kind: PacketKind, given: Given, engine: str, arguments: list[str]) -> Iterator[Carrying]:
+    """What takes packets through a mechanism by an engine. Raises `UsageError` where it cannot as it is told, and
+    `CapabilityError`, `LabError` and `AgentError`.
+
+    Args:
+        arguments: of the command, which may have to begin anew in a user namespace.
+    """
+    from ..agent import AgentHub, PacketMechanism, find_agent
+
+    line = kind.first_line(given)
+    network = None if engine == USER else _network(kind, given, line, engine)
+    with PacketMechanism(find_agent(), line) as mechanism:
+        if network is None:
+            yield mechanism
+            return
+        mechanism.finish()  # the core refuses what no device could be
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..run.passing.passage import DevicePassage
+
+    enter_namespace_if_needed(arguments)
+    with AgentHub(find_agent()) as hub, DevicePassage(hub, network, engine) as passage:
+        yield passage
+
+
+def _network(kind: PacketKind, given: Given, line: Mapping[str, Any], engine: str) -> PassingNetwork:
+    """The network around the device. Raises `UsageError` and `CapabilityError`."""
+    if engine not in ENGINES:
+        raise UsageError(f"--engine {shown(engine)}: it is one of {', '.join(ENGINES)}")
+    try:
+        return _of_tayga(kind, given, line) if engine == TAYGA else _of_programs(kind, given, line)
+    except UsageError as error:
+        raise UsageError(f"--engine {engine}: {error}; --engine {USER} does it") from error
+
+
+def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:
+    from ..run.passing.network import translator_network, tunnel_network
+
+    refused = next((why for option, why in _NODES_OWN.items() if option in given), None)
+    if refused is not None:
+        raise UsageError(refused)
+    if line["mechanism"] == "tunnel":
+        if line["tunnel"]["mapping"]["kind"] == "map":
+            raise UsageError(f"{kind.name} by rules is no device of its programs")
+        return tunnel_network(line["tunnel"], line["node"])
+    if line["mechanism"] == "nat64":
+        raise UsageError(f"{kind.name} with state is no device of its programs")
+    settings = dict(line["siit"])
+    comes_back = settings.pop("hairpin", False)
+    hosts_are: Family = 4 if given.get("role") in ("clat", "er") else 6
+    return translator_network(kind.name, settings, hosts_are=hosts_are, comes_back=comes_back)
+
+
+def _of_tayga(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:
+    from ..run.passing.barrier import NODE
+    from ..run.passing.network import translator_network
+
+    if kind.name not in ("siit", "siit-dc"):
+        raise UsageError(f"tayga is a translator without state (siit, siit-dc), and no {kind.name}")
+    other = next((name for name in given if name not in _OF_TAYGA), None)
+    if other is not None:
+        raise UsageError(f"tayga.conf has no setting for --{other}")
+    if len(given.get("prefix", [])) != 1:
+        raise UsageError("tayga has one --prefix")
+    if shutil.which(TAYGA) is None:
+        raise CapabilityError("--engine tayga: the program tayga is missing (Debian package tayga)")
+    return translator_network(kind.name, line["siit"], hosts_are=6, own4=IPv4Address(NODE))
