@@ -32,8 +32,8 @@ _NODES_OWN = {
     "hairpin": "--hairpin: its programs translate a packet once",
 }
 """What devices of `ebpf` do not do, by option."""
-_OF_TAYGA = frozenset({"prefix", "eam", "role"})
-"""What tayga.conf(5) has a word for, as experiments write it."""
+_OF_TAYGA = frozenset({"prefix", "eam", "role", "mtu4", "mtu6"})
+"""What tayga.conf(5) has a word for, as experiments write it, and what is of its node's links."""
 
 
 class Carrying(Protocol):
@@ -112,4 +112,4 @@ def _of_tayga(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> Passin
         raise UsageError("tayga has one --prefix")
     if shutil.which(TAYGA) is None:
         raise CapabilityError("--engine tayga: the program tayga is missing (Debian package tayga)")
-    return translator_network(kind.name, line["siit"], hosts_are=6, own4=IPv4Address(NODE))
+    return translator_network(kind.name, line["siit"], hosts_are=6, own4=IPv4Address(NODE), knows_mtus=False)

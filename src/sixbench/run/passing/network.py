@@ -39,6 +39,16 @@ _QUIET = {
     "net.ipv6.conf.default.addr_gen_mode": "1",
 }
 """Without an address there is neither neighbour discovery nor duplicate address detection."""
+_SAYS_NOTHING = """table inet sixbench_passing {
+  chain own {
+    type filter hook output priority raw; policy accept;
+    meta l4proto igmp drop
+    icmpv6 type { 130-137, 143 } drop
+  }
+}
+"""
+"""What a node says of itself on its links, and so into a tunnel too: which groups it listens to (RFC 3810), and what it
+asks and tells neighbours (RFC 4861)."""
 _SILENT = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
 _OPEN = {
     "net.ipv4.conf.all.accept_local": "1",
@@ -104,12 +114,20 @@ def mac_of(side: Side, *, of_device: bool) -> str:
 
 
 def translator_network(
-    name: str, settings: Mapping[str, Any], *, hosts_are: Family, comes_back: bool = False, own4: IPv4Address = OWN4
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    hosts_are: Family,
+    comes_back: bool = False,
+    own4: IPv4Address = OWN4,
+    knows_mtus: bool = True,
 ) -> PassingNetwork:
     """The network of a translator.
 
     Args:
         own4: the node's address, unless the settings have another.
+        knows_mtus: whether the translator itself sees to it that packets fit the links; if not, its device and the
+            node do.
         settings: as the first line for `sixbench-agent translate` has them.
         hosts_are: the family of the hosts that its table is about. What the node itself sends to them does not go
             through the translator.
@@ -120,12 +138,14 @@ def translator_network(
     embedded = embedding.embed(prefixes[0], own4) if prefixes else None
     own6 = IPv6Address(settings["own6"]) if "own6" in settings else embedded
     rows = settings.get("explicit", [])
+    mtus: Mapping[Family, int] = {4: settings.get("mtu4", 1500), 6: settings.get("mtu6", 1500)}
+    links = dict.fromkeys(mtus) if knows_mtus else mtus
     device = Translator(
         node=NODE,
         device=f"{name}-1",
-        mtu_bytes=MTU_BYTES,
+        mtu_bytes=MTU_BYTES if knows_mtus else max(mtus.values()),
         addresses=tuple(address for address in (own4, own6) if address is not None),
-        mapping={"kind": "siit", "prefixes": [], "explicit": [], "mtu4": 1500, "mtu6": 1500}
+        mapping={"kind": "siit", "prefixes": [], "explicit": [], "mtu4": mtus[4], "mtu6": mtus[6]}
         | {"zero_checksum": "drop", "lowest_ipv6_mtu": 1280}
         | dict(settings),
     )
@@ -141,8 +161,8 @@ def translator_network(
     elif domain is not None and domain.get("own") is not None:
         own_hosts = [domain["own"]["ipv4"]]
     lines = [
-        *_ways_out("near", 4, own4),
-        *_ways_out("far", 6, own6),
+        *_ways_out("near", 4, own4, links[4]),
+        *_ways_out("far", 6, own6, links[6]),
         *_into(device, "near", 4),
         *_into(device, "far", 6),
         # Errors of the node's own about packets that were translated go back through the translator.
@@ -229,11 +249,12 @@ def _neighbours(side: Side, family: Family) -> list[str]:
     return [f"neigh replace {_GATEWAYS[family]} lladdr {mac} dev {interface_towards(side)} nud permanent"]
 
 
-def _ways_out(side: Side, family: Family, own: Address | None) -> list[str]:
+def _ways_out(side: Side, family: Family, own: Address | None, mtu_bytes: int | None = None) -> list[str]:
     """What makes packets of a family leave on a side, unless anything else says where they go."""
     default = "0.0.0.0/0" if family == 4 else "::/0"
     source = "" if own is None else f" src {own}"
-    return [*_neighbours(side, family), f"route add {default} {_by(side, family)}{source}"]
+    most = "" if mtu_bytes is None else f" mtu lock {mtu_bytes}"
+    return [*_neighbours(side, family), f"route add {default} {_by(side, family)}{source}{most}"]
 
 
 def _into(device: Device, side: Side, family: Family) -> list[str]:
@@ -262,7 +283,9 @@ def _blueprint(devices: Sequence[Device], lines: Sequence[str], names: tuple[str
     return Blueprint(
         topology=Topology(nodes=nodes, links=links),
         devices=tuple(devices),
-        stages=({NODE: Stage(requests=rules, ip=tuple(line for line in lines if line not in of_ipv6))},),
+        stages=(
+            {NODE: Stage(requests=rules, ip=tuple(line for line in lines if line not in of_ipv6), nft=_SAYS_NOTHING)},
+        ),
     )
 
 

@@ -95,9 +95,13 @@ class DevicePassage:
         node = self._lab.agents[NODE]
         for side in SIDES:
             node.answer(Exec(argv=["ethtool", "-K", interface_towards(side), "tx", "off"]))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Waits until nothing is under way."""
         before = self._counted()
         while True:
-            time.sleep(_LOOK_S * 10)
+            time.sleep(_LOOK_S)
             now = self._counted()
             if now.passed == before.passed and now.is_still:
                 return
@@ -117,6 +121,7 @@ class DevicePassage:
             self._capture(one, capture)
         self._send(side, packet)
         if self._barrier is not None:
+            self._settle()
             self._pass_barrier(self._barrier)
         rises = self._wait(packet, side, before)
         out = [data for one in SIDES for data in self._captured(one, capture)]
@@ -159,11 +164,15 @@ class DevicePassage:
             is_quiet = now.passed == earlier.passed and now.outcomes == earlier.outcomes and now.is_still
             is_open = self._is_open(packet, side, before, now, rises)
             waited = time.monotonic() - started
-            if is_quiet and not is_open and (rises.outcomes or rises.node or waited > _QUIET_S):
+            if is_quiet and not is_open and (self._is_seen(rises) or waited > _QUIET_S):
                 return rises
             if waited > _PATIENCE_S:
                 raise self._not_done(rises)
             earlier = now
+
+    def _is_seen(self, rises: Rises) -> bool:
+        """Whether there is word of the packet."""
+        return self._barrier is not None or bool(rises.outcomes or rises.node)
 
     def _is_open(self, packet: bytes, side: Side, before: Counted, now: Counted, rises: Rises) -> bool:
         """Whether user space has got something that it has not dealt with."""
@@ -212,9 +221,15 @@ class DevicePassage:
         return [frame[_ETHERNET_BYTES:] for frame in frames if frame[:6] == neighbour]
 
     def _decision(self, packet: bytes, rises: Rises, out: Sequence[bytes]) -> PacketDecision:
-        verdict = rises.verdict or ("translated" if out else "dropped")
         self._keep_fragments(packet, rises)
-        return PacketDecision(verdict=verdict, reason=rises.reason, section=None, words=rises.words, packets=tuple(out))
+        verdict, reason, words = rises.verdict, rises.reason, rises.words
+        if self._device_is_silent and verdict != "answered":
+            changed = any(one[0] >> 4 != packet[0] >> 4 for one in out)
+            verdict = "translated" if changed else "answered" if out else "dropped"
+            reason, words = self._engine, f"{self._engine} does not say why."
+        return PacketDecision(
+            verdict=verdict or "dropped", reason=reason, section=None, words=words, packets=tuple(out)
+        )
 
     def _keep_fragments(self, packet: bytes, rises: Rises) -> None:
         """Counts the fragments that wait."""
