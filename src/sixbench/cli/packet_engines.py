@@ -94,9 +94,9 @@ def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> Pas
     if line["mechanism"] == "nat64":
         raise UsageError(f"{kind.name} with state is no device of its programs")
     settings = dict(line["siit"])
-    comes_back = settings.pop("hairpin", False)
-    hosts_are: Family = 4 if given.get("role") in ("clat", "er") else 6
-    return translator_network(kind.name, settings, hosts_are=hosts_are, comes_back=comes_back)
+    settings.pop("hairpin", None)  # of a border relay, whose programs translate a packet once
+    hosts_are: Family = 4 if given.get("role") in ("clat", "er") or "ce" in given else 6
+    return translator_network(kind.name, settings, hosts_are=hosts_are)
 
 
 def _of_tayga(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:

@@ -56,11 +56,13 @@ _OPEN = {
     "net.ipv4.conf.default.send_redirects": "0",
     "net.ipv4.icmp_ratelimit": "0",
     "net.ipv6.icmp.ratelimit": "0",
+    "net.ipv6.auto_flowlabels": "0",
     "net.ipv4.ipfrag_time": _NEVER_S,
     "net.ipv6.ip6frag_time": _NEVER_S,
 }
 """What the node sends is of the packet that came last: no error is held back, and none tells of fragments that came
-with another packet. Redirects would tell that a packet leaves by the link on which it came."""
+with another packet. Redirects would tell that a packet leaves by the link on which it came. Its own packets have no
+flow label that the kernel draws, so that the same packets come out of the same ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +120,6 @@ def translator_network(
     settings: Mapping[str, Any],
     *,
     hosts_are: Family,
-    comes_back: bool = False,
     own4: IPv4Address = OWN4,
     knows_mtus: bool = True,
 ) -> PassingNetwork:
@@ -130,14 +131,12 @@ def translator_network(
             node do.
         settings: as the first line for `sixbench-agent translate` has them.
         hosts_are: the family of the hosts that its table is about. What the node itself sends to them does not go
-            through the translator.
-        comes_back: whether the node routes what is for one of these hosts into the translator again.
+            through the translator: IPv6 hosts of servers or of a MAP domain, or the IPv4 hosts of a customer edge.
     """
     own4 = IPv4Address(settings.get("own4", str(own4)))
     prefixes = [IPv6Network(prefix) for prefix in settings.get("prefixes", [])]
     embedded = embedding.embed(prefixes[0], own4) if prefixes else None
     own6 = IPv6Address(settings["own6"]) if "own6" in settings else embedded
-    rows = settings.get("explicit", [])
     mtus: Mapping[Family, int] = {4: settings.get("mtu4", 1500), 6: settings.get("mtu6", 1500)}
     links = dict.fromkeys(mtus) if knows_mtus else mtus
     device = Translator(
@@ -149,17 +148,7 @@ def translator_network(
         | {"zero_checksum": "drop", "lowest_ipv6_mtu": 1280}
         | dict(settings),
     )
-    domain = settings.get("domain")
-    through = [str(prefix) for prefix in prefixes] + [row[1 if hosts_are == 4 else 0] for row in rows]
-    if domain is not None:
-        edge = domain.get("own")
-        rules = [edge] if edge is not None else domain["rules"]
-        through += [rule["ipv6"] if edge is not None else rule["ipv4"] for rule in rules]
-    own_hosts: Sequence[str] = ()
-    if hosts_are == 4 and rows:
-        own_hosts = [row[0] for row in rows]
-    elif domain is not None and domain.get("own") is not None:
-        own_hosts = [domain["own"]["ipv4"]]
+    through, own_hosts = _translated(settings, hosts_are)
     lines = [
         *_ways_out("near", 4, own4, links[4]),
         *_ways_out("far", 6, own6, links[6]),
@@ -170,13 +159,24 @@ def translator_network(
         f"rule add from ::/0 iif lo lookup {_BY_NODE}",
         *(f"route add {prefix} dev {device.device} table {_BY_NODE}" for prefix in dict.fromkeys(through)),
     ]
-    if comes_back:
-        lines += [f"route add {row[0]} dev {device.device}" for row in rows]
-    if own_hosts:
+    if hosts_are == 4:
         lines.append(f"route add 0.0.0.0/0 dev {device.device} table {_BY_NODE}")
         lines += [f"route add {host} {_by('near', 4)} table {_BY_NODE}" for host in own_hosts]
     return PassingNetwork(
         blueprint=_blueprint([device], lines, ("ipv4", "ipv6")), sides={"near": "ipv4", "far": "ipv6"}
+    )
+
+
+def _translated(settings: Mapping[str, Any], hosts_are: Family) -> tuple[list[str], list[str]]:
+    """The prefixes of what is behind the translator as its node sees it, and those of the IPv4 hosts in front of it."""
+    rows, domain = settings.get("explicit", []), settings.get("domain")
+    if hosts_are == 6:
+        rules = [] if domain is None else [rule["ipv4"] for rule in domain["rules"]]
+        return [*settings.get("prefixes", []), *(row[0] for row in rows), *rules], []
+    own = [] if domain is None else [domain["own"]]
+    return (
+        [*(row[1] for row in rows), *(rule["ipv6"] for rule in own)],
+        [*(row[0] for row in rows), *(rule["ipv4"] for rule in own)],
     )
 
 
