@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
@@ -273,6 +273,19 @@ MECHANISMS = {
         words=("6in4", *FROM_LOCAL4, *OWN[2:], "--mtu", "1480"),
         node=("used up",),
         packets=lambda: through_tunnel(TUNNEL4, 41, of_ipv6(IN6)),
+    ),
+    "lw4o6, lwAFTR": Mechanism(
+        words=(
+            *("lw4o6", "--role", "aftr", "--br", TUNNEL6.destination),
+            *("--binding", f"192.0.2.1,6,39,{TUNNEL6.source}", "--binding", "192.0.2.1,6,0,2001:db8:f::3"),
+        ),
+        packets=lambda: (
+            outer(TUNNEL6, of_ipv4(IN4), 4)
+            | of_ipv4(IN4.back)
+            | {f"another's {name}": one for name, one in of_ipv4(replace(IN4.back, ports=(53, 2000))).items()}
+        ),
+        # Its node tracks connections: it puts fragments together, and knows ports of TCP and UDP alone.
+        node=("used up", "bad", "fragment", "unreachable", "needed", "another protocol"),
     ),
     "4in6": Mechanism(
         words=("4in6", *FROM_LOCAL6, *OWN[:2], "--mtu", "1460"),

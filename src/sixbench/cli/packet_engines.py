@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..mechanisms.binding import PortSet
 from ..model.errors import CapabilityError, UsageError
 from ..model.quoting import shown
 from .packet_options import Given
@@ -32,6 +33,12 @@ _NODES_OWN = {
     "hairpin": "--hairpin: its programs translate a packet once",
 }
 """What devices of `ebpf` do not do, by option."""
+_RULED = {
+    "map-e": "a border relay has a tunnel for each customer edge, of which a rule names too many, and a customer edge "
+    "has its ports from a NAPT44",
+    "lw4o6": "an lwB4 has its ports from a NAPT44",
+}
+"""What the devices of experiments are instead, by mechanism."""
 _OF_TAYGA = frozenset({"prefix", "eam", "role", "mtu4", "mtu6"})
 """What tayga.conf(5) has a word for, as experiments write it, and what is of its node's links."""
 
@@ -88,15 +95,33 @@ def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> Pas
     if refused is not None:
         raise UsageError(refused)
     if line["mechanism"] == "tunnel":
+        if given.get("role") == "aftr":
+            return _of_lwaftr(given, line)
         if line["tunnel"]["mapping"]["kind"] == "map":
-            raise UsageError(f"{kind.name} by rules is no device of its programs")
+            raise UsageError(f"its programs know no rules, so that {_RULED[kind.name]}")
         return tunnel_network(line["tunnel"], line["node"])
     if line["mechanism"] == "nat64":
-        raise UsageError(f"{kind.name} with state is no device of its programs")
+        raise UsageError("the state of its NAT64 is Linux's connection tracking, which has no such settings and times")
     settings = dict(line["siit"])
     settings.pop("hairpin", None)  # of a border relay, whose programs translate a packet once
     hosts_are: Family = 4 if given.get("role") in ("clat", "er") or "ce" in given else 6
     return translator_network(kind.name, settings, hosts_are=hosts_are)
+
+
+def _of_lwaftr(given: Given, line: Mapping[str, Any]) -> PassingNetwork:
+    """Raises `UsageError` where its node has another way with packets than its ruleset and Linux have."""
+    from ..run.passing.network import Row, softwires_network
+    from .packet_lw4o6 import LWAFTR_OPTIONS
+
+    other = next((option.name for option in LWAFTR_OPTIONS if option.name in given), None)
+    if other is not None:
+        raise UsageError(f"the node of its tunnels has no setting for --{other}")
+    rows = []
+    for address, bits, psid, softwire, *more in given["binding"]:
+        offset = more[0] if more else 0
+        relay = more[1] if len(more) > 1 else given["br"]
+        rows.append(Row(address=address, ports=PortSet.of(bits, psid, offset), softwire=softwire, relay=relay))
+    return softwires_network(rows, line["node"], line["tunnel"])
 
 
 def _of_tayga(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:

@@ -3,7 +3,8 @@ Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -127,7 +128,7 @@ class Rises:
         return not tells.isdisjoint(self.node)
 
 
-def of_translator(state: TranslatorState, node: CountersAnswer, device: str) -> Counted:
+def of_translator(state: TranslatorState, node: CountersAnswer, devices: Sequence[str]) -> Counted:
     """A translator's."""
     slow = {f"slow {clause}": count.packets for clause, count in state.slow.items()}
     ways = {"way to-ipv6": state.to_ipv6.packets, "way to-ipv4": state.to_ipv4.packets}
@@ -137,33 +138,32 @@ def of_translator(state: TranslatorState, node: CountersAnswer, device: str) -> 
     slow_packets = sum(slow.values())
     return Counted(
         outcomes={**ways, **slow, **answered, **dropped, "waits": state.waiting.packets},
-        handed=_sent(node, device),
+        handed=_sent(node, devices),
         done=slow_packets + sum(answered.values()) + seen + state.waiting.packets,
         **_of_node(node),
     )
 
 
-def of_tunnel(state: TunnelState, node: CountersAnswer, device: str) -> Counted:
-    """A tunnel's. Its user space counts what it has put together, and not each fragment that was left to it."""
-    counts: dict[str, Count | None] = {
-        "fast encapsulated": state.encapsulated,
-        "fast decapsulated": state.decapsulated,
-        "slow encapsulated": state.slow_encapsulated,
-        "slow decapsulated": state.slow_decapsulated,
-        **{f"handed {reason}": count for reason, count in (state.slow or {}).items()},
-        **{f"dropped {reason}": count for reason, count in (state.drops or {}).items()},
-    }
-    return Counted(
-        outcomes={name: count.packets for name, count in counts.items() if count is not None},
-        handed=_sent(node, device),
-        done=None,
-        **_of_node(node),
-    )
+def of_tunnels(states: Mapping[str, TunnelState], node: CountersAnswer) -> Counted:
+    """That of the ends of tunnels. Their user space counts what it has put together, and not each fragment that was
+    left to it."""
+    outcomes: Counter[str] = Counter()
+    for state in states.values():
+        counts: dict[str, Count | None] = {
+            "fast encapsulated": state.encapsulated,
+            "fast decapsulated": state.decapsulated,
+            "slow encapsulated": state.slow_encapsulated,
+            "slow decapsulated": state.slow_decapsulated,
+            **{f"handed {reason}": count for reason, count in (state.slow or {}).items()},
+            **{f"dropped {reason}": count for reason, count in (state.drops or {}).items()},
+        }
+        outcomes.update({name: count.packets for name, count in counts.items() if count is not None})
+    return Counted(outcomes=outcomes, handed=_sent(node, states), done=None, **_of_node(node))
 
 
-def of_program(node: CountersAnswer, device: str) -> Counted:
+def of_program(node: CountersAnswer, devices: Sequence[str]) -> Counted:
     """Of another's program, which tells nothing of packets."""
-    return Counted(outcomes={}, handed=_sent(node, device), done=None, **_of_node(node))
+    return Counted(outcomes={}, handed=_sent(node, devices), done=None, **_of_node(node))
 
 
 def _of_node(node: CountersAnswer) -> dict[str, Any]:
@@ -176,9 +176,9 @@ def _of_node(node: CountersAnswer) -> dict[str, Any]:
     return {"node": counted, "passed": passed, "is_still": not is_waiting(node)}
 
 
-def _sent(node: CountersAnswer, device: str) -> int:
-    """What has left the device's near end, which the program did not take."""
-    return node.interfaces[device].tx_packets if device in node.interfaces else 0
+def _sent(node: CountersAnswer, devices: Iterable[str]) -> int:
+    """What has left the near ends of devices, which the program did not take."""
+    return sum(node.interfaces[device].tx_packets for device in devices if device in node.interfaces)
 
 
 def _risen(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

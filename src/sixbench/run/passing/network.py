@@ -13,6 +13,9 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any, Literal
 
 from ...mechanisms import embedding
+from ...mechanisms.binding import Binding, PortSet, binding_table
+from ...mechanisms.common import Carrier
+from ...mechanisms.dslite import AFTR, Subscriber, policy
 from ...model.device import Device, Translator, Tunnel
 from ...model.leg import Address
 from ...model.network import Blueprint
@@ -63,6 +66,17 @@ _OPEN = {
 """What the node sends is of the packet that came last: no error is held back, and none tells of fragments that came
 with another packet. Redirects would tell that a packet leaves by the link on which it came. Its own packets have no
 flow label that the kernel draws, so that the same packets come out of the same ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row of an lwAFTR's binding table: the IPv4 address and the ports of the lwB4 at the other end of `softwire`,
+    which knows the lwAFTR as `relay`."""
+
+    address: str
+    ports: PortSet
+    softwire: str
+    relay: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,11 +215,8 @@ def tunnel_network(told: Mapping[str, Any], own: Mapping[str, Any]) -> PassingNe
         local=local,
         underlay=(interface_towards("far"),),
         mapping=dict(told["mapping"]),
-        ttl=None if told["ttl"] == "inherit" else told["ttl"],
-        tos=None if told["tos"] == "inherit" else told["tos"],
-        ecn=told["ecn"],
-        pmtu=told["pmtu"],
         key=told.get("gre_key"),
+        **_settings_of(told),
     )
     carries: Sequence[Family] = (4, 6) if device.payload == "gre" else (inner,)
     everything = {4: "0.0.0.0/0", 6: "::/0"}
@@ -234,6 +245,68 @@ def tunnel_network(told: Mapping[str, Any], own: Mapping[str, Any]) -> PassingNe
         carries_outer=outer in carries,
         protocol={"ipv4": 4, "ipv6": 41, "gre": 47}[device.payload],
     )
+
+
+def softwires_network(rows: Sequence[Row], own: Mapping[str, Any], told: Mapping[str, Any]) -> PassingNetwork:
+    """The network of an lwAFTR: a tunnel to each lwB4, and a ruleset that knows by addresses and ports which one a
+    packet is for, as in experiments.
+
+    Args:
+        own: the addresses of its node.
+        told: of the tunnels, what does not differ among them, as the first line for `sixbench-agent translate` has it.
+    """
+    own4, own6 = (ip_address(own[name]) if name in own else None for name in ("own4", "own6"))
+    tunnels, bindings, lines = [], [], [line for family in (4, 6) for line in _neighbours("far", family)]
+    for number, row in enumerate(rows, start=1):
+        local = IPv6Address(row.relay)
+        name = f"{told['device']}-{number}"
+        addresses = (address for address in (local, own4, own6) if address is not None)
+        tunnels.append(
+            Tunnel(
+                node=NODE,
+                device=name,
+                mtu_bytes=min(told["mtu_bytes"], MTU_BYTES - _OVERHEADS["ipv4", 6]),
+                addresses=tuple(dict.fromkeys(addresses)) if number == 1 else (local,),
+                outer=6,
+                payload="ipv4",
+                local=local,
+                underlay=(interface_towards("far"),),
+                mapping={"kind": "fixed", "remote": row.softwire},
+                **_settings_of(told),
+            )
+        )
+        way = Carrier(first=NODE, second="outside", family=6, links=())
+        subscriber = Subscriber(number=number, node=NODE, device=name, way=way)
+        bindings.append(Binding(subscriber=subscriber, address=IPv4Address(row.address), ports=row.ports))
+        lines += [f"address add {AFTR} dev {name}", *policy(subscriber)]
+        lines.append(f"rule add from ::/0 iif {name}.far lookup {_BY_NODE}")
+    shared = "{ " + ", ".join(dict.fromkeys(row.address for row in rows)) + " }"
+    lines += [
+        *_ways_out("near", 4, own4),
+        f"rule add from 0.0.0.0/0 iif {interface_towards('near')} lookup {_BEYOND} priority 30000",
+        f"route add ::/0 {_by('far', 6)} table {_BY_NODE}" + (f" src {own6}" if own6 is not None else ""),
+        f"rule add from ::/0 iif lo lookup {_BY_NODE}",
+        f"rule add from ::/0 iif {interface_towards('far')} lookup {_BEYOND}",
+        f"rule add from ::/0 iif {interface_towards('near')} lookup {_BEYOND}",
+        f"route add blackhole 0.0.0.0/0 table {_BEYOND}",
+        f"route add blackhole ::/0 table {_BEYOND}",
+    ]
+    return PassingNetwork(
+        blueprint=_blueprint(tunnels, lines, ("inside", "outside"), binding_table("sixbench_lwaftr", shared, bindings)),
+        sides={"near": "inside", "far": "outside"},
+        outer=6,
+        local=frozenset(tunnel.local for tunnel in tunnels),
+        protocol=4,
+    )
+
+
+def _settings_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "ttl": None if told["ttl"] == "inherit" else told["ttl"],
+        "tos": None if told["tos"] == "inherit" else told["tos"],
+        "ecn": told["ecn"],
+        "pmtu": told["pmtu"],
+    }
 
 
 _OVERHEADS = {("ipv6", 4): 20, ("ipv4", 6): 40, ("gre", 4): 24, ("gre", 6): 44}
@@ -266,7 +339,7 @@ def _into(device: Device, side: Side, family: Family) -> list[str]:
     ]
 
 
-def _blueprint(devices: Sequence[Device], lines: Sequence[str], names: tuple[str, str]) -> Blueprint:
+def _blueprint(devices: Sequence[Device], lines: Sequence[str], names: tuple[str, str], ruleset: str = "") -> Blueprint:
     of_ipv6 = [line for line in lines if line.startswith("rule add from ::/0")]
     rules = tuple(_rule(line) for line in of_ipv6)
     nodes = {name: Node(name=name, kind="host", sysctl=_SILENT) for name in names}
@@ -284,7 +357,11 @@ def _blueprint(devices: Sequence[Device], lines: Sequence[str], names: tuple[str
         topology=Topology(nodes=nodes, links=links),
         devices=tuple(devices),
         stages=(
-            {NODE: Stage(requests=rules, ip=tuple(line for line in lines if line not in of_ipv6), nft=_SAYS_NOTHING)},
+            {
+                NODE: Stage(
+                    requests=rules, ip=tuple(line for line in lines if line not in of_ipv6), nft=_SAYS_NOTHING + ruleset
+                )
+            },
         ),
     )
 

@@ -23,7 +23,7 @@ from ...model.device import Translator
 from ...model.errors import AgentError, LabError, UsageError
 from ..laboratory import Laboratory
 from .barrier import Barrier
-from .counted import Counted, Rises, of_program, of_translator, of_tunnel
+from .counted import Counted, Rises, of_program, of_translator, of_tunnels
 from .network import MTU_BYTES, NODE, SIDES, PassingNetwork, Side, destination_of, interface_towards, mac_of
 
 _LOOK_S = 0.001
@@ -46,8 +46,8 @@ class DevicePassage:
         as it is told, `LabError`, `AgentError` and `CapabilityError`."""
         self._network = network
         self._engine = engine
-        [self._device] = network.blueprint.devices
-        unfit = find_engine(engine).unfit(self._device)
+        self._devices = network.blueprint.devices
+        unfit = next(filter(None, map(find_engine(engine).unfit, self._devices)), None)
         if unfit is not None:
             raise UsageError(f"--engine {engine}: {unfit}")
         self._numbers = count()
@@ -162,8 +162,11 @@ class DevicePassage:
             now = self._counted()
             rises = now.risen(before)
             is_quiet = now.passed == earlier.passed and now.outcomes == earlier.outcomes and now.is_still
-            is_open = self._is_open(packet, side, before, now, rises)
             waited = time.monotonic() - started
+            # Of several tunnels with one address none counts a packet that may be another's.
+            is_anyones = waited <= _QUIET_S or len(self._devices) == 1
+            arrived = side == "far" and is_anyones and self._is_delivered(packet, rises)
+            is_open = self._is_open(before, now, rises, arrived=arrived)
             if is_quiet and not is_open and (self._is_seen(rises) or waited > _QUIET_S):
                 return rises
             if waited > _PATIENCE_S:
@@ -174,14 +177,13 @@ class DevicePassage:
         """Whether there is word of the packet."""
         return self._barrier is not None or bool(rises.outcomes or rises.node)
 
-    def _is_open(self, packet: bytes, side: Side, before: Counted, now: Counted, rises: Rises) -> bool:
+    def _is_open(self, before: Counted, now: Counted, rises: Rises, *, arrived: bool) -> bool:
         """Whether user space has got something that it has not dealt with."""
         if self._device_is_silent:
             return False
         if now.done is not None:
             return now.handed != now.done + (before.handed - (before.done or 0))
         told = sum(rise for name, rise in rises.outcomes.items() if not name.startswith("handed "))
-        arrived = side == "far" and self._is_delivered(packet, rises)
         return told < rises.handed + int(arrived)
 
     def _is_delivered(self, packet: bytes, rises: Rises) -> bool:
@@ -193,7 +195,7 @@ class DevicePassage:
     def _not_done(self, rises: Rises) -> AgentError:
         return AgentError(
             "agent-silent",
-            f"the device {self._device.device} has not dealt with a packet after {_PATIENCE_S:g} s, so that nobody "
+            f"the device {self._devices[0].device} has not dealt with a packet after {_PATIENCE_S:g} s, so that nobody "
             f"can say what comes out of it ({rises.words})",
         )
 
@@ -241,15 +243,15 @@ class DevicePassage:
 
     def _counted(self) -> Counted:
         node = self._lab.agents[NODE]
-        device = self._device.device
+        names = [device.device for device in self._devices]
         counters = node.answer(Counters())
         if self._device_is_silent:
-            return of_program(counters, device)
-        if isinstance(self._device, Translator):
-            state = node.answer(TranslatorCounters(device=device)).translators[device]
-            self._waiting = state.waiting.packets
-            return of_translator(state, counters, device)
-        return of_tunnel(node.answer(TunnelCounters(device=device)).tunnels[device], counters, device)
+            return of_program(counters, names)
+        if not isinstance(self._devices[0], Translator):
+            return of_tunnels(node.answer(TunnelCounters()).tunnels, counters)
+        [state] = node.answer(TranslatorCounters()).translators.values()
+        self._waiting = state.waiting.packets
+        return of_translator(state, counters, names)
 
 
 def _protocol(packet: bytes) -> int:
