@@ -3,15 +3,19 @@ what comes out is the same, but for what a node does that forwards packets into 
 
 from __future__ import annotations
 
+import shutil
 import struct
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import pytest
-from ip_packets import ICMP, ICMPV6, TCP, UDP, checksum, ipv4, ipv6
+from ip_packets import ICMP, ICMPV6, TCP, UDP, checksum, ipv4, ipv6, pcap
+from lab.commands import SIXBENCH
 from packets_through import packets_through
+from waiting import wait_for
 
 DF, MORE = 0x4000, 0x2000
 FRAGMENT, HOP_BY_HOP, ROUTING, NOTHING = 44, 0, 43, 59
@@ -282,7 +286,7 @@ MECHANISMS = {
         packets=lambda: (
             outer(TUNNEL6, of_ipv4(IN4), 4)
             | of_ipv4(IN4.back)
-            | {f"another's {name}": one for name, one in of_ipv4(replace(IN4.back, ports=(53, 2000))).items()}
+            | {"another's": in4(replace(IN4.back, ports=(53, 2000)), udp(replace(IN4.back, ports=(53, 2000))))}
         ),
         # Its node tracks connections: it puts fragments together, and knows ports of TCP and UDP alone.
         node=("used up", "bad", "fragment", "unreachable", "needed", "another protocol"),
@@ -344,3 +348,54 @@ def _with_exit(sixbench: Callable[..., object]) -> Callable[..., object]:
         return done
 
     return run
+
+
+def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:
+    if shutil.which("tayga") is None:
+        pytest.skip("tayga is not installed")
+    there, back = SIIT
+    packets = [
+        in4(there, echo(there), ICMP),
+        in4(there, udp(there), ttl=1),
+        in6(back, tcp(back), TCP),
+        in6(back, b"")[:20],
+    ]
+    words = ("siit", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128", "--engine", "tayga")
+    translated, expired, other, cut = packets_through(_with_exit(sixbench), tmp_path, words, packets)
+    assert (translated[0], expired[0], other[0], cut[0]) == ("translated", "answered", "translated", "dropped")
+    [as_ipv6], [told], [as_ipv4] = translated[2], expired[2], other[2]
+    assert as_compared(as_ipv6) == as_compared(in6(back.back, echo(replace(back.back, ports=there.ports)), ICMPV6))
+    assert told[20] == 11
+    assert as_ipv4[9] == TCP
+    assert checksum(as_ipv4[12:20] + struct.pack("!II", TCP, 20) + as_ipv4[20:]) == 0
+
+
+def test_a_killed_command_leaves_nothing(tmp_path: Path) -> None:
+    there, _ = SIIT
+    (tmp_path / "in.pcap").write_bytes(pcap([in4(there, udp(there))] * 3000))
+    words = (
+        *MECHANISMS["siit"].words,
+        "--engine",
+        "ebpf",
+        "--in",
+        tmp_path / "in.pcap",
+        "--out",
+        tmp_path / "out.pcap",
+    )
+    with subprocess.Popen(
+        [*SIXBENCH, "translate", *map(str, words), "--explain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.read(1)  # the first packets are through
+        agents = [int(pid) for pid in Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()]
+        assert agents
+        running.kill()
+    assert not (tmp_path / "out.pcap").exists()
+    wait_for(lambda: not any(map(is_running, agents)), seconds=10)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
