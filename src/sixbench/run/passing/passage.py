@@ -28,7 +28,7 @@ from .network import MTU_BYTES, NODE, SIDES, PassingNetwork, Side, destination_o
 
 _LOOK_S = 0.001
 """Between two looks at counters. What has left a queue is at the next one: `settling.STILL_NS`."""
-_QUIET_S = 0.3
+_QUIET_S = 0.1
 """How long nothing may be counted of a packet before it is taken for one that the kernel dropped in silence."""
 _PATIENCE_S = 10.0
 """How long user space may take for a packet that was left to it."""
