@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..agent import PacketDecision
     from ..model.topology import Family
-    from ..run.passing.network import PassingNetwork
+    from ..run.passing.network import PassingNetwork, Row
     from .packet_mechanisms import PacketKind
 
 USER = "user"
@@ -33,12 +33,10 @@ _NODES_OWN = {
     "hairpin": "--hairpin: its programs translate a packet once",
 }
 """What devices of `ebpf` do not do, by option."""
-_RULED = {
-    "map-e": "a border relay has a tunnel for each customer edge, of which a rule names too many, and a customer edge "
-    "has its ports from a NAPT44",
-    "lw4o6": "an lwB4 has its ports from a NAPT44",
-}
+_RULED = {"map-e": "a customer edge has its ports from a NAPT44", "lw4o6": "an lwB4 has its ports from a NAPT44"}
 """What the devices of experiments are instead, by mechanism."""
+_MAX_EDGES = 64
+"""How many customer edges a border relay may have: each has a tunnel, which takes some 50 ms to make."""
 _OF_TAYGA = frozenset({"prefix", "eam", "role", "mtu4", "mtu6"})
 """What tayga.conf(5) has a word for, as experiments write it, and what is of its node's links."""
 
@@ -96,7 +94,9 @@ def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> Pas
         raise UsageError(refused)
     if line["mechanism"] == "tunnel":
         if given.get("role") == "aftr":
-            return _of_lwaftr(given, line)
+            return _of_softwires(given, line, _rows_of_table(given))
+        if kind.name == "map-e" and "ce" not in given:
+            return _of_softwires(given, line, _rows_of_rules(given))
         if line["tunnel"]["mapping"]["kind"] == "map":
             raise UsageError(f"its programs know no rules, so that {_RULED[kind.name]}")
         return tunnel_network(line["tunnel"], line["node"])
@@ -108,20 +108,52 @@ def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> Pas
     return translator_network(kind.name, settings, hosts_are=hosts_are)
 
 
-def _of_lwaftr(given: Given, line: Mapping[str, Any]) -> PassingNetwork:
+def _of_softwires(given: Given, line: Mapping[str, Any], rows: Sequence[Row]) -> PassingNetwork:
     """Raises `UsageError` where its node has another way with packets than its ruleset and Linux have."""
-    from ..run.passing.network import Row, softwires_network
+    from ..run.passing.network import softwires_network
     from .packet_lw4o6 import LWAFTR_OPTIONS
 
     other = next((option.name for option in LWAFTR_OPTIONS if option.name in given), None)
     if other is not None:
         raise UsageError(f"the node of its tunnels has no setting for --{other}")
+    return softwires_network(rows, line["node"], line["tunnel"])
+
+
+def _rows_of_table(given: Given) -> list[Row]:
+    from ..run.passing.network import Row
+
     rows = []
     for address, bits, psid, softwire, *more in given["binding"]:
         offset = more[0] if more else 0
         relay = more[1] if len(more) > 1 else given["br"]
         rows.append(Row(address=address, ports=PortSet.of(bits, psid, offset), softwire=softwire, relay=relay))
-    return softwires_network(rows, line["node"], line["tunnel"])
+    return rows
+
+
+def _rows_of_rules(given: Given) -> list[Row]:
+    """All customer edges of a MAP-E domain. Raises `UsageError` where there are too many."""
+    from ..run.passing.network import Row
+    from .packet_map import rules_of
+
+    rules = rules_of(given)
+    edges = sum(1 << rule.ea_bits for rule in rules)
+    if edges > _MAX_EDGES:
+        raise UsageError(
+            f"a border relay has a tunnel for each customer edge, and these are {edges}, over {_MAX_EDGES}"
+        )
+    if any(rule.spare_bits for rule in rules):
+        raise UsageError("its border relay has customer edges with an address each, and none with an IPv4 prefix")
+    return [
+        Row(
+            address=str(address),
+            ports=PortSet.of(rule.psid_bits, psid, rule.psid_offset),
+            softwire=str(rule.address(address, psid)),
+            relay=given["br"],
+        )
+        for rule in rules
+        for address in rule.ipv4
+        for psid in range(1 << rule.psid_bits)
+    ]
 
 
 def _of_tayga(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:

@@ -70,8 +70,8 @@ flow label that the kernel draws, so that the same packets come out of the same 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of an lwAFTR's binding table: the IPv4 address and the ports of the lwB4 at the other end of `softwire`,
-    which knows the lwAFTR as `relay`."""
+    """An lwB4 or customer edge: its IPv4 address and ports, the address at which its softwire ends, and the one by
+    which it knows the other end."""
 
     address: str
     ports: PortSet
@@ -248,8 +248,8 @@ def tunnel_network(told: Mapping[str, Any], own: Mapping[str, Any]) -> PassingNe
 
 
 def softwires_network(rows: Sequence[Row], own: Mapping[str, Any], told: Mapping[str, Any]) -> PassingNetwork:
-    """The network of an lwAFTR: a tunnel to each lwB4, and a ruleset that knows by addresses and ports which one a
-    packet is for, as in experiments.
+    """The network of an lwAFTR or a border relay of MAP-E: a tunnel to each lwB4 or customer edge, and a ruleset that
+    knows by addresses and ports which one a packet is for, as in experiments.
 
     Args:
         own: the addresses of its node.
@@ -292,7 +292,9 @@ def softwires_network(rows: Sequence[Row], own: Mapping[str, Any], told: Mapping
         f"route add blackhole ::/0 table {_BEYOND}",
     ]
     return PassingNetwork(
-        blueprint=_blueprint(tunnels, lines, ("inside", "outside"), binding_table("sixbench_lwaftr", shared, bindings)),
+        blueprint=_blueprint(
+            tunnels, lines, ("inside", "outside"), binding_table("sixbench_softwires", shared, bindings)
+        ),
         sides={"near": "inside", "far": "outside"},
         outer=6,
         local=frozenset(tunnel.local for tunnel in tunnels),
