@@ -28,6 +28,7 @@ mod lending;
 pub mod lines;
 mod links;
 mod node;
+mod packet_send;
 mod path_mtu;
 mod perf;
 pub mod protocol;

@@ -26,7 +26,7 @@ use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::silence::Silence;
 use crate::timers::Watch as Timers;
-use crate::{bring_up, counters, hello, path_mtu, sysctl, tracking, translators, tunnels};
+use crate::{bring_up, counters, hello, packet_send, path_mtu, sysctl, tracking, translators, tunnels};
 
 /// Answers requests from standard input until it closes. Then the interfaces that were lent go home.
 pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>) -> ExitCode {
@@ -131,6 +131,7 @@ impl Conversation {
             Request::Cpu {} => to_value(&cpu::sample())?,
             Request::CaptureStart(start) => captures.start(start)?,
             Request::CaptureStop { capture } => captures.stop(&capture)?,
+            Request::PacketSend(request) => packet_send::send(&request)?,
             Request::DropsStart(start) => drops.start(&start)?,
             Request::DropsStop {} => drops.stop()?,
             Request::TimersStart(start) => timers.start(start)?,

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
-    awake, bring_up, capture, device, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels,
+    awake, bring_up, capture, device, drops, emulation, exec, packet_send, sessions, sysctl, timers, tracking,
+    translators, tunnels,
 };
 
 /// The version of the protocol that this agent speaks.
@@ -39,6 +40,7 @@ pub enum Request {
     CaptureStop {
         capture: String,
     },
+    PacketSend(packet_send::Request),
     DropsStart(drops::Start),
     DropsStop {},
     TimersStart(timers::Start),
@@ -117,6 +119,7 @@ impl Request {
             Request::Cpu {} => "cpu",
             Request::CaptureStart(_) => "capture-start",
             Request::CaptureStop { .. } => "capture-stop",
+            Request::PacketSend(_) => "packet-send",
             Request::DropsStart(_) => "drops-start",
             Request::DropsStop {} => "drops-stop",
             Request::TimersStart(_) => "timers-start",

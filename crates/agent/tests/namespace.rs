@@ -114,6 +114,24 @@ fn a_capture_keeps_the_first_bytes_and_tells_the_layers() {
 }
 
 #[test]
+fn a_frame_is_sent_byte_for_byte() {
+    let Some(mut agent) = Agent::in_own_namespace() else { return };
+    agent.exec(&["ip", "link", "set", "lo", "up"]);
+    agent.ok("capture-start", capture("a", json!({})));
+    // An Ethernet header, and an IPv4 header whose checksum is wrong.
+    let frame = format!("0200000000010200000000020800{}", "45000014000000004011beefc6336401c6336402");
+    assert_eq!(agent.ok("packet-send", json!({"interface": "lo", "frame": frame})), json!({}));
+    let record = agent.ok("capture-stop", json!({"capture": "a"}));
+    assert_eq!(record["packets"][0]["data"], frame);
+    for (interface, frame, code) in
+        [("eth9", &frame[..], "system"), ("lo", &frame[..26], "bad-request"), ("lo", "0", "bad-request")]
+    {
+        let error = agent.error("packet-send", json!({"interface": interface, "frame": frame}));
+        assert_eq!(error["code"], code, "{error}");
+    }
+}
+
+#[test]
 fn a_capture_ends_when_its_time_is_over_or_before_it_began() {
     let Some(mut agent) = Agent::in_own_namespace() else { return };
     agent.exec(&["ip", "link", "set", "lo", "up"]);

@@ -96,7 +96,7 @@ class _MapNode:
 
 def _map_node(given: Given) -> _MapNode:
     """The border relay, or a customer edge. Raises `UsageError` where it cannot be."""
-    rules = _rules(given)
+    rules = rules_of(given)
     if "ce" not in given:
         return _MapNode(domain={"own": None, "rules": [rule.told for rule in rules]}, address=None)
     prefix = IPv6Network(given["ce"])
@@ -110,7 +110,7 @@ def _map_node(given: Given) -> _MapNode:
     raise UsageError(f"{prefix} is the prefix of no customer edge: one has {ways}")
 
 
-def _rules(given: Given) -> list[Rule]:
+def rules_of(given: Given) -> list[Rule]:
     """The rules of the domain, the one that has options of its own first. Raises `UsageError`."""
     first = [given["rule-prefix"], given["rule-ipv4"], given["ea-bits"]]
     offset = given.get("psid-offset", DEFAULT_PSID_OFFSET)

@@ -12,12 +12,13 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..agent import PacketDecision, PacketMechanism
+from ..agent import PacketDecision
 from ..model.capture_file import MAX_PACKET_BYTES, CaptureError, PcapWriter, Record, ip_start, read_capture
 from ..model.errors import UsageError
 from ..model.files import open_regular
 from ..model.quoting import printable
 from ..store import replacing
+from .packet_engines import Carrying
 
 STANDARD = "-"
 """Standard input or output instead of a file."""
@@ -145,7 +146,7 @@ class Passage:
 class Journey:
     """Packets as they pass through a mechanism, one after the other, and the counts of what became of them."""
 
-    def __init__(self, mechanism: PacketMechanism, packets: Packets, written: PcapWriter | None) -> None:
+    def __init__(self, mechanism: Carrying, packets: Packets, written: PcapWriter | None) -> None:
         self._mechanism = mechanism
         self._packets = packets
         self._written = written

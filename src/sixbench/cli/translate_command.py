@@ -1,4 +1,4 @@
-"""`sixbench translate`: packets of a capture through a mechanism, without a network."""
+"""`sixbench translate`: packets of a capture through a mechanism."""
 
 from __future__ import annotations
 
@@ -45,13 +45,12 @@ translate_app = typer.Typer(
     no_args_is_help=True,
     cls=_OneForEachMechanism,
     rich_markup_mode=None,
-    help="Take captured packets through a mechanism, without a network.\n\n"
-    "What comes out is written as a capture. With --explain it says which rule decided about each packet. It needs no "
-    "root.",
+    help="Take captured packets through a mechanism.\n\n"
+    "What comes out is written as a capture. With --explain it says which rule decided about each packet. No network "
+    "is built and no root is needed, unless --engine names a device of the kernel or of another program.",
     pretty_exceptions_enable=False,
 )
 
-_ENGINE = "user"
 _COMMON: dict[str, tuple[Any, Any]] = {
     "in_": (
         str,
@@ -86,7 +85,12 @@ _COMMON: dict[str, tuple[Any, Any]] = {
     "engine": (
         str,
         typer.Option(
-            _ENGINE, "--engine", metavar="NAME", help="What carries the packets. Only user is there for this."
+            "user",
+            "--engine",
+            metavar="user|ebpf|tayga",
+            help="What carries the packets: user, the core of the translators and tunnels alone, which is the default; "
+            "or the device that experiments have, in a throw-away network: ebpf, programs in the kernel with a slow "
+            "path; tayga, another's translator, for siit and siit-dc. Networks need the rights that experiments need.",
         ),
     ),
 }
@@ -134,23 +138,18 @@ def _typed(option: Option) -> tuple[Any, Any]:
 def _translate(
     kind: PacketKind, own: dict[str, Any], *, in_: str, out: str | None, explain: bool, as_json: bool, engine: str
 ) -> int:
-    from ..agent import PacketMechanism, find_agent
     from ..model.errors import UsageError
+    from .packet_engines import carrying
     from .packets_through import STANDARD, Journey, open_output, open_packets
 
-    if engine != _ENGINE:
-        raise UsageError(
-            f"--engine {engine}: without a network there is only {_ENGINE}; the programs of ebpf ask the kernel for a "
-            "node's routes and neighbours, and tayga needs a node, too"
-        )
     if out is None and not explain and not as_json:
         raise UsageError("say where packets go with --out FILE, or ask what becomes of them with --explain")
     if out == STANDARD and sys.stdout.isatty():
         raise UsageError("--out -: standard output is a terminal, and packets are no text; name a file, or a pipe")
-    first_line = kind.first_line(_read(kind, own))
+    given = _read(kind, own)
     told = sys.stderr if out == STANDARD else sys.stdout
     with (
-        PacketMechanism(find_agent(), first_line) as mechanism,
+        carrying(kind, given, engine, sys.argv[1:]) as mechanism,
         open_packets(in_) as packets,
         open_output(out) as written,
     ):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
+from ..model.map_rule import PORT_BITS
 from .dslite import Subscriber
 
 _ERRORS = "icmp type { destination-unreachable, time-exceeded, parameter-problem }"
@@ -48,6 +49,14 @@ class PortSet:
     mask: int
     value: int
 
+    @classmethod
+    def of(cls, bits: int, value: int, offset: int) -> PortSet:
+        """The set of a PSID of so many bits, behind so many others, which are not all zero."""
+        offset = offset if bits else 0
+        shift = PORT_BITS - offset - bits
+        lowest = 1 << (PORT_BITS - offset) if offset else 0
+        return cls(lowest=lowest, mask=((1 << bits) - 1) << shift, value=value << shift)
+
     def having(self, field: str) -> str:
         """What nft(8) asks of a field with a port of the set."""
         least = f" {field} >= {self.lowest}" if self.lowest else ""
@@ -73,8 +82,8 @@ class Binding:
     ports: PortRange | PortSet
 
 
-def binding_table(name: str, shared: IPv4Address | IPv4Network, bindings: Sequence[Binding]) -> str:
-    """The ruleset of the table. `shared`: the addresses that subscribers have.
+def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: Sequence[Binding]) -> str:
+    """The ruleset of the table. `shared`: the addresses that subscribers have, or a set of nft(8) with them.
 
     Answers go to the softwire whose set has their port. Of ICMP errors, the port in the packet inside counts (RFC 7596
     section 8.1, RFC 7597 section 8.2). Packets from a softwire have its address and ports, or are dropped (RFC 7596

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from ..engines import EBPF, KERNEL, USER
 from ..model.device import Tunnel
-from ..model.map_rule import PORT_BITS
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Stage
@@ -57,13 +56,7 @@ def _ends(one: CustomerEdge, subscriber: Subscriber, tunnels: Sequence[Tunnel]) 
 
 def _binding(one: CustomerEdge, subscriber: Subscriber) -> Binding:
     """What the rule says of a customer edge."""
-    bits, offset = one.rule.psid_bits, one.rule.psid_offset if one.rule.psid_bits else 0
-    shift = PORT_BITS - offset - bits
-    ports = PortSet(
-        lowest=1 << (PORT_BITS - offset) if offset else 0,
-        mask=((1 << bits) - 1) << shift,
-        value=one.psid << shift,
-    )
+    ports = PortSet.of(one.rule.psid_bits, one.psid, one.rule.psid_offset)
     return Binding(subscriber=subscriber, address=one.ipv4, ports=ports)
 
 

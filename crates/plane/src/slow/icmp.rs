@@ -15,6 +15,9 @@ const HOST_UNREACHABLE: u8 = 1;
 const FRAGMENTATION_NEEDED: u8 = 4;
 const ADDRESS_UNREACHABLE: u8 = 3;
 
+/// The type of service of ICMP errors: internetwork control (RFC 1812 section 4.3.2.5).
+pub const TOS: u8 = 0xc0;
+
 /// What the source of a packet is told, in the packet's family.
 #[derive(Debug, Clone, Copy)]
 pub struct Told {
@@ -71,5 +74,8 @@ pub fn send(told: Told, packet: &[u8], inner: &Inner) -> io::Result<()> {
     };
     let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
     socket.set_nonblocking(true)?;
+    if inner.version == 4 {
+        socket.set_tos_v4(u32::from(TOS))?;
+    }
     socket.send_to(&told.message(packet, inner), &SocketAddr::new(to, 0).into()).map(|_| ())
 }

@@ -86,7 +86,7 @@ impl Whole {
         }
         let [a, b, c, d, ..] = inner.source.0;
         let Some(own) = self.node.own4 else { return Verdict::Dropped };
-        let answer = icmp_error::v4_packet(told.v4, packet, (own, Ipv4Addr::new(a, b, c, d)), 0, 0);
+        let answer = icmp_error::v4_packet(told.v4, packet, (own, Ipv4Addr::new(a, b, c, d)), icmp::TOS, 0);
         if !self.is_for_an_edge(&answer) {
             return Verdict::Answered(vec![answer]);
         }

@@ -19,7 +19,7 @@ from .devices import (
     TunnelRemove,
 )
 from .links import EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove
-from .node import ConnectionTracking, Counters, Cpu, Exec, ForgetPathMtu, Hello, Sysctl
+from .node import ConnectionTracking, Counters, Cpu, Exec, ForgetPathMtu, Hello, PacketSend, Sysctl
 from .request import Request
 from .services import (
     BrokerRelease,
@@ -84,6 +84,7 @@ __all__ = [
     "ForgetPathMtu",
     "Hello",
     "MulticastForward",
+    "PacketSend",
     "PerfStart",
     "PerfStop",
     "PrefixDiscover",
@@ -111,7 +112,7 @@ __all__ = [
 REQUESTS: dict[str, type[Request[Any]]] = {
     request.op: request
     for request in (
-        *(Hello, Exec, Sysctl, Counters, ConnectionTracking, ForgetPathMtu, Cpu),
+        *(Hello, Exec, Sysctl, Counters, ConnectionTracking, ForgetPathMtu, Cpu, PacketSend),
         *(CaptureStart, CaptureStop, DropsStart, DropsStop, TimersStart, TimersStop),
         *(PerfStart, PerfStop, AwakeStart, Awake),
         *(TunnelAdd, TunnelRemove, TunnelCounters),

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ...model.observation import CountersAnswer, TrackingAnswer
 from ...model.result_form import CpuSample
-from ..answers import ExecAnswer, ForgottenAnswer, HelloAnswer, SysctlAnswer
+from ..answers import ExecAnswer, ForgottenAnswer, HelloAnswer, Nothing, SysctlAnswer
 from .request import Request
 
 
@@ -67,3 +67,12 @@ class Cpu(Request[CpuSample]):
     """A CPU sample."""
 
     op: ClassVar[str] = "cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketSend(Request[Nothing]):
+    """A frame onto an interface; `frame` is hexadecimal, from the Ethernet header on."""
+
+    op: ClassVar[str] = "packet-send"
+    interface: str
+    frame: str

@@ -1,0 +1,172 @@
+"""What carries the packets of `sixbench translate`: the core alone, or an engine's device in a throw-away network."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..mechanisms.binding import PortSet
+from ..model.errors import CapabilityError, UsageError
+from ..model.quoting import shown
+from .packet_options import Given
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agent import PacketDecision
+    from ..model.topology import Family
+    from ..run.passing.network import PassingNetwork, Row
+    from .packet_mechanisms import PacketKind
+
+USER = "user"
+EBPF = "ebpf"
+TAYGA = "tayga"
+ENGINES = (USER, EBPF, TAYGA)
+
+_NODES_OWN = {
+    "hop": "--no-hop: a node takes one from the hop limit of whatever it forwards",
+    "tos": "--tos: its programs take the octet from the IPv6 packet",
+    "traffic-class": "--traffic-class: its programs take the octet from the IPv4 packet",
+    "hairpin": "--hairpin: its programs translate a packet once",
+}
+"""What devices of `ebpf` do not do, by option."""
+_RULED = {"map-e": "a customer edge has its ports from a NAPT44", "lw4o6": "an lwB4 has its ports from a NAPT44"}
+"""What the devices of experiments are instead, by mechanism."""
+_MAX_EDGES = 64
+"""How many customer edges a border relay may have: each has a tunnel, which takes some 50 ms to make."""
+_OF_TAYGA = frozenset({"prefix", "eam", "role", "mtu4", "mtu6"})
+"""What tayga.conf(5) has a word for, as experiments write it, and what is of its node's links."""
+
+
+class Carrying(Protocol):
+    """What takes packets."""
+
+    def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:
+        """What becomes of packets, each with its time in nanoseconds."""
+
+    def finish(self) -> int:
+        """How many fragments waited in vain."""
+
+
+@contextmanager
+def carrying(kind: PacketKind, given: Given, engine: str, arguments: list[str]) -> Iterator[Carrying]:
+    """What takes packets through a mechanism by an engine. Raises `UsageError` where it cannot as it is told, and
+    `CapabilityError`, `LabError` and `AgentError`.
+
+    Args:
+        arguments: of the command, which may have to begin anew in a user namespace.
+    """
+    from ..agent import AgentHub, PacketMechanism, find_agent
+
+    line = kind.first_line(given)
+    network = None if engine == USER else _network(kind, given, line, engine)
+    with PacketMechanism(find_agent(), line) as mechanism:
+        if network is None:
+            yield mechanism
+            return
+        mechanism.finish()  # the core refuses what no device could be
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..run.passing.passage import DevicePassage
+
+    enter_namespace_if_needed(arguments)
+    with AgentHub(find_agent()) as hub, DevicePassage(hub, network, engine) as passage:
+        yield passage
+
+
+def _network(kind: PacketKind, given: Given, line: Mapping[str, Any], engine: str) -> PassingNetwork:
+    """The network around the device. Raises `UsageError` and `CapabilityError`."""
+    if engine not in ENGINES:
+        raise UsageError(f"--engine {shown(engine)}: it is one of {', '.join(ENGINES)}")
+    try:
+        return _of_tayga(kind, given, line) if engine == TAYGA else _of_programs(kind, given, line)
+    except UsageError as error:
+        raise UsageError(f"--engine {engine}: {error}; --engine {USER} does it") from error
+
+
+def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:
+    from ..run.passing.network import translator_network, tunnel_network
+
+    refused = next((why for option, why in _NODES_OWN.items() if option in given), None)
+    if refused is not None:
+        raise UsageError(refused)
+    if line["mechanism"] == "tunnel":
+        if given.get("role") == "aftr":
+            return _of_softwires(given, line, _rows_of_table(given))
+        if kind.name == "map-e" and "ce" not in given:
+            return _of_softwires(given, line, _rows_of_rules(given))
+        if line["tunnel"]["mapping"]["kind"] == "map":
+            raise UsageError(f"its programs know no rules, so that {_RULED[kind.name]}")
+        return tunnel_network(line["tunnel"], line["node"])
+    if line["mechanism"] == "nat64":
+        raise UsageError("the state of its NAT64 is Linux's connection tracking, which has no such settings and times")
+    settings = dict(line["siit"])
+    settings.pop("hairpin", None)  # of a border relay, whose programs translate a packet once
+    hosts_are: Family = 4 if given.get("role") in ("clat", "er") or "ce" in given else 6
+    return translator_network(kind.name, settings, hosts_are=hosts_are)
+
+
+def _of_softwires(given: Given, line: Mapping[str, Any], rows: Sequence[Row]) -> PassingNetwork:
+    """Raises `UsageError` where its node has another way with packets than its ruleset and Linux have."""
+    from ..run.passing.network import softwires_network
+    from .packet_lw4o6 import LWAFTR_OPTIONS
+
+    other = next((option.name for option in LWAFTR_OPTIONS if option.name in given), None)
+    if other is not None:
+        raise UsageError(f"the node of its tunnels has no setting for --{other}")
+    return softwires_network(rows, line["node"], line["tunnel"])
+
+
+def _rows_of_table(given: Given) -> list[Row]:
+    from ..run.passing.network import Row
+
+    rows = []
+    for address, bits, psid, softwire, *more in given["binding"]:
+        offset = more[0] if more else 0
+        relay = more[1] if len(more) > 1 else given["br"]
+        rows.append(Row(address=address, ports=PortSet.of(bits, psid, offset), softwire=softwire, relay=relay))
+    return rows
+
+
+def _rows_of_rules(given: Given) -> list[Row]:
+    """All customer edges of a MAP-E domain. Raises `UsageError` where there are too many."""
+    from ..run.passing.network import Row
+    from .packet_map import rules_of
+
+    rules = rules_of(given)
+    edges = sum(1 << rule.ea_bits for rule in rules)
+    if edges > _MAX_EDGES:
+        raise UsageError(
+            f"a border relay has a tunnel for each customer edge, and these are {edges}, over {_MAX_EDGES}"
+        )
+    if any(rule.spare_bits for rule in rules):
+        raise UsageError("its border relay has customer edges with an address each, and none with an IPv4 prefix")
+    return [
+        Row(
+            address=str(address),
+            ports=PortSet.of(rule.psid_bits, psid, rule.psid_offset),
+            softwire=str(rule.address(address, psid)),
+            relay=given["br"],
+        )
+        for rule in rules
+        for address in rule.ipv4
+        for psid in range(1 << rule.psid_bits)
+    ]
+
+
+def _of_tayga(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:
+    from ..run.passing.barrier import NODE
+    from ..run.passing.network import translator_network
+
+    if kind.name not in ("siit", "siit-dc"):
+        raise UsageError(f"tayga is a translator without state (siit, siit-dc), and no {kind.name}")
+    other = next((name for name in given if name not in _OF_TAYGA), None)
+    if other is not None:
+        raise UsageError(f"tayga.conf has no setting for --{other}")
+    if len(given.get("prefix", [])) != 1:
+        raise UsageError("tayga has one --prefix")
+    if shutil.which(TAYGA) is None:
+        raise CapabilityError("--engine tayga: the program tayga is missing (Debian package tayga)")
+    return translator_network(kind.name, line["siit"], hosts_are=6, own4=IPv4Address(NODE), knows_mtus=False)

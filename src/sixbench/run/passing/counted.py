@@ -1,0 +1,185 @@
+"""What counters say of one packet: whether the device has dealt with it, by which path, and what the node itself did.
+Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...model.observation import Count, CountersAnswer, TranslatorState, TunnelState
+from ..settling import is_waiting
+
+Verdict = Literal["translated", "answered", "dropped", "waits"]
+
+_EXTRA_DROPS = frozenset({"not-sent", "no-room"})
+"""Of a translator: what came out of the slow path and could not be sent, and what never came to it."""
+_OF_BOTH = ("InHdrErrors", "InAddrErrors", "InUnknownProtos", "InDiscards", "InDelivers", "ReasmReqds", "ReasmOKs")
+_ENDS = {
+    "Ip": (*_OF_BOTH, "OutNoRoutes", "OutDiscards", "FragFails"),
+    "Ip6": (*_OF_BOTH, "OutNoRoutes", "OutDiscards", "FragFails", "InNoRoutes", "InTruncatedPkts", "InTooBigErrors"),
+}
+"""The node's counters that rise where it ends a packet's way itself, or may."""
+_TELLS = {
+    "Icmp": ("OutDestUnreachs", "OutTimeExcds", "OutParmProbs", "OutEchoReps"),
+    "Icmp6": ("OutDestUnreachs", "OutPktTooBigs", "OutTimeExcds", "OutParmProblems", "OutEchoReplies"),
+}
+"""Those that rise where it answers."""
+_NO_PATH_OF_ITS_OWN = frozenset({"Ip.InDelivers", "Ip6.InDelivers", "Ip.ReasmReqds", "Ip6.ReasmReqds"})
+"""Those that rise too where the device's slow path gets a packet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What the device and its node had counted at an instant.
+
+    Attributes:
+        outcomes: packets of the device by what became of them, such as `fast encapsulated` and `dropped no-mapping`.
+        handed: how many packets were left to user space at the device.
+        done: how many of them user space has dealt with; None: that is not told apart.
+        node: the counters of the node that say that it ended a packet's way, or answered.
+        passed: packets by interface.
+        is_still: whether none waits for a processor or in a queue.
+    """
+
+    outcomes: Mapping[str, int]
+    handed: int
+    done: int | None
+    node: Mapping[str, int]
+    passed: Mapping[str, tuple[int, int]]
+    is_still: bool
+
+    def risen(self, before: Counted) -> Rises:
+        """What has risen since then."""
+        outcomes = _risen(before.outcomes, self.outcomes)
+        slow = sum(rise for name, rise in outcomes.items() if name.startswith("slow "))
+        ways = {name: outcomes.pop(name) for name in list(outcomes) if name.startswith("way ")}
+        if sum(ways.values()) > slow:
+            outcomes |= {name.replace("way ", "fast "): rise for name, rise in ways.items()}
+        return Rises(
+            outcomes=outcomes,
+            handed=self.handed - before.handed,
+            node=_risen(before.node, self.node),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rises:
+    """What has risen since a packet came: as in `Counted`."""
+
+    outcomes: Mapping[str, int]
+    handed: int
+    node: Mapping[str, int]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What became of the packet; None: no counter says so."""
+        if any(name.startswith("answered ") for name in self.outcomes) or self._told:
+            return "answered"
+        if any(name.startswith(("fast ", "slow ")) for name in self.outcomes):
+            return "translated"
+        if "waits" in self.outcomes or self.is_held:
+            return "waits"
+        if any(name.startswith("dropped ") for name in self.outcomes) or self.node:
+            return "dropped"
+        return None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the node keeps it as a fragment of a packet that is not whole yet."""
+        return any(f"{ip}.ReasmReqds" in self.node and f"{ip}.ReasmOKs" not in self.node for ip in ("Ip", "Ip6"))
+
+    @property
+    def reason(self) -> str:
+        """What decided, in one word: the path or the rule of the device, or `node`."""
+        for name in (*self.outcomes, ""):
+            kind, _, rule = name.partition(" ")
+            if kind in ("answered", "dropped") or (kind in ("fast", "slow") and not self._told):
+                return rule
+        return "fragment-waits" if self.verdict == "waits" else "node"
+
+    @property
+    def words(self) -> str:
+        """Who decided, as sentences: the path through the device, and the counters that have risen."""
+        said = []
+        for name in self.outcomes:
+            kind, _, rule = name.partition(" ")
+            said.append(
+                {
+                    "fast": f"The program in the kernel did it (fast path): {rule}.",
+                    "slow": f"User space did it (slow path): {rule}.",
+                    "handed": f"The program left it to user space: {rule}.",
+                    "answered": f"User space told the source: {rule}.",
+                    "dropped": f"The device dropped it: {rule}.",
+                    "waits": "It waits in user space for another fragment of its packet.",
+                }[kind]
+            )
+        own = self._told or (not self.outcomes and self.node)
+        if own:
+            did = "answered" if self._told else "kept it for reassembly" if self.is_held else "ended its way"
+            counters = ", ".join(name for name in self.node if name not in _NO_PATH_OF_ITS_OWN) or ", ".join(self.node)
+            said.append(f"The device's node {did}, and not the device: {counters}.")
+        return " ".join(said) or "Neither the device nor its node has counted it."
+
+    @property
+    def _told(self) -> bool:
+        tells = {f"{group}.{name}" for group, names in _TELLS.items() for name in names}
+        return not tells.isdisjoint(self.node)
+
+
+def of_translator(state: TranslatorState, node: CountersAnswer, devices: Sequence[str]) -> Counted:
+    """A translator's."""
+    slow = {f"slow {clause}": count.packets for clause, count in state.slow.items()}
+    ways = {"way to-ipv6": state.to_ipv6.packets, "way to-ipv4": state.to_ipv4.packets}
+    answered = {f"answered {clause}": count.packets for clause, count in state.answered.items()}
+    dropped = {f"dropped {reason}": count.packets for reason, count in state.drops.items()}
+    seen = sum(count.packets for reason, count in state.drops.items() if reason not in _EXTRA_DROPS)
+    slow_packets = sum(slow.values())
+    return Counted(
+        outcomes={**ways, **slow, **answered, **dropped, "waits": state.waiting.packets},
+        handed=_sent(node, devices),
+        done=slow_packets + sum(answered.values()) + seen + state.waiting.packets,
+        **_of_node(node),
+    )
+
+
+def of_tunnels(states: Mapping[str, TunnelState], node: CountersAnswer) -> Counted:
+    """That of the ends of tunnels. Their user space counts what it has put together, and not each fragment that was
+    left to it."""
+    outcomes: Counter[str] = Counter()
+    for state in states.values():
+        counts: dict[str, Count | None] = {
+            "fast encapsulated": state.encapsulated,
+            "fast decapsulated": state.decapsulated,
+            "slow encapsulated": state.slow_encapsulated,
+            "slow decapsulated": state.slow_decapsulated,
+            **{f"handed {reason}": count for reason, count in (state.slow or {}).items()},
+            **{f"dropped {reason}": count for reason, count in (state.drops or {}).items()},
+        }
+        outcomes.update({name: count.packets for name, count in counts.items() if count is not None})
+    return Counted(outcomes=outcomes, handed=_sent(node, states), done=None, **_of_node(node))
+
+
+def of_program(node: CountersAnswer, devices: Sequence[str]) -> Counted:
+    """Of another's program, which tells nothing of packets."""
+    return Counted(outcomes={}, handed=_sent(node, devices), done=None, **_of_node(node))
+
+
+def _of_node(node: CountersAnswer) -> dict[str, Any]:
+    counted = {
+        f"{group}.{name}": node.snmp.get(group, {}).get(name, 0)
+        for group, names in (*_ENDS.items(), *_TELLS.items())
+        for name in names
+    }
+    passed = {name: (one.rx_packets, one.tx_packets) for name, one in node.interfaces.items()}
+    return {"node": counted, "passed": passed, "is_still": not is_waiting(node)}
+
+
+def _sent(node: CountersAnswer, devices: Iterable[str]) -> int:
+    """What has left the near ends of devices, which the program did not take."""
+    return sum(node.interfaces[device].tx_packets for device in devices if device in node.interfaces)
+
+
+def _risen(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    return {name: count - before.get(name, 0) for name, count in after.items() if count > before.get(name, 0)}

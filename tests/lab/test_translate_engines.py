@@ -1,0 +1,421 @@
+"""The same packets through the core (`--engine user`) and through the device that experiments have (`--engine ebpf`):
+what comes out is the same, but for what a node does that forwards packets into a device and out of it."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+
+import pytest
+from ip_packets import ICMP, ICMPV6, TCP, UDP, checksum, ipv4, ipv6, pcap
+from lab.commands import SIXBENCH
+from packets_through import packets_through
+from waiting import wait_for
+
+DF, MORE = 0x4000, 0x2000
+FRAGMENT, HOP_BY_HOP, ROUTING, NOTHING = 44, 0, 43, 59
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """Addresses of packets of one family: from there, to there."""
+
+    source: str
+    destination: str
+    ports: tuple[int, int] = (40000, 53)
+
+    @property
+    def back(self) -> Ends:
+        return Ends(source=self.destination, destination=self.source, ports=self.ports[::-1])
+
+
+def pseudo(ends: Ends, protocol: int, length: int) -> bytes:
+    return b"".join(ip_address(one).packed for one in (ends.source, ends.destination)) + struct.pack(
+        "!II", length, protocol
+    )
+
+
+def sealed(ends: Ends, protocol: int, message: bytes, at: int) -> bytes:
+    """A message with its checksum."""
+    before = b"" if protocol == ICMP else pseudo(ends, protocol, len(message))
+    value = checksum(before + message) or 0xFFFF
+    return message[:at] + struct.pack("!H", value) + message[at + 2 :]
+
+
+def udp(ends: Ends, length: int = 16) -> bytes:
+    return sealed(ends, UDP, struct.pack("!HHHH", *ends.ports, length, 0) + bytes(length - 8), 6)
+
+
+def tcp(ends: Ends) -> bytes:
+    return sealed(ends, TCP, struct.pack("!HHIIHHHH", *ends.ports, 1, 0, 0x5002, 1000, 0, 0), 16)
+
+
+def echo(ends: Ends, length: int = 24) -> bytes:
+    is_ipv4 = "." in ends.source
+    head = struct.pack("!BBHHH", 8 if is_ipv4 else 128, 0, 0, ends.ports[0], 1)
+    return sealed(ends, ICMP if is_ipv4 else ICMPV6, head + bytes(length - 8), 2)
+
+
+def error(ends: Ends, kind: int, code: int, rest: int, quoted: bytes) -> bytes:
+    protocol = ICMP if "." in ends.source else ICMPV6
+    return sealed(ends, protocol, struct.pack("!BBHI", kind, code, 0, rest) + quoted, 2)
+
+
+def in4(ends: Ends, payload: bytes, protocol: int = UDP, flags: int = 0, **more: int) -> bytes:
+    sent = {"source": ends.source, "destination": ends.destination, "protocol": protocol}
+    return ipv4(payload, flags_and_offset=flags, identification=0x1234, **sent, **more)  # type: ignore[arg-type]
+
+
+def in6(ends: Ends, payload: bytes, protocol: int = UDP, **more: int) -> bytes:
+    return ipv6(payload, source=ends.source, destination=ends.destination, protocol=protocol, **more)  # type: ignore[arg-type]
+
+
+def fragment6(ends: Ends, payload: bytes, offset: int, more: int, protocol: int = UDP) -> bytes:
+    head = struct.pack("!BBHI", protocol, 0, offset | more, 0x5678)
+    return in6(ends, head + payload, FRAGMENT)
+
+
+def of_ipv4(ends: Ends) -> dict[str, bytes]:
+    """Packets of IPv4, by what is special about them."""
+    whole = udp(ends, 1300)
+    option = in4(ends, udp(ends))
+    option = bytes([0x46]) + option[1:2] + struct.pack("!H", len(option) + 4) + option[4:20] + b"\1\1\1\0" + option[20:]
+    option = option[:10] + struct.pack("!H", checksum(option[:10] + b"\0\0" + option[12:24])) + option[12:]
+    reverse = in4(ends.back, udp(ends.back), ttl=33)
+    return {
+        "udp": in4(ends, udp(ends)),
+        "udp, DF": in4(ends, udp(ends), flags=DF, tos=0x2A),
+        "tcp": in4(ends, tcp(ends), TCP, DF),
+        "echo": in4(ends, echo(ends), ICMP),
+        "no checksum": in4(ends, udp(ends)[:6] + b"\0\0" + udp(ends)[8:]),
+        "options": option,
+        "too long, DF": in4(ends, udp(ends, 1480), flags=DF),
+        "too long": in4(ends, udp(ends, 1480)),
+        "first fragment": in4(ends, whole[:800], flags=MORE),
+        "last fragment": in4(ends, whole[800:], flags=800 // 8),
+        "fragment of ICMP": in4(ends, echo(ends)[:16], ICMP, MORE),
+        "port unreachable": in4(ends, error(ends, 3, 3, 0, reverse), ICMP),
+        "fragmentation needed": in4(ends, error(ends, 3, 4, 1300, reverse), ICMP),
+        "another protocol": in4(ends, bytes(40), 132),
+        "TTL used up": in4(ends, udp(ends), ttl=1),
+        "bad header checksum": in4(ends, udp(ends))[:10] + b"\x12\x34" + in4(ends, udp(ends))[12:],
+        "bad UDP checksum": in4(ends, udp(ends)[:6] + b"\x12\x34" + udp(ends)[8:]),
+        "cut off": in4(ends, udp(ends))[:30],
+    }
+
+
+def of_ipv6(ends: Ends) -> dict[str, bytes]:
+    """Packets of IPv6, by what is special about them."""
+    whole = udp(ends, 1300)
+    reverse = in6(ends.back, udp(ends.back), hop_limit=33)
+    return {
+        "udp": in6(ends, udp(ends)),
+        "tcp": in6(ends, tcp(ends), TCP, traffic_class=0x2A),
+        "echo": in6(ends, echo(ends), ICMPV6),
+        "no checksum": in6(ends, udp(ends)[:6] + b"\0\0" + udp(ends)[8:]),
+        "1500 bytes": in6(ends, udp(ends, 1460)),
+        "options": in6(ends, bytes([UDP, 0, 1, 4, 0, 0, 0, 0]) + udp(ends), HOP_BY_HOP),
+        "first fragment": fragment6(ends, whole[:800], 0, 1),
+        "last fragment": fragment6(ends, whole[800:], 800, 0),
+        "atomic fragment": fragment6(ends, udp(ends), 0, 0),
+        "port unreachable": in6(ends, error(ends, 1, 4, 0, reverse), ICMPV6),
+        "packet too big": in6(ends, error(ends, 2, 0, 1400, reverse), ICMPV6),
+        "another protocol": in6(ends, bytes(40), 132),
+        "hop limit used up": in6(ends, udp(ends), hop_limit=1),
+        "bad UDP checksum": in6(ends, udp(ends)[:6] + b"\x12\x34" + udp(ends)[8:]),
+        "cut off": in6(ends, udp(ends))[:50],
+    }
+
+
+def as_compared(packet: bytes) -> bytes:
+    """A packet without what a node on the way changes, and what each engine counts for itself: hop limits,
+    identifications, and the checksums of headers and messages that have these in them."""
+    if len(packet) >= 20 and packet[0] >> 4 == 4:
+        start = 4 * (packet[0] & 15)
+        head = packet[:4] + b"\0\0" + packet[6:8] + b"\0" + packet[9:10] + b"\0\0" + packet[12:start]
+        is_first = not struct.unpack("!H", packet[6:8])[0] & 0x1FFF
+        return head + _payload(packet[9] if is_first else NOTHING, packet[start:])
+    if len(packet) >= 40 and packet[0] >> 4 == 6:
+        head, payload, protocol = packet[:7] + b"\0" + packet[8:40], packet[40:], packet[6]
+        if protocol == FRAGMENT and len(payload) >= 8:
+            offset = struct.unpack("!H", payload[2:4])[0] & 0xFFF8
+            return head + payload[:4] + bytes(4) + _payload(NOTHING if offset else payload[0], payload[8:])
+        return head + _payload(protocol, payload)
+    return packet
+
+
+def _payload(protocol: int, payload: bytes) -> bytes:
+    if protocol in (4, 41):
+        return as_compared(payload)
+    if protocol == 47:
+        return payload[:4] + as_compared(payload[4:])
+    errors = {ICMP: (3, 11, 12), ICMPV6: (1, 2, 3, 4)}.get(protocol, ())
+    if len(payload) > 8 and payload[0] in errors:
+        return payload[:2] + b"\0\0" + payload[4:8] + as_compared(payload[8:])
+    return payload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """A mechanism with its options, and the packets for it.
+
+    Attributes:
+        node: patterns of the names of packets that the device's node does not let pass, or changes, before the device
+            has them. The core has no node.
+    """
+
+    words: Sequence[str]
+    packets: Callable[[], dict[str, bytes]]
+    node: Sequence[str] = ()
+
+
+def both(ends4: Ends, ends6: Ends) -> dict[str, bytes]:
+    return {f"IPv4 {name}": one for name, one in of_ipv4(ends4).items()} | {
+        f"IPv6 {name}": one for name, one in of_ipv6(ends6).items()
+    }
+
+
+def embedded(prefix: str, address: str) -> str:
+    return str(IPv6Address(int(IPv6Address(prefix)) + int(IPv4Address(address))))
+
+
+OUTSIDE, PREFIX = "198.51.100.1", "2001:db8:64::"
+SIIT = (
+    Ends(source=OUTSIDE, destination="192.0.2.1"),
+    Ends(source="2001:db8:1::1", destination=embedded(PREFIX, OUTSIDE)),
+)
+MAP_RULE = (*("--rule-prefix", "2001:db8:ce00::/40"), *("--rule-ipv4", "192.0.2.0/24"), *("--ea-bits", "16"))
+MAP_T = ("map-t", *MAP_RULE, "--dmr-prefix", f"{PREFIX}/96", "--psid-offset", "6")
+CE_IPV4, CE_PORT = "192.0.2.18", 0x34 << 2 | 1 << 10
+CE_IPV6 = "2001:db8:ce12:3400:0:c000:212:34"
+"""The customer edge with the EA bits 0x1234: the address and the ports that RFC 7597 section 5 gives it."""
+TUNNEL4 = Ends(source="203.0.113.2", destination="203.0.113.1")
+TUNNEL6 = Ends(source="2001:db8:f::2", destination="2001:db8:f::1")
+
+
+def outer(ends: Ends, inner: dict[str, bytes], protocol: int) -> dict[str, bytes]:
+    """Packets that come through a tunnel, and some that no tunnel would bring."""
+    is_ipv4 = "." in ends.source
+    gre = {4: b"\0\0\x08\0", 6: b"\0\0\x86\xdd"}
+
+    def wrapped(ends: Ends, packet: bytes, **more: int) -> bytes:
+        payload = gre[packet[0] >> 4] + packet if protocol == 47 else packet
+        return in4(ends, payload, protocol, **more) if is_ipv4 else in6(ends, payload, protocol)
+
+    first = next(iter(inner.values()))
+    stranger = Ends(source="203.0.113.9" if is_ipv4 else "2001:db8:f::9", destination=ends.destination)
+    found = {f"outer {name}": wrapped(ends, packet) for name, packet in inner.items()}
+    found["outer, from a stranger"] = wrapped(stranger, first)
+    found["outer, no inner packet"] = in4(ends, b"", protocol) if is_ipv4 else in6(ends, b"", protocol)
+    whole = wrapped(ends, first)[20 if is_ipv4 else 40 :]
+    if is_ipv4:
+        found["outer, first fragment"] = in4(ends, whole[:24], protocol, MORE)
+        found["outer, last fragment"] = in4(ends, whole[24:], protocol, 24 // 8)
+    else:
+        found["outer, first fragment"] = fragment6(ends, whole[:24], 0, 1, protocol)
+        found["outer, last fragment"] = fragment6(ends, whole[24:], 24, 0, protocol)
+    return found
+
+
+def through_tunnel(ends: Ends, protocol: int, inner: dict[str, bytes]) -> dict[str, bytes]:
+    return inner | outer(ends, {name: one for name, one in inner.items() if "used up" not in name}, protocol)
+
+
+MAP_E_CE = "2001:db8:e:a00:0:c000:212:a"
+
+
+def from_edge(port: int) -> Ends:
+    return Ends(source=CE_IPV4, destination=OUTSIDE, ports=(port, 53))
+
+
+IN4 = Ends(source="192.0.2.1", destination="198.51.100.1")
+IN6 = Ends(source="2001:db8:1::1", destination="2001:db8:2::1")
+OWN = ("--own4", "192.0.2.254", "--own6", "2001:db8:1::fe")
+FROM_LOCAL4 = ("--local", TUNNEL4.destination, "--remote", TUNNEL4.source)
+FROM_LOCAL6 = ("--local", TUNNEL6.destination, "--remote", TUNNEL6.source)
+
+MECHANISMS = {
+    "siit": Mechanism(
+        words=("siit", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128", "--mtu4", "1400"),
+        packets=lambda: both(*SIIT),
+    ),
+    "siit, computing checksums": Mechanism(
+        words=(
+            *("siit", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128"),
+            *("--zero-checksum", "compute", "--mtu6", "1280", "--tell", "no-mapping", "--deny", "198.51.100.0/28"),
+        ),
+        node=("*used up",),
+        packets=lambda: (
+            both(SIIT[0].back.back, Ends(source="2001:db8:1::2", destination=SIIT[1].destination))
+            | of_ipv4(Ends(source="203.0.113.77", destination="192.0.2.1"))
+        ),
+    ),
+    "map-t, border relay": Mechanism(
+        words=MAP_T,
+        packets=lambda: both(
+            Ends(source=OUTSIDE, destination=CE_IPV4, ports=(53, CE_PORT)),
+            Ends(source=CE_IPV6, destination=embedded(PREFIX, OUTSIDE), ports=(CE_PORT, 53)),
+        ),
+    ),
+    "map-t, customer edge": Mechanism(
+        words=(*MAP_T, "--ce", "2001:db8:ce12:3400::/56"),
+        packets=lambda: both(
+            Ends(source=CE_IPV4, destination=OUTSIDE, ports=(CE_PORT, 53)),
+            Ends(source=embedded(PREFIX, OUTSIDE), destination=CE_IPV6, ports=(53, CE_PORT)),
+        ),
+    ),
+    "464xlat, CLAT": Mechanism(
+        words=("464xlat", "--role", "clat", "--prefix", f"{PREFIX}/96", "--clat-prefix", "2001:db8:c1a7::/96"),
+        packets=lambda: both(
+            Ends(source="192.0.0.2", destination=OUTSIDE),
+            Ends(source=embedded(PREFIX, OUTSIDE), destination=embedded("2001:db8:c1a7::", "192.0.0.2")),
+        ),
+    ),
+    "siit-dc, border relay": Mechanism(
+        words=("siit-dc", "--role", "br", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128"),
+        packets=lambda: both(*SIIT),
+    ),
+    "6in4": Mechanism(
+        words=("6in4", *FROM_LOCAL4, *OWN[2:], "--mtu", "1480"),
+        node=("*used up",),
+        packets=lambda: through_tunnel(TUNNEL4, 41, of_ipv6(IN6)),
+    ),
+    "lw4o6, lwAFTR": Mechanism(
+        words=(
+            *("lw4o6", "--role", "aftr", "--br", TUNNEL6.destination),
+            *("--binding", f"192.0.2.1,6,39,{TUNNEL6.source}", "--binding", "192.0.2.1,6,0,2001:db8:f::3"),
+        ),
+        packets=lambda: (
+            outer(TUNNEL6, of_ipv4(IN4), 4)
+            | of_ipv4(IN4.back)
+            | {"another's": in4(replace(IN4.back, ports=(53, 2000)), udp(replace(IN4.back, ports=(53, 2000))))}
+        ),
+        # Its node tracks connections: it puts fragments together, and knows ports of TCP and UDP alone.
+        node=("*used up", "*bad *", "*fragment*", "*unreachable", "*another protocol"),
+    ),
+    "map-e, border relay": Mechanism(
+        words=(
+            *("map-e", "--br", TUNNEL6.destination, "--rule-prefix", "2001:db8:e::/52"),
+            *("--rule-ipv4", "192.0.2.18/32", "--ea-bits", "4", "--psid-offset", "6"),
+        ),
+        packets=lambda: (
+            outer(Ends(source=MAP_E_CE, destination=TUNNEL6.destination), of_ipv4(from_edge(0xA << 6 | 1 << 10)), 4)
+            | of_ipv4(from_edge(0xA << 6 | 1 << 10).back)
+        ),
+        node=("*used up", "*bad *", "*fragment*", "*unreachable", "*another protocol"),
+    ),
+    "4in6": Mechanism(
+        words=("4in6", *FROM_LOCAL6, *OWN[:2], "--mtu", "1460"),
+        node=("*used up", "*bad header checksum", "too long"),
+        packets=lambda: through_tunnel(TUNNEL6, 4, of_ipv4(IN4)),
+    ),
+    "gre": Mechanism(
+        words=("gre", *FROM_LOCAL4, *OWN),
+        node=("*used up", "*bad header checksum"),
+        packets=lambda: through_tunnel(TUNNEL4, 47, both(IN4, IN6)),
+    ),
+    "6to4": Mechanism(
+        words=("6to4", "--local", "203.0.113.1", *OWN[2:]),
+        node=("*used up",),
+        packets=lambda: (
+            through_tunnel(TUNNEL4, 41, of_ipv6(Ends(source="2002:cb00:7102::1", destination="2002:cb00:7101::1")))
+            | {"out": in6(Ends(source="2002:cb00:7101::1", destination="2002:cb00:7102::1"), b"", NOTHING)}
+        ),
+    ),
+    "6rd": Mechanism(
+        words=("6rd", "--local", "203.0.113.1", "--prefix", "2001:db8::/32", "--br", "203.0.113.2", *OWN[2:]),
+        node=("*used up",),
+        packets=lambda: (
+            through_tunnel(
+                TUNNEL4, 41, of_ipv6(Ends(source="2001:db8:cb00:7103::1", destination="2001:db8:cb00:7101::1"))
+            )
+            | of_ipv6(Ends(source="2001:db8:cb00:7101::1", destination="2001:4860::1"))
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_same_comes_out(sixbench: Callable[..., object], tmp_path: Path, name: str) -> None:
+    mechanism = MECHANISMS[name]
+    packets = mechanism.packets()
+    core, device = (
+        packets_through(_with_exit(sixbench), tmp_path, (*mechanism.words, "--engine", engine), [*packets.values()])
+        for engine in ("user", "ebpf")
+    )
+    assert sum(verdict == "translated" for verdict, _, _ in core) > len(packets) / 3, core
+    wrong = []
+    for packet, one, other in zip(packets, core, device, strict=True):
+        if any(fnmatchcase(packet, pattern) for pattern in mechanism.node):
+            continue
+        if [*map(as_compared, one[2])] != [*map(as_compared, other[2])]:
+            wrong.append((packet, one[:2], [p.hex() for p in one[2]], other[:2], [p.hex() for p in other[2]]))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def _with_exit(sixbench: Callable[..., object]) -> Callable[..., object]:
+    """The command as `packets_through` knows it."""
+
+    def run(*words: object) -> object:
+        done = sixbench(*words)
+        done.exit = done.returncode  # type: ignore[attr-defined]
+        return done
+
+    return run
+
+
+def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:
+    if shutil.which("tayga") is None:
+        pytest.skip("tayga is not installed")
+    there, back = SIIT
+    packets = [
+        in4(there, echo(there), ICMP),
+        in4(there, udp(there), ttl=1),
+        in6(back, tcp(back), TCP),
+        in6(back, b"")[:20],
+    ]
+    words = ("siit", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128", "--engine", "tayga")
+    translated, expired, other, cut = packets_through(_with_exit(sixbench), tmp_path, words, packets)
+    assert (translated[0], expired[0], other[0], cut[0]) == ("translated", "answered", "translated", "dropped")
+    [as_ipv6], [told], [as_ipv4] = translated[2], expired[2], other[2]
+    assert as_compared(as_ipv6) == as_compared(in6(back.back, echo(replace(back.back, ports=there.ports)), ICMPV6))
+    assert told[20] == 11
+    assert as_ipv4[9] == TCP
+    assert checksum(as_ipv4[12:20] + struct.pack("!II", TCP, 20) + as_ipv4[20:]) == 0
+
+
+def test_a_killed_command_leaves_nothing(tmp_path: Path) -> None:
+    there, _ = SIIT
+    (tmp_path / "in.pcap").write_bytes(pcap([in4(there, udp(there))] * 3000))
+    words = (
+        *MECHANISMS["siit"].words,
+        "--engine",
+        "ebpf",
+        "--in",
+        tmp_path / "in.pcap",
+        "--out",
+        tmp_path / "out.pcap",
+    )
+    with subprocess.Popen(
+        [*SIXBENCH, "translate", *map(str, words), "--explain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.read(1)  # the first packets are through
+        agents = [int(pid) for pid in Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()]
+        assert agents
+        running.kill()
+    assert not (tmp_path / "out.pcap").exists()
+    wait_for(lambda: not any(map(is_running, agents)), seconds=10)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

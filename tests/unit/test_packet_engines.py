@@ -1,0 +1,97 @@
+"""What `sixbench translate --engine` refuses, where in its network a packet comes from, what counters say of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ip_packets import ipv4, ipv6
+
+from sixbench.cli.packet_engines import carrying
+from sixbench.cli.packet_mechanisms import PACKET_MECHANISMS
+from sixbench.model.errors import UsageError
+from sixbench.run.passing.counted import Counted
+from sixbench.run.passing.network import translator_network, tunnel_network
+
+LOCAL, REMOTE = "192.0.2.1", "192.0.2.2"
+SIIT = {"prefix": ["2001:db8:64::/96"]}
+MAP = {"rule-prefix": "2001:db8::/40", "rule-ipv4": "192.0.2.0/24", "ea-bits": 16, "br": "2001:db8:b::1"}
+NAT64 = {"prefix": ["64:ff9b::/96"], "pool": [{"net": "192.0.2.0/28", "first": 1024, "last": 65535}]}
+
+
+@pytest.mark.parametrize(
+    ("engine", "mechanism", "given", "message"),
+    [
+        ("bpf", "siit", SIIT, '--engine "bpf": it is one of user, ebpf, tayga'),
+        ("ebpf", "siit", {**SIIT, "hop": False}, "--engine ebpf: --no-hop: a node takes one from the hop limit"),
+        ("ebpf", "siit", {**SIIT, "traffic-class": 3}, "--engine ebpf: --traffic-class: "),
+        ("ebpf", "siit", {**SIIT, "hairpin": True}, "--engine ebpf: --hairpin: its programs translate a packet once"),
+        ("ebpf", "map-e", MAP, "has a tunnel for each customer edge, and these are 65536, over 64"),
+        ("ebpf", "map-e", {**MAP, "ce": "2001:db8:12:3400::/56"}, "--engine ebpf: its programs know no rules"),
+        ("ebpf", "nat64", NAT64, "--engine ebpf: the state of its NAT64 is Linux's connection tracking"),
+        ("tayga", "siit", {**SIIT, "zero-checksum": "drop"}, "tayga.conf has no setting for --zero-checksum"),
+        ("tayga", "siit", {"eam": [["192.0.2.1/32", "2001:db8::1/128"]]}, "--engine tayga: tayga has one --prefix"),
+        ("tayga", "nat64", NAT64, "--engine tayga: tayga is a translator without state"),
+    ],
+)
+def test_what_an_engine_cannot_is_said(engine: str, mechanism: str, given: dict[str, Any], message: str) -> None:
+    [kind] = [kind for kind in PACKET_MECHANISMS if kind.name == mechanism]
+    with pytest.raises(UsageError) as caught, carrying(kind, given, engine, []):
+        pass
+    assert str(caught.value).startswith(message) or message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_packet_comes_from_the_side_to_which_it_belongs() -> None:
+    translator = translator_network("siit", {"prefixes": ["2001:db8:64::/96"]}, hosts_are=6)
+    assert [translator.side_of(one) for one in (ipv4(b""), ipv6(b""), b"", b"\x10")] == ["near", "far", None, None]
+    told = {"device": "t", "mtu_bytes": 1480, "local": LOCAL, "mapping": {"kind": "fixed", "remote": REMOTE}}
+    told |= {"ttl": 64, "tos": "inherit", "ecn": True, "pmtu": "static", "outer": "ipv4"}
+    sixinfour = tunnel_network({**told, "payload": "ipv6"}, {})
+    assert [sixinfour.side_of(one) for one in (ipv4(b""), ipv6(b""))] == ["far", "near"]
+    gre = tunnel_network({**told, "payload": "gre"}, {})
+    packets = ipv4(b""), ipv4(b"", destination=LOCAL), ipv6(b"")
+    assert [gre.side_of(one) for one in packets] == ["near", "far", "near"]
+
+
+def counted(outcomes: dict[str, int], node: dict[str, int], handed: int = 0) -> Counted:
+    return Counted(outcomes=outcomes, handed=handed, done=None, node=node, passed={}, is_still=True)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "node", "verdict", "reason", "words"),
+    [
+        ({"way to-ipv6": 8}, {}, "translated", "to-ipv6", "The program in the kernel did it (fast path): to-ipv6."),
+        (
+            {"way to-ipv6": 8, "slow fragmented": 3},
+            {},
+            "translated",
+            "fragmented",
+            "User space did it (slow path): fragmented.",
+        ),
+        ({"dropped denied": 1}, {}, "dropped", "denied", "The device dropped it: denied."),
+        ({"waits": 1}, {}, "waits", "fragment-waits", "It waits in user space for another fragment of its packet."),
+        (
+            {},
+            {"Ip.ReasmReqds": 1},
+            "waits",
+            "fragment-waits",
+            "The device's node kept it for reassembly, and not the device: Ip.ReasmReqds.",
+        ),
+        (
+            {"way to-ipv6": 8, "slow error-to-ipv4": 3},
+            {"Icmp6.OutTimeExcds": 1},
+            "answered",
+            "node",
+            "User space did it (slow path): error-to-ipv4. "
+            "The device's node answered, and not the device: Icmp6.OutTimeExcds.",
+        ),
+        ({}, {}, None, "node", "Neither the device nor its node has counted it."),
+    ],
+)
+def test_counters_say_what_became_of_a_packet(
+    outcomes: dict[str, int], node: dict[str, int], verdict: str | None, reason: str, words: str
+) -> None:
+    before = counted({"way to-ipv6": 7, "slow fragmented": 2, "slow error-to-ipv4": 2}, {"Ip.InHdrErrors": 5})
+    rises = counted({**before.outcomes, **outcomes}, {**before.node, **node}).risen(before)
+    assert (rises.verdict, rises.reason, rises.words) == (verdict, reason, words)
