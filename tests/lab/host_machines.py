@@ -61,6 +61,7 @@ class Machines:
         self.lab = lab
         self.scratch = scratch
         self._begun: list[subprocess.Popen[bytes]] = []
+        self._commands: list[subprocess.Popen[str]] = []
         self._home = scratch / "home"
         (self._home / ".ssh").mkdir(parents=True)
         for name in ("host_key", "home/.ssh/id_ed25519"):
@@ -111,9 +112,19 @@ class Machines:
         words = ["nsenter", "-t", str(self.lab.agents["head"].pid), "-n", *WITHOUT_FIGURES, *map(str, arguments)]
         environment = {**os.environ, "HOME": str(self._home)}
         environment.pop("SSH_AUTH_SOCK", None)
-        return subprocess.Popen(
+        process = subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.scratch, env=environment
         )
+        self._commands.append(process)
+        return process
+
+    def end_what_was_begun(self) -> None:
+        """Kills the commands that still run, as they do after a test that failed: they have what the next one needs."""
+        for process in self._commands:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        self._commands.clear()
 
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Runs it to its end."""
@@ -150,6 +161,7 @@ class Machines:
 
     def close(self) -> None:
         """Ends all of them."""
+        self.end_what_was_begun()
         for process in self._begun:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
