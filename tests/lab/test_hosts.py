@@ -169,7 +169,7 @@ def test_a_host_that_goes_is_named(hosts: Machines, before: dict[str, str]) -> N
     _, said = process.communicate(timeout=ENDS_S)
     assert process.returncode == 4, said
     failed = [trial for trial in trials(run) if trial["status"] == "failed"]
-    assert all("lab2" in str(trial["reasons"]) for trial in failed)
+    assert all("lab2" in str(trial["reasons"]) for trial in failed), [trial["reasons"] for trial in failed]
 
 
 def test_doctor(hosts: Machines, before: dict[str, str]) -> None:
