@@ -3,7 +3,7 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-LONG_TESTS := $(addprefix tests/lab/test_,calibration.py cells_killed.py mechanisms.py measure.py emulated_links.py hosts.py page_rights.py peer_bench.py translated_packets.py tutorials.py)
+LONG_TESTS := $(addprefix tests/lab/test_,calibration.py cells_killed.py mechanisms.py measure.py emulated_links.py hosts.py page_rights.py peer_bench.py translated_packets.py tutorials.py wrong_clocks.py)
 JOOL_TESTS := tests/guest/test_jool.py
 # Not in CI: they need a machine on which nothing else measures.
 QUIET_TESTS := $(addprefix tests/lab/test_,page.py rfc.py)
@@ -37,6 +37,7 @@ export UV_SYSTEM_CERTS ?= true
 # What the agent is built from. Folders too, so that a deleted file counts as a change.
 AGENT_SOURCES := $(shell find Cargo.toml Cargo.lock crates bpf -name target -prune -o -print 2>/dev/null)
 BPF_SOURCES := $(wildcard bpf/*.c bpf/*.h)
+C_SOURCES := $(BPF_SOURCES) $(wildcard tests/lab/*.c)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -151,7 +152,7 @@ lint-rust: | system
 	cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 >/dev/null # its lock file is its own
 
 lint-c: $(STAMPS)/packages
-	$(if $(BPF_SOURCES),$(BIN)/clang-format --dry-run -Werror $(BPF_SOURCES),@:)
+	$(if $(C_SOURCES),$(BIN)/clang-format --dry-run -Werror $(C_SOURCES),@:)
 
 lint-audit: $(STAMPS)/packages
 	$(BIN)/python tools/audit
@@ -161,7 +162,7 @@ format: $(STAMPS)/packages ## put all sources into the form that lint asks for
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 	cargo fmt --all
-	$(if $(BPF_SOURCES),$(BIN)/clang-format -i $(BPF_SOURCES),@:)
+	$(if $(C_SOURCES),$(BIN)/clang-format -i $(C_SOURCES),@:)
 
 .PHONY: bench
 bench: install system-bench ## measure what sixbench costs, in ten minutes (BENCH_ARGS='--only tunnels')
