@@ -4,7 +4,7 @@ export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
-LONG_TESTS := $(call lab_files,calibration cells emulated_links endurance host_translators hosts lw4o6 map measure mechanisms nat64 notebook null_comparisons page_rights serve_flood siit translated_packets)
+LONG_TESTS := $(call lab_files,calibration cells emulated_links endurance host_translators hosts lw4o6 map measure mechanisms nat64 notebook null_comparisons page_rights serve_flood siit translate_engines translated_packets wrong_clocks)
 # Not in CI, which they would take over an hour.
 SLOW_TESTS := $(call lab_files,cells_killed peer_bench tutorials)
 JOOL_TESTS := tests/guest/test_jool.py
@@ -43,6 +43,7 @@ export UV_SYSTEM_CERTS ?= true
 # What the agent is built from. Folders too, so that a deleted file counts as a change.
 AGENT_SOURCES := $(shell find Cargo.toml Cargo.lock crates bpf -name target -prune -o -print 2>/dev/null)
 BPF_SOURCES := $(wildcard bpf/*.c bpf/*.h)
+C_SOURCES := $(BPF_SOURCES) $(wildcard tests/lab/*.c)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -160,7 +161,7 @@ lint-rust: | system
 	cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 >/dev/null # its lock file is its own
 
 lint-c: $(STAMPS)/packages
-	$(if $(BPF_SOURCES),$(BIN)/clang-format --dry-run -Werror $(BPF_SOURCES),@:)
+	$(if $(C_SOURCES),$(BIN)/clang-format --dry-run -Werror $(C_SOURCES),@:)
 
 lint-audit: $(STAMPS)/packages
 	$(BIN)/python tools/audit
@@ -170,7 +171,7 @@ format: $(STAMPS)/packages ## put all sources into the form that lint asks for
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 	cargo fmt --all
-	$(if $(BPF_SOURCES),$(BIN)/clang-format -i $(BPF_SOURCES),@:)
+	$(if $(C_SOURCES),$(BIN)/clang-format -i $(C_SOURCES),@:)
 
 .PHONY: bench
 bench: install system-bench ## measure what sixbench costs, in ten minutes (BENCH_ARGS='--only tunnels')

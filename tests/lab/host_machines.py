@@ -6,15 +6,19 @@ Each has processes, `/run` and root's home of its own, as machines have. Keys ar
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 import asyncssh
 from lab.commands import WITHOUT_FIGURES
+from lab.wrong_clock import WrongClock
 from waiting import wait_for
 
 from sixbench.agent import AgentHub, find_agent
@@ -23,15 +27,10 @@ from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
 
-NETWORK = """
-nodes: {head: host, r1: router, lab1: host, lab2: host}
-links:
-  - {endpoints: [head, r1]}
-  - {endpoints: [r1, lab1]}
-  - {endpoints: [r1, lab2]}
-  - {endpoints: [lab1, lab2]}
-"""
-"""The control network, and a cable: eth1 of both."""
+TWO, FOUR = (("lab1", "lab2"), ("lab1", "lab2", "lab3", "lab4"))
+"""The names of hosts. Each has a cable to the next one."""
+INTERFACES = ("left", "right")
+"""What an experiment calls eth1 and eth2 of a host: the ends of its cables."""
 PORT = 2222
 START_S = 30
 
@@ -51,14 +50,17 @@ _SETTLE = (
 
 
 class Machines:
-    """`head` has the orchestrator, `lab1` and `lab2` are hosts.
+    """`head` has the orchestrator, the others are hosts.
 
     Args:
         scratch: for keys, and for what they say.
+        names: of the hosts.
+        clocks: of the hosts whose clocks are not right.
     """
 
-    def __init__(self, lab: Laboratory, scratch: Path) -> None:
+    def __init__(self, lab: Laboratory, scratch: Path, names: Sequence[str], clocks: Mapping[str, WrongClock]) -> None:
         self.lab = lab
+        self.names = names
         self.scratch = scratch
         self._begun: list[subprocess.Popen[bytes]] = []
         self._commands: list[subprocess.Popen[str]] = []
@@ -70,16 +72,19 @@ class Machines:
             (scratch / name).chmod(0o600)
             key.write_public_key(str(scratch / f"{name}.pub"))
         (scratch / "authorized_keys").write_bytes((self._home / ".ssh/id_ed25519.pub").read_bytes())
-        (scratch / "sshd_config").write_text(_SSHD.format(port=PORT, folder=scratch))
+        self._clocks = clocks
+        for name in names:
+            set_wrong = f"SetEnv {clocks[name].environment(scratch)}\n" if name in clocks else ""
+            (scratch / f"{name}.conf").write_text(_SSHD.format(port=PORT, folder=scratch) + set_wrong)
         self.know(scratch / "host_key.pub")
-        self.sshd = {name: self._sshd(name) for name in ("lab1", "lab2")}
+        self.sshd = {name: self._sshd(name) for name in names}
         for name in self.sshd:
             wait_for(lambda name=name: "Server listening" in self.said(name), START_S)
 
     def know(self, key: Path) -> None:
-        """Lets the user's known_hosts have that key for both hosts."""
+        """Lets the user's known_hosts have that key for all hosts."""
         text = key.read_text()
-        lines = [f"[{self.address(name)}]:{PORT} {text}" for name in ("lab1", "lab2")]
+        lines = [f"[{self.address(name)}]:{PORT} {text}" for name in self.names]
         (self._home / ".ssh/known_hosts").write_text("".join(lines))
 
     def address(self, name: str) -> str:
@@ -91,10 +96,16 @@ class Machines:
     def hosts(self, **more: str) -> str:
         """The `hosts` part of an experiment. `more` has further keys of each host."""
         lines = "".join(
-            f"  {name}: {{ssh: 'root@{self.address(name)}:{PORT}', interfaces: {{left: eth1}}{more.get(name, '')}}}\n"
-            for name in ("lab1", "lab2")
+            f"  {name}: {{ssh: 'root@{self.address(name)}:{PORT}', interfaces: {{{self._cables(name)}}}"
+            f"{more.get(name, '')}}}\n"
+            for name in self.names
         )
         return f"hosts:\n{lines}"
+
+    def _cables(self, name: str) -> str:
+        """The ends of cables that a host has, as an experiment lists them."""
+        _, *cables = [link.end_of(name).name for link in self.lab.topology.links_of(name)]
+        return ", ".join(f"{known}: {device}" for known, device in zip(INTERFACES, cables, strict=False))
 
     def inside(self, name: str, *command: str) -> str:
         """What a command in the namespace of a machine prints."""
@@ -105,7 +116,7 @@ class Machines:
         """The interfaces and addresses that a machine has."""
         return "".join(
             self.inside(name, "ip", "-o", family, "address", "show") for family in ("-4", "-6")
-        ) + self.inside(name, "ip", "-o", "link", "show", "eth1")
+        ) + self.inside(name, "ip", "-o", "link", "show")
 
     def begin(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Starts the command on `head`, as a user with keys of its own."""
@@ -126,10 +137,10 @@ class Machines:
             process.communicate()
         self._commands.clear()
 
-    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str | Path, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
         """Runs it to its end."""
         process = self.begin(*arguments)
-        stdout, stderr = process.communicate(timeout=120)
+        stdout, stderr = process.communicate(timeout=timeout_s)
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     def said(self, name: str) -> str:
@@ -170,7 +181,9 @@ class Machines:
     def _sshd(self, name: str) -> subprocess.Popen[bytes]:
         where = ["nsenter", "-t", str(self.lab.agents[name].pid), "-n", "setpriv", "--pdeathsig", "KILL"]
         alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        words = [*where, *alone, "sh", "-c", _SETTLE.format(self.scratch / "sshd_config")]
+        if name in self._clocks:
+            alone += ["--time", "--monotonic", str(self._clocks[name].up_s), "--boottime", str(self._clocks[name].up_s)]
+        words = [*where, *alone, "sh", "-c", _SETTLE.format(self.scratch / f"{name}.conf")]
         with (self.scratch / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
         self._begun.append(process)
@@ -178,11 +191,16 @@ class Machines:
 
 
 @contextmanager
-def machines(scratch: Path) -> Iterator[Machines]:
+def machines(
+    scratch: Path, names: Sequence[str] = TWO, clocks: Mapping[str, WrongClock] = MappingProxyType({})
+) -> Iterator[Machines]:
     """The machines, up."""
+    nodes = {"head": "host", "r1": "router", **dict.fromkeys(names, "host")}
+    links = [*(("r1", name) for name in ("head", *names)), *pairwise(names)]
+    network = {"nodes": nodes, "links": [{"endpoints": list(ends)} for ends in links]}
     with AgentHub(find_agent()) as hub:
-        lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(NETWORK, "network"))))
-        found = Machines(lab, scratch)
+        lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(json.dumps(network), "network"))))
+        found = Machines(lab, scratch, names, clocks)
         try:
             yield found
         finally:

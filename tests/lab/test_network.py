@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
+from waiting import wait_for
 
 from sixbench.agent import AgentHub
 from sixbench.lab.registry import start_ticks
@@ -96,6 +99,17 @@ def test_settings_of_the_user_reach_the_node(hub: AgentHub) -> None:
     )
     assert lab.agents["h1"].call("sysctl", get=["net.ipv4.tcp_sack"])["values"] == {"net.ipv4.tcp_sack": "0"}
     assert lab.agents["h2"].call("sysctl", get=["net.ipv4.tcp_sack"])["values"] == {"net.ipv4.tcp_sack": "1"}
+
+
+def test_a_path_without_answers_names_the_node_that_is_gone(hub: AgentHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ends only notice that nobody answers."""
+    monkeypatch.setattr("sixbench.run.laboratory.ECHO_TIMEOUTS_NS", (1_000_000,))
+    lab = laboratory(hub, LINE)
+    native = install(Way(name="native", mechanism="native4", family=4), lab.topology, ("h1", "h2"))
+    os.kill(lab.agents["r2"].pid, signal.SIGKILL)
+    wait_for(lambda: not lab.agents["r2"].alive and "eth1" not in execute(lab, "r1", "ip", "link"), 30)
+    with pytest.raises(LabError, match=r"the agent of r2 \(process \d+\) was killed by signal 9; .*no answer"):
+        lab.check_path(native)
 
 
 def test_a_network_that_cannot_be_built_says_which_command_failed_and_leaves_nothing(hub: AgentHub) -> None:

@@ -55,6 +55,10 @@ def test_a_cable_has_the_interfaces_of_the_machines() -> None:
     scripts = render(topology)
     assert not scripts["a"].links
     assert "link set eth0 mtu 1500 up" in scripts["a"].devices
+    # It was there before the namespace had its defaults.
+    own = {name for name, value in scripts["a"].sysctl.items() if "/eth0/" in name and value == "0"}
+    assert own >= {f"net/ipv6/conf/eth0/{name}" for name in ("accept_dad", "accept_ra", "router_solicitations")}
+    assert not [name for name in scripts["b"].sysctl if "/" in name]
     assert scripts["r"].links[0].startswith("link add name eth1 index 1000002 ")
 
 

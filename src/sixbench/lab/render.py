@@ -117,7 +117,7 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
     scripts = {
         name: NodeScript(
             node=name,
-            sysctl=node_sysctl(topology.nodes[name]),
+            sysctl=_with_borrowed(node_sysctl(topology.nodes[name]), topology.borrowed(name)),
             links=links[name],
             devices=_devices(topology, name),
             routes=_route_lines(routes[name], over_wires=True),
@@ -294,6 +294,16 @@ def _number(link: int, end: int) -> int:
 def _mac(link: int, end: int) -> str:
     """A locally administered address, predictable like the IP addresses."""
     return f"02:00:00:{link >> 8:02x}:{link & 0xFF:02x}:{end:02x}"
+
+
+def _with_borrowed(sysctl: Mapping[str, str], devices: Iterable[str]) -> dict[str, str]:
+    """Settings of a node with those of the interfaces that it has of its machine: these were there before the node's
+    defaults. Of detecting duplicate addresses the larger of an interface's own setting and that of all holds, and of
+    taking router advertisements its own alone (ip-sysctl)."""
+    defaults = [(name.split("."), value) for name, value in sysctl.items() if ".conf.default." in name]
+    # With slashes: the name of an interface may have dots.
+    own = {"/".join([*way[:3], device, *way[4:]]): value for device in devices for way, value in defaults}
+    return {**sysctl, **own}
 
 
 def node_sysctl(node: Node) -> dict[str, str]:

@@ -185,6 +185,12 @@ class Laboratory:
         ended = [failure for running in self._programs if (failure := running.failure) is not None]
         return [*ended, *self._spoiled]
 
+    def with_the_dead(self, error: Exception) -> str:
+        """What went wrong. Agents and programs that have died come first: the others only notice that a peer is
+        gone."""
+        dead = [str(agent.ended) for agent in self._all_agents().values() if agent.ended is not None]
+        return "; ".join(dict.fromkeys([*dead, *self.failures, str(error)]))
+
     @property
     def versions(self) -> dict[str, dict[str, str]]:
         """What programs of others that run in nodes say of their versions, by node and program."""
@@ -227,7 +233,9 @@ class Laboratory:
                 self.check_reachable(legs)
         except LabError as error:
             raise LabError(
-                "; ".join([str(error), *self._said_by_devices(network), *wanted_addresses(self.topology)])
+                "; ".join(
+                    [self.with_the_dead(error), *self._said_by_devices(network), *wanted_addresses(self.topology)]
+                )
             ) from error
 
     def _said_by_devices(self, network: Network) -> list[str]:

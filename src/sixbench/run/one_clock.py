@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ..model.workload import Measured
 
-_OF_ONE_CLOCK = ("one_way_delay", "mouth_to_ear", "r_factor", "mos_cqe")
-"""Between two clocks that are not synchronised, they tell more about the clocks than about the path."""
+_OF_ONE_CLOCK = ("one_way_delay", "pdv", "playout_loss", "mouth_to_ear", "r_factor", "mos_cqe")
+"""Between two clocks that are not synchronised, they tell more about the clocks than about the path. So does PDV, the
+delay above the least one of the trial: a clock that is 200 ppm fast adds 200 us to it in each second. Of consecutive
+packets (IPDV, jitter) the difference of the clocks is the same but for their drift in one gap."""
 
-_NOTE = "one-way delays are not known: client and server are on two machines, whose clocks are not one"
+_NOTE = "one-way delays and PDV are not known: client and server are on two machines, whose clocks are not one"
 
 
 def leave_out_what_needs_one_clock(measured: Measured) -> list[str]:

@@ -151,9 +151,9 @@ def run_trial(
         perform(kind, params, planned.key, setting, observed, observer)
     except (AgentError, LabError) as error:
         kind_of_failure = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
-        failure = Reason(kind=kind_of_failure, text=_with_the_dead(error, laboratory))
+        failure = Reason(kind=kind_of_failure, text=laboratory.with_the_dead(error))
     if failure is None and observed.unanswered:
-        failure = Reason(kind=ReasonKind.AGENT_FAILED, text=_with_the_dead(observed.unanswered[0], laboratory))
+        failure = Reason(kind=ReasonKind.AGENT_FAILED, text=laboratory.with_the_dead(observed.unanswered[0]))
     ended = ended_programs(observed.devices_after)
     if ended:
         failure = ended[0]
@@ -221,13 +221,6 @@ def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
 def failed_outcome(trial: Trial, reason: Reason) -> Outcome:
     """The record of a trial that could not start."""
     return Outcome(record=replace(blank_record(trial), reasons=[reason]))
-
-
-def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
-    """What went wrong. Agents and programs that have died come first: the others only notice that a peer is gone."""
-    agents = [*laboratory.agents.values(), *filter(None, [laboratory.emulator])]
-    dead = [str(agent.ended) for agent in agents if agent.ended is not None]
-    return "; ".join(dict.fromkeys([*dead, *laboratory.failures, str(error)]))
 
 
 def _assess(
