@@ -282,7 +282,7 @@ MECHANISMS = {
         packets=lambda: both(*SIIT),
     ),
     "6in4": Mechanism(
-        words=("6in4", *FROM_LOCAL4, *OWN[2:], "--mtu", "1480"),
+        words=("6in4", *FROM_LOCAL4, *OWN[2:], "--mtu", "1480", "--tos", "40", "--ttl", "9", "--no-ecn"),
         node=("*used up",),
         packets=lambda: through_tunnel(TUNNEL4, 41, of_ipv6(IN6)),
     ),
