@@ -282,7 +282,7 @@ MECHANISMS = {
         packets=lambda: both(*SIIT),
     ),
     "6in4": Mechanism(
-        words=("6in4", *FROM_LOCAL4, *OWN[2:], "--mtu", "1480"),
+        words=("6in4", *FROM_LOCAL4, *OWN[2:], "--mtu", "1480", "--tos", "40", "--ttl", "9", "--no-ecn"),
         node=("*used up",),
         packets=lambda: through_tunnel(TUNNEL4, 41, of_ipv6(IN6)),
     ),
@@ -349,7 +349,7 @@ def test_the_same_comes_out(sixbench: Callable[..., object], tmp_path: Path, nam
         packets_through(_with_exit(sixbench), tmp_path, (*mechanism.words, "--engine", engine), [*packets.values()])
         for engine in ("user", "ebpf")
     )
-    assert sum(verdict == "translated" for verdict, _, _ in core) > len(packets) / 3, core
+    assert sum(verdict == "translated" for verdict, _, _ in core) >= 10, core
     wrong = []
     for packet, one, other in zip(packets, core, device, strict=True):
         if any(fnmatchcase(packet, pattern) for pattern in mechanism.node):

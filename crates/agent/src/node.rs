@@ -20,13 +20,14 @@ use crate::exec::Commands;
 use crate::failure::{Failure, Outcome, to_value};
 use crate::lending::Lent;
 use crate::lines::Lines;
+use crate::packet_send::Senders;
 use crate::perf::Perf;
 use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::silence::Silence;
 use crate::timers::Watch as Timers;
-use crate::{bring_up, counters, hello, packet_send, path_mtu, sysctl, tracking, translators, tunnels};
+use crate::{bring_up, counters, hello, path_mtu, sysctl, tracking, translators, tunnels};
 
 /// Answers requests from standard input until it closes. Then the interfaces that were lent go home.
 pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>) -> ExitCode {
@@ -46,6 +47,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
         node: Arc::clone(&node),
         is_greeted: false,
         captures: Captures::default(),
+        senders: Senders::default(),
         drops: Drops::default(),
         timers: Timers::default(),
         perf: Perf::default(),
@@ -98,6 +100,7 @@ struct Conversation {
     node: Arc<Node>,
     is_greeted: bool,
     captures: Captures,
+    senders: Senders,
     drops: Drops,
     timers: Timers,
     perf: Perf,
@@ -114,7 +117,19 @@ struct Conversation {
 impl Conversation {
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
         let Self {
-            node, captures, drops, timers, perf, awake, tunnels, translators, emulation, device, services, ..
+            node,
+            captures,
+            senders,
+            drops,
+            timers,
+            perf,
+            awake,
+            tunnels,
+            translators,
+            emulation,
+            device,
+            services,
+            ..
         } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = || translators.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +146,7 @@ impl Conversation {
             Request::Cpu {} => to_value(&cpu::sample())?,
             Request::CaptureStart(start) => captures.start(start)?,
             Request::CaptureStop { capture } => captures.stop(&capture)?,
-            Request::PacketSend(request) => packet_send::send(&request)?,
+            Request::PacketSend(request) => senders.send(&request)?,
             Request::DropsStart(start) => drops.start(&start)?,
             Request::DropsStop {} => drops.stop()?,
             Request::TimersStart(start) => timers.start(start)?,

@@ -26,13 +26,13 @@ EBPF = "ebpf"
 TAYGA = "tayga"
 ENGINES = (USER, EBPF, TAYGA)
 
-_NODES_OWN = {
+_REFUSED = {
     "hop": "--no-hop: a node takes one from the hop limit of whatever it forwards",
     "tos": "--tos: its programs take the octet from the IPv6 packet",
     "traffic-class": "--traffic-class: its programs take the octet from the IPv4 packet",
     "hairpin": "--hairpin: its programs translate a packet once",
 }
-"""What devices of `ebpf` do not do, by option."""
+"""What translators of `ebpf` do not do, by option."""
 _RULED = {"map-e": "a customer edge has its ports from a NAPT44", "lw4o6": "an lwB4 has its ports from a NAPT44"}
 """What the devices of experiments are instead, by mechanism."""
 _MAX_EDGES = 64
@@ -89,9 +89,6 @@ def _network(kind: PacketKind, given: Given, line: Mapping[str, Any], engine: st
 def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:
     from ..run.passing.network import translator_network, tunnel_network
 
-    refused = next((why for option, why in _NODES_OWN.items() if option in given), None)
-    if refused is not None:
-        raise UsageError(refused)
     if line["mechanism"] == "tunnel":
         if given.get("role") == "aftr":
             return _of_softwires(given, line, _rows_of_table(given))
@@ -102,6 +99,9 @@ def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> Pas
         return tunnel_network(line["tunnel"], line["node"])
     if line["mechanism"] == "nat64":
         raise UsageError("the state of its NAT64 is Linux's connection tracking, which has no such settings and times")
+    refused = next((why for option, why in _REFUSED.items() if option in given), None)
+    if refused is not None:
+        raise UsageError(refused)
     settings = dict(line["siit"])
     settings.pop("hairpin", None)  # of a border relay, whose programs translate a packet once
     hosts_are: Family = 4 if given.get("role") in ("clat", "er") or "ce" in given else 6

@@ -53,6 +53,7 @@ class DevicePassage:
         self._numbers = count()
         self._held: dict[tuple[object, ...], int] = {}
         self._waiting = 0
+        self._ended: Counted | None = None
         try:
             self._lab = Laboratory(hub, network.blueprint, engine)
         except LabError as error:
@@ -81,7 +82,8 @@ class DevicePassage:
         return [self._carry(packet) for _, packet in packets]
 
     def finish(self) -> int:
-        """How many fragments have waited for others of their packet in vain."""
+        """How many fragments have waited for others of their packet in vain. Raises `AgentError`."""
+        self._begin()
         return self._waiting + sum(self._held.values())
 
     @property
@@ -116,7 +118,7 @@ class DevicePassage:
         if len(packet) > MTU_BYTES:
             raise UsageError(f"a packet has {len(packet)} bytes, and links of the network carry {MTU_BYTES}")
         capture = f"packet-{next(self._numbers)}"
-        before = self._counted()
+        before = self._begin()
         for one in SIDES:
             self._capture(one, capture)
         self._send(side, packet)
@@ -128,6 +130,18 @@ class DevicePassage:
         if self._barrier is not None:
             out = [data for data in out if not self._barrier.is_answer(data)]
         return self._decision(packet, rises, out)
+
+    def _begin(self) -> Counted:
+        """The counters before a packet. Raises `AgentError` where anything has passed since the one before it was taken
+        for dealt with."""
+        counted = self._counted()
+        if self._ended is not None and counted.passed != self._ended.passed:
+            raise AgentError(
+                "agent-silent",
+                f"something came out of {self._devices[0].device} when the packet before was taken for dealt with, so "
+                "that nobody can say whose it is; try again where less runs on this machine",
+            )
+        return counted
 
     def _send(self, side: Side, packet: bytes) -> None:
         to, by = (mac_of(side, of_device=of_device).replace(":", "") for of_device in (True, False))
@@ -168,6 +182,7 @@ class DevicePassage:
             arrived = side == "far" and is_anyones and self._is_delivered(packet, rises)
             is_open = self._is_open(before, now, rises, arrived=arrived)
             if is_quiet and not is_open and (self._is_seen(rises) or waited > _QUIET_S):
+                self._ended = now
                 return rises
             if waited > _PATIENCE_S:
                 raise self._not_done(rises)
