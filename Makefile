@@ -3,7 +3,7 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-LONG_TESTS := $(addprefix tests/lab/test_,calibration.py cells_killed.py mechanisms.py measure.py emulated_links.py hosts.py page_rights.py peer_bench.py translated_packets.py tutorials.py wrong_clocks.py)
+LONG_TESTS := $(addprefix tests/lab/test_,calibration.py cells_killed.py mechanisms.py measure.py emulated_links.py hosts.py page_rights.py papers_on_hosts.py peer_bench.py translated_packets.py tutorials.py wrong_clocks.py)
 JOOL_TESTS := tests/guest/test_jool.py
 # Not in CI: they need a machine on which nothing else measures.
 QUIET_TESTS := $(addprefix tests/lab/test_,page.py rfc.py)
