@@ -6,7 +6,7 @@ PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
 LONG_TESTS := $(call lab_files,calibration cells emulated_links endurance host_translators hosts lw4o6 map measure mechanisms nat64 notebook null_comparisons page_rights serve_flood siit translate_engines translated_packets wrong_clocks)
 # Not in CI, which they would take over an hour.
-SLOW_TESTS := $(call lab_files,cells_killed peer_bench tutorials)
+SLOW_TESTS := $(call lab_files,cells_killed papers_on_hosts peer_bench tutorials)
 JOOL_TESTS := tests/guest/test_jool.py
 # Not in CI: they need a machine on which nothing else measures.
 QUIET_TESTS := $(call lab_files,page rfc)
