@@ -19,10 +19,10 @@ def every_of(text: str) -> int:
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([hd])", text.strip())
     try:
         found = round(float(match[1]) * _LONG_S[match[2]] * 1e9) if match else parse_duration(text)
-    except ValueError as error:
-        raise UsageError(f"--every {text}: {error}") from None
+    except ValueError:
+        found = 0
     if not 10**9 <= found <= _LONGEST_S * 10**9:
-        raise UsageError(f"--every {text}: give a time from 1s to 366d")
+        raise UsageError(f"--every {text}: give a time from 1s to 366d, such as 90s, 30min, 1h or 1d")
     return found
 
 

@@ -103,9 +103,7 @@ def conclusion(monitor: Monitor, followed: Sequence[Followed]) -> str:
 def false_alarms(rate: FalseAlarms, series: int) -> str:
     """How often a look finds a change where there is none."""
     most = (
-        f"{words.number(100 * rate.per_look, 3)} % of the looks"
-        if rate.per_look is not None
-        else f"{words.number(rate.per_year or 0.0, 3)} a year"
+        f"{100 * rate.per_look:g} % of the looks" if rate.per_look is not None else f"{rate.per_year or 0.0:.4g} a year"
     )
     return f"False alarms: at most {most}, in all {words.count(series, 'series', 'series')} together."
 
@@ -167,8 +165,7 @@ def _metric(one: Followed) -> tuple[str, str, str]:
 
 
 def _columns() -> list[Column]:
-    own = [Column(name=head, align="left" if place < 2 else "right") for place, head in enumerate(HEADS)]
-    return [Column(name="workload"), *own]
+    return [Column(name=head) for head in ("workload", *HEADS)]
 
 
 def _occurrences(occurrences: Sequence[Occurrence], new_conditions: dict[int, list[str]]) -> Table:

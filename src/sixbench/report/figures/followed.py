@@ -25,13 +25,14 @@ MOST_POINTS = 400
 
 _COLUMNS = 2
 _PANEL_IN = 1.75
-_LINE: style.Look = {"color": "#a83246", "linestyle": (0, (4, 2)), "linewidth": 0.9}
-"""In the colour of `style.ring`."""
+_CHANGED = "#a83246"
+_LINE: style.Look = {"color": _CHANGED, "linestyle": (0, (4, 2)), "linewidth": 0.9}
+"""Both in the colour of `style.ring`."""
 
 _CAPTION = (
-    "Each marker is an occurrence; hollow ones are the baseline. The line is the mean of the baseline, and the band is "
-    "where a single value is no sudden change. A ring is a value at which a look found a change, and a dashed line is "
-    "where a change was found first. Times are UTC."
+    "Each marker is an occurrence; hollow ones are the baseline. The line is the mean of the baseline, the band its "
+    "range. Dotted lines, where they are near, are where a single value becomes a sudden change. A red marker is a "
+    "value at which a look found a change, and a dashed line is where it was found first. Times are UTC."
 )
 
 
@@ -98,28 +99,25 @@ class _Figure:
         at = [_when(point) for point in points]
         values = [(point.value - offset) / divisor for point in points]
         if one.band is not None:
-            _draw_band(axes, one.band, divisor, offset)
+            _draw_band(axes, one, one.band, divisor, offset)
         axes.plot(at, values, color=colour, linewidth=0.6, alpha=0.5, zorder=2)
-        for is_baseline in (True, False):
-            chosen = [index for index, point in enumerate(points) if point.is_baseline == is_baseline]
+        kinds = {"baseline": ("white", colour), "later": (colour, colour), "changed": (_CHANGED, _CHANGED)}
+        for kind, (face, edge) in kinds.items():
+            chosen = [index for index, point in enumerate(points) if _kind(point) == kind]
             if not chosen:
                 continue
-            own = f"{gid}-{'baseline' if is_baseline else 'later'}"
             marks = axes.plot(
                 [at[index] for index in chosen],
                 [values[index] for index in chosen],
                 linestyle="none",
                 marker="o",
                 markersize=3.4,
-                color=colour,
-                markerfacecolor="white" if is_baseline else colour,
+                color=edge,
+                markerfacecolor=face,
                 zorder=3,
             )[0]
-            marks.set_gid(own)
-            self.tips[own] = [_tip(one, points[index]) for index in chosen]
-        for index, point in enumerate(points):
-            if point.deviation is not None:
-                style.ring(axes, at[index], values[index])
+            marks.set_gid(f"{gid}-{kind}")
+            self.tips[f"{gid}-{kind}"] = [_tip(one, points[index]) for index in chosen]
         numbers = {point.number for point in one.found}
         for index, point in enumerate(points):
             if point.number in numbers:
@@ -131,21 +129,27 @@ class _Figure:
         _limits(axes, one, at, values, divisor, offset)
 
 
-def _draw_band(axes: Axes, band: Band, divisor: float, offset: float) -> None:
+def _kind(point: Point) -> str:
+    return "baseline" if point.is_baseline else "later" if point.deviation is None else "changed"
+
+
+def _draw_band(axes: Axes, one: Followed, band: Band, divisor: float, offset: float) -> None:
+    values = [(point.value - offset) / divisor for point in one.points if point.is_baseline]
+    axes.axhspan(min(values), max(values), color=style.BAND, zorder=0)
     axes.axhline((band.centre - offset) / divisor, color=style.MUTED, linewidth=0.8, zorder=1)
-    if band.low is not None and band.high is not None:
-        axes.axhspan((band.low - offset) / divisor, (band.high - offset) / divisor, color=style.BAND, zorder=0)
+    for end in (band.low, band.high):
+        if end is not None:
+            axes.axhline((end - offset) / divisor, color=style.MUTED, linestyle=":", linewidth=0.9, zorder=1)
 
 
 def _limits(axes: Axes, one: Followed, at: list[float], values: list[float], divisor: float, offset: float) -> None:
-    """All values are in the panel, and as much of the band as leaves them room."""
-    low, high = min(values), max(values)
-    reach = max(1.5 * (high - low), 1e-3 * max(abs(low), abs(high)), 1e-9)
-    if one.band is not None:
-        for end in (one.band.centre, one.band.low, one.band.high):
-            if end is not None:
-                shown = (end - offset) / divisor
-                low, high = min(low, max(shown, min(values) - reach)), max(high, min(shown, max(values) + reach))
+    """All values and the baseline are in the panel, and the limits of sudden changes where they are near."""
+    shown = [*values, *((point.value - offset) / divisor for point in one.points if point.is_baseline)]
+    low, high = min(shown), max(shown)
+    reach = 0.5 * (high - low) or 1e-3 * abs(high) or 1.0
+    ends = [] if one.band is None else [end for end in (one.band.low, one.band.high) if end is not None]
+    near = [end for end in ((end - offset) / divisor for end in ends) if low - reach <= end <= high + reach]
+    low, high = min([low, *near]), max([high, *near])
     pad = 0.08 * (high - low) or reach
     axes.set_ylim(low - pad, high + pad)
     span = (max(at) - min(at)) or 1 / 24
