@@ -64,11 +64,12 @@ class Repeating:
             note(f"sixbench: occurrence {number} is recorded as interrupted: {KILLED}")
 
     def begin_and_occur(self) -> Occurrence:
-        """Makes room for as much as the largest run so far took, and measures once; see `occur`. A monitor that comes
+        """Makes room for as much as the largest run took since the command began, or else the last one before it, and
+        measures once; see `occur`. A monitor that comes
         to nothing with its first occurrence is removed."""
         if not self.writer.is_new:
             self.writer.save_settings(self.settings)
-            self.make_room(self.largest_bytes)
+            self.make_room(self.largest_bytes or self._size_of_run(self.writer.next_number() - 1))
             return self._sized()
         self.writer.save_settings(self.settings)
         try:
@@ -81,13 +82,18 @@ class Repeating:
 
     def _sized(self) -> Occurrence:
         """Measures once, and notes what its run takes on the disk."""
-        from ..store import Folder, used_bytes
-
         one = self.occur()
-        directory = self.writer.run_directory(one.number)
-        if directory.is_dir():
-            self.largest_bytes = max(self.largest_bytes, used_bytes(Folder.open(directory)))
+        self.largest_bytes = max(self.largest_bytes, self._size_of_run(one.number))
         return one
+
+    def _size_of_run(self, number: int) -> int:
+        """What the run of an occurrence takes on the disk; 0 where it is no longer there."""
+        from ..store import used_bytes
+
+        try:
+            return used_bytes(self.writer.run_folder(number))
+        except StoreError:
+            return 0
 
     def occur(self) -> Occurrence:
         """Measures once, and keeps all of it. What goes wrong with the measurement is recorded as its reason.

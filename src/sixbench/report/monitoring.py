@@ -218,15 +218,16 @@ def _how_it_went(monitor: Monitor) -> str:
 def _row(one: Followed) -> list[str]:
     last = one.points[-1]
     found = one.found
-    return [
+    cells = [
         words.metric_label(one.series.metric),
-        words.one_line(path_text(one)),
+        path_text(one),
         words.MISSING if one.band is None else value_text(one, one.band.centre),
         value_text(one, last.value),
         str(sum(not point.is_baseline for point in one.points)),
         "" if one.changed is None else f"{one.changed.direction}, {one.changed.kind}",
         "" if one.changed is None or not found else f"{found[-1].number}, {_date(found[-1].started_realtime_ns)}",
     ]
+    return [*map(words.one_line, cells)]
 
 
 def _date(realtime_ns: int) -> str:

@@ -45,6 +45,8 @@ PAGE = "index.html"
 MOST_NUMBER = 10**9
 MOST_REALTIME_NS = 2**63 - 1
 LARGEST_BASELINE = 1000
+MOST_TEXT = 500
+"""Characters of a name, such as that of a path."""
 
 _RECORD = re.compile(r"(\d{6,10})\.json")
 _NUMBERED = re.compile(r"(\d{6,10})(\.json|\.parquet)?")
@@ -105,6 +107,8 @@ def _occurrence(folder: Folder, name: str) -> Occurrence:
         wrong = f"it says that it is occurrence {found.number}"
     elif not all(0 <= at <= MOST_REALTIME_NS for at in times):
         wrong = "a time is not one of any clock"
+    elif any(len(text) > MOST_TEXT for one in found.values for text in one.series.key):
+        wrong = "a name is longer than any of an experiment"
     elif len({one.series.key for one in found.values}) < len(found.values):
         wrong = "it has two values of one series"
     if wrong is not None:
@@ -238,6 +242,10 @@ class MonitorWriter:
         """Where the run of an occurrence is, or is to be made."""
         self.inside(RUNS)
         return self.directory / RUNS / run_name(number)
+
+    def run_folder(self, number: int) -> Folder:
+        """The directory of that run, which must not be a link. Raises `StoreError` where there is none."""
+        return self.inside(RUNS).folder(run_name(number))
 
     def inside(self, part: str) -> Folder:
         """A directory in it, which is made where there is none. Raises `StoreError` or `WriteError`."""
