@@ -439,3 +439,10 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     files = sorted(map(str, tmp_path.iterdir()))
     done = subprocess.run(["systemd-analyze", "verify", *files], capture_output=True, text=True, check=False)
     assert "sixbench-monitor" not in done.stderr, done.stderr
+
+
+def test_problems_of_an_experiment_are_told_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="the experiment has these problems"):
+        repeated(tmp_path / "m", (2, "x.yaml:2: foo: unknown key"))
+    assert capfd.readouterr().err == "x.yaml:2: foo: unknown key\n"
+    assert not (tmp_path / "m").exists()

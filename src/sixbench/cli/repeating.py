@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,9 @@ Call = Callable[[list[str], bool], tuple[int, str]]
 
 MOST_REASON = 2000
 """Characters of a reason that are kept."""
+
+_OF_FILE = re.compile(r"[^\n]+?:\d+: ")
+"""The beginning of a problem in an experiment file."""
 
 KILLED = "whoever repeated it was killed, or the machine stopped, while it was measured"
 
@@ -112,7 +116,11 @@ class Repeating:
             self._record(number, "interrupted", started_ns, reason=str(stop))
             raise
         if code == Exit.USAGE and number == 1 and not directory.exists():
-            raise UsageError(f"nothing was measured: {said}")
+            if self.settings.command[0] != "run" or not _OF_FILE.match(said):
+                raise UsageError(f"nothing was measured: {said}")
+            if self.quiet:
+                note(said)  # else the command's own lines were passed on
+            raise UsageError("nothing was measured: the experiment has these problems")
         if code == Exit.INTERRUPTED:
             self._record(number, "interrupted", started_ns, code, said or "it was interrupted")
             raise Interrupted(said or f"occurrence {number} was interrupted")

@@ -105,7 +105,7 @@ def false_alarms(rate: FalseAlarms, series: int) -> str:
     most = (
         f"{100 * rate.per_look:g} % of the looks" if rate.per_look is not None else f"{rate.per_year or 0.0:.4g} a year"
     )
-    return f"False alarms: at most {most}, in all {words.count(series, 'series', 'series')} together."
+    return f"False alarms: at most {most}, in all {f'{series} ' if series else ''}series together."
 
 
 def page_of(
