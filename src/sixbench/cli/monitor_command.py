@@ -42,8 +42,9 @@ def monitor(
     ),
     command: list[str] = typer.Argument(
         None,
-        metavar="[-- COMMAND]",
-        help="What is repeated: run EXPERIMENT or measure HOST, with their options. None: only tell what was found.",
+        metavar="COMMAND",
+        help="What is repeated, behind a --: run EXPERIMENT or measure HOST, with their options. None: only tell what "
+        "was found.",
     ),
     every: str | None = typer.Option(
         None, "--every", metavar="TIME", help="Repeat it so often, such as 1h or 1d; default: once."
