@@ -162,7 +162,7 @@ def test_run_is_the_function_whatever_was_imported_before() -> None:
 def test_a_wrong_experiment_is_told_before_anything_starts(
     experiment: object, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixbench.notebook.running._call", lambda *_: pytest.fail("it was started"))
+    monkeypatch.setattr("sixbench.notebook.running.call", lambda *_: pytest.fail("it was started"))
     with pytest.raises(ExperimentError, match=said):
         sixbench.run(experiment)
 
@@ -180,7 +180,7 @@ def test_the_options_are_those_of_the_command(tmp_path: Path, monkeypatch: pytes
         seen.append(arguments)
         return 0, ""
 
-    monkeypatch.setattr("sixbench.notebook.running._call", call)
+    monkeypatch.setattr("sixbench.notebook.running.call", call)
     with pytest.raises(SixbenchError, match="left no run"):
         sixbench.run("quickstart", quick=True, blocks=3, seed=7, set={"title": "a b"}, out=tmp_path / "r", capture=True)
     [arguments] = seen

@@ -21,6 +21,7 @@ from . import (
     kernels_command,
     lab_command,
     measure_command,
+    monitor_command,
     new_command,
     papers_command,
     plan_command,
@@ -81,6 +82,7 @@ runs_command.register(app)
 report_command.register(app)
 verify_command.register(app)
 compare_command.register(app)
+monitor_command.register(app)
 ui_command.register(app)
 serve_command.register(app)
 measure_command.register(app)

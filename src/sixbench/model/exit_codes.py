@@ -27,7 +27,8 @@ class Exit(IntEnum):
         1,
         "a check failed",
         "The command did its work, and what it checked is not so: `compare --fail-over` found a metric that got worse, "
-        "or `calibrate --null` found more false differences than chance explains.",
+        "`monitor --fail-on-change` found a change, or `calibrate --null` found more false differences than chance "
+        "explains.",
     )
     USAGE = (
         2,

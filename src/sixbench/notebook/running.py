@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..lab.own_program import own_command
+from ..lab.own_process import call
 from ..model.errors import CapabilityError, Interrupted, SixbenchError, UsageError
 from ..model.exit_codes import Exit
 from ..store import holds_run, new_directory
@@ -28,9 +25,6 @@ _ERRORS: dict[int, type[SixbenchError]] = {
     Exit.CANNOT: CapabilityError,
     Exit.INTERRUPTED: Interrupted,
 }
-_MESSAGE = "sixbench: "
-_END_TIMEOUT_S = 60
-"""How long an interrupted run may take to remove its network and write what it has."""
 
 
 def run(
@@ -88,7 +82,7 @@ def run(
             *(["--kernels", ",".join(kernels)] if kernels else []),
             *(["--quiet"] if quiet else []),
         ]
-        code, said = _call(["run", argument, "--out", str(directory), *options], quiet)
+        code, said = call(["run", argument, "--out", str(directory), *options], quiet)
         if out is None and not holds_run(directory):
             with contextlib.suppress(OSError):
                 directory.rmdir()
@@ -118,52 +112,3 @@ def _as_argument(experiment: str | Path | Mapping[str, Any]) -> Iterator[str]:
 def _value(value: Any) -> str:
     """A value as `--set` reads it: JSON is YAML too."""
     return json.dumps(value)
-
-
-def _call(arguments: list[str], quiet: bool) -> tuple[int, str]:
-    """Runs the command. Returns its exit code and its message, if it has one.
-
-    Raises `Interrupted` on Ctrl-C, when the command has removed its network and recorded what it had.
-    """
-    command = own_command(*arguments)
-    said: list[str] = []
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # an interrupt of the notebook reaches it once, from here
-    ) as process:
-        assert process.stderr is not None
-        try:
-            for line in process.stderr:
-                said.append(line.rstrip())
-                if not quiet and not line.startswith(_MESSAGE):
-                    sys.stderr.write(line)
-            code = process.wait()
-        except BaseException as error:
-            last = _stop(process)
-            if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(_message([*said, *last]) or "the run was interrupted") from None
-            raise
-    return code, _message(said)
-
-
-def _stop(process: subprocess.Popen[str]) -> list[str]:
-    """Ends it as Ctrl-C does, and if that does not help, at once. Returns what it still said."""
-    process.send_signal(signal.SIGINT)
-    try:
-        _, rest = process.communicate(timeout=_END_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        _, rest = process.communicate()
-    return (rest or "").splitlines()
-
-
-def _message(said: Sequence[str]) -> str:
-    """From the last line that is a message of sixbench on; all of it where none is."""
-    starts = [index for index, line in enumerate(said) if line.startswith(_MESSAGE)]
-    shown = said[starts[-1] :] if starts else said
-    return "\n".join(shown).removeprefix(_MESSAGE).strip()

@@ -13,6 +13,8 @@ import `model` only.
 `multiplicity`         Holm's adjustment
 `sequential`           looks before the end: levels that keep the error, repeated p-values
 `prediction`           where the next value will lie, and whether values lay where all others said
+`rank_sum`             whether values lie higher or lower than others: Mann and Whitney, exactly
+`control`              looks at a series over time against a baseline, with a stated rate of false alarms
 `heterogeneity`        whether groups of values are alike: Kruskal and Wallis, by permutation
 `proportion`           intervals of k of n
 `sample_size`          how many trials an interval of a given width takes
@@ -20,6 +22,7 @@ import `model` only.
 """
 
 from .comparison import Comparison, Estimator, Pairs, compare, compare_all
+from .control import LASTING, MIN_BASELINE, Departure, departures, sudden_width
 from .heterogeneity import alike_p_value
 from .interval import half_width, half_widths, student_quantile
 from .mean import coefficient_of_variation, trimmed_mean
@@ -31,7 +34,10 @@ from .sequential import Looks
 from .unpaired import Unpaired, compare_unpaired
 
 __all__ = [
+    "LASTING",
+    "MIN_BASELINE",
     "Comparison",
+    "Departure",
     "Estimator",
     "Looks",
     "Pairs",
@@ -42,11 +48,13 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_unpaired",
+    "departures",
     "half_width",
     "half_widths",
     "held_out",
     "holm",
     "student_quantile",
+    "sudden_width",
     "trimmed_mean",
     "values_needed",
     "wilson",

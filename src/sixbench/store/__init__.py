@@ -16,6 +16,8 @@
       trials.parquet           derived: one row a trial, for pandas and DuckDB
       findings.json, report.html, figures/     derived
 
+`monitor` has what is in the directory of a monitor, which holds many runs.
+
 It may import `model` and `mechanisms` only. No other layer knows the names of files.
 """
 
@@ -38,6 +40,8 @@ from .manifest import (
     nowhere,
 )
 from .manifest_json import cell_from_text, cell_to_text, manifest_from_text, manifest_to_text
+from .monitor import MonitorWriter, holds_monitor, read_monitor
+from .monitor_room import Room, make_room, used_bytes
 from .run_directory import Run, holds_run, others_who_may_write, read_run, trial_of, verify_run
 from .run_list import is_being_run, read_findings, run_directories
 from .run_writing import (
@@ -61,7 +65,9 @@ __all__ = [
     "Guest",
     "HostFacts",
     "Manifest",
+    "MonitorWriter",
     "ProcessorUse",
+    "Room",
     "Run",
     "RunState",
     "RunWriter",
@@ -72,12 +78,14 @@ __all__ = [
     "check_free",
     "create_new_run",
     "create_run",
+    "holds_monitor",
     "holds_run",
     "interrupt_run",
     "is_being_run",
     "keep_calibration",
     "keep_false_alarms",
     "machine_name",
+    "make_room",
     "manifest_from_text",
     "manifest_to_text",
     "new_directory",
@@ -86,11 +94,13 @@ __all__ = [
     "others_who_may_write",
     "read_calibration",
     "read_findings",
+    "read_monitor",
     "read_run",
     "replacing",
     "run_directories",
     "trial_files",
     "trial_of",
+    "used_bytes",
     "verify_run",
     "write_derived",
     "write_file",

@@ -8,6 +8,8 @@ up to a limit. A directory that is renamed meanwhile is still the same directory
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import stat
 import weakref
@@ -16,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
-from ..model.errors import StoreError, WriteError
+from ..model.errors import StoreError, UsageError, WriteError
 from ..model.files import open_regular
 from ..model.quoting import printable
 
@@ -64,6 +66,16 @@ class Folder:
         """Makes a directory in it. Raises `OSError`."""
         os.mkdir(component(name), dir_fd=self.descriptor)
         return self.folder(name)
+
+    def lock(self, taken: str) -> None:
+        """Keeps others from locking it for as long as it is open. Raises `UsageError` with these words where another
+        process has locked it, `WriteError` where it cannot be locked."""
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno == errno.EWOULDBLOCK:
+                raise UsageError(taken) from error
+            raise WriteError(f"locking {self.path}: {error.strerror}") from error
 
     @property
     def identity(self) -> tuple[int, int]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -32,7 +30,7 @@ class RunWriter:
     """
 
     def __init__(self, folder: Folder, manifest: Manifest) -> None:
-        _lock(folder)
+        folder.lock(f"another process is running {folder.path}; wait until it has ended")
         self._folder = folder
         # A run comes without any into a guest.
         self._trials = folder.folder(TRIALS) if folder.has(TRIALS) else _make(folder, TRIALS)
@@ -320,15 +318,6 @@ def _sound(directory: Path) -> Run:
         more = f" ({len(run.problems)} such problems; see: sixbench verify {directory})" if run.problems[1:] else ""
         raise StoreError(f"{run.problems[0]}{more}; a run can continue only if nothing that it recorded has changed")
     return run
-
-
-def _lock(folder: Folder) -> None:
-    try:
-        fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno == errno.EWOULDBLOCK:
-            raise UsageError(f"another process is running {folder.path}; wait until it has ended") from error
-        raise WriteError(f"locking {folder.path}: {error.strerror}") from error
 
 
 def write_derived(run: Run, files: dict[str, str]) -> dict[str, Path]:

@@ -1,0 +1,184 @@
+"""What a run tells a monitor, and the changes that the occurrences of a monitor show.
+
+*The baseline* of a series is its first values, as many as were fixed when the monitor began. *Looks.* Each later
+occurrence that has the series is a look (`stats.control`). The error of a look is shared equally by all series that
+were known by then. So the chance that a look finds any change where there is none is at most that error, in all
+series together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from math import exp, inf, log
+from typing import TYPE_CHECKING, Literal
+
+from ..model.finding import Analysis, Finding
+from ..model.metric import METRICS
+from ..model.monitoring import (
+    YEAR_NS,
+    Band,
+    Deviation,
+    FalseAlarms,
+    Followed,
+    Measured,
+    Occurrence,
+    Point,
+    Series,
+    Settings,
+)
+from ..model.workloads import WORKLOADS
+from ..stats import Departure, departures, sudden_width
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+MOST_PER_LOOK = 0.05
+"""The largest error of a look, however long ago the look before it was."""
+
+
+def measured_of(run: Run, analysis: Analysis) -> tuple[Measured, ...]:
+    """The headline metrics of a run: of each path, and of the comparison of each path with its baseline."""
+    own = [
+        Measured(
+            series=Series(
+                workload=one.workload,
+                metric=one.metric,
+                unit=one.unit,
+                scale=METRICS[one.metric].scale if one.metric in METRICS else "ratio",
+                combination=one.combination,
+                path=one.path,
+                levels=one.levels,
+            ),
+            value=one.value,
+            n=one.n,
+        )
+        for one in analysis.estimates
+        if one.metric in WORKLOADS[one.workload].headline
+    ]
+    compared = (_compared(one) for one in analysis.findings if one.headline and not one.is_aa)
+    return (*own, *(one for one in compared if one is not None))
+
+
+def _compared(finding: Finding) -> Measured | None:
+    is_ratio = finding.ratio is not None
+    value = finding.ratio if is_ratio else finding.difference
+    if value is None:
+        return None
+    scale: Literal["ratio", "difference"] = "ratio" if is_ratio else "difference"
+    series = Series(
+        workload=finding.workload,
+        metric=finding.metric,
+        unit="ratio" if is_ratio else finding.unit,
+        scale=scale,
+        combination=finding.combination,
+        path=finding.path,
+        levels=finding.levels,
+        against=finding.baseline,
+    )
+    return Measured(series=series, value=value, n=finding.n)
+
+
+def conditions_of(run: Run) -> dict[str, str]:
+    """What a run was measured with, as far as it explains changes by itself."""
+    environment = run.manifest.environment
+    return {
+        "experiment": sha256(run.manifest.experiment.text.encode()).hexdigest()[:16],
+        "kernel": environment.kernel,
+        "machine": environment.machine,
+        "cpu": environment.cpu,
+        "clock": environment.clock,
+        **{f"version of {name}": version for name, version in environment.versions.items()},
+    }
+
+
+def new_conditions(occurrences: Sequence[Occurrence]) -> dict[int, list[str]]:
+    """By the number of an occurrence, the conditions that are not those of the occurrence with conditions before it."""
+    before: dict[str, str] | None = None
+    found: dict[int, list[str]] = {}
+    for one in occurrences:
+        if not one.conditions:
+            continue
+        if before is not None:
+            names = dict.fromkeys([*before, *one.conditions])
+            different = [name for name in names if before.get(name) != one.conditions.get(name)]
+            if different:
+                found[one.number] = different
+        before = one.conditions
+    return found
+
+
+def error_of_look(false_alarms: FalseAlarms, since_before_ns: int) -> float:
+    """The error of a look: a share of all looks, or by the time since the look before it."""
+    if false_alarms.per_look is not None:
+        return false_alarms.per_look
+    return min(MOST_PER_LOOK, (false_alarms.per_year or 0.0) * max(0, since_before_ns) / YEAR_NS)
+
+
+def follow(occurrences: Iterable[Occurrence], settings: Settings) -> list[Followed]:
+    """Every series with what each look at it found, in the order in which they came."""
+    series: dict[tuple[str, ...], Series] = {}
+    points: dict[tuple[str, ...], list[Point]] = {}
+    levels: dict[tuple[str, ...], list[float]] = {}
+    before_ns: int | None = None
+    for one in occurrences:
+        if not one.values:
+            continue
+        for measured in one.values:
+            series.setdefault(measured.series.key, measured.series)
+        since_ns = 0 if before_ns is None else one.started_realtime_ns - before_ns
+        level = error_of_look(settings.false_alarms, since_ns) / len(series)
+        before_ns = one.started_realtime_ns
+        for measured in one.values:
+            known = points.setdefault(measured.series.key, [])
+            known.append(
+                Point(
+                    number=one.number,
+                    started_realtime_ns=one.started_realtime_ns,
+                    value=measured.value,
+                    n=measured.n,
+                    is_baseline=len(known) < settings.baseline,
+                )
+            )
+            levels.setdefault(measured.series.key, []).append(level)
+    return [_followed(series[key], points[key], levels[key], settings.baseline) for key in series]
+
+
+def _followed(series: Series, points: list[Point], levels: list[float], baseline: int) -> Followed:
+    if len(points) < baseline:
+        return Followed(series=series, points=tuple(points), band=None)
+    is_ratio = series.scale == "ratio" and min(point.value for point in points[:baseline]) > 0
+    values = [_as_judged(point.value, is_ratio=is_ratio) for point in points]
+    first, later = values[:baseline], values[baseline:]
+    found = departures(first, later, levels[baseline:])
+    judged = [
+        replace(point, deviation=None if one is None else _deviation(one))
+        for point, one in zip(points[baseline:], found, strict=True)
+    ]
+    return Followed(
+        series=series, points=(*points[:baseline], *judged), band=_band(first, levels[-1], is_ratio=is_ratio)
+    )
+
+
+def _as_judged(value: float, *, is_ratio: bool) -> float:
+    if not is_ratio:
+        return value
+    return log(value) if value > 0 else -inf  # nothing arrived: lower than any value
+
+
+def _deviation(found: Departure) -> Deviation:
+    return Deviation(
+        kind=found.kind,
+        direction="higher" if found.is_higher else "lower",
+        over=found.over,
+        chance=found.chance,
+    )
+
+
+def _band(baseline: Sequence[float], level: float, *, is_ratio: bool) -> Band:
+    centre = sum(baseline) / len(baseline)
+    width = sudden_width(baseline, level)
+    ends = [centre] if width is None else [centre, centre - width, centre + width]
+    shown = [exp(min(one, 700.0)) for one in ends] if is_ratio else ends
+    return Band(centre=shown[0], low=None if width is None else shown[1], high=None if width is None else shown[2])

@@ -1,0 +1,269 @@
+"""`sixbench monitor`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..model.errors import Interrupted, UsageError
+from ..model.exit_codes import Exit
+from . import completions
+from .command_groups import RESULTS
+from .common import note, print_json
+from .options import JSON
+
+if TYPE_CHECKING:
+    from ..model.monitoring import FalseAlarms, Followed, Monitor, Settings
+    from ..store import MonitorWriter
+    from .repeating import Repeating
+
+REPEATED = ("run", "measure")
+BASELINE = 24
+"""The hours of a day, for what is repeated each hour."""
+FALSE_ALARMS = "1/year"
+KEEP = "1GiB"
+_SET_BY_MONITOR = ("--out", "--json", "-J")
+_NAP_S = 30.0
+"""The longest sleep at once: after it the clock is read again, which goes on while a machine is suspended."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("monitor", rich_help_panel=RESULTS)(monitor)
+
+
+def monitor(
+    directory: Path = typer.Argument(
+        metavar="DIR", help="The directory of the monitor.", autocompletion=completions.directories
+    ),
+    command: list[str] = typer.Argument(
+        None,
+        metavar="COMMAND",
+        help="What is repeated, behind a --: run EXPERIMENT or measure HOST, with their options. None: only tell what "
+        "was found.",
+    ),
+    every: str | None = typer.Option(
+        None, "--every", metavar="TIME", help="Repeat it so often, such as 1h or 1d; default: once."
+    ),
+    times: int | None = typer.Option(
+        None, "--times", metavar="N", min=1, help="With --every: end after this many occurrences."
+    ),
+    baseline: int | None = typer.Option(
+        None,
+        "--baseline",
+        metavar="N",
+        min=2,
+        max=1000,
+        help=f"Hold all others against the first N occurrences; default {BASELINE}. It is fixed at the beginning.",
+    ),
+    false_alarms: str | None = typer.Option(
+        None,
+        "--false-alarms",
+        metavar="RATE",
+        help="How often a change may be found where there is none, in all metrics together: such as 1/year, or 0.1% of "
+        f"the looks; default {FALSE_ALARMS}. It is fixed at the beginning.",
+    ),
+    keep: str | None = typer.Option(
+        None,
+        "--keep",
+        metavar="SIZE",
+        help=f"How large the directory may be; default {KEEP}. The oldest captures go first, then the oldest runs.",
+    ),
+    fail_on_change: bool = typer.Option(
+        False, "--fail-on-change", help="End with exit code 1 if the last look found a change."
+    ),
+    units: Path | None = typer.Option(
+        None,
+        "--units",
+        metavar="FOLDER",
+        help="Instead, write a systemd service and a timer that repeat it, into this folder. It needs --every.",
+    ),
+    json: bool = JSON,
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+) -> int:
+    """Repeat a run or a measurement by a schedule, and find changes.
+
+    Each occurrence is a run directory in DIR. Its trials are added to the data set DIR/trials, and DIR/index.html shows
+    every headline metric over time. An occurrence that fails is recorded and does not end the monitor.
+    """
+    from .monitor_options import every_of, false_alarms_of, keep_of
+
+    every_ns = None if every is None else every_of(every)
+    keep_bytes = None if keep is None else keep_of(keep)
+    rate = None if false_alarms is None else false_alarms_of(false_alarms)
+    if not command:
+        fixed = (every, times, baseline, false_alarms, keep, units)
+        return _show(directory, json, fail_on_change, any(one is not None for one in fixed))
+    _check(command)
+    if times is not None and every is None:
+        raise UsageError("--times needs --every; give both, or neither")
+    if units is not None:
+        if every_ns is None:
+            raise UsageError("--units needs --every; give the time from one occurrence to the next")
+        return _write_units(units, directory, command, every_ns, baseline, false_alarms, keep, fail_on_change)
+    from ..lab.own_process import call
+    from ..store import MonitorWriter
+    from .repeating import Repeating
+
+    with MonitorWriter.open(directory) as writer:
+        settings = _settings(writer, tuple(command), baseline, rate, keep_bytes)
+        repeating = Repeating(writer, settings, quiet=quiet, call=call)
+        return _repeat(repeating, every_ns, times if every_ns is not None else 1, json, fail_on_change)
+
+
+def _check(command: list[str]) -> None:
+    """Raises `UsageError` where that is not to be repeated."""
+    if command[0] not in REPEATED:
+        raise UsageError(
+            f"a monitor repeats run or measure, not {command[0]}; write: sixbench monitor DIR -- run EXPERIMENT"
+        )
+    for word in command[1:]:
+        if word.partition("=")[0] in _SET_BY_MONITOR:
+            raise UsageError(f"{word} of what is repeated is the monitor's to set; leave it out")
+
+
+def _settings(
+    writer: MonitorWriter,
+    command: tuple[str, ...],
+    baseline: int | None,
+    rate: FalseAlarms | None,
+    keep_bytes: int | None,
+) -> Settings:
+    """What is fixed beforehand: that of the monitor that is there, which these options may not contradict, or that of
+    the new one. Raises `UsageError`."""
+    from dataclasses import replace
+
+    from ..model.monitoring import Settings
+    from .monitor_options import false_alarms_of, keep_of
+
+    if writer.is_new:
+        return Settings(
+            command=command,
+            baseline=baseline or BASELINE,
+            false_alarms=rate or false_alarms_of(FALSE_ALARMS),
+            keep_bytes=keep_of(KEEP) if keep_bytes is None else keep_bytes,
+            created_realtime_ns=time.time_ns(),
+        )
+    known = writer.read().settings
+    place = writer.directory
+    if command != known.command:
+        import shlex
+
+        raise UsageError(
+            f"{place} repeats another command: sixbench {shlex.join(known.command)}; repeat that, or name another DIR"
+        )
+    if baseline not in (None, known.baseline):
+        raise UsageError(
+            f"--baseline {baseline}: that of {place} is {known.baseline}, fixed when it began; leave it out, or begin "
+            "another monitor"
+        )
+    if rate not in (None, known.false_alarms):
+        raise UsageError(
+            f"--false-alarms: that of {place} was fixed when it began; leave it out, or begin another monitor"
+        )
+    return known if keep_bytes is None else replace(known, keep_bytes=keep_bytes)
+
+
+def _show(directory: Path, json: bool, fail_on_change: bool, has_more: bool) -> int:
+    """Tells what was found, and measures nothing."""
+    from ..analysis.monitoring import follow
+    from ..store import read_monitor
+
+    if has_more:
+        raise UsageError(
+            "there is nothing to repeat; name it after the options: sixbench monitor DIR --every 1h -- run EXPERIMENT"
+        )
+    found = read_monitor(directory)
+    return _tell(directory, found, follow(found.occurrences, found.settings), json, fail_on_change)
+
+
+def _tell(directory: Path, found: Monitor, followed: list[Followed], json: bool, fail_on_change: bool) -> int:
+    from ..analysis.monitoring import new_conditions
+    from ..report.monitoring import document, render
+
+    if json:
+        print_json(document(str(directory), found, followed, new_conditions(found.occurrences)))
+    else:
+        typer.echo(render(str(directory), found, followed), nl=False)
+    for problem in found.problems:
+        note(f"sixbench: {problem}; it is left out")
+    if found.problems:
+        return Exit.USAGE
+    return Exit.CHECK_FAILED if fail_on_change and any(one.changed for one in followed) else Exit.DONE
+
+
+def _repeat(repeating: Repeating, every_ns: int | None, times: int | None, json: bool, fail_on_change: bool) -> int:
+    """Repeats it until it was repeated often enough. Returns the exit code of all occurrences together."""
+    from .repeating import next_start_ns
+
+    writer = repeating.writer
+    repeating.recover()
+    first_ns, done, whole = _clock_ns(), 0, True
+    while True:
+        one = repeating.begin_and_occur()
+        done += 1
+        whole = whole and one.state == "complete"
+        if one.reason is not None:
+            note(f"sixbench: occurrence {one.number} is {one.state}: {one.reason}")
+        repeating.make_room()
+        found, followed = repeating.page()
+        code = _tell(writer.directory, found, followed, json, fail_on_change)
+        if every_ns is None or (times is not None and done >= times):
+            return code or (Exit.DONE if whole else Exit.PARTLY)
+        first_ns, missed = next_start_ns(first_ns, every_ns, _clock_ns())
+        if missed:
+            note(f"sixbench: it took longer than --every; left out: {missed}")
+        _wait_until(first_ns, done)
+
+
+def _wait_until(start_ns: int, done: int) -> None:
+    """Raises `Interrupted`."""
+    try:
+        while (left_ns := start_ns - _clock_ns()) > 0:
+            time.sleep(min(left_ns / 1e9, _NAP_S))
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped after {done} occurrences, between two of them") from None
+
+
+def _clock_ns() -> int:
+    """It goes on while the machine is suspended, and nobody sets it."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def _write_units(
+    folder: Path,
+    directory: Path,
+    command: list[str],
+    every_ns: int,
+    baseline: int | None,
+    false_alarms: str | None,
+    keep: str | None,
+    fail_on_change: bool,
+) -> int:
+    """Writes the service and the timer, and tells how to begin."""
+    from ..store import write_file
+    from .monitor_units import units
+
+    given = {"--baseline": baseline, "--false-alarms": false_alarms, "--keep": keep}
+    options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    line = [
+        str(Path(sys.argv[0]).resolve()),
+        "monitor",
+        str(directory.resolve()),
+        *options,
+        *(["--fail-on-change"] if fail_on_change else []),
+        "--quiet",
+        "--",
+        *command,
+    ]
+    made = units(directory.resolve().name, line, Path.cwd(), every_ns)
+    for name, text in made.items():
+        write_file(folder / name, text)
+        typer.echo(folder / name)
+    timer = next(name for name in made if name.endswith(".timer"))
+    note(f"Copy both to /etc/systemd/system, then: systemctl enable --now {timer}")
+    return Exit.DONE

@@ -1,0 +1,72 @@
+"""Commands of sixbench in processes of their own.
+
+So nothing of the calling process changes: no namespace is entered, no signal handler is set, and where a user without
+privileges needs a user namespace, it is the other process that enters it.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from ..model.errors import Interrupted
+from .own_program import own_command
+
+_MESSAGE = "sixbench: "
+_END_TIMEOUT_S = 60
+"""How long an interrupted run may take to remove its network and write what it has."""
+
+
+def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
+    """Runs a command of sixbench. Returns its exit code and its message, if it has one. What it prints goes nowhere.
+
+    Args:
+        arguments: the words after `sixbench`.
+        quiet: whether its progress is left out, which otherwise goes to standard error.
+
+    Raises `Interrupted` on Ctrl-C, when the command has removed its network and recorded what it had.
+    """
+    command = own_command(*arguments)
+    said: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # an interrupt of this process reaches it once, from here
+    ) as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                said.append(line.rstrip())
+                if not quiet and not line.startswith(_MESSAGE):
+                    sys.stderr.write(line)
+            code = process.wait()
+        except BaseException as error:
+            last = _stop(process)
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(_message([*said, *last]) or "the run was interrupted") from None
+            raise
+    return code, _message(said)
+
+
+def _stop(process: subprocess.Popen[str]) -> list[str]:
+    """Ends it as Ctrl-C does, and if that does not help, at once. Returns what it still said."""
+    process.send_signal(signal.SIGINT)
+    try:
+        _, rest = process.communicate(timeout=_END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _, rest = process.communicate()
+    return (rest or "").splitlines()
+
+
+def _message(said: Sequence[str]) -> str:
+    """From the last line that is a message of sixbench on; all of it where none is."""
+    starts = [index for index, line in enumerate(said) if line.startswith(_MESSAGE)]
+    shown = said[starts[-1] :] if starts else said
+    return "\n".join(shown).removeprefix(_MESSAGE).strip()

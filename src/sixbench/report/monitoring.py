@@ -1,0 +1,234 @@
+"""What a monitor found: as text, as JSON, and as its page.
+
+::
+
+    schema          `sixbench.monitor-state/1`; fields are only ever added under the same number
+    directory, settings, problems
+    occurrences     one object each: the fields of `model.monitoring.Occurrence` but its values
+    new_conditions  by the number of an occurrence, what differs from the occurrence before it
+    series          one object each: the fields of `model.monitoring.Followed`, `changed` (what the last look found),
+                    and `found` (the numbers of the occurrences at which a change was found first)
+    changed         how many series the last look found changed
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from itertools import groupby
+
+from ..model.json_object import JsonObject
+from ..model.monitoring import FalseAlarms, Followed, Monitor, Occurrence, Removed
+from ..model.units import format_size
+from . import words
+from .aligned import aligned
+from .series_words import about, path_text, title_of, value_text
+from .tables import Column, Table
+
+STATE_SCHEMA = "sixbench.monitor-state/1"
+
+MOST_ROWS = 40
+MOST_OCCURRENCES = 100
+"""Of the page's table: the latest. The directory has the record of each."""
+MOST_FIGURES = 40
+HEADS = ("metric", "path", "baseline", "last", "looked at", "change", "first found")
+_PARTS = {"captures": "the captures", "run": "the run", "table": "its rows of the data set"}
+
+
+def document(
+    directory: str, monitor: Monitor, followed: Sequence[Followed], new_conditions: dict[int, list[str]]
+) -> JsonObject:
+    """The object."""
+    return {
+        "schema": STATE_SCHEMA,
+        "directory": directory,
+        "settings": asdict(monitor.settings),
+        "problems": list(monitor.problems),
+        "occurrences": [
+            {name: value for name, value in asdict(one).items() if name != "values"} for one in monitor.occurrences
+        ],
+        "new_conditions": {str(number): names for number, names in new_conditions.items()},
+        "series": [
+            {
+                **asdict(one),
+                "changed": None if one.changed is None else asdict(one.changed),
+                "found": [point.number for point in one.found],
+            }
+            for one in followed
+        ],
+        "changed": sum(one.changed is not None for one in followed),
+    }
+
+
+def render(directory: str, monitor: Monitor, followed: Sequence[Followed]) -> str:
+    """The text: what is repeated, how it went, and what has changed now."""
+    parts = [
+        words.one_line(f"{directory} repeats: sixbench {shlex.join(monitor.settings.command)}") + "\n",
+        f"{_how_it_went(monitor)}\n",
+        f"{false_alarms(monitor.settings.false_alarms, len(followed))}\n",
+    ]
+    last = monitor.occurrences[-1] if monitor.occurrences else None
+    if last is not None and last.reason is not None:
+        parts.append(words.one_line(f"The last occurrence ({last.number}) is {last.state}: {last.reason}") + "\n")
+    changed = [one for one in followed if one.changed is not None]
+    shown = (changed + [one for one in followed if one.changed is None])[:MOST_ROWS]
+    for heading, group in groupby(sorted(shown, key=about), key=about):
+        parts.append(f"\n{words.one_line(heading)}\n" + aligned([HEADS, *map(_row, group)], left=2))
+    if len(followed) > len(shown):
+        parts.append(f"\nand {len(followed) - len(shown)} more series: --json has them\n")
+    parts.append(f"\n{conclusion(monitor, followed)}\n")
+    return "".join(parts)
+
+
+def conclusion(monitor: Monitor, followed: Sequence[Followed]) -> str:
+    """How many series have changed, by the last look."""
+    changed = [one for one in followed if one.changed is not None]
+    judged = sum(one.band is not None and not one.points[-1].is_baseline for one in followed)
+    if not followed:
+        return "No occurrence has measured anything yet."
+    if not judged:
+        have = max(len(one.points) for one in followed)
+        return (
+            f"The baseline has {have} of {monitor.settings.baseline} occurrences; changes are looked for when it is "
+            "complete."
+        )
+    if not changed:
+        return f"No change found in {words.count(judged, 'series', 'series')}."
+    names = dict.fromkeys(f"{words.metric_label(one.series.metric)} ({path_text(one)})" for one in changed)
+    return words.one_line(f"Changed: {len(changed)} of {judged} series: {words.listing(names)}.")
+
+
+def false_alarms(rate: FalseAlarms, series: int) -> str:
+    """How often a look finds a change where there is none."""
+    most = (
+        f"{100 * rate.per_look:g} % of the looks" if rate.per_look is not None else f"{rate.per_year or 0.0:.4g} a year"
+    )
+    return f"False alarms: at most {most}, in all {f'{series} ' if series else ''}series together."
+
+
+def page_of(
+    directory: str, monitor: Monitor, followed: Sequence[Followed], new_conditions: dict[int, list[str]]
+) -> str:
+    """The page."""
+    from . import page
+    from .figures import followed as figure
+
+    settings = monitor.settings
+    changed = [one for one in followed if one.changed is not None]
+    ordered = sorted(followed, key=lambda one: one.changed is None)
+    groups = [[one for one in followed if _metric(one) == key] for key in dict.fromkeys(map(_metric, ordered))]
+    left = groups[MOST_FIGURES:]
+    first = page.Section(
+        title="Changes",
+        sentences=[
+            conclusion(monitor, followed),
+            false_alarms(settings.false_alarms, len(followed)),
+            "A sudden change is one value alone too far from the baseline. A lasting change is the last 4, 8, 16 or 32 "
+            "values together.",
+            *([f"{words.count(len(left), 'more metric')} without a figure; the JSON has them."] if left else []),
+        ],
+        warnings=[*monitor.problems],
+        tables=[Table(title="By the last look", columns=_columns(), rows=[[about(one), *_row(one)] for one in changed])]
+        if changed
+        else [],
+    )
+    sections = [first]
+    for group in groups[:MOST_FIGURES]:
+        sections.append(page.Section(title=title_of(group[0]), drawing=figure.drawing(group)))
+    sections.append(
+        page.Section(
+            title="Occurrences",
+            sentences=[_how_it_went(monitor)],
+            tables=[_occurrences(monitor.occurrences[-MOST_OCCURRENCES:], new_conditions)]
+            if monitor.occurrences
+            else [],
+        )
+    )
+    return page.render(
+        f"Monitor of {settings.command[-1] if len(settings.command) < 2 else settings.command[1]}",
+        words.one_line(f"sixbench {shlex.join(settings.command)}, repeated."),
+        [
+            ("Directory", directory),
+            ("Occurrences", str(len(monitor.occurrences))),
+            ("Baseline", f"the first {settings.baseline}"),
+            ("Bound on the disk", format_size(settings.keep_bytes)),
+            ("Began", _date(settings.created_realtime_ns)),
+        ],
+        sections,
+    )
+
+
+def _metric(one: Followed) -> tuple[str, str, str]:
+    return one.series.workload, one.series.combination, one.series.metric
+
+
+def _columns() -> list[Column]:
+    return [Column(name=head) for head in ("workload", *HEADS)]
+
+
+def _occurrences(occurrences: Sequence[Occurrence], new_conditions: dict[int, list[str]]) -> Table:
+    heads = ("occurrence", "began", "took", "state", "valid trials", "remarks")
+    rows = [
+        [
+            str(one.number),
+            _date(one.started_realtime_ns),
+            words.quantity(max(0, one.ended_realtime_ns - one.started_realtime_ns), "ns"),
+            one.state,
+            str(one.trials),
+            _remarks(one, new_conditions.get(one.number, [])),
+        ]
+        for one in reversed(occurrences)
+    ]
+    title = "The latest occurrences" if occurrences[0].number > 1 else "All occurrences"
+    return Table(title=title, columns=[Column(name=head) for head in heads], rows=rows)
+
+
+def _remarks(one: Occurrence, conditions: Sequence[str]) -> str:
+    removed = [removed_text(part) for part in one.removed]
+    said = [
+        *([one.reason] if one.reason else []),
+        *([f"other than before: {words.listing(conditions)}"] if conditions else []),
+        *removed,
+    ]
+    return words.one_line("; ".join(said))
+
+
+def removed_text(removed: Removed) -> str:
+    """What was removed: `the run was removed (4.2 MiB, 2026-11-27 10:00 UTC)`."""
+    size = words.quantity(removed.removed_bytes, "B")
+    were = "were" if removed.part in ("captures", "table") else "was"
+    return f"{_PARTS[removed.part]} {were} removed to keep the bound ({size}, {_date(removed.at_realtime_ns)})"
+
+
+def _how_it_went(monitor: Monitor) -> str:
+    states = [one.state for one in monitor.occurrences]
+    if not states:
+        return "There was no occurrence yet."
+    others = [f"{states.count(state)} {state}" for state in ("partly", "failed", "interrupted") if state in states]
+    ends = [_date(monitor.occurrences[place].started_realtime_ns) for place in (0, -1)]
+    when = f"from {ends[0]} to {ends[1]}"
+    more = f"; of these {words.listing(others)}" if others else ""
+    baseline = f"the first {monitor.settings.baseline} are the baseline"
+    damaged = f"; {words.count(len(monitor.problems), 'record')} damaged and left out" if monitor.problems else ""
+    return f"{words.count(len(states), 'occurrence')} {when}{more}{damaged}; {baseline}."
+
+
+def _row(one: Followed) -> list[str]:
+    last = one.points[-1]
+    found = one.found
+    cells = [
+        words.metric_label(one.series.metric),
+        path_text(one),
+        words.MISSING if one.band is None else value_text(one, one.band.centre),
+        value_text(one, last.value),
+        str(sum(not point.is_baseline for point in one.points)),
+        "" if one.changed is None else f"{one.changed.direction}, {one.changed.kind}",
+        "" if one.changed is None or not found else f"{found[-1].number}, {_date(found[-1].started_realtime_ns)}",
+    ]
+    return [*map(words.one_line, cells)]
+
+
+def _date(realtime_ns: int) -> str:
+    return datetime.fromtimestamp(realtime_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")

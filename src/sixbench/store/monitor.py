@@ -1,0 +1,285 @@
+"""The directory of a monitor: what is repeated, one record for each occurrence, their runs, and the data set.
+
+::
+
+    DIR/
+      monitor.json             the command, and what is fixed beforehand: baseline, rate of false alarms, bound
+      occurrences/000001.json  an occurrence: when, how it ended, the values of all series, what was removed of it
+      runs/000001/             its run directory
+      trials/000000.parquet    all columns of the data set, without a row
+      trials/000001.parquet    the trials of an occurrence
+      index.html               derived: the page
+
+Nothing in it is believed, as nothing in a run directory is. Names of files come from numbers, never from a record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from ..model.errors import StoreError, UsageError, WriteError
+from ..model.monitoring import MONITOR_SCHEMA, OCCURRENCE_SCHEMA, Monitor, Occurrence, Removed, Settings
+from ..model.quoting import printable
+from .atomic import dumps
+from .data_set import add_to_data_set
+from .folder import PARTIAL_SUFFIX, Folder
+from .manifest_check import number_problem
+from .run_json import read_json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from .run_directory import Run
+
+MONITOR = "monitor.json"
+OCCURRENCES = "occurrences"
+RUNS = "runs"
+TABLES = "trials"
+PAGE = "index.html"
+
+MOST_NUMBER = 10**9
+MOST_REALTIME_NS = 2**63 - 1
+LARGEST_BASELINE = 1000
+MOST_TEXT = 500
+"""Characters of a name, such as that of a path."""
+
+_RECORD = re.compile(r"(\d{6,10})\.json")
+_NUMBERED = re.compile(r"(\d{6,10})(\.json|\.parquet)?")
+
+
+def holds_monitor(directory: Path) -> bool:
+    """Whether a monitor was begun there."""
+    return (directory / MONITOR).is_file()
+
+
+def run_name(number: int) -> str:
+    """The name of the run directory of that occurrence."""
+    return f"{number:06d}"
+
+
+def read_monitor(directory: Path) -> Monitor:
+    """Reads the directory of a monitor. Raises `StoreError` where there is none, or what is fixed beforehand is
+    damaged. Problems of single occurrences are in `Monitor.problems`."""
+    if not holds_monitor(directory):
+        raise StoreError(f"{directory} is not the directory of a monitor: it has no {MONITOR}")
+    return _read(_opened(directory))
+
+
+def _opened(directory: Path) -> Folder:
+    try:
+        return Folder.open(directory)
+    except OSError as error:
+        raise StoreError(f"opening {directory}: {error.strerror}") from error
+
+
+def _read(folder: Folder) -> Monitor:
+    settings: Settings = _parsed(folder, MONITOR, MONITOR_SCHEMA, Settings)
+    wrong = _wrong_settings(settings)
+    if wrong is not None:
+        raise StoreError(f"{_place(folder, MONITOR)}: damaged: {wrong}")
+    occurrences, problems = list[Occurrence](), list[str]()
+    inside = folder.folder(OCCURRENCES) if folder.has(OCCURRENCES) else None
+    for name in [] if inside is None else inside.names():
+        assert inside is not None
+        if name.endswith(PARTIAL_SUFFIX):
+            continue
+        try:
+            occurrences.append(_occurrence(inside, name))
+        except StoreError as error:
+            problems.append(str(error))
+    occurrences.sort(key=lambda one: one.number)
+    return Monitor(settings=settings, occurrences=tuple(occurrences), problems=tuple(problems))
+
+
+def _occurrence(folder: Folder, name: str) -> Occurrence:
+    match = _RECORD.fullmatch(name)
+    if match is None:
+        raise StoreError(f"{_place(folder, name)}: not the record of an occurrence")
+    found: Occurrence = _parsed(folder, name, OCCURRENCE_SCHEMA, Occurrence)
+    times = (found.started_realtime_ns, found.ended_realtime_ns, *(one.at_realtime_ns for one in found.removed))
+    wrong = None
+    if found.number != int(match[1]) or name != f"{run_name(found.number)}.json":
+        wrong = f"it says that it is occurrence {found.number}"
+    elif not all(0 <= at <= MOST_REALTIME_NS for at in times):
+        wrong = "a time is not one of any clock"
+    elif any(len(text) > MOST_TEXT for one in found.values for text in one.series.key):
+        wrong = "a name is longer than any of an experiment"
+    elif len({one.series.key for one in found.values}) < len(found.values):
+        wrong = "it has two values of one series"
+    if wrong is not None:
+        raise StoreError(f"{_place(folder, name)}: damaged: {wrong}")
+    return found
+
+
+def _wrong_settings(settings: Settings) -> str | None:
+    alarms = settings.false_alarms
+    if not settings.command:
+        return "it has no command"
+    if not 2 <= settings.baseline <= LARGEST_BASELINE:
+        return f"a baseline of {settings.baseline} occurrences"
+    if (alarms.per_look is None) == (alarms.per_year is None):
+        return "false alarms have one rate"
+    if not (0 < (alarms.per_look or 0.5) < 1 and (alarms.per_year or 1) > 0):
+        return "a rate of false alarms that none is"
+    return "a bound on the disk under 0" if settings.keep_bytes < 0 else None
+
+
+def _parsed(folder: Folder, name: str, schema: str, kind: type[Any]) -> Any:
+    data = read_json(folder, name)
+    place = _place(folder, name)
+    if data.get("schema") != schema:
+        raise StoreError(f"{place}: its schema is not {schema}, which this version reads")
+    wrong = number_problem(data)
+    if wrong is not None:
+        raise StoreError(f"{place}: damaged: {wrong}")
+    try:
+        return _adapter(kind.__name__).validate_python({key: one for key, one in data.items() if key != "schema"})
+    except (ValueError, RecursionError) as error:
+        lines = [printable(line.strip()) for line in str(error).splitlines()[1:3]]
+        raise StoreError(f"{place}: damaged: {': '.join(lines)}") from error
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter({"Settings": Settings, "Occurrence": Occurrence}[kind])
+
+
+def _place(folder: Folder, name: str) -> str:
+    return printable(str(folder.path / name))
+
+
+class MonitorWriter:
+    """Writes the directory of a monitor. One process at a time: it is locked until this is closed.
+
+    Attributes:
+        is_new: whether the monitor begins with this.
+
+    Raises `UsageError` where another process has it.
+    """
+
+    def __init__(self, folder: Folder, *, is_new: bool) -> None:
+        self.folder = folder
+        self.is_new = is_new
+        folder.lock(f"another process repeats {folder.path}; wait until it has ended")
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """Opens the directory of a monitor, or makes one. Raises `UsageError` where another process has it or it holds
+        something else, `WriteError` where it cannot be made."""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            folder = Folder.open(directory)
+        except OSError as error:
+            raise WriteError(
+                f"making the directory {directory} of a monitor: {error.strerror}; give a writable place"
+            ) from error
+        is_new = not folder.has(MONITOR)
+        writer = cls(folder, is_new=is_new)
+        held = [name for name in folder.names() if name.removesuffix(PARTIAL_SUFFIX) != MONITOR]
+        if is_new and held:
+            writer.close()
+            raise UsageError(f"{directory} is not empty and holds no monitor; give another directory")
+        return writer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Unlocks the directory."""
+        self.folder.close()
+
+    @property
+    def directory(self) -> Path:
+        """Where it is now."""
+        return self.folder.current_path
+
+    def read(self) -> Monitor:
+        """As `read_monitor`."""
+        return _read(self.folder)
+
+    def save_settings(self, settings: Settings) -> None:
+        """Writes what is fixed beforehand. Raises `WriteError`."""
+        wrong = _wrong_settings(settings)
+        if wrong is not None:
+            raise ValueError(wrong)  # what is written can be read
+        self.folder.write(MONITOR, _text(MONITOR_SCHEMA, settings, indent=True))
+
+    def discard(self) -> None:
+        """Removes a monitor that came to nothing before its first occurrence ended."""
+        for name in (MONITOR, OCCURRENCES, RUNS, TABLES):
+            self.folder.remove(name)
+        place = self.directory
+        if not self.folder.names():
+            place.rmdir()
+
+    def next_number(self) -> int:
+        """A number that no file of the directory has, one above the largest."""
+        return max((number for _, number in self._numbered()), default=0) + 1
+
+    def unrecorded(self) -> list[int]:
+        """The numbers of runs without a record: whoever repeated it was killed meanwhile."""
+        recorded = {number for part, number in self._numbered() if part == OCCURRENCES}
+        return sorted({number for part, number in self._numbered() if part == RUNS} - recorded)
+
+    def _numbered(self) -> Iterator[tuple[str, int]]:
+        for part in (OCCURRENCES, RUNS, TABLES):
+            for name in self.folder.folder(part).names() if self.folder.has(part) else []:
+                match = _NUMBERED.fullmatch(name)
+                if match is not None and int(match[1]) < MOST_NUMBER:
+                    yield part, int(match[1])
+
+    def run_directory(self, number: int) -> Path:
+        """Where the run of an occurrence is, or is to be made."""
+        self.inside(RUNS)
+        return self.directory / RUNS / run_name(number)
+
+    def run_folder(self, number: int) -> Folder:
+        """The directory of that run, which must not be a link. Raises `StoreError` where there is none."""
+        return self.inside(RUNS).folder(run_name(number))
+
+    def inside(self, part: str) -> Folder:
+        """A directory in it, which is made where there is none. Raises `StoreError` or `WriteError`."""
+        if self.folder.has(part):
+            return self.folder.folder(part)
+        try:
+            return self.folder.make_folder(part)
+        except OSError as error:
+            raise WriteError(f"making {self.folder.path / part}: {error.strerror}") from error
+
+    def record(self, occurrence: Occurrence) -> None:
+        """Writes the record of an occurrence. Raises `WriteError`."""
+        self.inside(OCCURRENCES).write(f"{run_name(occurrence.number)}.json", _text(OCCURRENCE_SCHEMA, occurrence))
+
+    def note_removed(self, occurrence: Occurrence, removed: Removed) -> Occurrence:
+        """Records that a part of an occurrence is removed, once for each part."""
+        if any(one.part == removed.part for one in occurrence.removed):
+            return occurrence
+        noted = replace(occurrence, removed=(*occurrence.removed, removed))
+        self.record(noted)
+        return noted
+
+    def add_trials(self, number: int, started_realtime_ns: int, run: Run) -> None:
+        """Adds the trials of an occurrence to the data set. Raises `StoreError` or `WriteError`."""
+        add_to_data_set(self.inside(TABLES), number, started_realtime_ns, run.trials, run.manifest)
+
+    def write_page(self, text: str) -> Path:
+        """Writes the page, and returns its file. Raises `WriteError`."""
+        self.folder.write(PAGE, text)
+        return self.directory / PAGE
+
+
+def _text(schema: str, value: Settings | Occurrence, *, indent: bool = False) -> str:
+    import json
+
+    data = {"schema": schema, **asdict(value)}
+    return json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) if indent else dumps(data)
