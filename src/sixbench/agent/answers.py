@@ -116,7 +116,7 @@ class ServeAnswer(Form):
 
 
 class ArrivedDatagrams(Form):
-    """Those that came, each once, those that have not though a later one has, and the jitter after the last that came."""
+    """Those that came, each once, those that have not though a later one has, and the jitter so far."""
 
     unique: Natural
     lost_middle: Natural
