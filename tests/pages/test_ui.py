@@ -187,7 +187,7 @@ def test_a_run_is_seen_as_it_goes_on_and_reloading_restores_it(page: Page, serve
 
 def test_values_within_a_trial_are_read_at_the_pointer(page: Page, served: Served) -> None:
     show(page, served, "live/live")
-    figure = page.locator("figure", has_text="TCP's smoothed round-trip time")
+    figure = page.locator("figure", has_text="TCP's round trip, smoothed")
     expect(figure.locator("figcaption")).to_contain_text("11 ms at 1.1 s")
     figure.locator(".u-over").hover(position={"x": 2, "y": 40})
     expect(figure.locator("figcaption")).to_contain_text("8 ms at 0 s")
@@ -363,7 +363,7 @@ def test_herreras_tables_are_run_watched_and_exported_without_a_terminal(page: P
     *before, under_way = [one for one in imagined.trials if one.block == 1]
     manifest = replace(imagined.manifest, run=name, paper=name, quick=True, state="running", ended_realtime_ns=None)
     combinations = {one.name: one for one in manifest.experiment.combinations}
-    asked: list[dict[str, object]] = []
+    asked: list[object] = []
 
     def start(route: Route) -> None:
         asked.append(route.request.post_data_json)
@@ -394,7 +394,7 @@ def test_herreras_tables_are_run_watched_and_exported_without_a_terminal(page: P
             jitter = page.locator("figure", has_text="UDP's jitter")
             expect(jitter).to_contain_text("270 µs at 1.2 s")
             expect(jitter).to_contain_text("RFC 3550 section 6.4.1")
-            expect(page.get_by_text("TCP's smoothed round-trip time")).to_be_hidden()
+            expect(page.get_by_text("TCP's round trip, smoothed")).to_be_hidden()
             for record in imagined.trials[len(before) :]:
                 writer.add_trial(record, {})
                 log.trial_ended(record)

@@ -16,7 +16,7 @@ export class Chart {
     this.readout = h("span", { class: "readout" });
     this.key = h("ul", { class: "key" });
     this.canvas = h("div", { class: "canvas", role: "img" });
-    this.element = h("figure", { class: "plot", hidden: true }, h("figcaption", {}, h("span", {}, title), " ", this.readout), about && h("p", { class: "quiet about" }, about), this.key, this.canvas);
+    this.element = h("figure", { class: "plot", hidden: true }, h("figcaption", {}, h("span", {}, title), " ", this.readout), this.key, this.canvas, about && h("p", { class: "quiet about" }, about));
     this.sized = new ResizeObserver(() => this.plot?.setSize({ width: this.width(), height: HEIGHT }));
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.recolour = () => { this.drop(); this.draw(); };
