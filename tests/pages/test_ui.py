@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import re
@@ -13,13 +14,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import observed
+import paper_runs
 import pytest
 import synthetic
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
-from told_events import tell_until
+from playwright.sync_api import Browser, Page, Route, expect
+from told_events import tell_until, tell_within
 
+from sixbench.model.experiment import PlannedTrial
 from sixbench.model.trial import TrialRecord
 from sixbench.run.proof.pcapng import to_pcapng
 from sixbench.store import EventLog, create_run
@@ -184,7 +187,7 @@ def test_a_run_is_seen_as_it_goes_on_and_reloading_restores_it(page: Page, serve
 
 def test_values_within_a_trial_are_read_at_the_pointer(page: Page, served: Served) -> None:
     show(page, served, "live/live")
-    figure = page.locator("figure", has_text="TCP's smoothed round-trip time")
+    figure = page.locator("figure", has_text="TCP's round trip, smoothed")
     expect(figure.locator("figcaption")).to_contain_text("11 ms at 1.1 s")
     figure.locator(".u-over").hover(position={"x": 2, "y": 40})
     expect(figure.locator("figcaption")).to_contain_text("8 ms at 0 s")
@@ -350,3 +353,71 @@ def test_a_measurement_to_another_machine_is_asked_for_by_keyboard(page: Page, s
     page.get_by_label("Key").fill("short")
     expect(page.locator(".problems")).to_contain_text("a key is 64 hexadecimal digits")
     served.wrong.clear()  # the browser tells of the answer 422
+
+
+def test_herreras_tables_are_run_watched_and_exported_without_a_terminal(page: Page, served: Served) -> None:
+    name, imagined = (
+        "herrera-6to4-tunnel",
+        paper_runs.imagined(paper_runs.experiment("herrera-6to4-tunnel", quick=True)),
+    )
+    *before, under_way = [one for one in imagined.trials if one.block == 1]
+    manifest = replace(imagined.manifest, run=name, paper=name, quick=True, state="running", ended_realtime_ns=None)
+    combinations = {one.name: one for one in manifest.experiment.combinations}
+    asked: list[object] = []
+
+    def start(route: Route) -> None:
+        asked.append(route.request.post_data_json)
+        route.fulfill(json={"run": name, "title": manifest.experiment.title, "state": "running", "waits": False})
+
+    page.route("**/api/start", start)
+    with create_run(served.directory / name, manifest) as writer:
+        with EventLog(served.directory / f"{name}.events.jsonl") as log:
+            show(page, served, "new")
+            page.get_by_role("button", name=name).press("Enter")
+            expect(page.get_by_text(f"sixbench run {name} --quick")).to_be_visible(timeout=PATIENCE_MS)
+            log.planned(manifest.experiment, name, 0)
+            for record in before:
+                writer.add_trial(record, {})
+                log.trial_ended(record)
+            log.progress(len(before), len(imagined.trials), 95 * 10**9)
+            planned = PlannedTrial(block=1, combination=under_way.combination, path=under_way.path)
+            log.trial_begins(manifest.experiment, combinations[under_way.combination], planned)
+            tell_within(log, under_way)
+            page.get_by_role("button", name="Start", exact=True).press("Enter")
+            assert asked == [{"name": name, "quick": True, "settings": []}]
+            expect(page.locator(".now").first).to_contain_text("Now: 6to4, block 1, UDP stream", timeout=PATIENCE_MS)
+            expect(page.locator(".counts")).to_have_text("41 of 210 trials, 1:35 left")
+            expect(
+                page.get_by_role("img", name="What arrives over time: 12 values, 99.28 Mbit/s at most")
+            ).to_be_visible()
+            expect(page.get_by_role("img", name="UDP's jitter over time: 11 values, 270 µs at most")).to_be_visible()
+            jitter = page.locator("figure", has_text="UDP's jitter")
+            expect(jitter).to_contain_text("270 µs at 1.2 s")
+            expect(jitter).to_contain_text("RFC 3550 section 6.4.1")
+            expect(page.get_by_text("TCP's round trip, smoothed")).to_be_hidden()
+            for record in imagined.trials[len(before) :]:
+                writer.add_trial(record, {})
+                log.trial_ended(record)
+            log.ended("complete", len(imagined.trials))
+        writer.set_state("complete", 10**18)
+    expect(page.get_by_text("The run is over.")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".counts")).to_have_text("210 of 210 trials")
+    page.get_by_role("link", name="Result").press("Enter")
+    page.locator("summary", has_text="Tables for a paper or a spreadsheet").press("Enter")
+    for table in ("Table 1", "Table 2"):
+        page.get_by_label("Which").select_option(table)
+        exported = {}
+        for form in ("LaTeX", "CSV"):
+            page.get_by_role("button", name=form).press("Enter")
+            begins = re.escape("\\begin{table" if form == "LaTeX" else "of,")
+            expect(page.get_by_label("The tables")).to_have_value(re.compile(f"^{begins}"), timeout=PATIENCE_MS)
+            with page.expect_download() as download:
+                page.get_by_role("link", name="Download").click()
+            exported[download.value.suggested_filename] = download.value.path().read_text()
+        stem = f"{name}-{table.lower().replace(' ', '-')}"
+        assert exported.keys() == {f"{stem}.tex", f"{stem}.csv"}
+        assert f"caption[{table}: Time for different TCP buffers" in exported[f"{stem}.tex"]
+        [_, theirs, ours, *_] = csv.reader(exported[f"{stem}.csv"].splitlines())
+        assert (theirs[0], theirs[1], theirs[3], ours[0]) == ("paper", "10", table[-1], "ours")
+        assert all(float(ours[column]) > 0 for column in (6, 7, 10, 11))
+    page.unroute("**/api/start")

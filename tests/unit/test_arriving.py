@@ -88,6 +88,14 @@ def test_lost_datagrams_are_those_of_each_interval_and_late_ones_make_it_negativ
     assert [(one.datagrams, one.lost_middle) for one in seen] == [(10, 2), (10, 3), (12, -2)]
 
 
+def test_jitter_is_that_after_an_intervals_last_datagram_and_unknown_where_none_came() -> None:
+    def at(now_ms: int, unique: int, **jitter: float) -> dict[str, Any]:
+        return _at(now_ms, 100 * unique) | {"datagrams": {"unique": unique, "lost_middle": 0} | jitter}
+
+    seen = _seen(at(100, 1), at(200, 9, jitter_rfc3550_ns=250.5), at(300, 9, jitter_rfc3550_ns=250.5))
+    assert [one.jitter_rfc3550_ns for one in seen] == [None, 250.5, None]
+
+
 def test_each_sample_of_a_sender_is_told_once_and_what_the_kernel_does_not_tell_is_unknown() -> None:
     one, two = {"t_ns": 0, "rtt_ns": 5, "cwnd_packets": 10.5, "retransmits": 0}, {"t_ns": 10**8, "rtt_ns": 6}
     seen = _sampled(None, one, one, two)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import math
 import os
@@ -276,3 +277,22 @@ def test_the_tables_of_a_paper_that_a_run_from_the_page_repeats_are_copied(tmp_p
     for form in ("latex", "md"):
         text = client.get(f"/api/runs/mine/tables/{form}").json()["text"]
         assert [table for table in ("Table 1", "Table 2") if table not in text] == [], form
+    listed = client.get("/api/runs/mine/tables").json()["tables"]
+    assert [one["name"] for one in listed][:2] == ["Table 1", "Table 2"]
+    for number, mss in ((1, "1"), (2, "2")):
+        asked = {"table": f"Table {number}"}
+        told = client.get("/api/runs/mine/tables/csv", params=asked).json()
+        assert told["suffix"] == f"-table-{number}.csv"
+        [heading, theirs, ours, *_] = csv.reader(told["text"].splitlines())
+        assert heading[3] == "Max segment size (kbyte) [KiB]"
+        assert (theirs[0], theirs[1:4], ours[0]) == ("paper", ["10", "10", mss], "ours")
+        assert 0 < float(ours[6]) != float(theirs[6])
+        latex = client.get("/api/runs/mine/tables/latex", params=asked).json()["text"]
+        assert latex.startswith("\\begin{table")
+        assert latex.count("\\begin{tabular}") == 1
+        assert f"caption[Table {number}: Time" in latex
+        markdown = client.get("/api/runs/mine/tables/md", params=asked).json()["text"]
+        assert markdown.startswith(f"## Table {number}: Time")
+    unknown = client.get("/api/runs/mine/tables/csv", params={"table": "Table 9"})
+    assert unknown.status_code == 409
+    assert "Table 9" in unknown.json()["error"]

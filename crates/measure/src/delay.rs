@@ -30,6 +30,11 @@ impl Delays {
         self.jitter.record(delay_ns);
     }
 
+    /// RFC 3550's jitter as it is now; absent before the second datagram.
+    pub fn jitter_ns(&self) -> Option<f64> {
+        self.jitter.value_ns()
+    }
+
     /// Adds the keys of the protocol document to a result.
     pub fn write_to(&self, result: &mut Map<String, Value>) {
         result.insert("one_way_delay".into(), self.one_way.to_json());

@@ -20,12 +20,14 @@ struct Counts {
 }
 
 /// The datagrams of a flow so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Datagrams {
     /// Those that came, each once.
     pub unique: u64,
     /// Those that have not come, though a later one has.
     pub lost_middle: u64,
+    /// The interarrival jitter as it is now (RFC 3550 section 6.4.1); absent before the second datagram.
+    pub jitter_ns: Option<f64>,
 }
 
 /// How senders of TCP fare, by one sample of `TCP_INFO`.
@@ -83,8 +85,12 @@ impl Progress {
             told.insert("received_bytes".into(), json!(bytes));
         }
         let datagrams = *lock(&self.0.datagrams);
-        if let Some(Datagrams { unique, lost_middle }) = datagrams {
-            told.insert("datagrams".into(), json!({"unique": unique, "lost_middle": lost_middle}));
+        if let Some(Datagrams { unique, lost_middle, jitter_ns }) = datagrams {
+            let mut counts = json!({"unique": unique, "lost_middle": lost_middle});
+            if let Some(jitter_ns) = jitter_ns {
+                counts["jitter_rfc3550_ns"] = jitter_ns.into();
+            }
+            told.insert("datagrams".into(), counts);
         }
         let sending = *lock(&self.0.sending);
         if let Some(Sending { t_ns, rtt_ns, cwnd_packets, retransmits }) = sending {
@@ -125,13 +131,15 @@ mod tests {
         assert_eq!(progress.told(), Map::new());
         let other = progress.clone();
         other.add(5, 100);
-        other.note_datagrams(Datagrams { unique: 5, lost_middle: 1 });
+        other.note_datagrams(Datagrams { unique: 1, lost_middle: 0, jitter_ns: None });
+        assert_eq!(progress.told()["datagrams"], json!({"unique": 1, "lost_middle": 0}));
+        other.note_datagrams(Datagrams { unique: 5, lost_middle: 1, jitter_ns: Some(0.5) });
         other.note_sending(Sending { t_ns: 1, rtt_ns: Some(6), ..Sending::default() });
         other.note_sending(Sending { t_ns: 2, cwnd_packets: Some(10.5), retransmits: Some(0), ..Sending::default() });
         let expected = json!({
             "first_ns": 5,
             "received_bytes": 100,
-            "datagrams": {"unique": 5, "lost_middle": 1},
+            "datagrams": {"unique": 5, "lost_middle": 1, "jitter_rfc3550_ns": 0.5},
             "sending": {"t_ns": 2, "cwnd_packets": 10.5, "retransmits": 0},
         });
         assert_eq!(Value::Object(progress.told()), expected);

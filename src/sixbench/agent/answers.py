@@ -116,10 +116,11 @@ class ServeAnswer(Form):
 
 
 class ArrivedDatagrams(Form):
-    """Those that came, each once, and those that have not though a later one has."""
+    """Those that came, each once, those that have not though a later one has, and the jitter so far."""
 
     unique: Natural
     lost_middle: Natural
+    jitter_rfc3550_ns: Number = ABSENT
 
 
 class SendersSample(Form):

@@ -25,6 +25,8 @@ class Arrived:
         from_ns, to_ns: by the receiver's clock, since the first byte of the measured window arrived.
         datagrams: those that came, each once. None: the flow has none.
         lost_middle: how many more are missing below the largest number that came; negative where late ones came.
+        jitter_rfc3550_ns: the interarrival jitter (RFC 3550 section 6.4.1) after the interval's last datagram. None:
+            none came in it, or only the first of all.
     """
 
     key: str
@@ -35,6 +37,7 @@ class Arrived:
     received_bytes: int
     datagrams: int | None = None
     lost_middle: int | None = None
+    jitter_rfc3550_ns: float | None = None
 
     @property
     def rate_bps(self) -> float:

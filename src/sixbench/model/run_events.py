@@ -97,6 +97,7 @@ class Values(Form):
     received_bytes: Natural
     datagrams: Natural = ABSENT
     lost_middle: Whole = ABSENT
+    jitter_rfc3550_ns: Number = ABSENT
 
 
 class SenderValues(Form):

@@ -11,7 +11,7 @@ import csv
 import io
 from typing import Any
 
-from ..model.finding import FINDING_KEYS, Analysis
+from ..model.finding import FINDING_KEYS, Analysis, ComparedTable
 from ..store import Run
 from . import words
 
@@ -27,6 +27,18 @@ def render(run: Run, analysis: Analysis) -> str:
         values = [_cell(getattr(finding, key)) for key in keys]
         levels = [_cell(finding.levels.get(column)) for column in level_columns]
         writer.writerow([run.manifest.experiment.name, run.manifest.run, *values[:3], *levels, *values[3:]])
+    return text.getvalue()
+
+
+def render_paper_table(table: ComparedTable) -> str:
+    """A paper's table in its own columns: a row of the paper's numbers, and below it one of ours in the same units,
+    which are not rounded."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["of", *(f"{one.heading} [{one.unit}]" if one.unit else one.heading for one in table.columns)])
+    for theirs, ours in zip(table.rows, table.ours, strict=True):
+        writer.writerow(["paper", *("" if cell is None else f"{cell:.10g}" for cell in theirs)])
+        writer.writerow(["ours", *map(_cell, ours)])
     return text.getvalue()
 
 

@@ -33,8 +33,13 @@ def render(run: Run, analysis: Analysis) -> str:
         if section.name in _OWN:
             parts += _OWN[section.name](data)
         else:
-            parts += [part for table in section.filled(data) for part in (f"## {escape(table.title)}", _table(table))]
+            parts += [render_table(table).rstrip("\n") for table in section.filled(data)]
     return "\n\n".join(parts) + "\n"
+
+
+def render_table(table: tables.Table) -> str:
+    """One table below its title."""
+    return f"## {escape(table.title)}\n\n{_table(table)}\n"
 
 
 def _answers(data: ReportData) -> list[str]:

@@ -159,10 +159,12 @@ class Watching:
         if now.datagrams == ABSENT:
             return seen
         known = _NO_DATAGRAMS if before is None or before.datagrams == ABSENT else before.datagrams
+        datagrams = now.datagrams.unique - known.unique
         return replace(
             seen,
-            datagrams=now.datagrams.unique - known.unique,
+            datagrams=datagrams,
             lost_middle=now.datagrams.lost_middle - known.lost_middle,
+            jitter_rfc3550_ns=now.datagrams.jitter_rfc3550_ns if datagrams > 0 else None,
         )
 
     def _ask_sender(self, direction: str, sender: Asked) -> None:

@@ -64,6 +64,7 @@ def application(
         Route("/api/runs/{name}/trials", page.trials),
         Route("/api/runs/{name}/trials/{key}", page.trial),
         Route("/api/runs/{name}/trials/{key}/packets/{link}", page.packets),
+        Route("/api/runs/{name}/tables", page.table_titles),
         Route("/api/runs/{name}/tables/{form}", page.tables),
         Route("/runs/{name}/{file}", page.file),
         Route("/runs/{name}/trials/{key}/{file}", page.trial_file),
@@ -198,10 +199,14 @@ class _Page:
             return _refused(ValueError("packets are counted from 0"), 422)
         return await self._of_run(request, lambda run: trial.packets(run, key, link, int(first)))
 
+    async def table_titles(self, request: Request) -> Response:
+        """The tables of the paper that the run reproduces."""
+        return await self._of_run(request, tables.titles)
+
     async def tables(self, request: Request) -> Response:
-        """The report as text with tables for a paper."""
-        form = request.path_params["form"]
-        return await self._of_run(request, lambda run: tables.text(run, form))
+        """The report as text with tables for a paper, or one table of the paper that the run reproduces."""
+        form, name = request.path_params["form"], request.query_params.get("table")
+        return await self._of_run(request, lambda run: tables.text(run, form, name))
 
     async def trial_file(self, request: Request) -> Response:
         """A file of a trial."""

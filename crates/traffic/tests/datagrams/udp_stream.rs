@@ -326,6 +326,9 @@ fn what_arrives_is_counted_for_whoever_asks_meanwhile() {
         assert_eq!(arrived.bytes, number(&result, "unique_bytes"));
         assert!(arrived.first_ns > 0);
         let datagrams = &endpoint.progress.told()["datagrams"];
-        assert_eq!((&datagrams["unique"], &datagrams["lost_middle"]), (&result["unique"], &result["lost_middle"]));
+        for name in ["unique", "lost_middle", "jitter_rfc3550_ns"] {
+            assert_eq!(datagrams[name], result[name], "{name}");
+        }
+        assert!(datagrams["jitter_rfc3550_ns"].as_f64().unwrap() > 0.0);
     }
 }

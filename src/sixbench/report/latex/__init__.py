@@ -5,7 +5,7 @@ that it fits its column or page; `figures` includes the figures; `text` escapes 
 XeLaTeX and LuaLaTeX from TeX Live 2020 on, with packages that every paper has: array, booktabs, graphicx.
 """
 
-from .document import render
+from .document import render, render_table
 from .figures import Included
 
-__all__ = ["Included", "render"]
+__all__ = ["Included", "render", "render_table"]

@@ -31,6 +31,12 @@ def render(run: Run, analysis: Analysis, included: Included | None = None, colum
     return _Document(run, analysis, included, Page.of_column(column_in)).text()
 
 
+def render_table(run: Run, one: Table, column_in: float | None = None) -> str:
+    """One table as a float, as it stands in `render`."""
+    prefix = slug(run.manifest.experiment.name)
+    return table(_plain(one, prefix, _about(run)), Page.of_column(column_in)) + "\n"
+
+
 class _Document:
     def __init__(self, run: Run, analysis: Analysis, included: Included | None, page: Page) -> None:
         self.run, self.analysis, self.included, self.page = run, analysis, included, page
@@ -125,14 +131,7 @@ class _Document:
         return f"means of valid trials, with half of their {confidence} confidence interval (n = {blocks} at most)"
 
     def _plain(self, one: Table) -> Float:
-        name, colon, _ = one.title.partition(":")
-        return Float(
-            label=f"{self.prefix}-{slug(name if colon else one.title)}",
-            title=one.title,
-            caption=f"{one.title}. {self.about}",
-            columns=one.columns,
-            blocks=[Block(rows=one.rows)],
-        )
+        return _plain(one, self.prefix, self.about)
 
 
 _OWN: dict[str, Callable[[_Document], list[str]]] = {
@@ -145,6 +144,17 @@ _OWN: dict[str, Callable[[_Document], list[str]]] = {
     "environment": lambda _: [],
 }
 """The sections that are more or less than tables here. Values stand with the findings of their workload."""
+
+
+def _plain(one: Table, prefix: str, about: str) -> Float:
+    name, colon, _ = one.title.partition(":")
+    return Float(
+        label=f"{prefix}-{slug(name if colon else one.title)}",
+        title=one.title,
+        caption=f"{one.title}. {about}",
+        columns=one.columns,
+        blocks=[Block(rows=one.rows)],
+    )
 
 
 def _first(own: list[Drawing]) -> list[Drawing]:

@@ -10,13 +10,13 @@ const level = uPlot.paths.stepped({ align: -1 });
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 export class Chart {
-  // `of_intervals`: a value holds from the one before it to its own time, and is drawn level.
-  constructor({ title, unit, of_intervals: ofIntervals = false }) {
+  // `of_intervals`: a value holds from the one before it to its own time, and is drawn level. `about`: what it means.
+  constructor({ title, unit, about = "", of_intervals: ofIntervals = false }) {
     Object.assign(this, { title, unit, ofIntervals });
-    this.readout = h("span", { class: "quiet" });
+    this.readout = h("span", { class: "readout" });
     this.key = h("ul", { class: "key" });
     this.canvas = h("div", { class: "canvas", role: "img" });
-    this.element = h("figure", { class: "plot", hidden: true }, h("figcaption", {}, title, " ", this.readout), this.key, this.canvas);
+    this.element = h("figure", { class: "plot", hidden: true }, h("figcaption", {}, h("span", {}, title), " ", this.readout), this.key, this.canvas, about && h("p", { class: "quiet about" }, about));
     this.sized = new ResizeObserver(() => this.plot?.setSize({ width: this.width(), height: HEIGHT }));
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.recolour = () => { this.drop(); this.draw(); };
@@ -36,7 +36,7 @@ export class Chart {
     this.drop();
   }
 
-  // A value of a line. `from`: where the first one of intervals begins.
+  // A value of a line; null: there is none, which is a gap. `from`: where the first one of intervals begins.
   add(name, seconds, value, from) {
     if (!this.lines.has(name)) {
       this.lines.set(name, [[], []]);
@@ -52,15 +52,15 @@ export class Chart {
   }
 
   draw() {
-    if (!this.lines.size) return;
-    this.element.hidden = false;
     const all = [...this.lines.values()];
+    if (!all.some(([, values]) => values.some((one) => one !== null))) return;
+    this.element.hidden = false;
     const most = all.flatMap(([, values]) => values).reduce((a, b) => Math.max(a, b), 0);
     [this.factor, this.shown] = scaleOf(most, this.unit);
     const data = all.length > 1 ? uPlot.join(all) : all[0].map((one) => [...one]);
     if (this.plot) this.plot.setData(data);
     else this.make(data);
-    const counts = all.map(([times]) => times.length - (this.ofIntervals ? 1 : 0)).reduce((a, b) => a + b);
+    const counts = all.map(([, values]) => values.filter((one) => one !== null).length - (this.ofIntervals ? 1 : 0)).reduce((a, b) => a + b);
     this.canvas.setAttribute("aria-label", `${this.title} over time: ${counts} values, ${this.words(most)} at most`);
     this.read(this.plot.cursor.idx);
   }
@@ -77,9 +77,9 @@ export class Chart {
       hooks: { setCursor: [({ cursor }) => this.read(cursor.idx)] },
       scales: { x: { time: false, range: (_, __, most) => [0, most || 1] }, y: { range: (_, least, most) => [Math.min(0, least ?? 0), most > 0 ? most * 1.04 : 1] } },
       axes: [{ ...axis, size: 34, values: (_, marks) => marks.map((one) => `${digits(one)} s`) },
-        { ...axis, size: 62, values: (_, marks) => marks.map((one) => digits(one / this.factor)) }],
+        { ...axis, size: 52, space: 26, values: (_, marks) => marks.map((one) => digits(one / this.factor)) }],
       series: [{}, ...names.map((name, index) => ({
-        label: name, stroke: colour(COLOURS[index % 4]), width: 1.5, dash: DASHES[index % 4], points: { show: (plot) => plot.data[0].length < 2, size: 6 }, spanGaps: false, paths: this.ofIntervals ? level : undefined,
+        label: name, stroke: colour(COLOURS[index % 4]), width: 2, fill: names.length > 1 ? undefined : `${colour(COLOURS[0])}24`, fillTo: 0, dash: DASHES[index % 4], points: { show: (plot) => plot.data[0].length < 2, size: 6 }, spanGaps: false, paths: this.ofIntervals ? level : undefined,
       }))],
     }, data, this.canvas);
     this.sized.observe(this.canvas);
@@ -97,12 +97,13 @@ export class Chart {
 
   // What is under the pointer, or else the last value of each line.
   read(index) {
-    const single = this.lines.size === 1;
+    const single = this.lines.size === 1, untold = index === null || index === undefined;
     const parts = [...this.lines].map(([name, [times, values]], number) => {
-      const value = index === null || index === undefined ? values[values.length - 1] : this.plot.data[number + 1][index];
-      const at = index === null || index === undefined ? times[times.length - 1] : this.plot.data[0][index];
-      return value === null || value === undefined ? null : `${single ? "" : `${name} `}${this.words(value)} at ${digits(at)} s`;
+      const value = untold ? values[values.length - 1] : this.plot.data[number + 1][index];
+      const at = untold ? times[times.length - 1] : this.plot.data[0][index];
+      if (value === null || value === undefined) return null;
+      return h("span", {}, single ? "" : `${name} `, h("b", {}, this.words(value)), ` at ${digits(at)} s`);
     });
-    this.readout.textContent = parts.filter(Boolean).join(", ");
+    this.readout.replaceChildren(...parts.filter(Boolean));
   }
 }

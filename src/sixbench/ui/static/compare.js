@@ -5,8 +5,14 @@ import { drawDots } from "./dots.js";
 import { badge } from "./runs.js";
 
 const scrolling = (label, table) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
-const table = (heads, rows) => h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head) : h("td", {}))))),
+const table = (heads, rows, kind) => h("table", { class: kind }, h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head) : h("td", {}))))),
   h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), rest.map((cell) => h("td", {}, cell))))));
+
+// What changed, number by number. The last column has words for some rows; it is left out where it has none.
+const values = (heads, rows) => {
+  const shown = rows.some((row) => row[row.length - 1]) ? heads.length : heads.length - 1;
+  return table(heads.slice(0, shown), rows.map((row) => row.slice(0, shown)), "values");
+};
 
 function against(one, heads) {
   const head = h("h2", {}, `${one.run} against ${one.first}`);
@@ -15,7 +21,7 @@ function against(one, heads) {
     ? h("details", {}, h("summary", {}, `${one.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", one.first, one.run], one.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
     : h("p", {}, "Machine, versions and experiment are the same.");
   return h("section", { class: "against" }, head, h("p", {}, one.conclusion), settings,
-    one.tables.map(({ heading, rows }) => [h("h3", {}, heading), scrolling(heading, table(heads.map((name) => ({ old: one.first, new: one.run })[name] ?? name), rows))]),
+    one.tables.map(({ heading, rows }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: one.first, new: one.run })[name] ?? name), rows))]),
     one.left_out > 0 && h("p", { class: "quiet" }, `${one.left_out} more without a certain change; sixbench compare --all has them.`),
     one.lacking.map((line) => h("p", { class: "warning" }, line)));
 }

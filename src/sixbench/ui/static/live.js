@@ -25,7 +25,7 @@ class Grid {
     this.rows = new Map(paths.map((path) => [path, h("tr", {}, h("th", { scope: "row" }, path))]));
     this.plot = s("svg", { class: "dots", role: "img", "aria-label": `${combination.metric} of each trial, none so far` });
     this.note = h("p", { class: "quiet" });
-    this.section = h("section", { class: "combination" }, h("h2", {}, combination.title),
+    this.section = h("section", { class: "combination", hidden: true }, h("h2", {}, combination.title),
       h("div", { class: "pair" },
         h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Trials: ${combination.title}` }, h("table", { class: "grid" }, h("thead", {}, this.head), h("tbody", {}, [...this.rows.values()]))),
         h("div", { class: "plot" }, this.plot)), this.note);
@@ -44,13 +44,18 @@ class Grid {
     }
   }
 
+  // Those of which nothing has begun are named alone, below the others.
+  get hasBegun() { return !this.section.hidden; }
+
   begin(block, path) {
+    this.section.hidden = false;
     this.grow(block);
     const cell = this.cells.get(`${block}/${path}`);
     if (cell) this.mark(cell, "now", MARKS.now, "under way");
   }
 
   end(event) {
+    this.section.hidden = false;
     this.grow(event.block);
     const cell = this.cells.get(`${event.block}/${event.path}`);
     if (!cell) return;
@@ -99,7 +104,7 @@ export async function showLive(place, name) {
   const resume = h("button", { hidden: true }, "Go on with it");
   const told = { ok: 0, invalid: 0, failed: 0 };
   let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false, isNews = false;
-  const place_of_grids = h("div", {}), hops = h("div", {});
+  const place_of_grids = h("div", {}), hops = h("div", {}), later = h("details", { class: "folded", hidden: true });
 
   function tell(event, combination) {
     reason.replaceChildren(h("h2", { id: "why" }, `${event.path}, block ${event.block}: ${event.status}`), h("p", { class: "quiet" }, combination.title),
@@ -158,9 +163,18 @@ export async function showLive(place, name) {
     bar.value = done;
     counts.textContent = [`${done} of ${whole} trials`, told.invalid && `${told.invalid} invalid`, told.failed && `${told.failed} failed`, left].filter(Boolean).join(", ");
     for (const grid of grids.values()) grid.draw();
+    drawLater();
     now.draw();
     if (isNews && run.combinations.some((one) => one.workload === "pmtu")) drawPathMtus(hops, name).catch((error) => { hops.textContent = error.message; });
     isNews = false;
+  }
+
+  function drawLater() {
+    const titles = [...grids.values()].filter((grid) => !grid.hasBegun).map((grid) => grid.combination.title);
+    if (later.dataset.count === String(titles.length)) return;
+    later.dataset.count = titles.length;
+    later.hidden = !titles.length;
+    later.replaceChildren(h("summary", {}, h("h2", {}, `Not begun yet: ${titles.length} of ${grids.size} combinations`)), h("ul", {}, titles.map((title) => h("li", {}, title))));
   }
 
   const queue = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };
@@ -201,9 +215,9 @@ export async function showLive(place, name) {
     }
   });
 
-  place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title), counts, bar,
-    h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume),
-    h("div", { class: "pair top" }, svg && h("div", { class: "drawing" }, svg), now.words), now.element, hops, place_of_grids,
+  place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title),
+    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume)), bar,
+    h("div", { class: "stage" }, now.words, svg && h("div", { class: "drawing" }, svg)), now.element, hops, place_of_grids, later,
     h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, at the planned end."), reason);
   draw();
   return () => { stream.close(); now.close(); };

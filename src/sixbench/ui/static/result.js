@@ -23,6 +23,8 @@ function folded(words, fill, open = false) {
 const FORMS = { latex: "LaTeX", md: "Markdown", csv: "CSV" };
 
 async function showTables(place, base, name) {
+  const { tables } = await ask(`${base}/tables`);
+  const which = h("select", { id: "which-table" }, h("option", { value: "" }, "The whole report"), tables.map((one) => h("option", { value: one.name }, `${one.name}: ${one.title}`)));
   const text = h("textarea", { readonly: true, rows: 16, "aria-label": "The tables", spellcheck: "false", hidden: true });
   const words = h("span", { class: "quiet", role: "status" });
   const copy = h("button", { hidden: true, onclick: async () => {
@@ -39,7 +41,7 @@ async function showTables(place, base, name) {
   async function show(form) {
     words.textContent = "One moment.";
     try {
-      const made = await ask(`${base}/tables/${form}`);
+      const made = await ask(`${base}/tables/${form}${which.value && `?table=${encodeURIComponent(which.value)}`}`);
       text.value = made.text;
       URL.revokeObjectURL(save.href);
       save.href = URL.createObjectURL(new Blob([made.text], { type: "text/plain" }));
@@ -53,6 +55,7 @@ async function showTables(place, base, name) {
       words.textContent = "";
     }
   }
+  if (tables.length) place.append(h("div", { class: "field" }, h("label", { for: "which-table" }, "Which"), which, h("p", { class: "quiet" }, "A table of the paper has its own columns and units, and ours in a row below each of its own.")));
   place.append(h("div", { class: "bar" }, Object.entries(FORMS).map(([form, words]) => h("button", { onclick: () => show(form) }, words)), copy, save, words), problem, text);
 }
 

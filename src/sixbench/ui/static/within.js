@@ -6,9 +6,10 @@ import { h } from "./dom.js";
 const CHARTS = {
   goodput: { title: "What arrives", unit: "bit/s", of_intervals: true },
   lost: { title: "Datagrams lost in each interval", unit: "", of_intervals: true },
-  rtt: { title: "TCP's smoothed round-trip time", unit: "ns" },
+  jitter: { title: "UDP's jitter", unit: "ns", about: "RFC 3550 section 6.4.1: a running mean of how much transit times differ from one datagram to the next, smoothed by 1/16." },
+  rtt: { title: "TCP's round trip, smoothed", unit: "ns" },
   window: { title: "Congestion window", unit: "packets" },
-  retransmits: { title: "Segments sent again in each interval", unit: "", of_intervals: true },
+  retransmits: { title: "Sent again in each interval", unit: "", of_intervals: true },
 };
 
 export class Within {
@@ -37,6 +38,8 @@ export class Within {
     const name = this.name(event), from = event.from_ns / 1e9, to = event.to_ns / 1e9;
     this.charts.goodput.add(name, to, (8 * event.received_bytes) / (to - from), from);
     if (event.lost_middle !== undefined) this.charts.lost.add(name, to, event.lost_middle, from);
+    // Where no datagram came there is no jitter: a gap.
+    if (event.datagrams !== undefined) this.charts.jitter.add(name, to, event.jitter_rfc3550_ns ?? null);
     this.dirty = true;
   }
 

@@ -129,7 +129,11 @@ impl Account {
 
     /// The measured datagrams so far.
     pub fn datagrams(&self) -> Datagrams {
-        Datagrams { unique: self.ledger.unique(), lost_middle: self.ledger.lost_middle() }
+        Datagrams {
+            unique: self.ledger.unique(),
+            lost_middle: self.ledger.lost_middle(),
+            jitter_ns: self.delays.jitter_ns(),
+        }
     }
 
     /// Payload of the measured datagrams that came, each once.
@@ -312,6 +316,8 @@ mod tests {
             })
         );
         assert_eq!(result["one_way_delay"]["count"], 4);
+        let Datagrams { unique, lost_middle, jitter_ns } = account.datagrams();
+        assert_eq!((unique, lost_middle, json!(jitter_ns)), (4, 2, result["jitter_rfc3550_ns"].clone()));
         assert_eq!(result["ipdv_signed"], json!({"count": 1, "min_ns": 29 * MS, "p50_ns": 29 * MS, "max_ns": 29 * MS}));
     }
 
