@@ -21,6 +21,7 @@ from pathlib import Path
 
 from links import bench_links
 from looked_at import bench_page
+from machines import bench_cells, bench_hosts
 from measure import ROUNDS, show, show_figures, timed, topology_of
 from scale import bench_scale
 from translators import bench_translators
@@ -164,6 +165,8 @@ PARTS: dict[str, Callable[[AgentHub], None]] = {
     "translators": bench_translators,
     "links": bench_links,
     "page": bench_page,
+    "hosts": bench_hosts,
+    "cells": bench_cells,
 }
 
 if __name__ == "__main__":

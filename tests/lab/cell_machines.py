@@ -6,11 +6,12 @@ its cells measure beside those of the others, as cells on real machines do.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,10 +24,7 @@ from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
 
-STAR = """
-nodes: {head: host, r1: router, lab1: host, lab2: host}
-links: [{endpoints: [head, r1]}, {endpoints: [r1, lab1]}, {endpoints: [r1, lab2]}]
-"""
+TWO = ("lab1", "lab2")
 PAGE = Path(__file__).parents[2] / "docs/many-machines.md"
 PORT = 8786
 START_S = 60
@@ -34,7 +32,7 @@ RUN_S = 120
 
 
 class Machines:
-    """`head` has the scheduler and the orchestrator, `lab1` and `lab2` are cells.
+    """`head` has the scheduler and the orchestrator, the others are cells.
 
     Args:
         scratch: for their key and what they say.
@@ -84,7 +82,8 @@ class Machines:
 
     def begin_cell(self, name: str) -> subprocess.Popen[bytes]:
         """Starts a cell, which joins when it can."""
-        return self.begin(name, *self.documented(name, "cell"), "--name", name)  # they share the host's name
+        words = self.documented(name if name in TWO else TWO[0], "cell")
+        return self.begin(name, *words, "--name", name)  # they share the host's name
 
     def _count(self, machine: str, command: str, words: str) -> int:
         log = self._scratch / f"{machine}-{command}.log"
@@ -114,9 +113,13 @@ class Machines:
 
 
 @contextmanager
-def machines(hub: AgentHub, scratch: Path) -> Iterator[Machines]:
+def machines(hub: AgentHub, scratch: Path, names: Sequence[str] = TWO) -> Iterator[Machines]:
     """The machines, up and with nothing on them yet."""
-    lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(STAR, "star"))))
+    star = {
+        "nodes": {"head": "host", "r1": "router", **dict.fromkeys(names, "host")},
+        "links": [{"endpoints": ["r1", name]} for name in ("head", *names)],
+    }
+    lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(json.dumps(star), "star"))))
     found = Machines(lab, scratch)
     try:
         yield found

@@ -1,0 +1,111 @@
+"""Experiments on several machines, played by namespaces: what a trial costs on hosts over SSH beside one here, and how
+much faster a sweep is on several cells.
+
+The namespaces share this machine's processors. So the sweep is of trials that wait, and the cost of a trial on hosts
+has the processor time of both sides of each connection in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from measure import ROUNDS, show_figures
+
+from sixbench.agent import AgentHub
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+
+from lab import cell_machines, host_machines
+
+TRIAL_MS = 60
+"""The measuring of each of the short trials, with its warm-up."""
+SHORT_TRIALS = """
+experiment: short
+topology: {nodes: {h1: host, r1: router, h2: host}, links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]}
+paths: {ipv4: native4, ipv6: native6}
+workloads: [{tcp-rr: {duration: 50ms, warmup: 10ms}}, {tcp-connect: {duration: 50ms, warmup: 10ms}}]
+blocks: 5
+"""
+PLACES = "nodes: {h1: lab1, r1: lab2, h2: lab2}\nlinks: {h1-r1: [left, left]}\n"
+MORE_TARGET = "< 25"
+
+CELLS = (1, 2, 4, 8)
+BLOCKS = 16
+WAITING_TRIALS = f"""
+experiment: waiting
+topology: {{nodes: {{h1: host, h2: host}}, links: [{{endpoints: [h1, h2]}}]}}
+paths: {{ipv4: native4, ipv6: native6}}
+workloads: [{{ping: {{count: 21, interval: 100ms}}}}]
+blocks: {BLOCKS}
+"""
+"""Two seconds each, in which next to nothing is done."""
+SWEEP_S = 600
+
+
+def bench_hosts(_: AgentHub) -> None:
+    """Time of a trial outside its measuring, with its nodes here and on two hosts, in turn. Networks are not in it."""
+    here_ms: list[float] = []
+    there_ms: list[float] = []
+    more_ms: list[float] = []
+    round_trips_ms: list[float] = []
+    with tempfile.TemporaryDirectory() as scratch, host_machines.machines(Path(scratch)) as hosts:
+        experiment, places = hosts.scratch / "short.yaml", hosts.scratch / "hosts.yaml"
+        experiment.write_text(SHORT_TRIALS)
+        places.write_text(hosts.hosts() + PLACES)
+        for number in range(ROUNDS):
+            here, _ = _run(hosts, experiment, f"here-{number}")
+            there, round_trips = _run(hosts, experiment, f"there-{number}", "--hosts", places)
+            here_ms += here
+            there_ms += there
+            more_ms.append(median(there) - median(here))  # of neighbours in time, as the machine may be busy
+            round_trips_ms += round_trips
+    show_figures("outside the measuring of a trial here, ms", here_ms, "")
+    show_figures("outside the measuring of a trial on two hosts over SSH, ms", there_ms, "")
+    show_figures("median on hosts more than here, ms", more_ms, MORE_TARGET)
+    show_figures("a round trip to an agent over SSH, ms", round_trips_ms, "")
+
+
+def _run(hosts: host_machines.Machines, experiment: Path, name: str, *options: str | Path) -> tuple[list[float], ...]:
+    """Milliseconds of each trial outside its measuring (from its beginning to that of the next one), and the fastest
+    round trips to hosts."""
+    out = hosts.scratch / name
+    done = hosts.run("run", experiment, *options, "--out", out, "--quiet")
+    if done.returncode != 0:
+        raise SystemExit(f"a run for the cost of hosts ended with {done.returncode}: {done.stderr}")
+    trials = [json.loads(path.read_text()) for path in out.glob("trials/*/trial.json")]
+    began_ns = sorted(trial["started_realtime_ns"] for trial in trials)
+    told = json.loads((out / "manifest.json").read_text())["environment"].get("hosts", {})
+    return (
+        [(after - before) / 1e6 - TRIAL_MS for before, after in itertools.pairwise(began_ns)],
+        [reading["round_trip_ns"] / 1e6 for host in told.values() for reading in host["clock"]],
+    )
+
+
+def bench_cells(hub: AgentHub) -> None:
+    """Seconds from a run's first trial to its last one, on some cells."""
+    took_s: dict[int, float] = {}
+    for cells in CELLS:
+        names = [f"lab{number + 1}" for number in range(cells)]
+        with tempfile.TemporaryDirectory() as scratch, cell_machines.machines(hub, Path(scratch), names) as found:
+            file, out = Path(scratch, "waiting.yaml"), Path(scratch, "run")
+            file.write_text(WAITING_TRIALS)
+            found.scheduler()
+            found.cells(*names)
+            code = found.run("run", file, "--out", out).wait(SWEEP_S)
+            if code != 0:
+                raise SystemExit(f"the run on {cells} cells ended with {code}: {found.said('head', 'run')}")
+            took_s[cells] = _took_s(out)
+        show_figures(f"{2 * BLOCKS} trials that wait 2 s, cells: {cells}, s", [took_s[cells]], "")
+        if cells > 1:
+            show_figures(f"speed-up of {cells} cells", [took_s[1] / took_s[cells]], f"{cells}")
+
+
+def _took_s(run: Path) -> float:
+    trials = [json.loads(path.read_text()) for path in run.glob("trials/*/trial.json")]
+    ends_ns = [trial["started_realtime_ns"] + trial["elapsed_ns"] for trial in trials]
+    return (max(ends_ns) - min(trial["started_realtime_ns"] for trial in trials)) / 1e9
