@@ -33,6 +33,8 @@ INTERFACES = ("left", "right")
 """What an experiment calls eth1 and eth2 of a host: the ends of its cables."""
 PORT = 2222
 START_S = 30
+_SERVING = ("sshd: root", "sshd-session: root")
+"""How the processes that serve connections name themselves, before OpenSSH 9.8 and since."""
 
 _SSHD = """
 Port {port}
@@ -154,7 +156,7 @@ class Machines:
     def disconnect(self, name: str) -> None:
         """Kills what serves the connections to a machine. It takes new ones."""
         for pid, words in self._processes(name).items():
-            if words.startswith("sshd: root"):
+            if words.startswith(_SERVING):
                 os.kill(pid, signal.SIGKILL)
 
     def _processes(self, name: str) -> dict[int, str]:
