@@ -10,8 +10,6 @@ SLOW_TESTS := $(call lab_files,cells_killed papers_on_hosts peer_bench tutorials
 JOOL_TESTS := tests/guest/test_jool.py
 # Not in CI: they need a machine on which nothing else measures.
 QUIET_TESTS := $(call lab_files,page rfc)
-# Those for which it matters who runs them: rights to namespaces, devices, settings, processors and files.
-RIGHTS_TESTS := $(call lab_files,conditions dns64 doctor dut frames lab_names mechanism_networks network ports processors programs runs trt)
 PEERS_ARGS ?=
 BENCH_ARGS ?=
 ENDURANCE_ARGS ?=
@@ -20,11 +18,10 @@ FUZZ_SECONDS ?= 60
 # Tests that only root can run are marked `ignore`. Without root the others have a network of their own.
 CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--config "target.'cfg(all())'.runner='tools/in-own-network'")
 # 1 where the tests of the same commit have passed once as root: those for which it does not matter who runs them are left
-# out. They are whole crates, the tests of pages in a browser, files of tests with the marker `computes`, and most of the lab.
+# out. They are whole crates, the tests of pages in a browser, and files of tests with the marker `computes`.
 PASSED_ONCE ?=
 CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,wire plane emulate fuzz))
 PYTEST_CHOICE := $(if $(PASSED_ONCE),-m 'not computes',tests/pages)
-LAB_CHOICE := $(if $(PASSED_ONCE),$(RIGHTS_TESTS),tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS)))
 FRESH_RUNS ?= root lint user wheels
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
 
@@ -114,7 +111,7 @@ test-python: install system-test
 	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/property tests/unit tests/golden $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
-	$(strip $(BIN)/pytest $(LAB_CHOICE) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS)) $(PYTEST_ARGS))
 
 test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, cells, emulated links
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
