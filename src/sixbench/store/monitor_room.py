@@ -19,6 +19,7 @@ from ..model.quoting import printable
 from .data_set import file_of
 from .folder import Folder
 from .monitor import RUNS, TABLES, MonitorWriter, run_name
+from .packet_log import PACKETS, REVERSE_PACKETS
 from .run_directory import TRIALS
 
 MAX_DEPTH = 8
@@ -27,7 +28,7 @@ MAX_DEPTH = 8
 BLOCK_BYTES = 512
 """The unit of `st_blocks` (inode(7))."""
 
-_CAPTURES = (".pcapng", ".pcap", "packets.parquet")
+_CAPTURES = (".pcapng", ".pcap", PACKETS, REVERSE_PACKETS)
 
 
 @dataclass(kw_only=True)
