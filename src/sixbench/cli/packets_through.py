@@ -8,12 +8,19 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..agent import PacketDecision
-from ..model.capture_file import MAX_PACKET_BYTES, CaptureError, PcapWriter, Record, ip_start, read_capture
+from ..model.capture_file import (
+    MAX_PACKET_BYTES,
+    CaptureError,
+    PcapWriter,
+    Record,
+    addresses_of,
+    ip_start,
+    read_capture,
+)
 from ..model.errors import UsageError
 from ..model.files import open_regular
 from ..model.quoting import printable
@@ -204,24 +211,16 @@ def _batches(packets: Iterable[NumberedPacket]) -> Iterator[list[NumberedPacket]
         yield batch
 
 
-def _ends(packet: bytes) -> tuple[str, str] | None:
-    """Source and destination; None where there is no whole header."""
-    if len(packet) >= 20 and packet[0] >> 4 == 4:
-        return str(IPv4Address(packet[12:16])), str(IPv4Address(packet[16:20]))
-    if len(packet) >= 40 and packet[0] >> 4 == 6:
-        return str(IPv6Address(packet[8:24])), str(IPv6Address(packet[24:40]))
-    return None
-
-
 def _in_words(packets: Iterable[bytes]) -> str:
     """Addresses and lengths: lengths with a plus between them where the addresses are the same, as of fragments."""
     lengths: dict[str, list[int]] = {}
     for packet in packets:
-        ends = _ends(packet)
+        ends = addresses_of(packet)
         lengths.setdefault(f"{ends[0]} > {ends[1]}" if ends else "no IP header", []).append(len(packet))
     return "; ".join(f"{ends}, {' + '.join(map(str, all_of))} bytes" for ends, all_of in lengths.items())
 
 
 def _to_json(packet: bytes) -> dict[str, Any]:
-    source, destination = _ends(packet) or (None, None)
+    ends = addresses_of(packet)
+    source, destination = map(str, ends) if ends else (None, None)
     return {"source": source, "destination": destination, "bytes": len(packet)}

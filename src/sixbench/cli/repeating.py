@@ -69,8 +69,7 @@ class Repeating:
 
     def begin_and_occur(self) -> Occurrence:
         """Makes room for as much as the largest run took since the command began, or else the last one before it, and
-        measures once; see `occur`. A monitor that comes
-        to nothing with its first occurrence is removed."""
+        measures once; see `occur`. A monitor that comes to nothing with its first occurrence is removed."""
         if not self.writer.is_new:
             self.writer.save_settings(self.settings)
             self.make_room(self.largest_bytes or self._size_of_run(self.writer.next_number() - 1))

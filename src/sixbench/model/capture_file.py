@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
 from typing import BinaryIO
 
 MAX_RECORD_BYTES = 2**20
@@ -231,6 +232,15 @@ def ip_start(record: Record) -> int | None:
         if ether_type not in _VLAN_TYPES:
             return at + 2 if ether_type in _IP_TYPES else None
         at += 4
+    return None
+
+
+def addresses_of(packet: bytes) -> tuple[IPv4Address, IPv4Address] | tuple[IPv6Address, IPv6Address] | None:
+    """Source and destination of an IP packet; None where its header is not whole."""
+    if len(packet) >= 20 and packet[0] >> 4 == 4:
+        return IPv4Address(packet[12:16]), IPv4Address(packet[16:20])
+    if len(packet) >= 40 and packet[0] >> 4 == 6:
+        return IPv6Address(packet[8:24]), IPv6Address(packet[24:40])
     return None
 
 

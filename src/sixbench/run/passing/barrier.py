@@ -10,9 +10,10 @@ import secrets
 import struct
 from ipaddress import IPv4Address
 
+from ...mechanisms import tayga
+
 SOURCE = IPv4Address("192.0.0.10")
-PROGRAM = IPv4Address("192.0.0.8")
-"""tayga's own address (`mechanisms.tayga`)."""
+PROGRAM = IPv4Address(tayga.OWN)
 NODE = IPv4Address("192.0.0.9")
 """That of its node, which cannot have the same."""
 

@@ -16,7 +16,9 @@ from ...mechanisms import embedding
 from ...mechanisms.binding import Binding, PortSet, binding_table
 from ...mechanisms.common import Carrier
 from ...mechanisms.dslite import AFTR, Subscriber, policy
+from ...model.capture_file import addresses_of
 from ...model.device import Device, Translator, Tunnel
+from ...model.headers import GRE, GRE_KEY, HEADERS, IPV6
 from ...model.leg import Address
 from ...model.network import Blueprint
 from ...model.stage import Request, Stage
@@ -112,11 +114,8 @@ class PassingNetwork:
 
 def destination_of(packet: bytes) -> Address | None:
     """The destination; None where the header is not whole."""
-    if len(packet) >= 20 and packet[0] >> 4 == 4:
-        return IPv4Address(packet[16:20])
-    if len(packet) >= 40 and packet[0] >> 4 == 6:
-        return IPv6Address(packet[24:40])
-    return None
+    addresses = addresses_of(packet)
+    return None if addresses is None else addresses[1]
 
 
 def interface_towards(side: Side) -> str:
@@ -205,10 +204,13 @@ def tunnel_network(told: Mapping[str, Any], own: Mapping[str, Any]) -> PassingNe
     inner: Family = 4 if outer == 6 else 6
     own4, own6 = (ip_address(own[name]) if name in own else None for name in ("own4", "own6"))
     local = ip_address(told["local"])
+    # A GRE header may have a key.
+    overhead_bytes = HEADERS[told["outer"]].size_bytes + GRE_KEY.size_bytes
+    overhead_bytes += GRE.size_bytes if told["payload"] == "gre" else 0
     device = Tunnel(
         node=NODE,
         device=f"{told['device']}-1",
-        mtu_bytes=min(told["mtu_bytes"], MTU_BYTES - _OVERHEADS[told["payload"], outer] - 4),
+        mtu_bytes=min(told["mtu_bytes"], MTU_BYTES - overhead_bytes),
         addresses=tuple(dict.fromkeys(address for address in (local, own4, own6) if address is not None)),
         outer=outer,
         payload=told["payload"],
@@ -265,7 +267,7 @@ def softwires_network(rows: Sequence[Row], own: Mapping[str, Any], told: Mapping
             Tunnel(
                 node=NODE,
                 device=name,
-                mtu_bytes=min(told["mtu_bytes"], MTU_BYTES - _OVERHEADS["ipv4", 6]),
+                mtu_bytes=min(told["mtu_bytes"], MTU_BYTES - IPV6.size_bytes),
                 addresses=tuple(dict.fromkeys(addresses)) if number == 1 else (local,),
                 outer=6,
                 payload="ipv4",
@@ -309,10 +311,6 @@ def _settings_of(told: Mapping[str, Any]) -> dict[str, Any]:
         "ecn": told["ecn"],
         "pmtu": told["pmtu"],
     }
-
-
-_OVERHEADS = {("ipv6", 4): 20, ("ipv4", 6): 40, ("gre", 4): 24, ("gre", 6): 44}
-"""Bytes of outer headers, without a GRE key, by payload and outer family."""
 
 
 def _by(side: Side, family: Family) -> str:
