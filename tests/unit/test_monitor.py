@@ -171,10 +171,13 @@ def room_of(directory: Path, most_bytes: int) -> tuple[list[tuple[int, str]], li
 def test_the_oldest_captures_go_first_then_the_oldest_runs_and_last_the_data_set(tmp_path: Path) -> None:
     place = tmp_path / "m"
     repeated(place, 1.0, 1.0, 1.0)
+    reverse = next((place / "runs" / "000001" / "trials").iterdir()) / "packets-reverse.parquet"
+    reverse.write_bytes(BULK)
     used = used_bytes(Folder.open(place))
     assert room_of(place, used) == ([], [], used)
     removed, kept, left = room_of(place, used - 200_000)
     assert (removed, kept) == ([(1, "captures")], [])
+    assert not reverse.exists()
     assert abs(left - used_bytes(Folder.open(place))) < 20_000, "records grow by what they say"
     removed, _, _ = room_of(place, left - 2 * len(BULK) - 16_384)
     assert removed == [(2, "captures"), (3, "captures"), (1, "run")]
