@@ -298,6 +298,29 @@ def test_a_part_of_an_experiment_is_changed_by_keyboard(page: Page, served: Serv
     served.wrong.clear()  # the browser tells of the answer 422
 
 
+def test_a_choice_stays_when_the_answer_to_an_earlier_one_comes_late(page: Page, served: Served) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    show(page, served, "learn")
+    page.route("**/api/gallery/quickstart", hold)
+    with page.expect_request("**/api/gallery/quickstart"):
+        show(page, served, "new")
+    page.get_by_role("button", name="mtu", exact=False).filter(has_text="What IPv6's larger header costs").press(
+        "Enter"
+    )
+    expect(page.get_by_text("sixbench run mtu --quick")).to_be_visible(timeout=PATIENCE_MS)
+    with page.expect_response("**/api/gallery/quickstart"):
+        for route in held:
+            route.continue_()
+    page.unroute("**/api/gallery/quickstart")
+    page.wait_for_timeout(500)
+    expect(page.get_by_text("sixbench run mtu --quick")).to_be_visible()
+    expect(page.locator("button[aria-pressed=true]")).to_contain_text("mtu")
+
+
 def test_runs_that_are_ticked_are_compared_by_keyboard(page: Page, served: Served) -> None:
     show(page, served, "runs")
     button = page.get_by_role("button", name="Compare ticked runs")

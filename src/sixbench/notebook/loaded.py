@@ -130,7 +130,8 @@ class LoadedRun:
         import pyarrow.parquet as pq
 
         from ..model.workloads import WORKLOADS
-        from ..store.packet_log import PACKETS, REVERSE_PACKETS, SCHEMA
+        from ..store import PACKETS, REVERSE_PACKETS
+        from ..store.packet_log import SCHEMA
 
         self._check(key)
         name = REVERSE_PACKETS if reverse else PACKETS

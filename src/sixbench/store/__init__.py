@@ -42,7 +42,18 @@ from .manifest import (
 from .manifest_json import cell_from_text, cell_to_text, manifest_from_text, manifest_to_text
 from .monitor import MonitorWriter, holds_monitor, read_monitor
 from .monitor_room import Room, make_room, used_bytes
-from .run_directory import Run, holds_run, others_who_may_write, read_run, trial_of, verify_run
+from .run_directory import (
+    PACKETS,
+    REVERSE_PACKETS,
+    SERIES,
+    TRIAL,
+    Run,
+    holds_run,
+    others_who_may_write,
+    read_run,
+    trial_of,
+    verify_run,
+)
 from .run_list import is_being_run, read_findings, run_directories
 from .run_writing import (
     RunWriter,
@@ -56,6 +67,10 @@ from .run_writing import (
 )
 
 __all__ = [
+    "PACKETS",
+    "REVERSE_PACKETS",
+    "SERIES",
+    "TRIAL",
     "Cell",
     "Clock",
     "ClockReading",

@@ -19,8 +19,7 @@ from ..model.quoting import printable
 from .data_set import file_of
 from .folder import Folder
 from .monitor import RUNS, TABLES, MonitorWriter, run_name
-from .packet_log import PACKETS, REVERSE_PACKETS
-from .run_directory import TRIALS
+from .run_directory import PACKETS, REVERSE_PACKETS, TRIALS
 
 MAX_DEPTH = 8
 """Directories in one another below that of a monitor: runs, a run, its trials, a trial, and those of cells."""

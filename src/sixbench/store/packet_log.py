@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .run_directory import PACKETS, REVERSE_PACKETS
+
 SCHEMA = pa.schema(
     [
         ("sequence", pa.int64()),
@@ -21,10 +23,6 @@ SCHEMA = pa.schema(
 )
 """`status` is `received`, `duplicate` or `lost`. A receiver notes a limited number of datagrams. After that, `status`
 and `received_realtime_ns` are null."""
-
-
-PACKETS = "packets.parquet"
-REVERSE_PACKETS = "packets-reverse.parquet"
 
 
 def packet_log_files(client: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, bytes]:

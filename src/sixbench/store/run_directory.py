@@ -27,6 +27,9 @@ APART = "apart"
 """The blocks that came late or twice."""
 TRIAL = "trial.json"
 SERIES = "series.parquet"
+PACKETS = "packets.parquet"
+REVERSE_PACKETS = "packets-reverse.parquet"
+"""What became of the datagrams that the server sent, where a stream has both directions."""
 
 
 @dataclass(frozen=True, kw_only=True)

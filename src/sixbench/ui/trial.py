@@ -16,9 +16,9 @@ from ..model.errors import StoreError
 from ..model.experiment import Experiment
 from ..model.trial import TrialRecord
 from ..report import words
-from ..store import Run
+from ..store import PACKETS, REVERSE_PACKETS, SERIES, TRIAL, Run
 
-RECORD, SERIES, PACKETS, CAPTURE = "trial.json", "series.parquet", "packets.parquet", ".pcapng"
+CAPTURE = ".pcapng"
 
 MOST_FILE_BYTES = 2**26
 """The largest file of a trial that is given. A capture has some 17 MiB at most, the packets of a log some 10 MiB."""
@@ -130,7 +130,7 @@ def _links(experiment: Experiment) -> list[str]:
 
 def _files(experiment: Experiment) -> list[str]:
     """The names that files of a trial can have."""
-    return [RECORD, SERIES, PACKETS, *(link + CAPTURE for link in _links(experiment))]
+    return [TRIAL, SERIES, PACKETS, REVERSE_PACKETS, *(link + CAPTURE for link in _links(experiment))]
 
 
 def _has(run: Run, key: str, name: str) -> bool:

@@ -14,7 +14,7 @@ export async function showNew(place) {
   const said = h("div", { class: "said", role: "status" });
   const start = h("button", { class: "primary", disabled: true }, "Start");
   const drawing = h("div", { class: "drawing" });
-  let shipped = null, own = 0, timer = 0;
+  let shipped = null, own = 0, choice = 0, timer = 0;
 
   const asked = () => ({ quick: quick.checked, settings: settings.value.split("\n").map((line) => line.trim()).filter(Boolean),
     ...(blocks.value && { blocks: Number(blocks.value) }), ...(shipped !== null && shipped.text === editor.value ? { name: shipped.name } : { text: editor.value }) });
@@ -38,6 +38,7 @@ export async function showNew(place) {
     said.replaceChildren(h("p", {}, h("strong", {}, `${answer.trials} trials, ${answer.duration}`), ` over ${answer.paths.map((path) => path.name).join(", ")}`), h("p", { class: "quiet" }, "The same in a terminal:"), h("pre", { tabindex: "0" }, answer.command));
   }
 
+  editor.addEventListener("input", () => { choice += 1; });
   const soon = () => { clearTimeout(timer); timer = setTimeout(check, TYPING_MS); };
   for (const one of [editor, blocks, settings]) one.addEventListener("input", soon);
   quick.addEventListener("change", check);
@@ -51,14 +52,18 @@ export async function showNew(place) {
       said.replaceChildren(h("p", { class: "warning", role: "alert" }, error.message));
     }
   });
+  // What somebody chose last, or typed meanwhile, stays: an answer that comes late is dropped.
   async function choose(name) {
+    const turn = ++choice;
     const { text } = await ask(`/api/gallery/${encodeURIComponent(name)}`);
+    if (turn !== choice) return false;
     shipped = { name, text };
     editor.value = text;
     for (const [one, button] of buttons) button.setAttribute("aria-pressed", String(one === name));
     await check();
+    return turn === choice;
   }
-  const fromGallery = (name) => choose(name).then(() => editor.scrollIntoView({ block: "nearest" }), (error) => { said.textContent = error.message; });
+  const fromGallery = (name) => choose(name).then((shown) => shown && editor.scrollIntoView({ block: "nearest" }), (error) => { said.textContent = error.message; });
   const buttons = new Map(experiments.map((one) => [one.name, h("button", { onclick: () => fromGallery(one.name) }, h("strong", {}, one.name), h("span", {}, one.title))]));
   const gallery = h("ul", { class: "gallery" }, [...buttons.values()].map((button) => h("li", {}, button)));
   place.append(h("h1", {}, "New"), h("p", { class: "lead" }, "Choose an experiment, change it if you like, and start it. One runs at a time; others wait."), gallery,
