@@ -180,9 +180,10 @@ class _Work:
         done = sixbench("run", str(self.experiment), "--out", str(whole), "--quiet", *self.options, scratch=scratch)
         if done.code not in (0, 4):
             raise SystemExit(f"the undisturbed run ended with {done.code}: {done.said}")
-        self.trials_s = (whole / "trials").stat().st_mtime - started_s
-        """When the last trial was recorded."""
         self.planned = planned_keys(whole)
+        recorded_s = sorted((whole / "trials" / key).stat().st_mtime - started_s for key in self.planned)
+        self.first_s, self.trial_s = recorded_s[0], (recorded_s[-1] - recorded_s[0]) / max(1, len(recorded_s) - 1)
+        """Until the first trial was recorded, and from one to the next."""
         self.fresh = scratch / "fresh"
         if not victim.in_guest:
             unfinished(self.experiment, self.fresh, scratch)
@@ -203,8 +204,9 @@ class _Work:
         hit: _Hit | None = None
         while hit is None:
             running = Running(*arguments, scratch=self.scratch)
-            moment_s = self.choice.uniform(0, self.trials_s * 1.1)
-            hit = self._hit(running, moment_s, directory)
+            # A moment counts in trials, so that it is among them however busy the machine is meanwhile.
+            moment = self.choice.uniform(0, len(self.planned) + 1)
+            hit = self._hit(running, moment, directory)
             ended = running.end()
             if hit is None:  # the process had ended
                 shutil.rmtree(directory, ignore_errors=True)
@@ -213,7 +215,7 @@ class _Work:
         tally.interruptions += 1
         tally.acknowledged += len(hit.known)
         tally.ended_with[str(ended.code)] += 1
-        place = f"{victim.name} after {moment_s:.2f} s of {'resume' if resumes else 'run'}"
+        place = f"{victim.name} after {moment:.2f} trials of {'resume' if resumes else 'run'}"
         tally.hung += ended.code is None
         codes = victim.codes | {0} if hit.had_ended else victim.codes
         self._count("other_codes", [] if ended.code in codes else [f"ended with {ended.code}: {ended.said}"], place)
@@ -222,9 +224,13 @@ class _Work:
         self._count("left_over", host.left_over(before, self.scratch / "tmp"), place)
         self._resume(directory, hit.known, place)
 
-    def _hit(self, running: Running, moment_s: float, directory: Path) -> _Hit | None:
-        """Hits the victim at its moment, or as soon as it is there; None where the process had ended."""
-        is_running = running.wait_until(moment_s)
+    def _hit(self, running: Running, moment: float, directory: Path) -> _Hit | None:
+        """Hits the victim when so many trials were recorded, or as soon as it is there; None where the process had
+        ended. A part of a trial is that part of the time that one takes in an undisturbed run."""
+        count = int(moment)
+        part_s = (moment - count) * (self.trial_s if count else self.first_s)
+        is_running = running.wait_for_trials(directory, count)
+        is_running = is_running and running.wait_until(time.monotonic() - running.started_s + part_s)
         while is_running:
             process = self.victim.find(running, self.choice)
             if process is not None:

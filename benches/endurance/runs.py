@@ -35,6 +35,7 @@ workloads: [{ping: {count: 3, interval: 1ms}}]
 blocks: 2
 """
 
+_POLL_S = 0.002
 PATIENCE_S = 300.0
 """The most time that a run may take to end. A run that takes longer hangs."""
 
@@ -80,6 +81,13 @@ class Running:
             return True
         return False
 
+    def wait_for_trials(self, directory: Path, count: int) -> bool:
+        """Waits until the run has recorded so many trials; whether the command was still going on then."""
+        while recorded(directory) < count:
+            if not self.wait_until(time.monotonic() - self.started_s + _POLL_S):
+                return False
+        return self.process.poll() is None
+
     def end(self, patience_s: float = PATIENCE_S) -> Ended:
         """Waits until it ends."""
         try:
@@ -110,6 +118,14 @@ def acknowledged(directory: Path) -> dict[str, str]:
         if not trial.parent.name.endswith(".partial"):
             known[trial.parent.name] = sha256(trial.read_bytes()).hexdigest()
     return known
+
+
+def recorded(directory: Path) -> int:
+    """How many trials the run has recorded by now."""
+    try:
+        return sum(not entry.name.endswith(".partial") for entry in os.scandir(directory / "trials"))
+    except FileNotFoundError:
+        return 0
 
 
 def is_begun(directory: Path) -> bool:
