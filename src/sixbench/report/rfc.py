@@ -11,9 +11,16 @@ from ..rfc.results import AtSize, Found, results_of, values_of
 from ..rfc.test import Value
 from ..rfc.tests import TESTS
 from ..rfc.throughput import Throughput
+from ..rfc.traffic import PLAIN, TRAFFICS
 from ..store import Run
 from . import words
 from .tables import Column, Table, without_empty
+
+TRAFFIC_WORDS = (
+    "Plain frames go between one pair of networks, with one pair of ports, all of them on the path. With networks-256 "
+    "they go to 256 networks behind each host, with random-ports they have pseudo-random ports, with native-10 to "
+    "native-90 so many percent go natively, over the other family, and the others have IPv6 extension headers."
+)
 
 
 def throughput_table(run: Run) -> Table | None:
@@ -24,6 +31,7 @@ def throughput_table(run: Run) -> Table | None:
     columns = [
         Column(name="path"),
         Column(name="frame", align="right"),
+        Column(name="traffic"),
         Column(name="goal"),
         Column(name="frames/s", align="right"),
         Column(name="under", align="right"),
@@ -36,6 +44,7 @@ def throughput_table(run: Run) -> Table | None:
         [
             one.path,
             f"{one.frame_bytes} B",
+            one.traffic,
             of_goal.goal.name,
             _rate(of_goal.bounds.lower_pps),
             _rate(of_goal.bounds.upper_pps),
@@ -47,7 +56,47 @@ def throughput_table(run: Run) -> Table | None:
         for one in found
         for of_goal in one.goals
     ]
-    return Table(title="Throughput", columns=columns, rows=rows)
+    return _without_traffic(Table(title="Throughput", columns=columns, rows=rows))
+
+
+def _without_traffic(table: Table) -> Table:
+    """The table without the column of traffic where all frames are plain ones."""
+    at = [column.name for column in table.columns].index("traffic")
+    if any(row[at] not in (PLAIN, words.MISSING) for row in table.rows):
+        return table
+    return Table(
+        title=table.title,
+        columns=[*table.columns[:at], *table.columns[at + 1 :]],
+        rows=[[*row[:at], *row[at + 1 :]] for row in table.rows],
+    )
+
+
+def traffic_table(run: Run) -> Table | None:
+    """The throughputs of frames that differ from plain ones beside those of plain ones, with a row for each path and
+    frame size. None where all frames are plain."""
+    rates = {
+        (one.path, one.frame_bytes, one.traffic): one.goals[0].bounds.lower_pps
+        for one in results_of(run)
+        if not one.is_tester
+    }
+    traffics = [name for name in TRAFFICS if any(traffic == name for _, _, traffic in rates)]
+    if not traffics:
+        return None
+    places = dict.fromkeys((path, size) for path, size, traffic in rates if traffic != PLAIN)
+    columns = [Column(name="path"), *(Column(name=name, align="right") for name in ("frame", PLAIN, *traffics))]
+    rows = []
+    for path, size in places:
+        plain = rates.get((path, size, PLAIN))
+        others = (_beside(rates.get((path, size, name)), plain) for name in traffics)
+        rows.append([path, f"{size} B", _rate(plain), *others])
+    return without_empty(Table(title="Throughput by traffic", columns=columns, rows=rows))
+
+
+def _beside(pps: float | None, plain_pps: float | None) -> str:
+    """A rate, and its share of that of plain frames."""
+    if pps is None or not plain_pps:
+        return _rate(pps)
+    return f"{_rate(pps)} ({100 * pps / plain_pps:.0f} %)"
 
 
 def _rate(pps: float | None) -> str:
@@ -92,6 +141,7 @@ def _test_table(title: str, found: Sequence[Found]) -> Table:
     columns = [
         Column(name="path"),
         Column(name="frame", align="right"),
+        Column(name="traffic"),
         Column(name="at frames/s", align="right"),
         Column(name="what"),
         Column(name="value", align="right"),
@@ -104,6 +154,7 @@ def _test_table(title: str, found: Sequence[Found]) -> Table:
         [
             one.path,
             words.MISSING if one.frame_bytes is None else f"{one.frame_bytes} B",
+            words.MISSING if one.frame_bytes is None else one.traffic,
             _rate(value.rate_pps),
             value.name,
             words.quantity(value.value, value.unit),
@@ -115,7 +166,7 @@ def _test_table(title: str, found: Sequence[Found]) -> Table:
         for one in found
         for value in one.values
     ]
-    return Table(title=title, columns=columns, rows=rows)
+    return _without_traffic(Table(title=title, columns=columns, rows=rows))
 
 
 def _found_remark(found: Found, value: Value) -> str:
@@ -144,6 +195,8 @@ def document(run: Run) -> JsonObject | None:
         "profile": procedure.profile,
         "tests": list(procedure.tests),
         "quick": procedure.quick,
+        "traffics": [PLAIN, *procedure.traffics],
+        "is_partial": procedure.is_partial,
         "throughput": [_result(one, of_goal) for one in results_of(run) for of_goal in one.goals],
         "results": [_value(found, value) for found in values_of(run) for value in found.values],
         "conformance": [
@@ -156,6 +209,7 @@ def _result(one: AtSize, found: Throughput) -> JsonObject:
     return {
         "path": one.path,
         "frame_bytes": one.frame_bytes,
+        "traffic": one.traffic,
         "is_tester": one.is_tester,
         "goal": found.goal.name,
         "loss_ratio": found.goal.loss_ratio,
@@ -178,6 +232,7 @@ def _value(found: Found, value: Value) -> JsonObject:
         "test": found.test,
         "path": found.path,
         "frame_bytes": found.frame_bytes,
+        "traffic": None if found.frame_bytes is None else found.traffic,
         "rate_pps": value.rate_pps,
         "what": value.name,
         "unit": value.unit,

@@ -133,6 +133,14 @@ SECTIONS: tuple[Section, ...] = (
         "overhead O. The tester's own throughput was measured without a device.",
     ),
     Section(
+        name="rfc-traffic",
+        part="rfc",
+        tables=lambda data: [rfc.traffic_table(data.run)],
+        entries="throughputs by traffic",
+        about="The highest rates without loss of frames that differ from plain ones, and their share of that of plain "
+        f"frames. {rfc.TRAFFIC_WORDS}",
+    ),
+    Section(
         name="rfc-tests",
         part="rfc",
         tables=lambda data: rfc.test_tables(data.run),

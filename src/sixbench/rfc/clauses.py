@@ -22,6 +22,7 @@ from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
 from .state import has_own_table, keeps_state
 from .tests import TESTS
 from .tests.latency import LEAST_TAGGED
+from .traffic import PLAIN
 
 State = Literal["met", "not met", "not applicable"]
 
@@ -31,14 +32,24 @@ class Tested:
     """A run of tests, as clauses look at it.
 
     Attributes:
-        results: the throughputs.
-        values: the results of the other tests.
+        all_results: the throughputs.
+        all_values: the results of the other tests.
     """
 
     run: Run
     places: Places
-    results: Sequence[AtSize]
-    values: Sequence[Found]
+    all_results: Sequence[AtSize]
+    all_values: Sequence[Found]
+
+    @property
+    def results(self) -> list[AtSize]:
+        """The throughputs of plain frames."""
+        return [one for one in self.all_results if one.traffic == PLAIN]
+
+    @property
+    def values(self) -> list[Found]:
+        """The results of the other tests, with plain frames."""
+        return [one for one in self.all_values if one.traffic == PLAIN]
 
     @property
     def procedure(self) -> Procedure:

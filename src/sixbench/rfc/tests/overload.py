@@ -56,6 +56,7 @@ TEST = RfcTest(
     values=_values,
     needs=("throughput",),
     params=lambda own: {"ports": "pseudo-random", "flows": FLOWS},
+    over_traffics=False,
     needs_search=True,
     unfit=_unfit,
 )
