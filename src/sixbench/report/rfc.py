@@ -3,15 +3,17 @@ profile."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from ..model.json_object import JsonObject
+from ..rfc.clauses import STATES
 from ..rfc.conformance import judged
 from ..rfc.results import AtSize, Found, results_of, values_of
 from ..rfc.test import Value
 from ..rfc.tests import TESTS
 from ..rfc.throughput import Throughput
-from ..rfc.traffic import PLAIN, TRAFFICS
+from ..rfc.traffic import PLAIN
 from ..store import Run
 from . import words
 from .tables import Column, Table, without_empty
@@ -23,17 +25,44 @@ TRAFFIC_WORDS = (
 )
 
 
+def properties(run: Run) -> list[tuple[str, str]]:
+    """What a run is, and how many clauses it meets: names and values. Empty for a run that is no such test."""
+    procedure = run.manifest.procedure
+    if procedure is None:
+        return []
+    counts = Counter(one.state for one in judged(run))
+    told = [f"{counts[state]} {state}" for state in STATES if counts[state]]
+    quick = ", shortened by --quick" if procedure.quick else ""
+    return [("Profile", f"RFC {procedure.profile}{quick}"), ("Clauses", ", ".join(told))]
+
+
 def throughput_table(run: Run) -> Table | None:
-    """A row for each path, frame size and goal. None for a run that is no such test."""
+    """A row for each path, frame size and goal, with plain frames. None for a run that is no such test."""
+    return _throughputs("Throughput", [one for one in results_of(run) if one.traffic == PLAIN])
+
+
+def traffic_table(run: Run) -> Table | None:
+    """The same of frames that differ from plain ones, with their share of the throughput of plain ones. None where all
+    frames are plain."""
     found = results_of(run)
+    plain = {(one.path, one.frame_bytes): one.goals[0].bounds.lower_pps for one in found if one.traffic == PLAIN}
+    return _throughputs("Throughput by traffic", [one for one in found if one.traffic != PLAIN], plain)
+
+
+def _throughputs(
+    title: str, found: Sequence[AtSize], plain: Mapping[tuple[str, int], float | None] | None = None
+) -> Table | None:
+    """`plain`: the throughputs of plain frames by path and frame size; None: these are they."""
     if not found:
         return None
+    has_goals = len(found[0].goals) > 1
     columns = [
         Column(name="path"),
         Column(name="frame", align="right"),
-        Column(name="traffic"),
-        Column(name="goal"),
+        *([Column(name="traffic")] if plain is not None else []),
+        *([Column(name="goal")] if has_goals else []),
         Column(name="frames/s", align="right"),
+        *([Column(name="of plain", align="right")] if plain is not None else []),
         Column(name="under", align="right"),
         Column(name="line", align="right"),
         Column(name="tester", align="right"),
@@ -44,9 +73,10 @@ def throughput_table(run: Run) -> Table | None:
         [
             one.path,
             f"{one.frame_bytes} B",
-            one.traffic,
-            of_goal.goal.name,
+            *([one.traffic] if plain is not None else []),
+            *([of_goal.goal.name] if has_goals else []),
             _rate(of_goal.bounds.lower_pps),
+            *([_share(one, of_goal, plain)] if plain is not None else []),
             _rate(of_goal.bounds.upper_pps),
             _rate(one.line_pps),
             words.MISSING if one.is_tester else _rate(one.tester_pps),
@@ -56,7 +86,15 @@ def throughput_table(run: Run) -> Table | None:
         for one in found
         for of_goal in one.goals
     ]
-    return _without_traffic(Table(title="Throughput", columns=columns, rows=rows))
+    return without_empty(Table(title=title, columns=columns, rows=rows))
+
+
+def _share(one: AtSize, found: Throughput, plain: Mapping[tuple[str, int], float | None]) -> str:
+    """A throughput as a share of that of plain frames, with the goal of no loss."""
+    of_plain_pps, own_pps = plain.get((one.path, one.frame_bytes)), found.bounds.lower_pps
+    if own_pps is None or not of_plain_pps or found.goal != one.goals[0].goal:
+        return words.MISSING
+    return f"{100 * own_pps / of_plain_pps:.0f} %"
 
 
 def _without_traffic(table: Table) -> Table:
@@ -69,34 +107,6 @@ def _without_traffic(table: Table) -> Table:
         columns=[*table.columns[:at], *table.columns[at + 1 :]],
         rows=[[*row[:at], *row[at + 1 :]] for row in table.rows],
     )
-
-
-def traffic_table(run: Run) -> Table | None:
-    """The throughputs of frames that differ from plain ones beside those of plain ones, with a row for each path and
-    frame size. None where all frames are plain."""
-    rates = {
-        (one.path, one.frame_bytes, one.traffic): one.goals[0].bounds.lower_pps
-        for one in results_of(run)
-        if not one.is_tester
-    }
-    traffics = [name for name in TRAFFICS if any(traffic == name for _, _, traffic in rates)]
-    if not traffics:
-        return None
-    places = dict.fromkeys((path, size) for path, size, traffic in rates if traffic != PLAIN)
-    columns = [Column(name="path"), *(Column(name=name, align="right") for name in ("frame", PLAIN, *traffics))]
-    rows = []
-    for path, size in places:
-        plain = rates.get((path, size, PLAIN))
-        others = (_beside(rates.get((path, size, name)), plain) for name in traffics)
-        rows.append([path, f"{size} B", _rate(plain), *others])
-    return without_empty(Table(title="Throughput by traffic", columns=columns, rows=rows))
-
-
-def _beside(pps: float | None, plain_pps: float | None) -> str:
-    """A rate, and its share of that of plain frames."""
-    if pps is None or not plain_pps:
-        return _rate(pps)
-    return f"{_rate(pps)} ({100 * pps / plain_pps:.0f} %)"
 
 
 def _rate(pps: float | None) -> str:
@@ -115,6 +125,8 @@ def _remark(one: AtSize, found: Throughput) -> str:
     elif found.bounds.lower_pps is None:
         said.append("no rate meets the goal")
     elif found.bounds.upper_pps is None:
+        if one.is_tester:
+            return "; ".join(said)
         is_line = one.line_pps is not None and found.bounds.lower_pps >= 0.99 * one.line_pps
         said.append("as fast as the line" if is_line else "as fast as the tester")
     return "; ".join(said)

@@ -137,8 +137,7 @@ SECTIONS: tuple[Section, ...] = (
         part="rfc",
         tables=lambda data: [rfc.traffic_table(data.run)],
         entries="throughputs by traffic",
-        about="The highest rates without loss of frames that differ from plain ones, and their share of that of plain "
-        f"frames. {rfc.TRAFFIC_WORDS}",
+        about=rfc.TRAFFIC_WORDS,
     ),
     Section(
         name="rfc-tests",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Literal
+from typing import Literal, get_args
 
 from ..mechanisms import install
 from ..model.network import Network
@@ -25,6 +25,7 @@ from .tests.latency import LEAST_TAGGED
 from .traffic import PLAIN
 
 State = Literal["met", "not met", "not applicable"]
+STATES: tuple[State, ...] = get_args(State)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ Beside the user's paths stand those of the tester: for each family the two hosts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ..mechanisms import MECHANISMS, install
 from ..model.errors import UsageError
@@ -15,24 +15,21 @@ from ..model.experiment import Blocks, Combination, Experiment
 from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.path import Path
-from ..model.procedure import TEST_LEVEL, TRAFFIC_LEVEL, Procedure
+from ..model.procedure import Procedure
 from ..model.quoting import listed, shown
 from ..model.topology import MAX_MTU, Topology
 from ..model.workload import Workload
 from ..model.workloads import WORKLOADS, frames
 from ..plan.experiment_file import read_topology_only
-from ..plan.frame_networks import links_in_the_way, with_networks
-from ..plan.frames_check import too_large
+from ..plan.frame_networks import with_networks
 from ..plan.yaml_source import parse_yaml
 from .lengths import Lengths, lengths
 from .places import SIZE_LEVEL
 from .sizes import SIZES, sizes_of
 from .test import RfcTest
 from .tests import TESTS, with_needed
-from .traffic import NETWORKS, PLAIN, TRAFFICS, RfcTraffic, traffics_of, unfit
-
-Pairs = Sequence[tuple[Path, Network]]
-"""Paths with their networks."""
+from .traffic import NETWORKS
+from .traffic_design import At, Pairs, repeated, traffics_for, unfit_sizes
 
 
 def design(
@@ -78,24 +75,27 @@ def design(
     own = lengths(quick)
     sized = [test for test in tests if test.by_frame_size]
     sizes, left_out = _sizes(networks, profile, wanted) if sized else ([], {})
-    repeated, traffics_left_out = _traffics(experiment, networks, profile, traffics) if sized else ([], {})
-    is_partial = quick and not traffics and bool(repeated)
+    others, traffics_left_out = traffics_for(experiment, networks, profile, traffics) if sized else ([], {})
+    is_partial = quick and not traffics and bool(others)
     families = sorted({path.family for path in paths}) if any(test.over_testers for test in tests) else []
     testers = [_tester(family, paths) for family in families]
     hosts = _hosts_only(experiment.between, max(sizes, default=0))
     topology = experiment.topologies[0]
-    if any(frames.NETWORKS.column in one.params for one in repeated):
+    if any(frames.NETWORKS.column in one.params for one in others):
         # RFC 2544 section 7: the device's configuration is the same in all tests.
         topology, hosts = (with_networks(one, experiment.between, NETWORKS) for one in (topology, hosts))
     places = [
-        _At(test=test, size=size)
+        At(test=test, size=size)
         for test in tests
         if test.run is not None
         for size in (sizes if test.by_frame_size else [None])
     ]
     tester_pairs = [(path, install(path, hosts, experiment.between)) for path in testers]
-    for one in repeated:
-        places += _repeated(one, sized, sizes, networks, tester_pairs, is_partial=is_partial)
+    for one in others:
+        at = repeated(one, sized, sizes, networks, tester_pairs, is_partial=is_partial)
+        if not at and traffics:
+            raise UsageError(f"no frame size that is tested has room for {one.name}")
+        places += at
     combinations = [
         Combination(
             name=f"c{number:04d}",
@@ -122,109 +122,11 @@ def design(
         quick=quick,
         testers=tuple(path.name for path in testers),
         left_out=left_out or None,
-        traffics=tuple(one.name for one in repeated),
+        traffics=tuple(one.name for one in others),
         traffics_left_out=traffics_left_out or None,
         is_partial=is_partial,
     )
     return made, procedure
-
-
-@dataclass(frozen=True, kw_only=True)
-class _At:
-    """A test with frames of a size and a kind.
-
-    Attributes:
-        size: None: the test sends no frames.
-        traffic: None: plain ones.
-        paths: those that it goes over; empty: all.
-    """
-
-    test: RfcTest
-    size: int | None
-    traffic: RfcTraffic | None = None
-    paths: tuple[str, ...] = ()
-
-    @property
-    def levels(self) -> dict[str, Scalar]:
-        """What tells its combination from others."""
-        levels: dict[str, Scalar] = {TEST_LEVEL: self.test.name}
-        if self.size is not None:
-            levels[SIZE_LEVEL] = self.size
-        return levels if self.traffic is None else levels | {TRAFFIC_LEVEL: self.traffic.name}
-
-    @property
-    def params(self) -> Mapping[str, Scalar]:
-        """What its frames have besides those of plain ones."""
-        return {} if self.traffic is None else self.traffic.params
-
-
-def _traffics(
-    experiment: Experiment, networks: Pairs, profile: str, named: Sequence[str]
-) -> tuple[list[RfcTraffic], dict[str, str]]:
-    """The kinds of frames besides plain ones that can go over a path, and those of the profile that were not asked for,
-    with the reason."""
-    for name in named:
-        if name not in (PLAIN, *TRAFFICS):
-            raise UsageError(f"there is no traffic {shown(name)}; there are {listed((PLAIN, *TRAFFICS))}")
-    wanted = [TRAFFICS[name] for name in dict.fromkeys(named) if name != PLAIN] if named else traffics_of(profile)
-    topology, found, left_out = experiment.topologies[0], list[RfcTraffic](), dict[str, str]()
-    for one in wanted:
-        reasons = [why for pair in networks if (why := unfit(one, *pair)) is not None]
-        in_the_way = next(links_in_the_way(topology), None) if frames.NETWORKS.column in one.params else None
-        if in_the_way is not None:
-            reasons = [in_the_way] * len(networks)
-        if len(reasons) == len(networks):
-            if named:
-                raise UsageError(
-                    f"frames {one.name} cannot go over {listed(path.name for path, _ in networks)}: {reasons[0]}"
-                )
-            if in_the_way is not None:
-                left_out[one.name] = in_the_way
-        elif one.changes_device and not named and topology.ports:
-            left_out[one.name] = (
-                "the equipment needs routes to the networks behind the hosts, which only its owner can give it: with "
-                f"them ask for --traffic {one.name}"
-            )
-        else:
-            found.append(one)
-    return found, left_out
-
-
-def _is_of_another(traffic: RfcTraffic, path: Path, networks: Pairs) -> bool:
-    """Whether plain forwarding of IPv6 has the same frames: 10 % of IPv6 beside IPv4 are 90 % of IPv4 beside IPv6."""
-    others = {one.mechanism for one, _ in networks}
-    return traffic.native_ratio > 0 and path.mechanism == "native4" and "native6" in others
-
-
-def _repeated(
-    traffic: RfcTraffic,
-    tests: Sequence[RfcTest],
-    sizes: Sequence[int],
-    networks: Pairs,
-    testers: Pairs,
-    *,
-    is_partial: bool,
-) -> list[_At]:
-    """The tests with such frames: each at every size that fits, or the throughput at the least."""
-    fitting = [
-        pair for pair in networks if unfit(traffic, *pair) is None and not _is_of_another(traffic, pair[0], networks)
-    ]
-    found = list[_At]()
-    for size in sizes:
-        pairs = [pair for pair in fitting if next(_unfit([pair], size, traffic), None) is None]
-        families = {path.family for path, _ in pairs}
-        own = [pair for pair in testers if pair[0].family in families and unfit(traffic, *pair) is None]
-        if not pairs:
-            continue
-        paths = tuple(path.name for path, _ in (*pairs, *own))
-        found += [
-            _At(test=test, size=size, traffic=traffic, paths=paths)
-            for test in tests
-            if test.run is not None and test.over_traffics and (test.over_testers or not is_partial)
-        ]
-        if is_partial:
-            break
-    return found
 
 
 def _sizes(networks: Pairs, profile: str, wanted: Sequence[int]) -> tuple[list[int], dict[int, str]]:
@@ -234,7 +136,7 @@ def _sizes(networks: Pairs, profile: str, wanted: Sequence[int]) -> tuple[list[i
     families = {leg.family for _, network in networks for leg in network.legs}
     fitting, left_out = list[int](), dict[int, str]()
     for size in wanted or sizes_of(profile, with_ipv6=6 in families):
-        why = next(_unfit(networks, size), None)
+        why = next(unfit_sizes(networks, size), None)
         if why is None:
             fitting.append(size)
         elif wanted:
@@ -255,15 +157,6 @@ def _check_carries_frames(path: Path, network: Network) -> None:
         unfit = f"it has a device in the host {in_host[0]}, and frames begin at the host's interface, behind it"
     if unfit is not None:
         raise UsageError(f"{path.name} cannot be tested: frames cannot go over {path.mechanism}: {unfit}")
-
-
-def _unfit(networks: Iterable[tuple[Path, Network]], size: int, traffic: RfcTraffic | None = None) -> Iterator[str]:
-    for path, network in networks:
-        least = frames.LEAST_BYTES[network.family] if traffic is None else traffic.least_bytes(network.family)
-        if size < least:
-            yield f"frames of {size} bytes are too small for {path.name}: at least {least} over IPv{network.family}"
-        params = {SIZE_LEVEL: size, **({} if traffic is None else traffic.params)}
-        yield from (words for _, words in too_large(network, path, params))
 
 
 def _params(test: RfcTest, size: int | None, own: Lengths) -> dict[str, Scalar]:

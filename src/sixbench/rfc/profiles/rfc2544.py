@@ -19,7 +19,7 @@ from ..clauses import (
     throughput,
     was_run,
 )
-from ..repeated import repeated
+from ..traffic_clauses import repeated
 from .common import BOTH, NETWORKS, PLAIN, RESET, SETTLING, STATIC
 
 CLAUSES = (

@@ -16,7 +16,7 @@ from ..clauses import (
     throughput,
     was_run,
 )
-from ..repeated import repeated
+from ..traffic_clauses import repeated
 from .common import BOTH, EXTENSIONS, MIXES, NETWORKS, PLAIN, RESET
 
 CLAUSES = (

@@ -19,7 +19,7 @@ from ..clauses import (
     was_run,
     with_state,
 )
-from ..repeated import repeated
+from ..traffic_clauses import repeated
 from .common import BOTH, MIXES, NETWORKS, PLAIN, PORTS, RESET, SETTLING, STATIC
 
 CLAUSES = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..mechanisms import install
 from ..model.path import Path
+from ..model.quoting import listed
 from .clauses import Judge, State, Tested
 from .results import AtSize, Found
 from .tests import TESTS
@@ -25,8 +26,8 @@ def repeated(*names: str, test: str | None = None, where_unfit: State = "not met
         paths = [path.name for path in _paths(tested) if path.name not in unfit_paths]
         if not paths:
             return where_unfit, next(iter(unfit_paths.values()))
-        besides = "".join(f"; not over {path}: {why}" for path, why in unfit_paths.items()) + _without(tested, names)
         procedure = tested.procedure
+        besides = "".join(f"; not over {path}: {why}" for path, why in unfit_paths.items()) + _without(tested, names)
         own = [test] if test else [one for one in procedure.tests if _is_repeatable(one)]
         if test is not None and test not in procedure.tests:
             return "not met", f"it was not asked for: --test {test}"
@@ -35,15 +36,16 @@ def repeated(*names: str, test: str | None = None, where_unfit: State = "not met
         lacking = [name for name in names if name not in procedure.traffics]
         if lacking:
             left_out = (procedure.traffics_left_out or {}).get(lacking[0])
-            return "not met", left_out or f"not asked for: --traffic {' --traffic '.join(lacking)}"
+            return "not met", left_out or f"not asked for: --traffic {listed(lacking)}"
         if procedure.is_partial:
             words = "not repeated" if test else "only the throughput is repeated, at one frame size"
-            return "not met", f"--quick: {words}; all of it with {' '.join(f'--traffic {name}' for name in names)}"
+            more = " and so on" if len(names) > 1 else ""
+            return "not met", f"--quick: {words}; all of it with --traffic {names[0]}{more}"
         open_ones = [where for name in names for one in own for where in _open(tested, name, one)]
         if open_ones:
             some = f" and {len(open_ones) - 1} more" if len(open_ones) > 1 else ""
             return "not met", f"nothing is known of {open_ones[0]}{some}"
-        words = f"{' and '.join((', '.join(own[:-1]), own[-1])) if len(own) > 1 else own[0]} over {', '.join(names)}"
+        words = f"{listed(own)} over {listed(names)}"
         if procedure.quick:
             return "not met", f"--quick: {words}, in shorter trials{besides}"
         return "met", f"{words}{besides}"
