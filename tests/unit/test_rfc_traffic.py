@@ -183,8 +183,8 @@ def measured(made: Experiment, rates: Mapping[str, int]) -> list[TrialRecord]:
         pps = rates[str(one.levels.get("rfc_traffic", "plain"))]
         for path in made.paths:
             if one.goes_over(path.name):
-                own = {"combination": one.name, "path": path.name}
-                found += [replace(trial(pps), **own), replace(trial(pps + 1 + pps // 1000, 50), **own)]
+                own = trial(pps), trial(pps + 1 + pps // 1000, lost=50)
+                found += [replace(record, combination=one.name, path=path.name) for record in own]
     return found
 
 

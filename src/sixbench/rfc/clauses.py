@@ -17,7 +17,7 @@ from ..model.topology import ETHERNET_MIN_MTU_V6
 from ..store import Run
 from .lengths import Lengths
 from .places import Places
-from .results import AtSize, Found
+from .results import AtSize, Found, is_at_tester
 from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
 from .state import has_own_table, keeps_state
 from .tests import TESTS
@@ -263,19 +263,10 @@ def tester(tested: Tested) -> tuple[State, str]:
     """Whether the tester was faster than what it tested (RFC 2544 section 6)."""
     if all(one.tester_pps is None for one in tested.devices):
         return "not met", "the tester's own limit is not known"
-    limited = [one for one in tested.devices if one.goals[0].is_testers or _is_at_tester(one)]
+    limited = [one for one in tested.devices if is_at_tester(one)]
     if limited:
         return "not met", f"the tester was the limit of {len(limited)} of {len(tested.devices)} results, which say so"
     return "met", "without a device the tester carried more than every result, or the line was the limit"
-
-
-def _is_at_tester(one: AtSize) -> bool:
-    own = one.goals[0].bounds
-    return (
-        own.upper_pps is None
-        and own.lower_pps is not None
-        and (one.line_pps is None or own.lower_pps < 0.99 * one.line_pps)
-    )
 
 
 def line(tested: Tested) -> tuple[State, str]:

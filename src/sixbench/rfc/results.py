@@ -54,6 +54,15 @@ class Found:
     failed: str | None
 
 
+def is_at_tester(one: AtSize) -> bool:
+    """Whether the tester, rather than the device or the line, set a throughput."""
+    own = one.goals[0]
+    if own.is_testers:
+        return True
+    lower_pps, upper_pps = own.bounds.lower_pps, own.bounds.upper_pps
+    return upper_pps is None and lower_pps is not None and (one.line_pps is None or lower_pps < 0.99 * one.line_pps)
+
+
 def places_of(run: Run) -> Places | None:
     """The places of a run. None for a run that is no such test."""
     procedure = run.manifest.procedure

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ...rfc.results import AtSize
+from ...rfc.results import AtSize, is_at_tester
 from ...rfc.traffic import PLAIN, TRAFFICS
 from .. import words
 from . import style
@@ -31,7 +31,8 @@ def drawing(context: Context, found: Sequence[AtSize]) -> Drawing | None:
         name="rfc-throughput-by-traffic",
         title=TITLE,
         caption="Points are the highest rates without loss, in frames a second in each direction, and bars go up to "
-        "the lowest rate that lost frames. A dotted line is the path's throughput with plain frames.",
+        "the lowest rate that lost frames. Hollow points are as fast as the tester. Dotted lines are throughputs with "
+        "plain frames.",
         section="rfc",
         rank=0,
         draw=lambda width_in: _Figure(context, known, width_in).draw(),
@@ -81,10 +82,19 @@ class _Figure:
                 xerr=[[0.0] * len(own), over],
                 color=path.colour,
                 marker=path.marker,
-                markerfacecolor=path.face,
+                markerfacecolor="white",
                 linestyle="none",
                 linewidth=1.0,
             )[0].set_gid(gid)
+            own_limit = [(rate, one) for rate, one in zip(rates, own, strict=True) if not is_at_tester(one)]
+            axes.plot(
+                [rate for rate, _ in own_limit],
+                [names.index(one.traffic) + moved for _, one in own_limit],
+                color=path.colour,
+                marker=path.marker,
+                markerfacecolor=path.face,
+                linestyle="none",
+            )
             self.tips[gid] = [f"{path.name}, {one.frame_bytes} B, {one.traffic}: {_words(one)}" for one in own]
             for one in own:
                 if one.traffic == PLAIN:
