@@ -174,7 +174,8 @@ def _parts(
                 "remark": section.remark(data),
             }
             parts.setdefault(section.part, []).append(shown)
-    return [{"place": part, "title": PARTS[part], "sections": sections} for part, sections in parts.items()]
+    titles = PARTS if data.run.manifest.procedure is None else PARTS | {"answers": "Remarks"}
+    return [{"place": part, "title": titles[part], "sections": sections} for part, sections in parts.items()]
 
 
 def _without(shown: Sequence[_Shown], chapters: Sequence[_Chapter]) -> frozenset[str]:

@@ -56,11 +56,10 @@ class Found:
 
 def is_at_tester(one: AtSize) -> bool:
     """Whether the tester, rather than the device or the line, set a throughput."""
-    own = one.goals[0]
-    if own.is_testers:
-        return True
-    lower_pps, upper_pps = own.bounds.lower_pps, own.bounds.upper_pps
-    return upper_pps is None and lower_pps is not None and (one.line_pps is None or lower_pps < 0.99 * one.line_pps)
+    bounds = one.goals[0].bounds
+    if one.line_pps is not None and (bounds.lower_pps or 0.0) >= 0.99 * one.line_pps:
+        return False
+    return one.goals[0].is_testers or (bounds.upper_pps is None and bounds.lower_pps is not None)
 
 
 def places_of(run: Run) -> Places | None:
