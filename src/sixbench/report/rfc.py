@@ -46,7 +46,8 @@ def traffic_table(run: Run) -> Table | None:
     frames are plain."""
     found = results_of(run)
     plain = {(one.path, one.frame_bytes): one.goals[0].bounds.lower_pps for one in found if one.traffic == PLAIN}
-    return _throughputs("Throughput by traffic", [one for one in found if one.traffic != PLAIN], plain)
+    devices = [one for one in found if one.traffic != PLAIN and not one.is_tester]
+    return _throughputs("Throughput by traffic", devices, plain)
 
 
 def _throughputs(
@@ -67,6 +68,7 @@ def _throughputs(
         Column(name="line", align="right"),
         Column(name="tester", align="right"),
         Column(name="trials", align="right"),
+        Column(name="refused", align="right"),
         Column(name="remark"),
     ]
     rows = [
@@ -81,6 +83,7 @@ def _throughputs(
             _rate(one.line_pps),
             words.MISSING if one.is_tester else _rate(one.tester_pps),
             str(of_goal.trials),
+            str(of_goal.refused or ""),
             _remark(one, of_goal),
         ]
         for one in found
@@ -118,8 +121,6 @@ def _remark(one: AtSize, found: Throughput) -> str:
     said = []
     if found.failed is not None:
         said.append(f"ended early: {found.failed}")
-    if found.refused:
-        said.append(f"{words.count(found.refused, 'trial')} refused")
     if not found.is_settled:
         said.append(_why_open(found))
     elif found.bounds.lower_pps is None:
@@ -144,7 +145,7 @@ def test_tables(run: Run) -> list[Table]:
     """A table for each other test, with a row for each path, frame size and value."""
     found = values_of(run)
     return [
-        without_empty(_test_table(TESTS[name].title, [one for one in found if one.test == name]))
+        _test_table(TESTS[name].title, [one for one in found if one.test == name])
         for name in dict.fromkeys(one.test for one in found)
     ]
 
@@ -154,12 +155,13 @@ def _test_table(title: str, found: Sequence[Found]) -> Table:
         Column(name="path"),
         Column(name="frame", align="right"),
         Column(name="traffic"),
-        Column(name="at frames/s", align="right"),
+        Column(name="frames/s", align="right"),
         Column(name="what"),
         Column(name="value", align="right"),
-        Column(name="1st percentile", align="right"),
-        Column(name="99th percentile", align="right"),
+        Column(name="p1", align="right"),
+        Column(name="p99", align="right"),
         Column(name="trials", align="right"),
+        Column(name="refused", align="right"),
         Column(name="remark"),
     ]
     rows = [
@@ -173,18 +175,17 @@ def _test_table(title: str, found: Sequence[Found]) -> Table:
             words.quantity(value.low, value.unit),
             words.quantity(value.high, value.unit),
             str(value.trials),
+            str(one.refused or ""),
             _found_remark(one, value),
         ]
         for one in found
         for value in one.values
     ]
-    return _without_traffic(Table(title=title, columns=columns, rows=rows))
+    return without_empty(_without_traffic(Table(title=title, columns=columns, rows=rows)))
 
 
 def _found_remark(found: Found, value: Value) -> str:
     said = [] if found.failed is None else [f"ended early: {found.failed}"]
-    if found.refused:
-        said.append(f"{words.count(found.refused, 'trial')} refused")
     return "; ".join([*said, *filter(None, [value.remark])])
 
 

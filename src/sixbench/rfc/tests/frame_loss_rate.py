@@ -45,10 +45,16 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
                 value=said[-1].loss_ratio if said else None,
                 trials=len(said),
                 rate_pps=rate_pps,
-                remark="" if said else "the tester could not send it",
+                remark="" if said else _why_not(own),
             )
         )
     return found
+
+
+def _why_not(refused: Sequence[TrialRecord]) -> str:
+    """Why there is no loss at a rate."""
+    why = "".join(f": {reason.text}" for reason in refused[-1].reasons[:1])
+    return f"the tester could not send it{why}"
 
 
 TEST = RfcTest(
