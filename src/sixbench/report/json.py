@@ -30,8 +30,8 @@
                     lower_pps, upper_pps, line_pps, tester_pps, is_testers: whether the tester was the limit,
                     is_settled: whether the search came to its end, refused_pps, trials, refused, refused_why, failed),
                     results of the other tests (test, path, frame_bytes, traffic, rate_pps, what, unit, value, p1 and
-                    p99: percentiles over trials, trials, refused, failed, remark), conformance (section, asks, state,
-                    reason); null: it is another run
+                    p99: percentiles over trials, is_testers, trials, refused, failed, remark), conformance (section,
+                    asks, state, reason); null: it is another run
     cells           of a run that cells measured: machines (name, kernel, cpu, cores, blocks, trials), by_cell
                     (workload, metric, unit, levels, combination, path, baseline, p_value, cells: cell, n, ratio,
                     difference, ci_low, ci_high), apart (how many trials came late or twice); null: it was one machine

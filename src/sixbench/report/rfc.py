@@ -171,9 +171,9 @@ def _test_table(title: str, found: Sequence[Found]) -> Table:
             words.MISSING if one.frame_bytes is None else one.traffic,
             _rate(value.rate_pps),
             value.name,
-            words.quantity(value.value, value.unit),
-            words.quantity(value.low, value.unit),
-            words.quantity(value.high, value.unit),
+            _measured(value.value, value.unit),
+            _end(value.low, value.unit),
+            _end(value.high, value.unit),
             str(value.trials),
             str(one.refused or ""),
             _found_remark(one, value),
@@ -182,6 +182,19 @@ def _test_table(title: str, found: Sequence[Found]) -> Table:
         for value in one.values
     ]
     return without_empty(_without_traffic(Table(title=title, columns=columns, rows=rows)))
+
+
+_COUNTED = frozenset({"connections", "frames", "frames/s"})
+
+
+def _measured(value: float | None, unit: str) -> str:
+    """A value with its unit."""
+    return f"{_rate(value)} {unit}" if value is not None and unit in _COUNTED else words.quantity(value, unit)
+
+
+def _end(value: float | None, unit: str) -> str:
+    """A percentile; of what is counted without the unit, which the value has."""
+    return _rate(value) if unit in _COUNTED else words.quantity(value, unit)
 
 
 def _found_remark(found: Found, value: Value) -> str:
@@ -252,6 +265,7 @@ def _value(found: Found, value: Value) -> JsonObject:
         "value": value.value,
         "p1": value.low,
         "p99": value.high,
+        "is_testers": value.is_testers,
         "trials": value.trials,
         "refused": found.refused,
         "failed": found.failed,

@@ -128,6 +128,9 @@ def was_run(name: str) -> Judge:
         fewest = min(value.trials for one in found for value in one.values if value.value is not None)
         if fewest < test.times(own):
             return "not met", f"only {fewest} of {test.times(own)} at one place: the tester could not do the others"
+        testers_own = [one for one in found if any(value.is_testers for value in one.values)]
+        if testers_own:
+            return "not met", f"the tester was the limit at {len(testers_own)} of {len(found)} places"
         some = f"; not at {len(without)} of {len(found)} places: {without[0].values[0].remark}" if without else ""
         return "met", f"{test.shortened(own)}{some}"
 

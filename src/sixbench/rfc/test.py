@@ -71,6 +71,7 @@ class Value:
         rate_pps: at how many frames/s in each direction. None: none was applied.
         remark: what has to be known of it.
         has_none: whether the device has no such value, such as a longest burst where none is too long.
+        is_testers: whether the tester, rather than the device, set it.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Value:
     rate_pps: float | None = None
     remark: str = ""
     has_none: bool = False
+    is_testers: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

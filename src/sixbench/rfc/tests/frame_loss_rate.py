@@ -31,6 +31,7 @@ def _rate_pps(place: Place, percent: int) -> int | None:
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+    of_tester = "" if place.line_pps is not None else "of the tester's rate, because no line has one"
     found = []
     for percent in range(100, 0, -STEP_PERCENT):
         rate_pps = _rate_pps(place, percent)
@@ -45,7 +46,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
                 value=said[-1].loss_ratio if said else None,
                 trials=len(said),
                 rate_pps=rate_pps,
-                remark="" if said else _why_not(own),
+                remark=of_tester if said else _why_not(own),
             )
         )
     return found
