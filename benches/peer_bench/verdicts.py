@@ -80,7 +80,8 @@ class Limit:
 
 
 def rows(values: Sequence[Value]) -> list[Row]:
-    """Each of ours against each peer of its comparison, by comparison and family."""
+    """Each of ours against each peer of its comparison, by comparison and family; and against another of ours where a
+    target says so."""
     found = []
     for comparison in COMPARISONS:
         if comparison.limit is not None:
@@ -88,7 +89,8 @@ def rows(values: Sequence[Value]) -> list[Row]:
         here = [value for value in values if value.comparison == comparison.key]
         names = list(dict.fromkeys(value.contender for value in here))
         for ours in (name for name in names if name.startswith(OURS)):
-            for peer in (name for name in names if not name.startswith(OURS)):
+            named = {peer for target in comparison.targets if target.ours == ours for peer in target.peers}
+            for peer in (name for name in names if not name.startswith(OURS) or name in named):
                 for family in FAMILIES:
                     row = _row(comparison, here, ours, peer, family)
                     found += [row] if row else []

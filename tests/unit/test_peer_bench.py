@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from peer_bench import capture, counters, tables
-from peer_bench.comparisons import COMPARISONS, OURS, OURS_BUSY, Observed, Target
+from peer_bench.comparisons import COMPARISONS, OURS, OURS_BUSY, OURS_FRAMES, OURS_FRAMES_XDP, Observed, Target
 from peer_bench.contender import FAMILIES, Command, Ends, Trial, Unreadable
 from peer_bench.counters import Counters
 from peer_bench.figure import write_figure
@@ -88,10 +88,11 @@ def test_our_trials_have_parameters_that_workloads_know() -> None:
 
 def test_targets_are_of_contenders_that_there_are() -> None:
     theirs = {(c.comparison, c.name) for tool in PEERS for c in tool.contenders}
+    own = {(c.comparison, c.name) for c in ours.CONTENDERS}
     for comparison in COMPARISONS:
         for target in comparison.targets:
-            assert target.ours.startswith(OURS)
-            assert {(comparison.key, peer) for peer in target.peers} <= theirs
+            assert (comparison.key, target.ours) in own
+            assert {(comparison.key, peer) for peer in target.peers} <= theirs | own
 
 
 def test_every_second_round_is_reversed() -> None:
@@ -197,6 +198,21 @@ def test_pairs_are_rounds_in_which_both_have_a_value() -> None:
     assert (blocking.ours, blocking.peer, blocking.n) == (OURS, "sockperf", 2)
     assert blocking.ratio == pytest.approx(1.12)
     assert (blocking.verdict, busy.ours, busy.verdict) == ("met", OURS_BUSY, "open")
+
+
+def test_ours_is_a_peer_of_ours_only_where_a_target_says_so() -> None:
+    """Smallest frames are to be 1.5 times as many as our own datagrams."""
+    rates = {OURS: 100.0, OURS_FRAMES: 200.0, OURS_FRAMES_XDP: 300.0, "iperf3": 50.0}
+    values = [
+        Value(comparison="frames-64", contender=name, family=4, round=round_, value=rate + round_)
+        for name, rate in rates.items()
+        for round_ in range(3)
+    ]
+    found = {(row.ours, row.peer): row for row in rows(values)}
+    assert found[OURS_FRAMES, OURS].ratio == pytest.approx(2, rel=0.02)
+    assert found[OURS_FRAMES, OURS].verdict == "met"
+    assert (OURS_FRAMES_XDP, OURS) in found
+    assert not any(peer in (OURS_FRAMES, OURS_FRAMES_XDP) or ours == peer for ours, peer in found)
 
 
 def test_loss_in_any_round_misses_and_memory_is_that_of_all() -> None:

@@ -15,6 +15,7 @@ from observed import by_node
 from sixbench.model.evidence.losses import Losses, LostPlace
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
+from sixbench.plan.frame_networks import with_networks
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report.losses import LostAt, losses
 from sixbench.run.proof.drops import Drops, read_counters
@@ -197,3 +198,18 @@ def test_a_report_adds_up_the_trials_of_a_path() -> None:
         "at the sender's socket, before they were sent",
     ]
     assert told.not_told == ["no CAP_BPF"]
+
+
+def test_frames_to_networks_behind_a_host_that_its_ring_has_had_are_no_losses() -> None:
+    """Nobody is in these networks, so the kernel drops its copies. A router that knows no route loses them."""
+    told = [
+        report(netns_inode=inode, reason=reason, packets=9, untold=9)
+        for inode in (2, 3)
+        for reason in ("IP_INADDRERRORS", "IP_INNOROUTES")
+    ]
+    receiver = {"unique": 100, "ring_drops": 0}
+    hosts = with_networks(topology(), ("h1", "h2"), 256)
+    for network, places in ((hosts, 2), (topology(), 4)):
+        seen = Drops(reports=observed.drops(told))
+        evidence = loss_evidence({"udp"}, network, NETNS, {"sent": 100}, receiver, seen, {}, {})
+        assert len(evidence.losses.located or ()) == places

@@ -128,7 +128,7 @@ def test_a_tunnel_adds_its_header_on_its_line() -> None:
 
 
 def test_every_size_that_fits_is_tested_over_the_paths_and_the_tester() -> None:
-    made, procedure = design(experiment(WIRE), "2544", ["throughput"], [], quick=True)
+    made, procedure = design(experiment(WIRE), "2544", ["throughput"], [], ["plain"], quick=True)
     assert [one.levels["frame_bytes"] for one in made.combinations] == [64, 128, 256, 512, 1024, 1280, 1518]
     assert [path.name for path in made.paths] == ["ipv4", "tester-ipv4"]
     assert procedure.testers == ("tester-ipv4",)

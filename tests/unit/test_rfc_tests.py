@@ -191,7 +191,29 @@ def test_recovery_overloads_by_a_tenth_and_goes_on_at_half_of_that() -> None:
 def test_an_overload_that_lost_nothing_is_told() -> None:
     device = Device(60_000, metrics={"recovery_ns": 0.0})
     [value] = run(TESTS["recovery"], device, place(50_000)).values()
-    assert value.remark == "not every overload lost frames"
+    assert (value.value, value.trials) == (None, 0)
+    assert value.remark == "no overload lost frames, so that there was nothing to recover from"
+
+
+def test_only_overloads_that_lost_frames_count() -> None:
+    device = Device(54_000, metrics={"recovery_ns": 4e6})
+    at = place(50_000)
+    run(TESTS["recovery"], device, at)
+    spared = replace(device.records[0], metrics={"recovery_ns": 0.0, "loss_ratio": 0.0})
+    [value] = TESTS["recovery"].values([spared, *device.records[1:]], at)
+    assert (value.value, value.trials) == (4e6, QUICK.repetitions - 1)
+    assert value.remark == "1 of 3 overloads lost no frames, and do not count"
+
+
+def test_a_device_as_fast_as_the_tester_may_have_a_longest_burst_that_nobody_knows() -> None:
+    [value] = run(TESTS["back-to-back"], Device(LINE_PPS), replace(place(2 * LINE_PPS), line_pps=None)).values()
+    assert (value.has_none, value.is_testers) == (False, True)
+    assert "cannot send a burst" in value.remark
+
+
+def test_the_loss_rate_without_a_line_is_of_the_testers_rate() -> None:
+    values = run(TESTS["frame-loss-rate"], Device(10 * LINE_PPS), replace(place(LINE_PPS), line_pps=None))
+    assert {value.remark for value in values.values()} == {"of the tester's rate, because no line has one"}
 
 
 def test_overload_compares_the_throughput_of_many_flows_with_that_of_one() -> None:
@@ -271,6 +293,7 @@ def test_connections_are_of_udp_by_rfc_9693_and_of_tcp_by_rfc_8219() -> None:
 
 def test_a_rate_that_the_tester_cannot_offer_is_its_limit() -> None:
     value = established(Translator(10**6, 10**6, tester_per_s=20_000))
+    assert value.is_testers
     assert value.value == pytest.approx(20_000, rel=QUICK.width)
     assert value.remark == "the tester was the limit"
 

@@ -14,12 +14,14 @@ from ..comparisons import (
     OURS,
     OURS_BUSY,
     OURS_FRAMES,
+    OURS_FRAMES_SPINNING,
     OURS_FRAMES_XDP,
     OURS_IN_FLIGHT,
     OURS_OFFLOAD,
     OURS_UNCOPIED,
     OURS_ZEROCOPY,
     PACED_PPS,
+    SPIN_NS,
     STREAM_BYTES,
     UDP_BUFFER_BYTES,
 )
@@ -77,9 +79,9 @@ FASTEST_PPS = 10_000_000
 """More than any sender here reaches: it sends as fast as it can."""
 
 
-def _frames(ends: Ends, seconds: int, *, rate_pps: int, engine: str = "packet") -> Trial:
+def _frames(ends: Ends, seconds: int, *, rate_pps: int, **more: Any) -> Trial:
     size = FRAME_BYTES[ends.family]
-    params = {"frame_bytes": size, "rate_pps": rate_pps, "residual_ns": 10**8, "engine": engine}
+    params = {"frame_bytes": size, "rate_pps": rate_pps, "residual_ns": 10**8, **more}
     return _run(ends, seconds, workload="frames", params=params)
 
 
@@ -115,5 +117,10 @@ CONTENDERS = (
     _contender("tcp-crr", OURS_IN_FLIGHT, "tcp-crr", congestion="cubic", in_flight=IN_FLIGHT),
     _contender("udp-paced", OURS, "udp-stream", **_DATAGRAM, rate_pps=PACED_PPS),
     Contender(comparison="frames-paced", name=OURS_FRAMES, traffic=partial(_frames, rate_pps=PACED_PPS)),
+    Contender(
+        comparison="frames-paced",
+        name=OURS_FRAMES_SPINNING,
+        traffic=partial(_frames, rate_pps=PACED_PPS, spin_ns=SPIN_NS),
+    ),
     _contender("udp-loss", OURS, "udp-stream", **_DATAGRAM, rate_pps=LOSS_PPS),
 )

@@ -46,6 +46,14 @@ def rfc(
     frame: list[str] = typer.Option(
         [], "--frame", metavar="SIZE", help="Test only frames of this size, such as 512B; may be repeated."
     ),
+    traffic: list[str] = typer.Option(
+        [],
+        "--traffic",
+        metavar="NAME",
+        help="Repeat the tests over these frames alone, beside plain ones; may be repeated. There are: plain (no "
+        "others), networks-256, random-ports, native-10, native-50, native-90, hop-by-hop, destination-options, "
+        "routing, fragment, chain. Left out: those that the RFC asks for.",
+    ),
     set_: list[str] = SET,
     quick: bool = typer.Option(
         False, "--quick", help="Shorter trials than the RFC asks for; the report says which clauses that breaks."
@@ -83,7 +91,7 @@ def rfc(
     if any(topology.is_spread for topology in loaded.topologies):
         raise UsageError(f"{experiment} has hosts, and a tester has one clock; leave out its hosts")
     require_consent(loaded.paths, allowed=allow_programs)
-    made, procedure = design(loaded, profile, test, wanted, quick=quick)
+    made, procedure = design(loaded, profile, test, wanted, traffic, quick=quick)
     if any(TESTS[name].needs_search for name in procedure.tests):
         require_library()
     if out is not None:

@@ -53,6 +53,10 @@ def _resolver(name: str) -> Mapping[str, Any]:
     resolver = RESOLVERS[name]
     configuration = resolver.configuration({6: ["{near-address}"]}, "{prefix}", "{authority}")
     start = [
+        f"command -v {resolver.program} >/dev/null || {{",
+        f'  echo "{resolver.program} is not on the PATH; install the Debian package {resolver.package}"',
+        "  exit 127",
+        "}",
         f"mount -t tmpfs none {resolver.folder} || exit 1",
         f"cp {{dir}}/zone {{dir}}/sixbench.conf {resolver.folder}/ || exit 1",
         f"exec {resolver.start}",

@@ -10,6 +10,9 @@ PROFILES = ("2544", "5180", "8219", "9693")
 TEST_LEVEL = "rfc_test"
 """The level of a combination that says which test it belongs to."""
 
+TRAFFIC_LEVEL = "rfc_traffic"
+"""The level that says what its frames are like; a combination without it has plain frames."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Procedure:
@@ -21,6 +24,9 @@ class Procedure:
         quick: whether trials are shorter than the RFC asks for.
         testers: the paths that have no device: what is measured over them is the tester's own limit.
         left_out: frame sizes (bytes) of the profile that were not tested, and why.
+        traffics: the frames besides plain ones over which the tests are repeated, by name.
+        traffics_left_out: those of the profile that were not asked for because of what the device is, and why.
+        is_partial: whether only the throughput is repeated over them, at one frame size.
     """
 
     profile: str
@@ -28,3 +34,6 @@ class Procedure:
     quick: bool = False
     testers: tuple[str, ...] = ()
     left_out: dict[int, str] | None = None
+    traffics: tuple[str, ...] = ()
+    traffics_left_out: dict[str, str] | None = None
+    is_partial: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
@@ -31,20 +31,26 @@ def with_frame_networks(
         if networks == 1:
             found.append(topology)
             continue
-        _check_links(reader, topology)
-        hosts = {name: replace(topology.nodes[name], networks=networks) for name in between if name in topology.nodes}
-        found.append(replace(topology, nodes=topology.nodes | hosts))
+        for problem in links_in_the_way(topology):
+            reader.problem(("topology", "links"), problem)
+        found.append(with_networks(topology, between, networks))
     return tuple(found)
 
 
-def _check_links(reader: Reader, topology: Topology) -> None:
+def with_networks(topology: Topology, between: tuple[str, str], networks: int) -> Topology:
+    """The topology, in which both hosts have so many networks."""
+    hosts = {name: replace(topology.nodes[name], networks=networks) for name in between if name in topology.nodes}
+    return replace(topology, nodes=topology.nodes | hosts)
+
+
+def links_in_the_way(topology: Topology) -> Iterator[str]:
+    """What is wrong with links that have addresses of those networks."""
     for link in topology.links:
         own = [address.network for address in (link.ends[0].ipv4, link.ends[0].ipv6) if address is not None]
         for network in own:
             for pool in pools():
                 if _overlap(pool, network):
-                    words = f"frames go to networks of {pool}, and {link.name} has {network}; give it another prefix"
-                    reader.problem(("topology", "links"), words)
+                    yield f"frames go to networks of {pool}, and {link.name} has {network}; give it another prefix"
 
 
 def _overlap(one: Prefix, other: Prefix) -> bool:

@@ -51,12 +51,16 @@ def check_frames(
                 words = f"it has a device in the host {in_host[0]}, and frames begin at the host's interface, behind it"
                 reader.problem(place, f"frames cannot go over {path.mechanism}: {words}")
                 continue
-            problems = (*_unfit(network, path, params), *too_large(network, path, params), *_too_fast(network, params))
+            problems = (
+                *unfit_frames(network, path, params),
+                *too_large(network, path, params),
+                *_too_fast(network, params),
+            )
             for name, problem in problems:
                 reader.problem(_place_of(reader, name), problem)
 
 
-def _unfit(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
+def unfit_frames(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
     """The parameters that frames of the path cannot have, and why not."""
     translated = len(network.legs) > 1
     computed = [tunnel for tunnel in network.tunnels if tunnel.mapping["kind"] != "fixed"]
@@ -68,7 +72,7 @@ def _unfit(network: Network, path: Path, params: Params) -> Iterator[tuple[str, 
         yield frames.EXTENSION_HEADERS.name, words
 
 
-def _natively(network: Network, params: Params) -> tuple[Crossing, ...]:
+def natively(network: Network, params: Params) -> tuple[Crossing, ...]:
     """The wires that frames of the other family cross; none where there are no such frames."""
     if not frames_parameters.has_native(params):
         return ()
@@ -81,7 +85,7 @@ def _natively(network: Network, params: Params) -> tuple[Crossing, ...]:
 def too_large(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
     """The parameter that is too large for the path, and what is wrong, if anything."""
     frame_bytes = int(frames.FRAME.of(params))
-    for crossing in (*network.crossings, *_natively(network, params)):
+    for crossing in (*network.crossings, *natively(network, params)):
         more_bytes = IP_HEADER_BYTES[crossing.leg.family] - IP_HEADER_BYTES[network.family]
         packet_bytes = frame_bytes - frames.ETHERNET_BYTES + more_bytes
         own_mtu = crossing.link.mtu_bytes

@@ -151,6 +151,9 @@ _OWN = frozenset(
 _IF_FILLED = frozenset({"claims", "published", "published-tables", "values"})
 """Those of them that are left out without a table."""
 
+_OF_COMPARISONS = frozenset({"answers", "findings", "noise", "verdicts"})
+"""Those that say nothing of a run of tests by an RFC, which compares no paths."""
+
 
 def _parts(
     data: ReportData, filled: Mapping[str, Sequence[tables.Table]], *, without: frozenset[str], most: int
@@ -159,6 +162,8 @@ def _parts(
     parts: dict[str, list[Filled]] = {}
     for section in SECTIONS:
         own = section.name in _OWN and section.name not in _IF_FILLED
+        if section.name in _OF_COMPARISONS and data.run.manifest.procedure is not None:
+            continue
         if filled[section.name] or (own and section.name not in without):
             shown = {
                 "name": section.name,
@@ -169,7 +174,8 @@ def _parts(
                 "remark": section.remark(data),
             }
             parts.setdefault(section.part, []).append(shown)
-    return [{"place": part, "title": PARTS[part], "sections": sections} for part, sections in parts.items()]
+    titles = PARTS if data.run.manifest.procedure is None else PARTS | {"answers": "Remarks"}
+    return [{"place": part, "title": titles[part], "sections": sections} for part, sections in parts.items()]
 
 
 def _without(shown: Sequence[_Shown], chapters: Sequence[_Chapter]) -> frozenset[str]:

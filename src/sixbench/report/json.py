@@ -25,12 +25,13 @@
                     each as packets and bytes), losses (places: where, what, datagrams, other_packets, trials; not_told)
     trials          planned, total, ok, invalid, failed, reasons (status, reason, count, paths, workloads, keys)
     remarks         sentences
-    rfc             of a run of `sixbench rfc`: profile, tests, quick, throughput (path, frame_bytes, is_tester, goal,
-                    loss_ratio, lower_pps, upper_pps, line_pps, tester_pps, is_testers: whether the tester was the
-                    limit, is_settled: whether the search came to its end, refused_pps, trials, refused, refused_why,
-                    failed), results of the other tests (test, path, frame_bytes, rate_pps, what, unit, value, p1 and
-                    p99: percentiles over trials, trials, refused, failed, remark), conformance (section, asks, state,
-                    reason); null: it is another run
+    rfc             of a run of `sixbench rfc`: profile, tests, quick, traffics, is_partial (whether only the throughput
+                    was repeated over them), throughput (path, frame_bytes, traffic, is_tester, goal, loss_ratio,
+                    lower_pps, upper_pps, line_pps, tester_pps, is_testers: whether the tester was the limit,
+                    is_settled: whether the search came to its end, refused_pps, trials, refused, refused_why, failed),
+                    results of the other tests (test, path, frame_bytes, traffic, rate_pps, what, unit, value, p1 and
+                    p99: percentiles over trials, is_testers, trials, refused, failed, remark), conformance (section,
+                    asks, state, reason); null: it is another run
     cells           of a run that cells measured: machines (name, kernel, cpu, cores, blocks, trials), by_cell
                     (workload, metric, unit, levels, combination, path, baseline, p_value, cells: cell, n, ratio,
                     difference, ci_low, ci_high), apart (how many trials came late or twice); null: it was one machine

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from ..analysis.clock import clock_of
 from ..model.experiment import Experiment
-from ..store import Environment, Run
-from . import words
+from ..store import Environment, Manifest, Run
+from . import rfc, words
 from .conditions import node_properties, socket_properties
 from .hosts import host_properties
 from .processors import processor_properties
@@ -73,17 +73,19 @@ def run_properties(run: Run) -> list[tuple[str, str]]:
     if manifest.paper:
         properties.append(("Paper", manifest.paper))
     properties += [
-        ("Baseline", _baselines(experiment)),
-        ("Paths", ", ".join(path.name for path in experiment.paths)),
+        *([("Baseline", _baselines(experiment))] if manifest.procedure is None else []),
+        ("Paths", ", ".join(_paths(manifest))),
         *_equipment(experiment),
-        *(
-            [("Blocks", _blocks(run))]
-            if manifest.procedure is None
-            else [("Profile", f"RFC {manifest.procedure.profile}")]
-        ),
+        *([("Blocks", _blocks(run))] if manifest.procedure is None else rfc.properties(run)),
         ("Seed", str(experiment.seed)),
     ]
     return properties
+
+
+def _paths(manifest: Manifest) -> list[str]:
+    """The paths but for those of a tester by itself."""
+    testers = () if manifest.procedure is None else manifest.procedure.testers
+    return [path.name for path in manifest.experiment.paths if path.name not in testers]
 
 
 def _equipment(experiment: Experiment) -> list[tuple[str, str]]:

@@ -130,15 +130,24 @@ SECTIONS: tuple[Section, ...] = (
         entries="throughputs",
         about="The highest rate, in frames a second in each direction, at which no more was lost than the goal allows, "
         "and the lowest one at which more was. A line carries rate / (8 (X + O + 20)) frames of X bytes, with the "
-        "overhead O. The tester's own throughput was measured without a device.",
+        "overhead O. The tester's own throughput was measured without a device. A trial that the tester could not "
+        "carry out is refused.",
+    ),
+    Section(
+        name="rfc-traffic",
+        part="rfc",
+        tables=lambda data: [rfc.traffic_table(data.run)],
+        entries="throughputs by traffic",
+        about=rfc.TRAFFIC_WORDS,
     ),
     Section(
         name="rfc-tests",
         part="rfc",
         tables=lambda data: rfc.test_tables(data.run),
         entries="results of tests",
-        about="Values of several trials are their median with the 1st and the 99th percentile (RFC 8219), or their "
-        "mean (RFC 2544, RFC 5180). Forward is from client to server. The delays have the tester's own in them.",
+        about="Values of several trials are their median with the 1st and the 99th percentile, p1 and p99 (RFC 8219), "
+        "or their mean (RFC 2544, RFC 5180). Frames/s is the rate at which they were measured. Forward is from client "
+        "to server. The delays have the tester's own in them. A trial that the tester could not carry out is refused.",
     ),
     Section(
         name="conformance",

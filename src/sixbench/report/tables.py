@@ -255,6 +255,29 @@ def _range(low: float | None, high: float | None, unit: str) -> str:
     return f"{words.number(low / divisor)} to {words.number(high / divisor)} {name}"
 
 
+REMARK = "remark"
+_BETWEEN = 2
+"""Spaces between the columns of a table in a terminal."""
+
+
+def with_notes(table: Table, width: int) -> tuple[Table, list[str]]:
+    """The table with numbers in the place of its remarks, and these by number; as it is if it has none, or if it fits
+    into so many characters without one cell on two lines."""
+    at = next((index for index, column in enumerate(table.columns) if column.name == REMARK), None)
+    lines = [[column.name for column in table.columns], *table.rows]
+    wide = sum(max(len(line[index]) for line in lines) + _BETWEEN for index in range(len(table.columns))) - _BETWEEN
+    if at is None or wide <= width:
+        return table, []
+    numbers = {
+        text: str(number) for number, text in enumerate(dict.fromkeys(row[at] for row in table.rows if row[at]), 1)
+    }
+    columns = [Column(name="note", align="right") if index == at else one for index, one in enumerate(table.columns)]
+    rows = [[numbers.get(cell, "") if index == at else cell for index, cell in enumerate(row)] for row in table.rows]
+    return Table(title=table.title, columns=columns, rows=rows), [
+        f"{number}: {text}" for text, number in numbers.items()
+    ]
+
+
 def without_empty(table: Table) -> Table:
     """The table without columns that say nothing in any row."""
     kept = [

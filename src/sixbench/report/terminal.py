@@ -26,6 +26,12 @@ MOST_ROWS = 60
 MOST_ANSWERS = 12
 """Rows that a screen has room for."""
 
+_MOST_OF_NAME = 24
+"""Characters of a name that stands in one piece in a table."""
+
+_LEAST_OF_TEXT = 10
+"""Characters of a column of words at least."""
+
 _BAR = 24
 """Characters of an interval's bar."""
 
@@ -224,15 +230,35 @@ def _summary(console: Console, made: path_tables.Summary, of: str) -> None:
 
 
 def _plain_table(console: Console, made: tables.Table, of: str) -> None:
-    """A table as it is; `of`: which trials it is about."""
+    """A table as it is, with its remarks below it where it is too wide; `of`: which trials it is about."""
     console.print()
     paragraph(console, f"{made.title}: {of}" if of else made.title, "bold")
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for column in made.columns:
-        table.add_column(column.name, justify=column.align, no_wrap=column.align == "right", overflow="fold")
+    made, notes = tables.with_notes(made, console.width)
+    between, names = _room(made, console.width)
+    table = Table(box=None, padding=(0, between, 0, 0), pad_edge=False, header_style="dim")
+    for index, column in enumerate(made.columns):
+        is_whole = column.align == "right" or index in names
+        table.add_column(column.name, justify=column.align, no_wrap=is_whole, overflow="fold")
     for row in made.rows:
         table.add_row(*(Text(words.one_line(cell)) for cell in row))
     console.print(table)
+    for note in notes:
+        paragraph(console, note, "dim", indent="  ")
+
+
+def _room(made: tables.Table, width: int) -> tuple[int, set[int]]:
+    """How many spaces there are between columns, and which columns of names stand in one piece: all, if these and the
+    numbers leave room for the other columns."""
+    widths, names = [], set()
+    for index, column in enumerate(made.columns):
+        cells = [column.name, *(words.one_line(row[index]) for row in made.rows)]
+        is_name = column.align == "left" and all(" " not in cell and len(cell) <= _MOST_OF_NAME for cell in cells)
+        names |= {index} if is_name else set()
+        widths.append(max(map(len, cells)) if is_name or column.align == "right" else _LEAST_OF_TEXT)
+    for between in (2, 1):
+        if sum(widths) + between * (len(widths) - 1) <= width:
+            return between, names
+    return 1, set()
 
 
 def _claims(console: Console, claims: list[ClaimResult]) -> None:

@@ -10,6 +10,8 @@ the trials of a run that was read, so a report needs neither a network nor the s
 `lengths`       how long trials are, and which goals a search has, in full and with `--quick`
 `sizes`         the frame sizes of each profile, and what a line carries of them
 `design`        the experiment that is made of a user's: a combination for each test and frame size
+`traffic`       the frames that differ from plain ones, over which tests are repeated; `traffic_design` says where, and
+                `traffic_clauses` whether they were
 `throughput`    the test of throughput, and what its trials say
 `clauses`       what a clause is, and what decides whether a run meets it; `profiles` has them
 `conformance`   the clauses of a run's profile, decided

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Literal
+from typing import Literal, get_args
 
 from ..mechanisms import install
 from ..model.network import Network
@@ -17,13 +17,15 @@ from ..model.topology import ETHERNET_MIN_MTU_V6
 from ..store import Run
 from .lengths import Lengths
 from .places import Places
-from .results import AtSize, Found
+from .results import AtSize, Found, is_at_tester
 from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
 from .state import has_own_table, keeps_state
 from .tests import TESTS
 from .tests.latency import LEAST_TAGGED
+from .traffic import PLAIN
 
 State = Literal["met", "not met", "not applicable"]
+STATES: tuple[State, ...] = get_args(State)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +33,24 @@ class Tested:
     """A run of tests, as clauses look at it.
 
     Attributes:
-        results: the throughputs.
-        values: the results of the other tests.
+        all_results: the throughputs.
+        all_values: the results of the other tests.
     """
 
     run: Run
     places: Places
-    results: Sequence[AtSize]
-    values: Sequence[Found]
+    all_results: Sequence[AtSize]
+    all_values: Sequence[Found]
+
+    @property
+    def results(self) -> list[AtSize]:
+        """The throughputs of plain frames."""
+        return [one for one in self.all_results if one.traffic == PLAIN]
+
+    @property
+    def values(self) -> list[Found]:
+        """The results of the other tests, with plain frames."""
+        return [one for one in self.all_values if one.traffic == PLAIN]
 
     @property
     def procedure(self) -> Procedure:
@@ -116,6 +128,9 @@ def was_run(name: str) -> Judge:
         fewest = min(value.trials for one in found for value in one.values if value.value is not None)
         if fewest < test.times(own):
             return "not met", f"only {fewest} of {test.times(own)} at one place: the tester could not do the others"
+        testers_own = [one for one in found if any(value.is_testers for value in one.values)]
+        if testers_own:
+            return "not met", f"the tester was the limit at {len(testers_own)} of {len(found)} places"
         some = f"; not at {len(without)} of {len(found)} places: {without[0].values[0].remark}" if without else ""
         return "met", f"{test.shortened(own)}{some}"
 
@@ -251,19 +266,10 @@ def tester(tested: Tested) -> tuple[State, str]:
     """Whether the tester was faster than what it tested (RFC 2544 section 6)."""
     if all(one.tester_pps is None for one in tested.devices):
         return "not met", "the tester's own limit is not known"
-    limited = [one for one in tested.devices if one.goals[0].is_testers or _is_at_tester(one)]
+    limited = [one for one in tested.devices if is_at_tester(one)]
     if limited:
         return "not met", f"the tester was the limit of {len(limited)} of {len(tested.devices)} results, which say so"
     return "met", "without a device the tester carried more than every result, or the line was the limit"
-
-
-def _is_at_tester(one: AtSize) -> bool:
-    own = one.goals[0].bounds
-    return (
-        own.upper_pps is None
-        and own.lower_pps is not None
-        and (one.line_pps is None or own.lower_pps < 0.99 * one.line_pps)
-    )
 
 
 def line(tested: Tested) -> tuple[State, str]:

@@ -25,7 +25,7 @@ def judged(run: Run) -> list[Judged]:
     places = places_of(run)
     if places is None:
         return []
-    tested = Tested(run=run, places=places, results=results_of(run), values=values_of(run))
+    tested = Tested(run=run, places=places, all_results=results_of(run), all_values=values_of(run))
     found = []
     for clause in CLAUSES[places.procedure.profile]:
         state, reason = clause.judge(tested)

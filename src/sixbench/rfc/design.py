@@ -1,12 +1,12 @@
-"""The experiment that is made of a user's: its paths and networks, and a combination for each test and frame size.
-Tests that send no frames have one combination.
+"""The experiment that is made of a user's: its paths and networks, and a combination for each test and frame size,
+first with plain frames and then with each other kind of frames. Tests that send no frames have one combination.
 
 Beside the user's paths stand those of the tester: for each family the two hosts on one link, without a device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..mechanisms import MECHANISMS, install
@@ -15,32 +15,42 @@ from ..model.experiment import Blocks, Combination, Experiment
 from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.path import Path
-from ..model.procedure import TEST_LEVEL, Procedure
+from ..model.procedure import Procedure
 from ..model.quoting import listed, shown
 from ..model.topology import MAX_MTU, Topology
 from ..model.workload import Workload
 from ..model.workloads import WORKLOADS, frames
 from ..plan.experiment_file import read_topology_only
-from ..plan.frames_check import too_large
+from ..plan.frame_networks import with_networks
 from ..plan.yaml_source import parse_yaml
 from .lengths import Lengths, lengths
 from .places import SIZE_LEVEL
 from .sizes import SIZES, sizes_of
 from .test import RfcTest
 from .tests import TESTS, with_needed
+from .traffic import NETWORKS
+from .traffic_design import At, Pairs, repeated, traffics_for, unfit_sizes
 
 
 def design(
-    experiment: Experiment, profile: str, named: Sequence[str], wanted: Sequence[int], *, quick: bool
+    experiment: Experiment,
+    profile: str,
+    named: Sequence[str],
+    wanted: Sequence[int],
+    traffics: Sequence[str] = (),
+    *,
+    quick: bool,
 ) -> tuple[Experiment, Procedure]:
     """The experiment and its procedure.
 
     Args:
         named: the tests; empty: those of the profile that say something of a path. What they need comes with them.
         wanted: frame sizes; empty: those of the profile that all paths carry.
+        traffics: the frames besides plain ones, by name; empty: those of the profile. With `quick` only the throughput
+            is then repeated over them, at one frame size.
 
     Raises:
-        UsageError: there is no such profile or test, a path cannot carry frames, or one of the wanted sizes.
+        UsageError: there is no such profile, test or traffic, a path cannot carry frames, or one of the wanted sizes.
     """
     if profile not in SIZES:
         raise UsageError(f"there is no profile {shown(profile)}; there are {listed(sorted(SIZES))}")
@@ -65,27 +75,43 @@ def design(
     own = lengths(quick)
     sized = [test for test in tests if test.by_frame_size]
     sizes, left_out = _sizes(networks, profile, wanted) if sized else ([], {})
+    others, traffics_left_out = traffics_for(experiment, networks, profile, traffics) if sized else ([], {})
+    is_partial = quick and not traffics and bool(others)
     families = sorted({path.family for path in paths}) if any(test.over_testers for test in tests) else []
     testers = [_tester(family, paths) for family in families]
     hosts = _hosts_only(experiment.between, max(sizes, default=0))
+    topology = experiment.topologies[0]
+    if any(frames.NETWORKS.column in one.params for one in others):
+        # RFC 2544 section 7: the device's configuration is the same in all tests.
+        topology, hosts = (with_networks(one, experiment.between, NETWORKS) for one in (topology, hosts))
     places = [
-        (test, size) for test in tests if test.run is not None for size in (sizes if test.by_frame_size else [None])
+        At(test=test, size=size)
+        for test in tests
+        if test.run is not None
+        for size in (sizes if test.by_frame_size else [None])
     ]
+    tester_pairs = [(path, install(path, hosts, experiment.between)) for path in testers]
+    for one in others:
+        at = repeated(one, sized, sizes, networks, tester_pairs, is_partial=is_partial)
+        if not at and traffics:
+            raise UsageError(f"no frame size that is tested has room for {one.name}")
+        places += at
     combinations = [
         Combination(
             name=f"c{number:04d}",
-            workload=Workload(kind=test.workload, params=_params(test, size, own)),
-            levels={TEST_LEVEL: test.name} | ({} if size is None else {SIZE_LEVEL: size}),
+            workload=Workload(kind=at.test.workload, params={**_params(at.test, at.size, own), **at.params}),
+            levels=at.levels,
             topology=0,
             topology_by_path={path.name: 1 for path in testers},
+            paths=at.paths,
         )
-        for number, (test, size) in enumerate(places, 1)
+        for number, at in enumerate(places, 1)
     ]
     made = replace(
         experiment,
         paths=(*paths, *testers),
         baseline=paths[0].name,
-        topologies=(experiment.topologies[0], hosts),
+        topologies=(topology, hosts),
         combinations=tuple(combinations),
         blocks=Blocks(minimum=1, maximum=1),
         bottleneck="any",
@@ -96,20 +122,21 @@ def design(
         quick=quick,
         testers=tuple(path.name for path in testers),
         left_out=left_out or None,
+        traffics=tuple(one.name for one in others),
+        traffics_left_out=traffics_left_out or None,
+        is_partial=is_partial,
     )
     return made, procedure
 
 
-def _sizes(
-    networks: Sequence[tuple[Path, Network]], profile: str, wanted: Sequence[int]
-) -> tuple[list[int], dict[int, str]]:
+def _sizes(networks: Pairs, profile: str, wanted: Sequence[int]) -> tuple[list[int], dict[int, str]]:
     """The sizes that are tested, and those of the profile that are not, with the reason."""
     for path, network in networks:
         _check_carries_frames(path, network)
     families = {leg.family for _, network in networks for leg in network.legs}
     fitting, left_out = list[int](), dict[int, str]()
     for size in wanted or sizes_of(profile, with_ipv6=6 in families):
-        why = next(_unfit(networks, size), None)
+        why = next(unfit_sizes(networks, size), None)
         if why is None:
             fitting.append(size)
         elif wanted:
@@ -130,14 +157,6 @@ def _check_carries_frames(path: Path, network: Network) -> None:
         unfit = f"it has a device in the host {in_host[0]}, and frames begin at the host's interface, behind it"
     if unfit is not None:
         raise UsageError(f"{path.name} cannot be tested: frames cannot go over {path.mechanism}: {unfit}")
-
-
-def _unfit(networks: Iterable[tuple[Path, Network]], size: int) -> Iterator[str]:
-    for path, network in networks:
-        least = frames.LEAST_BYTES[network.family]
-        if size < least:
-            yield f"frames of {size} bytes are too small for {path.name}: at least {least} over IPv{network.family}"
-        yield from (words for _, words in too_large(network, path, {SIZE_LEVEL: size}))
 
 
 def _params(test: RfcTest, size: int | None, own: Lengths) -> dict[str, Scalar]:

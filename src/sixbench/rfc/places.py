@@ -9,7 +9,7 @@ from ..mechanisms import install
 from ..model.experiment import Combination, Experiment
 from ..model.network import Network
 from ..model.path import Path
-from ..model.procedure import TEST_LEVEL, Procedure
+from ..model.procedure import TEST_LEVEL, TRAFFIC_LEVEL, Procedure
 from ..model.topology import Family
 from ..model.trial import TrialRecord
 from . import throughput
@@ -17,6 +17,7 @@ from .lengths import Lengths, lengths
 from .sizes import line_pps
 from .test import Place, RfcTest
 from .tests import TESTS
+from .traffic import PLAIN, TRAFFICS
 
 SIZE_LEVEL = "frame_bytes"
 """The level of a combination that says its frame size."""
@@ -44,7 +45,8 @@ class Places:
         return lengths(self.procedure.quick)
 
     def each(self) -> Iterator[tuple[RfcTest, Combination, Path]]:
-        """The places at which trials are asked for: test by test, size by size, without devices first."""
+        """The places at which trials are asked for: test by test, size by size, without devices first; and the same for
+        each kind of frames that differ from plain ones."""
         testers = self.procedure.testers
         paths = sorted(self.experiment.paths, key=lambda path: path.name not in testers)
         for combination in self.experiment.combinations:
@@ -52,7 +54,7 @@ class Places:
             if test is None:
                 continue
             for path in paths:
-                if path.name in testers and not test.over_testers:
+                if not combination.goes_over(path.name) or (path.name in testers and not test.over_testers):
                     continue
                 if path.name in testers or test.unfit(path, self.network(combination, path)) is None:
                     yield test, combination, path
@@ -73,19 +75,21 @@ class Places:
         """What a test knows of a place."""
         size = combination.levels.get(SIZE_LEVEL)
         frame_bytes = None if size is None else int(size)
-        at_size = self._of_test("throughput", frame_bytes)
+        traffic = traffic_of(combination)
+        at_size = self._of_test("throughput", frame_bytes, traffic)
         tester, own, tester_pps = tester_of(self.experiment, self.procedure, path.family), None, None
         if at_size is not None:
             own = self._no_loss(at_size, path.name)
             if tester is not None and not (tester == path.name and combination is at_size):
                 tester_pps = self._no_loss(at_size, tester).bounds.lower_pps
         needed = TESTS[str(combination.levels[TEST_LEVEL])].needs
-        before = {name: one for name in needed if (one := self._of_test(name, frame_bytes)) is not None}
+        before = {name: one for name in needed if (one := self._of_test(name, frame_bytes, traffic)) is not None}
         return Place(
             profile=self.procedure.profile,
             is_tester=path.name in self.procedure.testers,
             frame_bytes=frame_bytes,
-            line_pps=None if frame_bytes is None else line_pps(self.network(combination, path), frame_bytes),
+            traffic=traffic,
+            line_pps=self._line_pps(combination, path, frame_bytes),
             tester_pps=tester_pps,
             throughput=own,
             own=self.own,
@@ -96,12 +100,25 @@ class Places:
     def _no_loss(self, combination: Combination, path: str) -> throughput.Throughput:
         return throughput.read(self.records.get((combination.name, path), []), self.own.goals[:1])[0]
 
-    def _of_test(self, name: str, frame_bytes: int | None) -> Combination | None:
-        """The combination of a test with frames of that size, or without frames."""
+    def _line_pps(self, combination: Combination, path: Path, frame_bytes: int | None) -> float | None:
+        if frame_bytes is None:
+            return None
+        traffic = TRAFFICS.get(traffic_of(combination))
+        native_ratio = 0.0 if traffic is None else traffic.native_ratio
+        return line_pps(self.network(combination, path), frame_bytes, native_ratio)
+
+    def _of_test(self, name: str, frame_bytes: int | None, traffic: str) -> Combination | None:
+        """The combination of a test with such frames of that size, or without frames."""
+        wanted = name, frame_bytes, traffic
         for one in self.experiment.combinations:
-            if one.levels.get(TEST_LEVEL) == name and one.levels.get(SIZE_LEVEL) == frame_bytes:
+            if (one.levels.get(TEST_LEVEL), one.levels.get(SIZE_LEVEL), traffic_of(one)) == wanted:
                 return one
         return None
+
+
+def traffic_of(combination: Combination) -> str:
+    """What its frames are like."""
+    return str(combination.levels.get(TRAFFIC_LEVEL, PLAIN))
 
 
 def tester_of(experiment: Experiment, procedure: Procedure, family: Family) -> str | None:

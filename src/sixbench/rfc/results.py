@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..model.procedure import TEST_LEVEL
 from ..store import Run
-from .places import SIZE_LEVEL, Places, by_place
+from .places import SIZE_LEVEL, Places, by_place, traffic_of
 from .test import Value
 from .tests import TESTS
 from .throughput import Throughput, is_refused, read
@@ -18,6 +18,7 @@ class AtSize:
     """The throughput of a path at one frame size.
 
     Attributes:
+        traffic: what the frames are like.
         is_tester: whether the path has no device.
         line_pps: what the slowest line of the way carries. None: none has a rate.
         tester_pps: the throughput of the tester without a device. None: it is not known.
@@ -26,6 +27,7 @@ class AtSize:
 
     path: str
     frame_bytes: int
+    traffic: str
     is_tester: bool
     line_pps: float | None
     tester_pps: float | None
@@ -38,6 +40,7 @@ class Found:
 
     Attributes:
         frame_bytes: None: the test sends no frames.
+        traffic: what the frames are like.
         refused: how many trials say nothing of the device.
         failed: why it ended early. None: it did not.
     """
@@ -45,9 +48,18 @@ class Found:
     test: str
     path: str
     frame_bytes: int | None
+    traffic: str
     values: Sequence[Value]
     refused: int
     failed: str | None
+
+
+def is_at_tester(one: AtSize) -> bool:
+    """Whether the tester, rather than the device or the line, set a throughput."""
+    bounds = one.goals[0].bounds
+    if one.line_pps is not None and (bounds.lower_pps or 0.0) >= 0.99 * one.line_pps:
+        return False
+    return one.goals[0].is_testers or (bounds.upper_pps is None and bounds.lower_pps is not None)
 
 
 def places_of(run: Run) -> Places | None:
@@ -68,7 +80,7 @@ def results_of(run: Run) -> list[AtSize]:
     found = []
     for path in sorted(places.experiment.paths, key=lambda path: path.name in testers):
         for combination in places.experiment.combinations:
-            if combination.levels.get(TEST_LEVEL) != "throughput":
+            if combination.levels.get(TEST_LEVEL) != "throughput" or not combination.goes_over(path.name):
                 continue
             place = places.place(combination, path)
             goals = read(places.records.get((combination.name, path.name), []), places.own.goals)
@@ -76,6 +88,7 @@ def results_of(run: Run) -> list[AtSize]:
                 AtSize(
                     path=path.name,
                     frame_bytes=int(combination.levels[SIZE_LEVEL]),
+                    traffic=traffic_of(combination),
                     is_tester=path.name in testers,
                     line_pps=place.line_pps,
                     tester_pps=goals[0].bounds.lower_pps if path.name in testers else place.tester_pps,
@@ -110,6 +123,7 @@ def values_of(run: Run) -> list[Found]:
                         test=name,
                         path=path.name,
                         frame_bytes=place.frame_bytes,
+                        traffic=place.traffic,
                         values=values,
                         refused=sum(map(is_refused, records)),
                         failed=next(failed, None),

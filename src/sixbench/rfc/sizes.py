@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..mechanisms import legs_of
 from ..model.headers import HEADERS, MIN_FRAME_BYTES
 from ..model.leg import Crossing
 from ..model.network import Network
+from ..model.topology import Family
 
 _OF_8219 = (64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216)
 
@@ -30,17 +34,30 @@ def sizes_of(profile: str, with_ipv6: bool) -> tuple[int, ...]:
     return tuple(max(size, LEAST_OVER_IPV6) for size in SIZES[profile])
 
 
-def line_pps(network: Network, frame_bytes: int) -> float | None:
+def line_pps(network: Network, frame_bytes: int, native_ratio: float = 0.0) -> float | None:
     """The frames/s in each direction that the slowest line of a way carries; None where none has a rate. On each line a
-    frame has the overhead of the mechanism there: rate / (8 (X + O + 20)) (RFC 8219 section 5.1 and appendix A)."""
-    found = []
-    for crossing in network.crossings:
+    frame has the overhead of the mechanism there: rate / (8 (X + O + 20)) (RFC 8219 section 5.1 and appendix A).
+
+    Args:
+        native_ratio: the share of the frames that go natively, over the other family, without the overhead. They count
+            with their own size on the lines that they cross.
+    """
+    shares = [(1 - native_ratio, crossing) for crossing in network.crossings]
+    if native_ratio:
+        other: Family = 6 if network.family == 4 else 4
+        legs = legs_of(network.topology, network.between, other)
+        shares += [(native_ratio, crossing) for crossing in replace(network, legs=legs).crossings]
+    taken_bytes: dict[tuple[str, str], float] = {}
+    rates_bps: dict[tuple[str, str], int] = {}
+    for share, crossing in shares:
         there_bytes = max(MIN_FRAME_BYTES, frame_bytes + _overhead_bytes(network, crossing))
         for node in (crossing.near, crossing.far):
             rate_bps = crossing.link.direction_from(node).rate_bps
             if rate_bps is not None:
-                found.append(rate_bps / (8 * (there_bytes + BETWEEN_BYTES)))
-    return min(found, default=None)
+                key = crossing.link.name, node
+                rates_bps[key] = rate_bps
+                taken_bytes[key] = taken_bytes.get(key, 0.0) + share * (there_bytes + BETWEEN_BYTES)
+    return min((rate_bps / (8 * taken_bytes[key]) for key, rate_bps in rates_bps.items()), default=None)
 
 
 def overhead_bytes(network: Network) -> int:

@@ -13,6 +13,7 @@ from ..model.path import Path
 from ..model.trial import TrialRecord
 from .lengths import Lengths
 from .throughput import Throughput
+from .traffic import PLAIN
 
 Ask = Callable[[Mapping[str, Scalar]], TrialRecord]
 """Measures a trial with these parameters, by column, besides those that all trials of the test have. Never gives a
@@ -26,6 +27,7 @@ class Place:
     Attributes:
         is_tester: whether it has no device.
         frame_bytes: None: the test sends no frames.
+        traffic: what the frames are like.
         line_pps: what the slowest line of the way carries. None: none has a rate, or there are no frames.
         tester_pps: the throughput of the tester without a device. None: it is not known.
         throughput: that of the path at this size, without loss. None: it was not measured.
@@ -36,6 +38,7 @@ class Place:
     profile: str
     is_tester: bool = False
     frame_bytes: int | None
+    traffic: str = PLAIN
     line_pps: float | None
     tester_pps: float | None
     throughput: Throughput | None
@@ -68,6 +71,7 @@ class Value:
         rate_pps: at how many frames/s in each direction. None: none was applied.
         remark: what has to be known of it.
         has_none: whether the device has no such value, such as a longest burst where none is too long.
+        is_testers: whether the tester, rather than the device, set it.
     """
 
     name: str
@@ -79,6 +83,7 @@ class Value:
     rate_pps: float | None = None
     remark: str = ""
     has_none: bool = False
+    is_testers: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +106,7 @@ class RfcTest:
         workload: what the trials are.
         over_testers: whether it is run without a device as well, first.
         by_frame_size: whether it is run with frames of each size.
+        over_traffics: whether it is repeated over frames that differ from plain ones.
         needs_search: whether it needs the search's library.
         unfit: why it says nothing of a path. None: it does.
     """
@@ -120,6 +126,7 @@ class RfcTest:
     workload: str = "frames"
     over_testers: bool = False
     by_frame_size: bool = True
+    over_traffics: bool = True
     needs_search: bool = False
     unfit: Callable[[Path, Network], str | None] = lambda path, network: None
 

@@ -95,9 +95,12 @@ def _of_environment(environment: Environment) -> Iterator[str]:
 def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]:
     if procedure.profile not in PROFILES:
         yield f"{visible(shown(procedure.profile))} is no RFC whose rules are known; there are {', '.join(PROFILES)}"
-    for name in procedure.tests:
-        if not NAME.fullmatch(name):
-            yield f"{visible(shown(name))} cannot name a test"
+    traffics = (*procedure.traffics, *(procedure.traffics_left_out or {}))
+    for what, names in (("a test", procedure.tests), ("frames", traffics)):
+        yield from (f"{visible(shown(name))} cannot name {what}" for name in names if not NAME.fullmatch(name))
+    for name, why in (procedure.traffics_left_out or {}).items():
+        if not why.isprintable():
+            yield f"the frames {visible(shown(name))} were left out"
     paths = {path.name for path in experiment.paths}
     yield from (f"the procedure has the path {visible(shown(name))}" for name in procedure.testers if name not in paths)
     if not experiment.topologies:

@@ -14,9 +14,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from ...rfc.results import AtSize, Found, results_of, values_of
 from ...rfc.tests import TESTS
+from ...rfc.traffic import PLAIN
 from ...store import Run
 from .. import words
-from . import style
+from . import rfc_traffic, style
 from .data import Context
 from .drawing import Drawing, Picture
 from .lines import Point, line, shift_pt
@@ -58,7 +59,8 @@ class Panel:
 def drawings(context: Context, run: Run) -> list[Drawing]:
     """A figure of the throughputs, and one of each other test with values. None for a run that is no such test."""
     found = []
-    throughputs = _throughputs([one for one in results_of(run) if not one.is_tester])
+    results = [one for one in results_of(run) if not one.is_tester]
+    throughputs = _throughputs([one for one in results if one.traffic == PLAIN])
     if throughputs.curves:
         found.append(
             _drawing(
@@ -72,7 +74,10 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
                 [throughputs],
             )
         )
-    values = values_of(run)
+    by_traffic = rfc_traffic.drawing(context, results)
+    if by_traffic is not None:
+        found.append(by_traffic)
+    values = [one for one in values_of(run) if one.traffic == PLAIN]
     for name in dict.fromkeys(one.test for one in values):
         panels = _panels([one for one in values if one.test == name])
         if panels:
@@ -81,8 +86,8 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 
 
 _CAPTION = (
-    "Points are the values of the table. Bars go from the 1st to the 99th percentile of the repetitions, where a value "
-    "is of several. Forward is from client to server."
+    "Points are the values of the table, of plain frames. Bars go from the 1st to the 99th percentile of the "
+    "repetitions, where a value is of several. Forward is from client to server."
 )
 
 
@@ -141,6 +146,7 @@ def _only(found: Found, name: str) -> Found:
         test=found.test,
         path=found.path,
         frame_bytes=found.frame_bytes,
+        traffic=found.traffic,
         values=values,
         refused=found.refused,
         failed=found.failed,

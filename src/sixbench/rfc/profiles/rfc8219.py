@@ -19,7 +19,8 @@ from ..clauses import (
     was_run,
     with_state,
 )
-from .common import BOTH, FIXED_PORTS, MIXES, PLAIN, RESET, SETTLING, STATIC
+from ..traffic_clauses import repeated
+from .common import BOTH, MIXES, NETWORKS, PLAIN, PORTS, RESET, SETTLING, STATIC
 
 CLAUSES = (
     Clause(
@@ -41,6 +42,11 @@ CLAUSES = (
         asks="addresses as RFC 2544 section 12 and RFC 5180 section 5.2 have them",
         judge=addresses,
     ),
+    Clause(
+        section="section 5.2 (RFC 2544 section 12)",
+        asks="one pair of networks, then 256",
+        judge=repeated(NETWORKS),
+    ),
     Clause(section="section 5.3", asks="bidirectional traffic", judge=always("met", BOTH)),
     Clause(section="section 5.3", asks="UDP", judge=always("met", "frames have UDP inside")),
     Clause(
@@ -51,9 +57,9 @@ CLAUSES = (
     Clause(
         section="section 5.3",
         asks="100/0, 90/10, 50/50 and 10/90 of translated to native traffic",
-        judge=always("not met", MIXES),
+        judge=repeated(*MIXES),
     ),
-    Clause(section="RFC 4814 section 4.5", asks="pseudo-random ports", judge=always("not met", FIXED_PORTS)),
+    Clause(section="RFC 4814 section 4.5", asks="pseudo-random ports", judge=repeated(PORTS)),
     Clause(section="section 6", asks="modifiers, as RFC 5180 section 6 has them", judge=always("not met", PLAIN)),
     Clause(section="section 4 (RFC 2544 section 23)", asks="2 s for residual frames", judge=residual),
     Clause(

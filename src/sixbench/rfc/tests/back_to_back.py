@@ -72,8 +72,10 @@ def _nothing(place: Place) -> Value | None:
     if place.line_pps is None and place.tester_pps is None:
         return replace(nothing, remark="neither the line's nor the tester's rate is known")
     if place.throughput_pps >= AS_FAST * _rate_pps(place):
-        limit = "line" if place.line_pps is not None else "tester"
-        words = f"the device is as fast as the {limit}: no burst is too long for it (RFC 9004 section 6.1)"
+        if place.line_pps is None:
+            words = "the device is as fast as the tester, which cannot send a burst that is too long for it"
+            return replace(nothing, remark=words, is_testers=True)
+        words = "the device is as fast as the line: no burst is too long for it (RFC 9004 section 6.1)"
         return replace(nothing, remark=words, has_none=True)
     return None
 

@@ -6,7 +6,7 @@ A rate succeeds if every connection is established, and every one answers afterw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...model.network import Network
 from ...model.parameter import Scalar
@@ -111,7 +111,8 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     fewest = min((rate.count for rate in found if rate.per_s), default=place.own.connections)
     if fewest < place.own.connections:
         remarks.append(f"with {fewest} connections: the device does not keep more")
-    return [summary("connections established", "1/s", known, place=place, remark="; ".join(remarks))]
+    own = summary("connections established", "1/s", known, place=place, remark="; ".join(remarks))
+    return [replace(own, is_testers=any(rate.is_testers for rate in found))]
 
 
 def unfit(path: Path, network: Network) -> str | None:

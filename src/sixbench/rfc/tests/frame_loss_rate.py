@@ -31,6 +31,7 @@ def _rate_pps(place: Place, percent: int) -> int | None:
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+    of_tester = "" if place.line_pps is not None else "of the tester's rate, because no line has one"
     found = []
     for percent in range(100, 0, -STEP_PERCENT):
         rate_pps = _rate_pps(place, percent)
@@ -45,10 +46,16 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
                 value=said[-1].loss_ratio if said else None,
                 trials=len(said),
                 rate_pps=rate_pps,
-                remark="" if said else "the tester could not send it",
+                remark=of_tester if said else _why_not(own),
             )
         )
     return found
+
+
+def _why_not(refused: Sequence[TrialRecord]) -> str:
+    """Why there is no loss at a rate."""
+    why = "".join(f": {reason.text}" for reason in refused[-1].reasons[:1])
+    return f"the tester could not send it{why}"
 
 
 TEST = RfcTest(

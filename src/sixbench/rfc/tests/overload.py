@@ -30,7 +30,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
         remark = "the tester was the limit"
     degradation = None if many is None or one is None else (one - many) / one
     return [
-        Value(name=name, unit=unit, value=value, trials=found.trials, remark=remark)
+        Value(name=name, unit=unit, value=value, trials=found.trials, remark=remark, is_testers=found.is_testers)
         for name, unit, value in (
             ("throughput of 1 flow", "frames/s", one),
             (f"throughput of {FLOWS} flows", "frames/s", many),
@@ -56,6 +56,7 @@ TEST = RfcTest(
     values=_values,
     needs=("throughput",),
     params=lambda own: {"ports": "pseudo-random", "flows": FLOWS},
+    over_traffics=False,
     needs_search=True,
     unfit=_unfit,
 )

@@ -51,12 +51,15 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     if nothing is not None:
         return [nothing]
     valid = [record for record in records if record.status == "ok"]
-    times = [record.metrics["recovery_ns"] for record in valid if "recovery_ns" in record.metrics]
+    overloaded = [record for record in valid if _is_overloaded(record)]
+    times = [record.metrics["recovery_ns"] for record in overloaded if "recovery_ns" in record.metrics]
     remark = ""
     if records and not valid:
         remark = "the tester could not overload it"
-    elif any(not _is_overloaded(record) for record in valid):
-        remark = "not every overload lost frames"
+    elif valid and not overloaded:
+        remark = "no overload lost frames, so that there was nothing to recover from"
+    elif len(overloaded) < len(valid):
+        remark = f"{len(valid) - len(overloaded)} of {len(valid)} overloads lost no frames, and do not count"
     elif any(time_ns > 0.9e9 * place.own.recovering_s for time_ns in times):
         remark = "it lost frames until the end: it may not have recovered"
     return [summary(NAME, "ns", times, place=place, rate_pps=_rate_pps(place), remark=remark)]

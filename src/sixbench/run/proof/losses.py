@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ...lab.filters import PASSING
 from ...model.evidence.losses import DropCounter, Losses, LostPlace, Range
+from ...model.networks import hosts_with_networks
 from ...model.observation import CountersAnswer, Drop
 from ...model.topology import Topology
 from ...model.workload import Result, Transport
@@ -65,6 +66,9 @@ need."""
 
 RING_COPIES = frozenset({("SOCKET_FILTER", "socket"), (NO_SOCKET, "ingress")})
 """How the kernel drops its copies of frames that the receiver's ring has had (docs/protocol.md, `frames`)."""
+
+NOBODYS_COPIES = frozenset({("IP_INADDRERRORS", "ingress"), ("IP_INNOROUTES", "ingress")})
+"""How it drops its copies of frames to the networks behind a host, in which nobody is."""
 
 PROTOCOLS = {"tcp": {6}, "udp": {17}, "icmp": {1, 58}}
 CARRIERS = frozenset({4, 41, 44, 47})
@@ -128,7 +132,8 @@ def loss_evidence(
     if drops.reports is not None:
         reports = drops.reports
         if _has_ring(client, server):
-            reports = [one for one in reports if (one.reason, one.side) not in RING_COPIES]
+            hosts = hosts_with_networks(topology)
+            reports = [one for one in reports if not _is_copy(one, netns.get(one.netns_inode) in hosts)]
         located = [*_located(transports, topology, netns, reports, ranges), *emulated]
     losses = Losses(counters=tuple(_counters(before, after, drops)), refused=_refused(client) or None, lost=lost)
     if located is None:
@@ -171,6 +176,12 @@ def _has_ring(client: Result, server: Result) -> bool:
     """Whether an end took whole frames, so that a filter drops what the kernel brings to its socket."""
     ends = [end for side in (client, server) for end in (side, *side.values()) if isinstance(end, Mapping)]
     return any("ring_drops" in end for end in ends)
+
+
+def _is_copy(report: Drop, has_networks: bool) -> bool:
+    """Whether a drop is of the kernel's copies of what the receiver's ring has had."""
+    how = report.reason, report.side
+    return how in RING_COPIES or (has_networks and how in NOBODYS_COPIES)
 
 
 def _refused(client: Result) -> dict[str, int]:
