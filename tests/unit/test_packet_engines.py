@@ -25,7 +25,6 @@ NAT64 = {"prefix": ["64:ff9b::/96"], "pool": [{"net": "192.0.2.0/28", "first": 1
         ("bpf", "siit", SIIT, '--engine "bpf": it is one of user, ebpf, tayga'),
         ("ebpf", "siit", {**SIIT, "hop": False}, "--engine ebpf: --no-hop: a node takes one from the hop limit"),
         ("ebpf", "siit", {**SIIT, "traffic-class": 3}, "--engine ebpf: --traffic-class: "),
-        ("ebpf", "siit", {**SIIT, "hairpin": True}, "--engine ebpf: --hairpin: its programs translate a packet once"),
         ("ebpf", "map-e", MAP, "has a tunnel for each customer edge, and these are 65536, over 64"),
         ("ebpf", "map-e", {**MAP, "ce": "2001:db8:12:3400::/56"}, "--engine ebpf: its programs know no rules"),
         ("ebpf", "nat64", NAT64, "--engine ebpf: the state of its NAT64 is Linux's connection tracking"),
