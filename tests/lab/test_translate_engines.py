@@ -442,6 +442,58 @@ def _with_exit(sixbench: Callable[..., object]) -> Callable[..., object]:
     return run
 
 
+def no_connection(ends: Ends) -> bytes:
+    """The end of a connection that nobody has begun."""
+    return sealed(ends, TCP, struct.pack("!HHIIHHHH", *ends.ports, 1, 0, 0x5004, 1000, 0, 0), 16)
+
+
+PRIVATE = Ends(source="10.0.0.5", destination=OUTSIDE)
+OF_PREFIX = Ends(source=embedded(PREFIX, "198.51.100.77"), destination=SIIT[1].destination)
+UNTRANSLATED = {
+    "nat64": {
+        "nothing begun": in6(SIIT[1], no_connection(SIIT[1]), TCP),
+        "no such protocol": in6(SIIT[1], bytes(40), 132),
+        "of the prefix": in6(OF_PREFIX, udp(OF_PREFIX)),
+    },
+    "lw4o6, lwB4": {
+        "nothing begun": in4(PRIVATE, no_connection(PRIVATE), TCP),
+        "no such protocol": in4(PRIVATE, bytes(40), 132),
+    },
+    "map-e, customer edge": {
+        "nothing begun": in4(PRIVATE, no_connection(PRIVATE), TCP),
+        "no such protocol": in4(PRIVATE, bytes(40), 132),
+    },
+}
+"""Packets that Linux's NAT leaves as they are."""
+
+
+@pytest.mark.parametrize("name", UNTRANSLATED)
+def test_what_linux_does_not_translate_goes_no_further(
+    sixbench: Callable[..., object], tmp_path: Path, name: str
+) -> None:
+    packets = UNTRANSLATED[name]
+    words = (*MECHANISMS[name].words, "--engine", "ebpf")
+    passed = packets_through(_with_exit(sixbench), tmp_path, words, [*packets.values()])
+    assert dict(zip(packets, passed, strict=True)) == dict.fromkeys(packets, ("dropped", "node", []))
+
+
+def test_linux_keeps_its_sessions_from_packet_to_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:
+    first, other, third = (
+        replace(SIIT[1], source=f"2001:db8:1::{number}", ports=(port, 53))
+        for number, port in ((1, 40000), (2, 40000), (3, 40003))
+    )
+    words = (*MECHANISMS["nat64"].words, "--engine", "ebpf")
+    sent = [in6(ends, udp(ends)) for ends in (first, other, third, first)]
+    answers = [in4(ends, udp(ends)) for ends in (replace(ANSWER, ports=(53, 40003)), ANSWER)]
+    passed = packets_through(_with_exit(sixbench), tmp_path, words, [*sent, *answers])
+    assert {verdict for verdict, _, _ in passed} == {"translated"}
+    out = [packet for _, _, [packet] in passed]
+    ports = [struct.unpack("!H", packet[20:22])[0] for packet in out[: len(sent)]]
+    # Who comes second with a port gets another.
+    assert (ports[0], ports[2], ports[3], ports[1] == 40000) == (40000, 40003, 40000, False)
+    assert [str(IPv6Address(packet[24:40])) for packet in out[len(sent) :]] == [third.source, first.source]
+
+
 def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:
     if shutil.which("tayga") is None:
         pytest.skip("tayga is not installed")
