@@ -133,13 +133,13 @@ def _of_nat64(kind: PacketKind, given: Given, line: Mapping[str, Any], packets: 
         raise UsageError(f"its NAT44 has one --pool, and these are {len(given['pool'])}")
     [pool] = given["pool"]
     prefixes = [IPv6Network(prefix) for prefix in given["prefix"]]
-    hosts = [host for host in _hosts_of(packets) if not any(host in prefix for prefix in prefixes)]
+    hosts = [host for host in hosts_of(packets) if not any(host in prefix for prefix in prefixes)]
     if len(hosts) > _MAX_HOSTS:
         raise UsageError(f"its programs know {_MAX_HOSTS} IPv6 hosts, and the capture has packets of {len(hosts)}")
     return nat64_network(kind.name, line["siit"], hosts, IPv4Network(pool["net"]), f"{pool['first']}-{pool['last']}")
 
 
-def _hosts_of(packets: Iterable[bytes]) -> list[IPv6Address]:
+def hosts_of(packets: Iterable[bytes]) -> list[IPv6Address]:
     """The sources of IPv6 packets, each once, without those of ICMPv6 errors, which are of any router."""
     found: dict[IPv6Address, None] = {}
     for packet in packets:
