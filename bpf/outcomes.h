@@ -9,7 +9,8 @@
  *   SLOW  for the slow path: to the kernel's own reassembly, or out of the device's far end
  *   DROP  dropped
  *
- * Only the slow path has CARRIER_UNREACHABLE: an ICMP error, which came back, says that the carrier lost the packet.
+ * Only the slow path has CARRIER_UNREACHABLE: an ICMP error, which came back, says that the carrier lost the packet. And
+ * it alone has INNER_TOO_LONG: what was reassembled is longer than the device's MTU, and this kernel lacks a way past it.
  * Only packets without a device have CARRIER_ERROR and what follows NO_ROOM, which otherwise the node's kernel decides.
  */
 #ifndef SIXBENCH_OUTCOMES_H
@@ -36,6 +37,7 @@
 	OUTCOME(INNER_TRUNCATED, "inner-truncated", DROP)                                                              \
 	OUTCOME(INNER_VERSION, "inner-version", DROP)                                                                  \
 	OUTCOME(INNER_LENGTH, "inner-length", DROP)                                                                    \
+	OUTCOME(INNER_TOO_LONG, "inner-too-long", DROP)                                                                \
 	OUTCOME(INNER_SOURCE_BOGUS, "inner-source-bogus", DROP)                                                        \
 	OUTCOME(INNER_DESTINATION_BOGUS, "inner-destination-bogus", DROP)                                              \
 	OUTCOME(INNER_SOURCE_MISMATCH, "inner-source-mismatch", DROP)                                                  \

@@ -260,6 +260,52 @@ static __always_inline int come_in(struct __sk_buff *skb)
 	return bpf_redirect(TRANSLATOR.ifindex, BPF_F_INGRESS);
 }
 
+/*
+ * Whether what was IPv6 comes back at once: its IPv4 destination stands for a host of the table, which was not named by
+ * its own address. RFC 7757 section 4.2.2.
+ */
+static __always_inline bool comes_back(const struct translation *found)
+{
+	struct key6 key6 = {.bits = 128, .address = found->destination6};
+	struct key4 key4 = {.bits = 32, .address = found->destination4};
+
+	return TRANSLATOR.hairpin && TRANSLATOR.has_rows && TRANSLATOR.prefix_count &&
+	       !bpf_map_lookup_elem(&ROWS6, &key6) && bpf_map_lookup_elem(&ROWS4, &key4);
+}
+
+/* Sends the packet to the host for which its destination stands, from the address at which its source is answered. */
+static __always_inline int turn_back(struct __sk_buff *skb, struct translation *found, struct ipv6hdr *ipv6)
+{
+	struct address before[2] = {found->source6, found->destination6}, after[2];
+	struct way way = {.bytes = found->segment_bytes, .tos = found->tos};
+	__u64 flags = BPF_F_PSEUDO_HDR;
+	__u32 gso_size = skb->gso_size;
+	__s64 difference;
+
+	embed(&TRANSLATOR.prefixes[0], found->source4, &after[0]);
+	if (way.bytes > TRANSLATOR.mtu6 || !to_ipv6(found->destination4, &after[1]))
+		return TC_ACT_UNSPEC;
+	way.source = after[0];
+	way.destination = after[1];
+	if (!find_way(skb, &way, true))
+		return TC_ACT_UNSPEC;
+	ipv6->flow_lbl[0] &= 0xf0;
+	ipv6->flow_lbl[1] = ipv6->flow_lbl[2] = 0;
+	ipv6->hop_limit--;
+	__builtin_memcpy(&ipv6->saddr, &after[0], 16);
+	__builtin_memcpy(&ipv6->daddr, &after[1], 16);
+	if (found->protocol == IPPROTO_UDP)
+		flags |= BPF_F_MARK_MANGLED_0;
+	difference = bpf_csum_diff((__be32 *)before, sizeof(before), (__be32 *)after, sizeof(after), 0);
+	if (bpf_l4_csum_replace(skb, ETH_HLEN + IPV6_HEADER_BYTES + found->checksum_at, 0, difference, flags) ||
+	    bpf_skb_store_bytes(skb, ETH_HLEN, ipv6, sizeof(*ipv6), 0)) {
+		count(TRANSLATED_NO_ROOM, found, gso_size);
+		return TC_ACT_SHOT;
+	}
+	count(TRANSLATED_TO_IPV4, found, gso_size);
+	return send(skb, way.found, bpf_htons(ETH_P_IPV6));
+}
+
 static __always_inline int from_ipv6(struct __sk_buff *skb)
 {
 	struct translation found = {};
@@ -281,6 +327,8 @@ static __always_inline int from_ipv6(struct __sk_buff *skb)
 	__builtin_memcpy(&found.destination6, &ipv6.daddr, 16);
 	if (!read_transport(skb, IPV6_HEADER_BYTES, &found) || !ends_to_ipv4(&found))
 		return TC_ACT_UNSPEC;
+	if (comes_back(&found))
+		return turn_back(skb, &found, &ipv6);
 	total = found.segment_bytes - 20;
 	way.source.word[0] = found.source4;
 	way.destination.word[0] = found.destination4;

@@ -52,10 +52,11 @@ struct translator {
 	struct embedding prefixes[MAX_PREFIXES];
 	__u32 has_rule;
 	struct rule rule;
+	__u32 hairpin; /* packets from one host of the table to another come back at once */
 };
 ASSERT_OFFSET(struct translator, prefixes, 40);
 ASSERT_OFFSET(struct translator, rule, 124);
-ASSERT_SIZE(struct translator, 176);
+ASSERT_SIZE(struct translator, 180);
 
 /* An explicit address mapping: RFC 7757. */
 struct row {

@@ -4,12 +4,16 @@ link."""
 from __future__ import annotations
 
 import json
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 import pytest
 from lab.experiments import Finished, run, wrong
+from lab.networks import Watched, built, execute
 
 from sixbench.agent import AgentHub
+from sixbench.agent.requests import TranslatorCounters
+from sixbench.mechanisms.embedding import embed
 
 NETWORK = """
 topology:
@@ -107,6 +111,42 @@ def test_200_000_bytes_come_through_a_narrow_link(hub: AgentHub, tmp_path: Path,
     finished = run(hub, NETWORK.format(mtu=1300, offload="true", engine=engine) + workloads, tmp_path / "run")
     assert wrong(finished.trials) == []
     assert len(finished.trials) == 8
+
+
+@pytest.mark.parametrize("engine", ["ebpf", "user"])
+def test_servers_of_a_data_centre_reach_one_another_by_ipv4(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    """RFC 7755 section 4.4: who is asked sees an address of the prefix, and its answer goes back through the relay."""
+    text = f"""
+topology:
+  nodes: {{h1: host, r1: router, r2: router, h2: host}}
+  links: [{{endpoints: [h1, r1]}}, {{endpoints: [r1, r2]}}, {{endpoints: [r2, h2]}}]
+between: [h1, h2]
+paths: {{dc: {{siit-dc: {{nodes: [r1], engine: {engine}}}}}}}
+"""
+    lab, network, _ = built(hub, text)
+    try:
+        ends = [end for link in network.topology.links for end in link.ends if end.ipv6 is not None]
+        [relay] = network.translators
+        prefix = IPv6Network(relay.mapping["prefixes"][0])
+        table = {IPv6Network(ipv6)[0]: IPv4Network(ipv4)[0] for ipv4, ipv6 in relay.mapping["explicit"]}
+        [asks], [asked, _] = ([end.ipv6.ip for end in ends if end.node == node] for node in ("h2", "r2"))
+        sees, is_asked = (str(embed(prefix, table[own])) for own in (asks, asked))
+        watched = Watched(lab.agents["r2"], "eth0")
+        execute(lab.agents["h2"], "ping", "-c", "3", "-i", "0.01", "-W", "5", is_asked)
+        echoes = [packet for packet in watched.packets(tmp_path) if packet.fields["icmpv6.type"] in ("128", "129")]
+        assert {(packet.sources[0], packet.destinations[0]) for packet in echoes} == {
+            (str(asks), is_asked),
+            (sees, str(asked)),
+            (str(asked), sees),
+            (is_asked, str(asks)),
+        }
+        assert not any(packet.has_wrong_checksum for packet in echoes)
+        [counted] = lab.agents["r1"].answer(TranslatorCounters()).translators.values()
+        assert counted.to_ipv4.packets >= 6
+        # The first packet of each direction may wait for its next hop.
+        assert ("hairpin" in counted.slow) == (engine == "user") or counted.slow["hairpin"].packets <= 2
+    finally:
+        lab.close()
 
 
 def test_fragments_are_what_theory_says(hub: AgentHub, tmp_path: Path) -> None:

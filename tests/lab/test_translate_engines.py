@@ -186,6 +186,9 @@ def embedded(prefix: str, address: str) -> str:
 
 
 OUTSIDE, PREFIX = "198.51.100.1", "2001:db8:64::"
+ANSWER = Ends(source=OUTSIDE, destination="192.0.2.1", ports=(53, 40000))
+HAIRPIN = Ends(source="2001:db8:1::1", destination=embedded(PREFIX, "192.0.2.2"))
+"""From one server behind a border relay to another, by the address that the latter has for IPv4."""
 SIIT = (
     Ends(source=OUTSIDE, destination="192.0.2.1"),
     Ends(source="2001:db8:1::1", destination=embedded(PREFIX, OUTSIDE)),
@@ -213,14 +216,26 @@ def outer(ends: Ends, inner: dict[str, bytes], protocol: int) -> dict[str, bytes
     found = {f"outer {name}": wrapped(ends, packet) for name, packet in inner.items()}
     found["outer, from a stranger"] = wrapped(stranger, first)
     found["outer, no inner packet"] = in4(ends, b"", protocol) if is_ipv4 else in6(ends, b"", protocol)
-    whole = wrapped(ends, first)[20 if is_ipv4 else 40 :]
-    if is_ipv4:
-        found["outer, first fragment"] = in4(ends, whole[:24], protocol, MORE)
-        found["outer, last fragment"] = in4(ends, whole[24:], protocol, 24 // 8)
-    else:
-        found["outer, first fragment"] = fragment6(ends, whole[:24], 0, 1, protocol)
-        found["outer, last fragment"] = fragment6(ends, whole[24:], 24, 0, protocol)
+    # The other end may have a larger MTU: what is reassembled goes on by that of the next link (RFC 4213 section 3.2).
+    long = next(packet for name, packet in inner.items() if name.endswith("udp"))
+    end_of_long = (in4 if long[0] >> 4 == 4 else in6)(ends_of(long), udp(ends_of(long), 3000))
+    for name, packet, cut in (("fragment", first, 24), ("long fragment", end_of_long, 1400)):
+        whole = wrapped(ends, packet)[20 if is_ipv4 else 40 :]
+        if is_ipv4:
+            found[f"outer, first {name}"] = in4(ends, whole[:cut], protocol, MORE)
+            found[f"outer, last {name}"] = in4(ends, whole[cut:], protocol, cut // 8)
+        else:
+            found[f"outer, first {name}"] = fragment6(ends, whole[:cut], 0, 1, protocol)
+            found[f"outer, last {name}"] = fragment6(ends, whole[cut:], cut, 0, protocol)
     return found
+
+
+def ends_of(packet: bytes) -> Ends:
+    """Those of a UDP datagram without options."""
+    start, length = (12, 4) if packet[0] >> 4 == 4 else (8, 16)
+    source, destination = (ip_address(packet[at : at + length]) for at in (start, start + length))
+    ports = struct.unpack("!HH", packet[start + 2 * length :][:4])
+    return Ends(source=str(source), destination=str(destination), ports=ports)
 
 
 def through_tunnel(ends: Ends, protocol: int, inner: dict[str, bytes]) -> dict[str, bytes]:
@@ -277,9 +292,66 @@ MECHANISMS = {
             Ends(source=embedded(PREFIX, OUTSIDE), destination=embedded("2001:db8:c1a7::", "192.0.0.2")),
         ),
     ),
+    "nat64": Mechanism(
+        words=("nat64", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535", "--own4", "192.0.2.254"),
+        packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()},
+        # Its node tracks connections, as above, answers echoes to the pool, and translates the sources of its errors.
+        node=(
+            "*used up",
+            "*bad *",
+            "*fragment*",
+            "*another protocol",
+            "*no checksum",
+            "back, echo",
+            "back, too long, DF",
+        ),
+    ),
+    "464xlat, PLAT": Mechanism(
+        words=("464xlat", "--role", "plat", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535"),
+        packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()},
+        node=(
+            "*used up",
+            "*bad *",
+            "*fragment*",
+            "*another protocol",
+            "*no checksum",
+            "back, echo",
+            "back, too long, DF",
+        ),
+    ),
+    "lw4o6, lwB4": Mechanism(
+        words=("lw4o6", "--role", "b4", "--br", TUNNEL6.source, "--binding", f"192.0.2.1,6,39,{TUNNEL6.destination}"),
+        packets=lambda: of_ipv4(IN4) | outer(TUNNEL6, of_ipv4(IN4.back), 4),
+        node=("*used up", "*bad *", "*fragment*", "*another protocol", "too long"),
+    ),
+    "map-e, customer edge": Mechanism(
+        words=(
+            *("map-e", "--br", TUNNEL6.source, "--rule-prefix", "2001:db8:e::/52", "--ce", "2001:db8:e:a00::/56"),
+            *("--rule-ipv4", "192.0.2.18/32", "--ea-bits", "4", "--psid-offset", "0"),
+        ),
+        packets=lambda: (
+            of_ipv4(from_edge(0xA123))
+            | outer(Ends(source=TUNNEL6.source, destination=MAP_E_CE), of_ipv4(from_edge(0xA123).back), 4)
+        ),
+        node=("*used up", "*bad *", "*fragment*", "*another protocol", "too long"),
+    ),
     "siit-dc, border relay": Mechanism(
-        words=("siit-dc", "--role", "br", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128"),
-        packets=lambda: both(*SIIT),
+        words=(
+            *("siit-dc", "--role", "br", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128"),
+            *("--eam", "192.0.2.2/32=2001:db8:2::2/128"),
+        ),
+        packets=lambda: both(*SIIT) | {f"hairpin, {name}": packet for name, packet in of_ipv6(HAIRPIN).items()},
+    ),
+    "siit, hairpin": Mechanism(
+        words=(
+            *("siit", "--hairpin", "--prefix", "2001:db8:100::/40", "--eam", "192.0.2.0/24=2001:db8:1::/120"),
+            *("--mtu4", "576", "--zero-checksum", "compute"),
+        ),
+        packets=lambda: {
+            f"{name} {to}": packet
+            for to in ("2001:db8:1c0:2:2::", "2001:db8:1::2", "2001:db8:1c6:3364:1::")
+            for name, packet in of_ipv6(Ends(source="2001:db8:1::1", destination=to)).items()
+        },
     ),
     "6in4": Mechanism(
         words=("6in4", *FROM_LOCAL4, *OWN[2:], "--mtu", "1480", "--tos", "40", "--ttl", "9", "--no-ecn"),
@@ -368,6 +440,58 @@ def _with_exit(sixbench: Callable[..., object]) -> Callable[..., object]:
         return done
 
     return run
+
+
+def no_connection(ends: Ends) -> bytes:
+    """The end of a connection that nobody has begun."""
+    return sealed(ends, TCP, struct.pack("!HHIIHHHH", *ends.ports, 1, 0, 0x5004, 1000, 0, 0), 16)
+
+
+PRIVATE = Ends(source="10.0.0.5", destination=OUTSIDE)
+OF_PREFIX = Ends(source=embedded(PREFIX, "198.51.100.77"), destination=SIIT[1].destination)
+UNTRANSLATED = {
+    "nat64": {
+        "nothing begun": in6(SIIT[1], no_connection(SIIT[1]), TCP),
+        "no such protocol": in6(SIIT[1], bytes(40), 132),
+        "of the prefix": in6(OF_PREFIX, udp(OF_PREFIX)),
+    },
+    "lw4o6, lwB4": {
+        "nothing begun": in4(PRIVATE, no_connection(PRIVATE), TCP),
+        "no such protocol": in4(PRIVATE, bytes(40), 132),
+    },
+    "map-e, customer edge": {
+        "nothing begun": in4(PRIVATE, no_connection(PRIVATE), TCP),
+        "no such protocol": in4(PRIVATE, bytes(40), 132),
+    },
+}
+"""Packets that Linux's NAT leaves as they are."""
+
+
+@pytest.mark.parametrize("name", UNTRANSLATED)
+def test_what_linux_does_not_translate_goes_no_further(
+    sixbench: Callable[..., object], tmp_path: Path, name: str
+) -> None:
+    packets = UNTRANSLATED[name]
+    words = (*MECHANISMS[name].words, "--engine", "ebpf")
+    passed = packets_through(_with_exit(sixbench), tmp_path, words, [*packets.values()])
+    assert dict(zip(packets, passed, strict=True)) == dict.fromkeys(packets, ("dropped", "node", []))
+
+
+def test_linux_keeps_its_sessions_from_packet_to_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:
+    first, other, third = (
+        replace(SIIT[1], source=f"2001:db8:1::{number}", ports=(port, 53))
+        for number, port in ((1, 40000), (2, 40000), (3, 40003))
+    )
+    words = (*MECHANISMS["nat64"].words, "--engine", "ebpf")
+    sent = [in6(ends, udp(ends)) for ends in (first, other, third, first)]
+    answers = [in4(ends, udp(ends)) for ends in (replace(ANSWER, ports=(53, 40003)), ANSWER)]
+    passed = packets_through(_with_exit(sixbench), tmp_path, words, [*sent, *answers])
+    assert {verdict for verdict, _, _ in passed} == {"translated"}
+    out = [packet for _, _, [packet] in passed]
+    ports = [struct.unpack("!H", packet[20:22])[0] for packet in out[: len(sent)]]
+    # Who comes second with a port gets another.
+    assert (ports[0], ports[2], ports[3], ports[1] == 40000) == (40000, 40003, 40000, False)
+    assert [str(IPv6Address(packet[24:40])) for packet in out[len(sent) :]] == [third.source, first.source]
 
 
 def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:

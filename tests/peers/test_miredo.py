@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from lab.experiments import Finished, run, wrong
+from lab.networks import Watched, built, execute
 
 from sixbench.agent import AgentHub
 from sixbench.mechanisms.teredo import SERVERS
@@ -78,13 +79,80 @@ def test_clients_have_the_addresses_that_captures_show_to_an_independent_reader(
         assert {one.teredo for one in clients} == {(SERVERS[0], IPv4Address(host)) for host in hosts}
 
 
-FIELDS = ("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "icmpv6.type", "ipv6.nxt")
+BEHIND_A_NAT = """
+topology:
+  nodes: {h1: host, n1: {kind: router, masquerade: true}, r1: router, r2: router, h2: host}
+  links:
+    - {endpoints: [h1, n1], ipv4: [192.168.1.2/24, 192.168.1.1/24]}
+    - {endpoints: [n1, r1]}
+    - {endpoints: [r1, r2]}
+    - {endpoints: [r2, h2]}
+between: [h1, h2]
+paths: PATHS
+"""
+PRIVATE, OUTSIDE = "192.168.1.2", "198.18.1.1"
+NO_NEXT_HEADER = 59
+"""Of a bubble: an IPv6 packet without anything in it (RFC 4380 section 2.8)."""
+
+
+def test_a_client_behind_a_nat_is_known_by_its_mapped_address(hub: AgentHub, tmp_path: Path) -> None:
+    """RFC 4380 sections 4 and 5.2: with evidence on both sides of the NAT."""
+    _, _, workloads = EXPERIMENT.partition("workloads:")
+    paths = "{to-ipv6: {teredo: [h1, r2]}, directly: {teredo: {nodes: [h1, h2], server: r1}}}"
+    text = BEHIND_A_NAT.replace("PATHS", paths) + "workloads:" + workloads
+    finished = run(hub, text, tmp_path / "run", whole_checksums=True)
+    assert wrong(finished.trials) == []
+    assert {trial.path for trial in finished.trials} == set(CARRIED)
+    for trial in finished.trials:
+        files = finished.captures(trial)
+        for link, own in (("h1-n1", PRIVATE), ("n1-r1", OUTSIDE)):
+            decoded = [fields for fields in read(files[link]) if fields["icmpv6.type"] not in NO_TRIAL]
+            peer = "198.18.2.2" if trial.path == "to-ipv6" else "198.18.3.2"
+            assert {fields[name] for fields in decoded for name in ("ip.src", "ip.dst")} == {own, peer}, trial.key
+            inner = {IPv6Address(fields[name]) for fields in decoded for name in ("ipv6.src", "ipv6.dst")}
+            assert (SERVERS[0], IPv4Address(OUTSIDE)) in {one.teredo for one in inner}
+            # The obscured port is the one that the NAT sends from.
+            ports = {fields["udp.srcport"].split(",")[0] for fields in decoded if fields["ip.src"] == own}
+            obscured = {int(one) >> 32 & 0xFFFF for one in inner if one.teredo == (SERVERS[0], IPv4Address(OUTSIDE))}
+            assert {str(port ^ 0xFFFF) for port in obscured} == ports
+
+
+@pytest.mark.parametrize(
+    ("path", "peer"),
+    [("{teredo: [h1, r2]}", "198.18.2.2"), ("{teredo: {nodes: [h1, h2], server: r1}}", "198.18.3.2")],
+)
+def test_bubbles_open_the_nat(hub: AgentHub, tmp_path: Path, path: str, peer: str) -> None:
+    """RFC 4380 sections 5.2.4 and 5.4.2: a NAT that lets nobody in who was not sent to is opened by bubbles, through
+    the server and directly, before the first packet goes directly."""
+    lab, network, _ = built(hub, BEHIND_A_NAT.replace("PATHS", f"{{p: {path}}}"))
+    try:
+        watched = Watched(lab.agents["n1"], "eth1")
+        to = str(network.with_learned(lab.learned).legs[-1].destination)
+        execute(lab.agents["h1"], "ping", "-c", "3", "-i", "0.2", "-W", "5", to)
+        packets = datagrams(watched.file(tmp_path))
+    finally:
+        lab.close()
+    bubbles = [(one["ip.src"], one["ip.dst"]) for one in packets if one["ipv6.nxt"] == str(NO_NEXT_HEADER)]
+    direct = [one for one in packets if {one["ip.src"], one["ip.dst"]} == {OUTSIDE, peer}]
+    assert direct, packets
+    servers = {str(one) for one in SERVERS}
+    assert any(servers & set(ends) for ends in bubbles) or any(peer in ends for ends in bubbles), packets
+    first = packets.index(next(one for one in direct if one["ipv6.nxt"] != str(NO_NEXT_HEADER)))
+    assert any(one["ipv6.nxt"] == str(NO_NEXT_HEADER) for one in packets[:first]), packets
+
+
+FIELDS = ("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "icmpv6.type", "ipv6.nxt", "udp.srcport")
 NO_TRIAL = ("133", "134")
 
 
 def read(file: Path) -> list[dict[str, str]]:
     """What tshark finds in the Teredo packets of a capture that are not empty, which bubbles are."""
-    words = ["tshark", "-r", str(file), "-d", "udp.port==3545,teredo", "-Y", "teredo && ipv6.nxt != 59", "-T", "fields"]
+    return [packet for packet in datagrams(file) if packet["ipv6.nxt"] != str(NO_NEXT_HEADER)]
+
+
+def datagrams(file: Path) -> list[dict[str, str]]:
+    """What it finds in all Teredo packets."""
+    words = ["tshark", "-r", str(file), "-d", "udp.port==3545,teredo", "-Y", "teredo", "-T", "fields"]
     fields = [word for name in FIELDS for word in ("-e", name)]
     done = subprocess.run([*words, *fields], capture_output=True, text=True, check=True)
     return [dict(zip(FIELDS, line.split("\t"), strict=True)) for line in done.stdout.splitlines()]

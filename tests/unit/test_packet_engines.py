@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ip_packets import ipv4, ipv6
 
-from sixbench.cli.packet_engines import carrying
+from sixbench.cli.packet_engines import carrying, hosts_of
 from sixbench.cli.packet_mechanisms import PACKET_MECHANISMS
 from sixbench.model.errors import UsageError
 from sixbench.run.passing.counted import Counted
@@ -25,10 +25,16 @@ NAT64 = {"prefix": ["64:ff9b::/96"], "pool": [{"net": "192.0.2.0/28", "first": 1
         ("bpf", "siit", SIIT, '--engine "bpf": it is one of user, ebpf, tayga'),
         ("ebpf", "siit", {**SIIT, "hop": False}, "--engine ebpf: --no-hop: a node takes one from the hop limit"),
         ("ebpf", "siit", {**SIIT, "traffic-class": 3}, "--engine ebpf: --traffic-class: "),
-        ("ebpf", "siit", {**SIIT, "hairpin": True}, "--engine ebpf: --hairpin: its programs translate a packet once"),
         ("ebpf", "map-e", MAP, "has a tunnel for each customer edge, and these are 65536, over 64"),
-        ("ebpf", "map-e", {**MAP, "ce": "2001:db8:12:3400::/56"}, "--engine ebpf: its programs know no rules"),
-        ("ebpf", "nat64", NAT64, "--engine ebpf: the state of its NAT64 is Linux's connection tracking"),
+        ("ebpf", "map-e", {**MAP, "ce": "2001:db8:12:3400::/56", "mesh": True}, "and --mesh asks for more"),
+        (
+            "ebpf",
+            "nat64",
+            {**NAT64, "seed": 1},
+            "Linux's connection tracking, which has no --seed; --engine user does it",
+        ),
+        ("ebpf", "nat64", {**NAT64, "udp-timeout": 9}, "Linux's connection tracking, which has no --udp-timeout"),
+        ("ebpf", "nat64", {**NAT64, "pool": NAT64["pool"] * 2}, "its NAT44 has one --pool, and these are 2"),
         ("tayga", "siit", {**SIIT, "zero-checksum": "drop"}, "tayga.conf has no setting for --zero-checksum"),
         ("tayga", "siit", {"eam": [["192.0.2.1/32", "2001:db8::1/128"]]}, "--engine tayga: tayga has one --prefix"),
         ("tayga", "nat64", NAT64, "--engine tayga: tayga is a translator without state"),
@@ -40,6 +46,14 @@ def test_what_an_engine_cannot_is_said(engine: str, mechanism: str, given: dict[
         pass
     assert str(caught.value).startswith(message) or message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_hosts_of_a_nat64_are_the_sources_of_its_capture() -> None:
+    """Not those of ICMPv6 errors, which any router sends."""
+    error, echo = (ipv6(bytes([kind, 0, 0, 0]), source=f"2001:db8::{kind}", protocol=58) for kind in (3, 128))
+    one, other = (ipv6(b"", source=f"2001:db8::{number}") for number in (1, 2))
+    found = hosts_of([ipv4(b""), other, error, one, echo, other, b"", one[:30]])
+    assert [str(host) for host in found] == ["2001:db8::2", "2001:db8::1", "2001:db8::128"]
 
 
 def test_a_packet_comes_from_the_side_to_which_it_belongs() -> None:

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from installed import Installed, check_both_ways, ends, of, routes_of, stacks
 
 from sixbench.lab.render import render_path
+from sixbench.mechanisms import install
 from sixbench.mechanisms.miredo import MIREDO
 from sixbench.mechanisms.teredo import PREFIX, SERVER_DEVICE, learned, teredo_address
+from sixbench.model.experiment import Experiment
 from sixbench.model.node_names import addresses_by_name
 from sixbench.model.stage import Request, Stage
 
@@ -197,4 +199,55 @@ def test_what_cannot_be_installed_is_told_with_its_line(
 ) -> None:
     [found] = problems(TEXT.format(link=link, path=path))
     assert found.startswith("test.yaml:10: ")
+    assert words in found
+
+
+NATS = """
+topology:
+  nodes: {{h1: host, n1: {{kind: router, masquerade: true}}, r1: {r1}, r2: {r2}, h2: host}}
+  links:
+    - {{endpoints: [h1, n1], ipv4: [192.168.1.2/24, 192.168.1.1/24]}}
+    - {{endpoints: [n1, r1]}}
+    - {{endpoints: [r1, r2]}}
+    - {{endpoints: [r2, h2]}}
+between: {between}
+paths:
+  p: {path}
+workloads: [ping]
+"""
+ROUTER, NAT = "router", "{kind: router, masquerade: true}"
+
+
+@pytest.mark.parametrize(
+    ("path", "last"),
+    [("{teredo: [h1, r2]}", "198.18.2.2"), ("{teredo: {nodes: [h1, h2], server: r1}}", "198.18.3.2")],
+)
+def test_others_know_a_client_by_the_address_of_its_nat(
+    read: Callable[[str], Experiment], path: str, last: str
+) -> None:
+    """RFC 4380 section 4: the mapped address is in the client's, and outer packets have it beyond the NAT."""
+    found = read(NATS.format(r1=ROUTER, r2=ROUTER, between="[h1, h2]", path=path))
+    network = install(found.paths[0], found.topologies[0], found.between)
+    assert IPv6Address(str(network.legs[0].source)).teredo == (IPv4Address("198.51.100.2"), IPv4Address("198.18.1.1"))
+    outer = [crossing.ip[0] for crossing in network.crossings if crossing.tunnels]
+    sources = ["192.168.1.2", *["198.18.1.1"] * (len(outer) - 1)]
+    assert [(str(ip.source), str(ip.destination)) for ip in outer] == [(source, last) for source in sources]
+    back = [crossing.ip[0] for crossing in network.reversed.crossings if crossing.tunnels]
+    assert [(ip.source, ip.destination) for ip in back] == [(ip.destination, ip.source) for ip in reversed(outer)]
+
+
+@pytest.mark.parametrize(
+    ("r1", "r2", "between", "path", "words"),
+    [
+        (NAT, ROUTER, "[h1, h2]", "[h1, r2]", '"n1" and "r1", between "h1" and the server "r2", masquerade; '),
+        (ROUTER, ROUTER, "[h2, h1]", "{nodes: [h1, h2], server: r1}", 'can be behind a NAT, which is "h2"'),
+        (NAT, ROUTER, "[h1, h2]", "{nodes: [h1, h2], server: r1}", '"r1", between "h1" and "h2", masquerades, and is'),
+        (ROUTER, NAT, "[h1, h2]", "{nodes: [h1, h2], server: r1}", 'can be behind a NAT, which is "h1"'),
+    ],
+)
+def test_a_nat_that_cannot_be_is_told(
+    problems: Callable[[str], list[str]], r1: str, r2: str, between: str, path: str, words: str
+) -> None:
+    [found] = problems(NATS.format(r1=r1, r2=r2, between=between, path=f"{{teredo: {path}}}"))
+    assert found.startswith("test.yaml:11: ")
     assert words in found

@@ -79,6 +79,53 @@ fn outer_packets_are_fragmented_and_reassembled_where_that_is_allowed() {
     }
 }
 
+/// The other end has a larger MTU: what it sends is reassembled and goes on by the MTU of the next link, whatever that of the tunnel is (RFC 4213 section 3.2,
+/// RFC 2473 section 3.3). Linux's own tunnels take it likewise.
+#[test]
+#[ignore = "needs root: it loads BPF programs"]
+fn what_is_reassembled_may_be_longer_than_the_device() {
+    for engine in ["ebpf", "user"] {
+        for (outer, payload, to) in
+            [("10.0.0.", "ipv6", "2001:db8:2::"), ("2001:db8::", "ipv4", "10.2.0."), ("10.0.0.", "gre", "10.2.0.")]
+        {
+            let Some(mut chain) = Chain::build() else { return };
+            chain.engine = engine;
+            chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+            for (router, mtu_bytes, from, peer) in [(ROUTER_1, 9000, 1, 2), (ROUTER_2, 1280, 2, 1)] {
+                let ends = [format!("{outer}{from}"), format!("{outer}{peer}")];
+                chain.add(router, fixed("sb0", [&ends[0], &ends[1]], payload, mtu_bytes));
+                chain.shell(
+                    router,
+                    &format!(
+                        "ip link set e0 mtu 9000; ip route add 2001:db8:{peer}::/64 dev sb0 || true; ip route replace 10.{peer}.0.0/24 dev sb0"
+                    ),
+                );
+            }
+            for host in [HOST_1, HOST_2] {
+                chain.shell(host, "ip link set e0 mtu 9000");
+            }
+            // Echoes come back in fragments, as the way back is narrow: DF is for requests alone.
+            let headers = if to.contains(':') { 48 } else { 28 };
+            let echoes = "nstat -asz IcmpInEchos Icmp6InEchos | awk '/InEchos/ {sum += $2} END {print sum}'";
+            let heard = |chain: &mut Chain| chain.shell(HOST_2, echoes).trim().parse::<u64>().expect("a number");
+            for most in [1400 - headers, 8000] {
+                let before = heard(&mut chain);
+                chain.shell(HOST_1, &format!("ping -c 2 -i 0.01 -W 1 -M do -s {most} {to}2 || true"));
+                assert_eq!(heard(&mut chain), before + 2, "{engine} {outer} {to}");
+            }
+            // The node itself may be meant, too.
+            chain.shell(HOST_1, &format!("ping -c 1 -W 1 -M do -s 8000 {to}1 || true"));
+            let counters = chain.counters(ROUTER_2, "sb0");
+            assert!(packets(&counters, "slow_decapsulated") >= 3, "{counters}");
+            assert_eq!(packets(&counters, "drops.inner-too-long") + packets(&counters, "drops.no-room"), 0, "{counters}");
+            // Of a next link that is too narrow the source is told, as by any router.
+            chain.shell(ROUTER_2, "ip link set e0 mtu 1400");
+            let told = chain.shell(HOST_1, &format!("ping -c 2 -i 0.2 -W 1 -M do -s 8000 {to}2 || true"));
+            assert!(told.contains("mtu = 1400") || told.contains("mtu=1400") || told.contains("mtu: 1400"), "{told}");
+        }
+    }
+}
+
 /// RFC 4213 section 3.2.2, RFC 2473 sections 7.1 and 7.2.
 #[test]
 #[ignore = "needs root: it loads BPF programs"]

@@ -113,7 +113,7 @@ const _: () = {
     assert!(size_of::<State>() == 12);
     assert!(size_of::<Embedding>() == 20);
     assert!(offset_of!(Translator, prefixes) == 40);
-    assert!(size_of::<Translator>() == 176);
+    assert!(size_of::<Translator>() == 180);
     assert!(offset_of!(Translator, rule) == 124 && size_of::<Rule>() == 52);
     assert!(size_of::<Row>() == 24);
 };
@@ -170,6 +170,7 @@ pub struct Translator {
     pub prefixes: [Embedding; MAX_PREFIXES],
     pub has_rule: u32,
     pub rule: Rule,
+    pub hairpin: u32,
 }
 
 /// `struct row`.

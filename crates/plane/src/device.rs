@@ -171,6 +171,11 @@ pub fn ip(lines: &str) -> io::Result<()> {
     run(Command::new("ip").args(["-batch", "-"]), lines, "iproute2")
 }
 
+/// Gives `tc -batch` its lines.
+pub fn tc(lines: &str) -> io::Result<()> {
+    run(Command::new("tc").args(["-batch", "-"]), lines, "iproute2")
+}
+
 /// Runs a command that must succeed; `package` has it.
 fn run(command: &mut Command, input: &str, package: &str) -> io::Result<()> {
     let mut child = command

@@ -230,6 +230,28 @@ fn the_program_does_what_the_core_does() {
     }
 }
 
+/// RFC 7757 section 4.2.2: a host of the table names another one by the prefix.
+#[test]
+#[ignore = "needs root: it loads BPF programs"]
+fn packets_that_come_back_are_what_the_core_makes_of_them() {
+    let Some(bench) = Bench::build() else { return };
+    for (prefix, bits) in [("2001:db8:100::", 40), ("64:ff9b:2::", 96)] {
+        let settings = Settings { hairpin: true, ..settings(prefix, bits) };
+        let mut translator = Translator::new(settings.clone()).expect("settings");
+        let mut came_back = 0_u32;
+        let sent = compare(&bench, &settings, given(), |given| {
+            let [source, destination] = given.ends.map(|end| end.octets()[3]);
+            let ends = [Ipv4Addr::new(198, 51, 100, source), Ipv4Addr::new(203, 0, 113, 64 + destination % 64)];
+            let mut packet = Given { is_ipv6: true, ends, damage: Vec::new(), ..given.clone() }.packet(&mut translator);
+            packet[24..40].copy_from_slice(&settings.prefixes[0].embed(ends[1]).octets());
+            let decision = translator.translate(&packet);
+            came_back += u32::from(decision.clause.name() == "hairpin");
+            (true, packet)
+        });
+        assert!(sent[1] > CASES / 4 && sent[1] <= came_back, "{prefix}: {sent:?} of {came_back} were carried");
+    }
+}
+
 /// What a packet of a MAP-T domain is made from.
 #[derive(Debug, Clone)]
 struct Mapped {

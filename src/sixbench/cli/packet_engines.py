@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..mechanisms.binding import PortSet
+from ..model.capture_file import addresses_of
 from ..model.errors import CapabilityError, UsageError
 from ..model.quoting import shown
+from .packet_nat64 import TIMEOUTS
 from .packet_options import Given
 
 if TYPE_CHECKING:
@@ -30,11 +32,14 @@ _REFUSED = {
     "hop": "--no-hop: a node takes one from the hop limit of whatever it forwards",
     "tos": "--tos: its programs take the octet from the IPv6 packet",
     "traffic-class": "--traffic-class: its programs take the octet from the IPv4 packet",
-    "hairpin": "--hairpin: its programs translate a packet once",
 }
 """What translators of `ebpf` do not do, by option."""
-_RULED = {"map-e": "a customer edge has its ports from a NAPT44", "lw4o6": "an lwB4 has its ports from a NAPT44"}
-"""What the devices of experiments are instead, by mechanism."""
+_STATE_OF_LINUX = ("static", "filtering", "seed", "max-sessions", *(f"{kind}-timeout" for kind in TIMEOUTS))
+"""What connection tracking has no setting for, or another one, by option."""
+_ICMPV6, _FIRST_INFORMATIONAL = 58, 128
+"""RFC 4443 section 2.1."""
+_MAX_HOSTS = 1024
+"""How many rows the table of a translator's programs may have."""
 _MAX_EDGES = 64
 """How many customer edges a border relay may have: each has a tunnel, which takes some 50 ms to make."""
 _OF_TAYGA = frozenset({"prefix", "eam", "role", "mtu4", "mtu6"})
@@ -52,17 +57,24 @@ class Carrying(Protocol):
 
 
 @contextmanager
-def carrying(kind: PacketKind, given: Given, engine: str, arguments: list[str]) -> Iterator[Carrying]:
+def carrying(
+    kind: PacketKind,
+    given: Given,
+    engine: str,
+    arguments: list[str],
+    packets: Callable[[], Iterable[bytes]] = tuple,
+) -> Iterator[Carrying]:
     """What takes packets through a mechanism by an engine. Raises `UsageError` where it cannot as it is told, and
     `CapabilityError`, `LabError` and `AgentError`.
 
     Args:
         arguments: of the command, which may have to begin anew in a user namespace.
+        packets: all that are to come. They are asked for where the network depends on who sends.
     """
     from ..agent import AgentHub, PacketMechanism, find_agent
 
     line = kind.first_line(given)
-    network = None if engine == USER else _network(kind, given, line, engine)
+    network = None if engine == USER else _network(kind, given, line, engine, ())
     with PacketMechanism(find_agent(), line) as mechanism:
         if network is None:
             yield mechanism
@@ -72,21 +84,25 @@ def carrying(kind: PacketKind, given: Given, engine: str, arguments: list[str]) 
     from ..run.passing.passage import DevicePassage
 
     enter_namespace_if_needed(arguments)
+    if line["mechanism"] == "nat64":
+        network = _network(kind, given, line, engine, packets())
     with AgentHub(find_agent()) as hub, DevicePassage(hub, network, engine) as passage:
         yield passage
 
 
-def _network(kind: PacketKind, given: Given, line: Mapping[str, Any], engine: str) -> PassingNetwork:
+def _network(
+    kind: PacketKind, given: Given, line: Mapping[str, Any], engine: str, packets: Iterable[bytes]
+) -> PassingNetwork:
     """The network around the device. Raises `UsageError` and `CapabilityError`."""
     if engine not in ENGINES:
         raise UsageError(f"--engine {shown(engine)}: it is one of {', '.join(ENGINES)}")
     try:
-        return _of_tayga(kind, given, line) if engine == TAYGA else _of_programs(kind, given, line)
+        return _of_tayga(kind, given, line) if engine == TAYGA else _of_programs(kind, given, line, packets)
     except UsageError as error:
         raise UsageError(f"--engine {engine}: {error}; --engine {USER} does it") from error
 
 
-def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:
+def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any], packets: Iterable[bytes]) -> PassingNetwork:
     from ..run.passing.network import translator_network, tunnel_network
 
     if line["mechanism"] == "tunnel":
@@ -95,17 +111,62 @@ def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> Pas
         if kind.name == "map-e" and "ce" not in given:
             return _of_softwires(given, line, _rows_of_rules(given))
         if line["tunnel"]["mapping"]["kind"] == "map":
-            raise UsageError(f"its programs know no rules, so that {_RULED[kind.name]}")
+            return _of_napt(given, line)
         return tunnel_network(line["tunnel"], line["node"])
-    if line["mechanism"] == "nat64":
-        raise UsageError("the state of its NAT64 is Linux's connection tracking, which has no such settings and times")
     refused = next((why for option, why in _REFUSED.items() if option in given), None)
     if refused is not None:
         raise UsageError(refused)
-    settings = dict(line["siit"])
-    settings.pop("hairpin", None)  # of a border relay, whose programs translate a packet once
+    if line["mechanism"] == "nat64":
+        return _of_nat64(kind, given, line, packets)
     hosts_are: Family = 4 if given.get("role") in ("clat", "er") or "ce" in given else 6
-    return translator_network(kind.name, settings, hosts_are=hosts_are)
+    return translator_network(kind.name, line["siit"], hosts_are=hosts_are)
+
+
+def _of_nat64(kind: PacketKind, given: Given, line: Mapping[str, Any], packets: Iterable[bytes]) -> PassingNetwork:
+    """Raises `UsageError` where Linux's connection tracking has no such setting, or there are too many hosts."""
+    from ..run.passing.network import nat64_network
+
+    other = next((name for name in _STATE_OF_LINUX if name in given), None)
+    if other is not None:
+        raise UsageError(f"its sessions are those of Linux's connection tracking, which has no --{other}")
+    if len(given["pool"]) != 1:
+        raise UsageError(f"its NAT44 has one --pool, and these are {len(given['pool'])}")
+    [pool] = given["pool"]
+    prefixes = [IPv6Network(prefix) for prefix in given["prefix"]]
+    hosts = [host for host in hosts_of(packets) if not any(host in prefix for prefix in prefixes)]
+    if len(hosts) > _MAX_HOSTS:
+        raise UsageError(f"its programs know {_MAX_HOSTS} IPv6 hosts, and the capture has packets of {len(hosts)}")
+    return nat64_network(kind.name, line["siit"], hosts, IPv4Network(pool["net"]), f"{pool['first']}-{pool['last']}")
+
+
+def hosts_of(packets: Iterable[bytes]) -> list[IPv6Address]:
+    """The sources of IPv6 packets, each once, without those of ICMPv6 errors, which are of any router."""
+    found: dict[IPv6Address, None] = {}
+    for packet in packets:
+        ends = addresses_of(packet)
+        is_error = packet[6:7] == bytes([_ICMPV6]) and packet[40:41] < bytes([_FIRST_INFORMATIONAL])
+        if ends is not None and isinstance(ends[0], IPv6Address) and not is_error:
+            found[ends[0]] = None
+    return list(found)
+
+
+def _of_napt(given: Given, line: Mapping[str, Any]) -> PassingNetwork:
+    """An lwB4 or a customer edge of MAP-E. Raises `UsageError` where it cannot be."""
+    from ..run.passing.network import napt_network
+    from .packet_lw4o6 import binding_rule
+    from .packet_map import edge_of
+
+    if given.get("mesh"):
+        raise UsageError("its customer edges have a tunnel to the border relay alone, and --mesh asks for more")
+    if "ce" in given:
+        rule, ipv4, psid = edge_of(given)
+    else:
+        rule = binding_rule(given["binding"][0])
+        ipv4, psid = rule.ipv4.network_address, rule.psid.value if rule.psid else 0
+    if rule.spare_bits:
+        raise UsageError("its customer edges have an address each, and none has an IPv4 prefix")
+    ranges = [f"{ports[0]}-{ports[-1]}" for ports in rule.ports(psid)]
+    return napt_network(line["tunnel"], line["node"], line["tunnel"]["mapping"]["border_relay"], ipv4, ranges)
 
 
 def _of_softwires(given: Given, line: Mapping[str, Any], rows: Sequence[Row]) -> PassingNetwork:

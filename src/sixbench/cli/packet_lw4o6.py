@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
@@ -66,10 +67,10 @@ LWAFTR_OPTIONS = (
 def lw4o6_line(given: Given) -> dict[str, Any]:
     """The first line for an lwAFTR or lwB4. Raises `UsageError` where it cannot be."""
     table: dict[str, list[Rule]] = {}
-    for address, bits, psid, b4, *more in given["binding"]:
-        offset = more[0] if more else 0
+    for row in given["binding"]:
+        _, _, _, _, *more = row
         br = more[1] if len(more) > 1 else given["br"]
-        table.setdefault(br, []).append(_row(address, bits, psid, b4, offset))
+        table.setdefault(br, []).append(binding_rule(row))
     own = {option.name for option in LW4O6_OPTIONS}
     others = {name: value for name, value in given.items() if name not in own}
     if given["role"] == "b4":
@@ -100,8 +101,10 @@ def _b4_line(others: Given, table: dict[str, list[Rule]]) -> dict[str, Any]:
     return tunnel_line({**others, "local": str(row.ipv6.network_address)}, "lw4o6", "ipv6", "ipv4", mapping)
 
 
-def _row(address: str, bits: int, psid: int, b4: str, offset: int) -> Rule:
-    """A row of the binding table: a rule that one lwB4 alone has. Raises `UsageError`."""
+def binding_rule(row: Sequence[Any]) -> Rule:
+    """A row of the binding table, as `--binding` has it: a rule that one lwB4 alone has. Raises `UsageError`."""
+    address, bits, psid, b4, *more = row
+    offset = more[0] if more else 0
     rule = Rule(
         ipv6=IPv6Network(b4),
         ipv4=IPv4Network(address),

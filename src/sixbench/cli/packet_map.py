@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from ..model.errors import UsageError
@@ -99,13 +99,20 @@ def _map_node(given: Given) -> _MapNode:
     rules = rules_of(given)
     if "ce" not in given:
         return _MapNode(domain={"own": None, "rules": [rule.told for rule in rules]}, address=None)
-    prefix = IPv6Network(given["ce"])
+    rule, ipv4, psid = edge_of(given)
+    others = [rule.told for rule in rules] if given.get("mesh") else []
+    own = rule.provisioned(ipv4, psid).told
+    return _MapNode(domain={"own": own, "rules": others}, address=rule.address(ipv4, psid))
+
+
+def edge_of(given: Given) -> tuple[Rule, IPv4Address, int]:
+    """The rule of the customer edge, its IPv4 address or the first of its prefix, and its PSID. Raises `UsageError`
+    where no customer edge has its prefix."""
+    prefix, rules = IPv6Network(given["ce"]), rules_of(given)
     for rule in rules:
         found = rule.of_prefix(prefix)
         if found is not None:
-            others = [rule.told for rule in rules] if given.get("mesh") else []
-            domain = {"own": rule.provisioned(*found).told, "rules": others}
-            return _MapNode(domain=domain, address=rule.address(*found))
+            return rule, *found
     ways = " or ".join(f"{rule.end_user_bits} bits and begins with {rule.ipv6}" for rule in rules)
     raise UsageError(f"{prefix} is the prefix of no customer edge: one has {ways}")
 

@@ -15,6 +15,8 @@ _MAX_TIMEOUT_S = 30 * 24 * 3600
 _MAX_PORT = 65_535
 _POOL = "IPV4/N[:FIRST-LAST], such as 192.0.2.0/28:1024-65535"
 _BINDING = "tcp|udp|icmp,IPV4:PORT,[IPV6]:PORT, such as udp,192.0.2.1:53,[2001:db8::1]:53"
+TIMEOUTS = ("udp", "tcp-established", "tcp-transitory", "icmp")
+"""Of what a session is, each with an option."""
 CLAT_NETWORK = "192.0.0.0/29"
 """The IPv4 service continuity prefix (RFC 7335)."""
 
@@ -141,8 +143,7 @@ def nat64_line(given: Given) -> dict[str, Any]:
 
 
 def _timeouts(given: Given) -> dict[str, int]:
-    names = ("udp", "tcp-established", "tcp-transitory", "icmp")
-    return {name.replace("-", "_"): given[f"{name}-timeout"] for name in names if f"{name}-timeout" in given}
+    return {name.replace("-", "_"): given[f"{name}-timeout"] for name in TIMEOUTS if f"{name}-timeout" in given}
 
 
 def xlat_line(given: Given) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -55,9 +55,19 @@ class Packets:
         self.name = name
         self.left_out = 0
         self._stream = stream
+        self._kept: list[NumberedPacket] | None = None
+
+    def keep(self) -> Sequence[NumberedPacket]:
+        """All packets, which can then be had again. Raises `UsageError` as they do one by one."""
+        if self._kept is None:
+            self._kept = list(self)
+        return self._kept
 
     def __iter__(self) -> Iterator[NumberedPacket]:
         """The packets in the order of the file. Raises `UsageError`, which says what is wrong, and where."""
+        if self._kept is not None:
+            yield from self._kept
+            return
         number = 0
         try:
             for number, record in enumerate(read_capture(self._stream), 1):

@@ -6,6 +6,8 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, MutableMapping
+from contextlib import ExitStack
+from functools import cache
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -148,12 +150,13 @@ def _translate(
         raise UsageError("--out -: standard output is a terminal, and packets are no text; name a file, or a pipe")
     given = _read(kind, own)
     told = sys.stderr if out == STANDARD else sys.stdout
-    with (
-        carrying(kind, given, engine, sys.argv[1:]) as mechanism,
-        open_packets(in_) as packets,
-        open_output(out) as written,
-    ):
-        journey = Journey(mechanism, packets, written)
+    with ExitStack() as opened:
+        # A network may have to know who sends before it is built. Errors of options come before those of files.
+        packets = cache(lambda: opened.enter_context(open_packets(in_)))
+        mechanism = opened.enter_context(
+            carrying(kind, given, engine, sys.argv[1:], lambda: (packet.data for packet in packets().keep()))
+        )
+        journey = Journey(mechanism, packets(), opened.enter_context(open_output(out)))
         for passage in journey:
             line = passage.to_json() if as_json else passage.in_words() if explain else None
             if line is not None:

@@ -117,8 +117,11 @@ def check_named_once(path: Path) -> None:
         raise MechanismError(f'{path.mechanism} names "{twice[0]}" twice; name different nodes')
 
 
-def carrier(path: Path, topology: Topology, first: str, second: str, family: Family) -> Carrier:
-    """The route between two nodes over links that carry `family`. Raises `MechanismError` where there is none."""
+def carrier(
+    path: Path, topology: Topology, first: str, second: str, family: Family, *, through_nat: bool = False
+) -> Carrier:
+    """The route between two nodes over links that carry `family`. Raises `MechanismError` where there is none, or one
+    through a NAT unless the mechanism passes these."""
     if first == second:
         raise MechanismError(f'{path.mechanism} names "{first}" twice; name different nodes')
     links = topology.route(first, second, family)
@@ -130,7 +133,7 @@ def carrier(path: Path, topology: Topology, first: str, second: str, family: Fam
     at = first
     for link in links[:-1]:
         at = link.other_end(at).node
-        if topology.nodes[at].masquerade:
+        if topology.nodes[at].masquerade and not through_nat:
             raise MechanismError(
                 f'"{at}", between "{first}" and "{second}", masquerades: outer packets of {path.mechanism} would come '
                 "from an address that the other end does not know; install it beside, or leave masquerade out there"

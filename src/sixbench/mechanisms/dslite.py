@@ -184,8 +184,10 @@ def policy(one: Subscriber) -> list[str]:
 
 def _ruleset(subscribers: Sequence[Subscriber]) -> str:
     """NAT44 keyed by softwire (RFC 6333 section 6.6): connections of a subscriber are tracked in a zone of its own, so
-    that two with the same private address do not meet; answers are told apart by their public port."""
+    that two with the same private address do not meet; answers are told apart by their public port. What Linux calls
+    invalid and does not translate goes no further; otherwise it would go out with its private address."""
     zones = "\n".join(f'    iifname "{one.device}" ct original zone set {one.number}' for one in subscribers)
+    invalid = "\n".join(f'    iifname "{one.device}" ct state invalid counter drop' for one in subscribers)
     marks = "\n".join(f'    iifname "{one.device}" ct mark set {one.number}' for one in subscribers)
     return f"""table ip sixbench_aftr {{
   chain zones {{
@@ -200,6 +202,10 @@ def _ruleset(subscribers: Sequence[Subscriber]) -> str:
   chain translation {{
     type nat hook postrouting priority srcnat; policy accept;
     ct mark != 0 ct direction original masquerade
+  }}
+  chain untranslated {{
+    type filter hook forward priority filter; policy accept;
+{invalid}
   }}
 }}
 """

@@ -71,13 +71,19 @@ def _bindings(path: Path, subscribers: Sequence[Subscriber]) -> list[Binding]:
 
 
 def _translation(one: Binding) -> str:
-    """The lwB4's NAPT44 (RFC 7596 section 5.1). Echoes have identifiers in the place of ports (section 8.1)."""
+    """The lwB4's NAPT44 (RFC 7596 section 5.1). Echoes have identifiers in the place of ports (section 8.1). What
+    cannot be translated goes no further."""
     out = f'oifname "{one.subscriber.device}"'
     return f"""table ip sixbench_lwb4 {{
   chain translation {{
     type nat hook postrouting priority srcnat; policy accept;
     {out} meta l4proto {{ tcp, udp }} snat to {PUBLIC}:{one.ports}
     {out} meta l4proto icmp snat to {PUBLIC}:{one.ports}
+    {out} counter drop
+  }}
+  chain untranslated {{
+    type filter hook forward priority filter; policy accept;
+    {out} ct state invalid counter drop
   }}
 }}
 """

@@ -170,12 +170,17 @@ def customer_edges(rule: Rule, nodes: Sequence[str]) -> list[CustomerEdge]:
 def napt(one: CustomerEdge, device: str) -> str:
     """A customer edge's NAPT44 within its port set (RFC 7597 section 8.1). A target of Linux's NAT has one range of
     ports, so there is a chain for each range, and connections take one after the other. Echoes have identifiers in the
-    place of ports (section 8.2). What nobody asked for is dropped; otherwise it would go back to where it came from."""
-    ranges = one.port_ranges
+    place of ports (section 8.2). What nobody asked for is dropped; otherwise it would go back to where it came from.
+    So is what Linux calls invalid and does not translate; otherwise it would go out with its private address."""
+    return napt_within(one.ipv4, one.port_ranges, device)
+
+
+def napt_within(ipv4: IPv4Address, ranges: Sequence[str], device: str) -> str:
+    """The same for ranges of ports, such as `1024-1039`."""
     chains = "\n".join(
         f"""  chain range-{index} {{
-    meta l4proto {{ tcp, udp }} snat to {one.ipv4}:{ports}
-    meta l4proto icmp snat to {one.ipv4}:{ports}
+    meta l4proto {{ tcp, udp }} snat to {ipv4}:{ports}
+    meta l4proto icmp snat to {ipv4}:{ports}
     counter drop
   }}"""
         for index, ports in enumerate(ranges)
@@ -190,6 +195,7 @@ def napt(one: CustomerEdge, device: str) -> str:
   chain unasked {{
     type filter hook forward priority filter; policy accept;
     iifname "{device}" ct state {{ new, invalid }} counter drop
+    oifname "{device}" ct state invalid counter drop
   }}
 }}
 """

@@ -72,9 +72,11 @@ class Mesh:
         ]
 
 
-def mesh_of(path: Path, topology: Topology, members: Collection[str]) -> Mesh:
+def mesh_of(path: Path, topology: Topology, members: Collection[str], *, through_nat: bool = False) -> Mesh:
     """Raises `MechanismError` where two members do not reach one another, or one would be known by two addresses."""
-    ways = [carrier(path, topology, first, second, 4) for first, second in combinations(members, 2)]
+    ways = [
+        carrier(path, topology, first, second, 4, through_nat=through_nat) for first, second in combinations(members, 2)
+    ]
     own = {node: [way for way in ways if node in (way.first, way.second)] for node in members}
     for node, mine in own.items():
         locals_ = {way.local(node) for way in mine}

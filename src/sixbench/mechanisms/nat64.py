@@ -95,18 +95,32 @@ def _masqueraded(path: Path, network: Network, inside: Iterable[IPv4Network]) ->
     ports = path.options.get("ports")
     target = "masquerade" if ports is None else f"masquerade to :{FIRST_PORT}-{FIRST_PORT - 1 + int(ports)}"
     of_ports = "" if ports is None else "meta l4proto { tcp, udp } "
-    rule = f'ip saddr {{ {", ".join(map(str, inside))} }} oifname != "{device.device}"'
-    ruleset = f"""table ip sixbench_nat64 {{
-  chain translation {{
-    type nat hook postrouting priority srcnat; policy accept;
-    {rule} {of_ports}{target}
-    {rule} masquerade
-  }}
-}}
-"""
+    ruleset = nat44(device.device, list(inside), f"{of_ports}{target}", "masquerade")
     stage = Stage(nft=ruleset, tracks=frozenset({4}))
     legs = (*others, replace(last, source=seen.source))
     return replace(network, legs=legs, stages=(*network.stages, {last.near: stage}))
+
+
+def nat44(device: str, inside: Sequence[IPv4Network], *targets: str) -> str:
+    """The ruleset of the NAT44 behind a translator: what connections from inside become, by the first target that takes
+    them. What Linux does not translate goes no further: packets that are of no connection and begin none, and those
+    whose source is not inside, such as one of the translator's own prefix (RFC 6146 section 3.5). Errors of routers
+    have other sources (RFC 6791)."""
+    within = f"{{ {', '.join(map(str, inside))} }}"
+    rule = f'ip saddr {within} oifname != "{device}"'
+    lines = "\n".join(f"    {rule} {target}" for target in targets)
+    return f"""table ip sixbench_nat64 {{
+  chain translation {{
+    type nat hook postrouting priority srcnat; policy accept;
+{lines}
+  }}
+  chain untranslated {{
+    type filter hook forward priority filter; policy accept;
+    {rule} ct state invalid counter drop
+    iifname "{device}" ip saddr != {within} meta l4proto != icmp counter drop
+  }}
+}}
+"""
 
 
 NAT64 = Mechanism(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from ipaddress import IPv4Network
 
 from ..engines import EBPF, USER
@@ -32,12 +33,21 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         networks = stretches[-1].networks
         return tuple(embedding.Mapping(network, embedding.embed_network(prefix, network)) for network in networks)
 
-    network = translated(path, topology, between, table)
+    network = _with_hairpin(translated(path, topology, between, table))
     if len(path.nodes) == 1:
         check_overlap(path, network.topology, [SERVICE_POOL])
     else:
         check_overlap(path, network.topology, [prefix], "edge-prefix")
     return network
+
+
+def _with_hairpin(network: Network) -> Network:
+    """The network with a border relay that translates packets from server to server twice (RFC 7755 section 4.4, by RFC
+    7757 section 4.2.2). Were they left to the node's routes, a server would see the other one's own address, and answer
+    to that."""
+    relay, *others = network.translators
+    relay = replace(relay, mapping={**relay.mapping, "hairpin": True})
+    return replace(network, devices=(relay, *others))
 
 
 def _server_family(options: Options, nodes: Sequence[str]) -> Family:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
 from ..model.device import Device, Tunnel
 from ..model.headers import HEADERS as SIZES
-from ..model.leg import Address
-from ..model.network import Network
+from ..model.leg import Address, Passage
+from ..model.network import Network, passages_of
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.stage import Request, Stage
@@ -21,6 +21,7 @@ from .common import (
     check_router,
     family_of,
     finish,
+    ipv4_of,
     is_private,
     make_tunnel,
     tunnel_link,
@@ -49,19 +50,25 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     clients = [node for node in path.nodes if node != relay]
     _check_clients(topology, clients)
     server = _server(path, topology, relay)
-    mesh = mesh_of(path, topology, path.nodes)
-    _check_carriers(path, topology, mesh, server)
+    mesh = mesh_of(path, topology, path.nodes, through_nat=True)
+    mapped = _nats(topology, mesh, server)
+    _check_nats(mapped, relay, between[0])
+    known = {node: mesh.local[node] if nat is None else nat.address for node, nat in mapped.items()}
+    _check_carriers(path, topology, mesh, known, server)
     carried = without_family(topology, mesh.carrier_links, 6)
     check_overlap(path, carried, [PREFIX, SERVERS])
     if relay is not None:
         _check_tests(carried, server, relay, set(between) - set(clients))
-    addresses = {node: teredo_address(SERVERS[0], address, PORT) for node, address in mesh.local.items()}
+    addresses = {node: teredo_address(SERVERS[0], address, PORT) for node, address in known.items()}
     ends = {
         node: Interface(node=node, name=mesh.device, ipv4=None, ipv6=IPv6Interface((int(address), PREFIX.prefixlen)))
         for node, address in addresses.items()
     }
     links = [tunnel_link(path, ends[way.first], ends[way.second], MTU_BYTES, HEADERS) for way in mesh.ways]
-    tunnels = [_tunnel(path, mesh, node, relay) for node in path.nodes]
+    tunnels = [
+        replace(_tunnel(path, mesh, node, relay), mapped=None if (nat := mapped[node]) is None else nat.address)
+        for node in path.nodes
+    ]
     prepared = Device(
         node=server, device=SERVER_DEVICE, mtu_bytes=MTU_BYTES, prefixes=(SERVERS,), made_by=miredo.MADE_BY
     )
@@ -99,16 +106,87 @@ def _server(path: Path, topology: Topology, relay: str | None) -> str:
     return str(server)
 
 
-def _check_carriers(path: Path, topology: Topology, mesh: Mesh, server: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Nat:
+    """The NAT in front of a client: its node, and the address by which all others know the client."""
+
+    node: str
+    address: IPv4Address
+
+
+def _nats_between(topology: Topology, first: str, second: str) -> list[_Nat]:
+    """Those on the way from a node to another, with their addresses towards the latter."""
+    return [
+        _Nat(node=passage.near, address=ipv4_of(_own(passage)))
+        for passage in passages_of(topology, first, second, 4)[1:]
+        if topology.nodes[passage.near].masquerade
+    ]
+
+
+def _nats(topology: Topology, mesh: Mesh, server: str) -> dict[str, _Nat | None]:
+    """The NAT between each node and the server, if there is one. Raises `MechanismError` where there are several, or
+    packets between two nodes pass others or not all of theirs."""
+    found: dict[str, _Nat | None] = {}
+    for node in mesh.of:
+        nats = _nats_between(topology, node, server) if node != server else []
+        if len(nats) > 1:
+            raise MechanismError(
+                f'"{nats[0].node}" and "{nats[1].node}", between "{node}" and the server "{server}", masquerade; '
+                "there can be one NAT in front of a client"
+            )
+        found[node] = nats[0] if nats else None
+    for way in mesh.ways:
+        for first, second in ((way.first, way.second), (way.second, way.first)):
+            own, others = found[first], found[second]
+            passed = _nats_between(topology, first, second)
+            if own is not None and own not in passed:
+                raise MechanismError(
+                    f'"{own.node}" masquerades between "{first}" and the Teredo server "{server}", but not with that '
+                    f'address between "{first}" and "{second}": all must know "{first}" by one address'
+                )
+            known = {nat.node for nat in (own, others) if nat is not None}
+            strange = next((nat.node for nat in passed if nat.node not in known), None)
+            if strange is not None:
+                raise MechanismError(
+                    f'"{strange}", between "{first}" and "{second}", masquerades, and is between neither of them and '
+                    f'the Teredo server "{server}", which tells them their addresses: name a server beyond it',
+                    "server",
+                )
+    return found
+
+
+def _own(passage: Passage) -> Address:
+    own = passage.link.end_of(passage.near).address(4)
+    assert own is not None, "a link that carries a family has addresses of it at both ends"
+    return own.ip
+
+
+def _check_nats(mapped: Mapping[str, _Nat | None], relay: str | None, sender: str) -> None:
+    """Raises `MechanismError` where another node than the path's client is behind a NAT."""
+    for node, nat in mapped.items():
+        if nat is None or node == sender:
+            continue
+        if node == relay:
+            raise MechanismError(
+                f'the Teredo relay "{node}" is behind "{nat.node}", which masquerades: a relay has a public address '
+                "(RFC 4380 section 5.4)"
+            )
+        raise MechanismError(
+            f'"{node}" is behind "{nat.node}", which masquerades and forgets its sessions before each trial: only who '
+            f'sends first can be behind a NAT, which is "{sender}"'
+        )
+
+
+def _check_carriers(path: Path, topology: Topology, mesh: Mesh, known: Mapping[str, IPv4Address], server: str) -> None:
     """Raises `MechanismError` where packets of miredo would be dropped, or have no room."""
-    for node, address in mesh.local.items():
+    for node, address in known.items():
         if is_private(address):
             raise MechanismError(
                 f'Teredo at "{node}" would use the private address {address}, to which no packets are sent '
                 "(RFC 4380 section 4): give the link another address"
             )
         if node != server:
-            carrier(path, topology, node, server, 4)
+            carrier(path, topology, node, server, 4, through_nat=True)
     least = MTU_BYTES + sum(SIZES[name].size_bytes for name in HEADERS)
     for link in (link for way in mesh.ways for link in way.links):
         if link.mtu_bytes < least:

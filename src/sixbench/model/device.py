@@ -68,6 +68,7 @@ class Tunnel(Device):
         outer: family of the outer packets.
         payload: what they carry.
         local: their source: an address of the node.
+        mapped: by which other ends know it where a NAT is between; None: by `local`.
         underlay: the interfaces where the peers' packets arrive.
         mapping: how the outer destination follows from the inner packet, as docs/protocol.md has it:
             `{"kind": "fixed", "remote": "198.18.1.2"}`.
@@ -88,6 +89,7 @@ class Tunnel(Device):
     ecn: bool = True
     pmtu: PathMtu = "static"
     key: int | None = None
+    mapped: Address | None = None
 
     @property
     def kind(self) -> tuple[str, ...]:

@@ -53,6 +53,11 @@ class Passage:
     near: str
     far: str
 
+    @property
+    def reversed(self) -> Passage:
+        """The same from the other side."""
+        return Passage(link=self.link, near=self.far, far=self.near)
+
 
 @dataclass(frozen=True, kw_only=True)
 class IpHeader:

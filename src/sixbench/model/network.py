@@ -232,12 +232,14 @@ class Network(Blueprint):
             ]
         entry, leaving = (self._tunnels[node, link.end_of(node).name] for node in (passage.near, passage.far))
         below = passages_of(self.topology, passage.near, passage.far, link.carrier)
+        sources = _seen(self.topology, entry, below)
+        destinations = _seen(self.topology, leaving, [one.reversed for one in reversed(below)])[::-1]
         inner, found = ip[0], []
-        for index, one in enumerate(below):
+        for index, (one, source, destination) in enumerate(zip(below, sources, destinations, strict=True)):
             outer = IpHeader(
                 family=link.carrier,
-                source=entry.local,
-                destination=leaving.local,
+                source=source,
+                destination=destination,
                 hop_limit=_less(entry.ttl or inner.hop_limit, [index]),
                 reverse_hop_limit=_less(leaving.ttl or inner.reverse_hop_limit, [len(below) - 1 - index]),
             )
@@ -267,6 +269,17 @@ def passages_of(topology: Topology, near: str, far: str, family: Family) -> list
         reached = link.other_end(at).node
         found.append(Passage(link=link, near=at, far=reached))
         at = reached
+    return found
+
+
+def _seen(topology: Topology, end: Tunnel, passages: Sequence[Passage]) -> list[Address]:
+    """The address of a tunnel's end on each link of the way from there: behind a NAT, the NAT's."""
+    seen, found = end.local, []
+    for one in passages:
+        own = one.link.end_of(one.near).address(end.outer)
+        if end.mapped is not None and topology.nodes[one.near].masquerade and own is not None and own.ip == end.mapped:
+            seen = end.mapped
+        found.append(seen)
     return found
 
 

@@ -10,6 +10,7 @@
 mod carrier;
 mod counting;
 pub mod icmp;
+mod long;
 pub mod offload;
 mod on_link;
 mod receive;

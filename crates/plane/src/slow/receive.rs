@@ -9,6 +9,7 @@ use sixbench_wire::{Span, ipv4, virtio};
 use socket2::Socket;
 
 use super::counting::{ThreadCounts, lock};
+use super::long::{LongWay, MARK};
 use super::offload::{FrameHead, virtual_header};
 use super::on_link::OnLink;
 use super::rules::{self, Inner};
@@ -34,6 +35,13 @@ struct Incoming<'a> {
     packet: &'a [u8],
 }
 
+impl Incoming<'_> {
+    /// Whether it is longer than the device's MTU.
+    fn is_long(&self) -> bool {
+        self.head[virtio::HEADER_BYTES..].starts_with(&MARK)
+    }
+}
+
 impl Receiver {
     pub fn open(
         spec: &Spec,
@@ -56,10 +64,14 @@ impl Receiver {
         let mut outbox = SendBatch::default();
         let mut quoted = vec![0; BUFFER_BYTES];
         let mut on_link = None;
+        let mut long_way = LongWay::of(&self.spec.device);
         while wait(&self.carrier, stopped) {
             match inbox.receive(&self.carrier) {
                 Ok(0) => {}
-                Ok(_) => self.receive_all(&mut inbox, &mut outbox, &mut on_link, &mut lock(&self.counts)),
+                Ok(_) => {
+                    let mut counts = lock(&self.counts);
+                    self.receive_all(&mut inbox, &mut outbox, &mut on_link, &mut long_way, &mut counts);
+                }
                 // Of a packet that was sent. The error itself is beside.
                 Err(_) => {}
             }
@@ -72,6 +84,7 @@ impl Receiver {
         inbox: &mut ReceiveBatch,
         outbox: &mut SendBatch,
         on_link: &mut Option<OnLink>,
+        long_way: &mut LongWay,
         counts: &mut ThreadCounts,
     ) {
         let rivals = self.rivals.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -87,6 +100,7 @@ impl Receiver {
         for received in inbox.packets() {
             let bytes = received.packet.len();
             match self.unwrap(received, &rivals, &mut is_on_link) {
+                Ok(Some(long)) if long.is_long() && !long_way.open() => counts.lose(Outcome::InnerTooLong, bytes),
                 Ok(Some(unwrapped)) => incoming.push(unwrapped),
                 Ok(None) => {}
                 Err(reason) => counts.lose(reason, bytes),
@@ -100,7 +114,7 @@ impl Receiver {
                     rest[..count].iter().for_each(|sent| counts.carry(sent.packet.len()));
                     count
                 }
-                // The device is down, or its MTU is less than this.
+                // The device is down.
                 Err(_) => {
                     counts.lose(Outcome::NoRoom, first.packet.len());
                     1
@@ -153,7 +167,9 @@ impl Receiver {
     fn head(&self, packet: &[u8], inner: &Inner, source: &Address) -> FrameHead {
         let mut head = [0; size_of::<FrameHead>()];
         let (offloads, ethernet) = head.split_at_mut(virtio::HEADER_BYTES);
-        offloads.copy_from_slice(&virtual_header(packet, inner, self.spec.mtu_bytes as usize).emit());
+        let mtu_bytes = self.spec.mtu_bytes as usize;
+        let left = virtual_header(packet, inner, mtu_bytes);
+        offloads.copy_from_slice(&left.emit());
         ethernet[..6].copy_from_slice(&self.spec.near_mac());
         if self.spec.mapping.uses_groups() {
             if inner.destination.0[0] == 0xff {
@@ -161,6 +177,9 @@ impl Receiver {
                 ethernet[2..6].copy_from_slice(&inner.destination.0[12..]);
             }
             ethernet[8..12].copy_from_slice(&source.0[..4]);
+        }
+        if left.segments.is_none() && packet.len() > mtu_bytes {
+            ethernet[..6].copy_from_slice(&MARK);
         }
         ethernet[12..].copy_from_slice(if inner.version == 6 { &[0x86, 0xdd] } else { &[0x08, 0x00] });
         head

@@ -55,7 +55,6 @@ fn compile(
     let others = [
         ("tos", settings.tos.is_some()),
         ("traffic_class", settings.traffic_class.is_some()),
-        ("hairpin", settings.hairpin),
     ];
     if let Some((name, _)) = others.iter().find(|(_, is_set)| *is_set) {
         return Err(format!("engine \"ebpf\" does not do {name}; engine \"user\" does"));
@@ -71,6 +70,7 @@ fn compile(
         mac: MAC,
         prefix_count: settings.prefixes.len() as u32,
         has_rule: settings.domain.is_some().into(),
+        hairpin: settings.hairpin.into(),
         rule: settings.domain.as_ref().map_or(Ok(abi::Rule::default()), rule_of)?,
         ..abi::Translator::default()
     };

@@ -25,6 +25,7 @@ pub fn of(outcome: Outcome) -> &'static str {
         Outcome::InnerTruncated => "The inner header is not whole.",
         Outcome::InnerVersion => "The inner packet has another IP version than it should have.",
         Outcome::InnerLength => "The length in the inner header does not fit what is there.",
+        Outcome::InnerTooLong => "The packet was reassembled, and the kernel cannot let one so long into the device.",
         Outcome::InnerSourceBogus => "The inner source is an address from which no packet may come.",
         Outcome::InnerDestinationBogus => "The inner destination is an address to which no packet may go.",
         Outcome::InnerSourceMismatch => "The inner source does not embed the address that it must embed.",

@@ -74,6 +74,7 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
         | Outcome::KernelRefused
         | Outcome::InnerSourceOffLink
         | Outcome::NoRoute
+        | Outcome::InnerTooLong
         | Outcome::NoRoom => return None,
     })
 }

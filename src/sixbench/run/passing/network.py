@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any, Literal
 
 from ...mechanisms import embedding
 from ...mechanisms.binding import Binding, PortSet, binding_table
 from ...mechanisms.common import Carrier
 from ...mechanisms.dslite import AFTR, Subscriber, policy
+from ...mechanisms.mapdomain import napt_within
+from ...mechanisms.nat64 import INSIDE, nat44
 from ...model.capture_file import addresses_of
 from ...model.device import Device, Translator, Tunnel
 from ...model.headers import GRE, GRE_KEY, HEADERS, IPV6
@@ -135,6 +137,9 @@ def translator_network(
     hosts_are: Family,
     own4: IPv4Address = OWN4,
     knows_mtus: bool = True,
+    through_node: bool = False,
+    pool: Sequence[str] = (),
+    ruleset: str = "",
 ) -> PassingNetwork:
     """The network of a translator.
 
@@ -145,6 +150,8 @@ def translator_network(
         settings: as the first line for `sixbench-agent translate` has them.
         hosts_are: the family of the hosts that its table is about. What the node itself sends to them does not go
             through the translator: IPv6 hosts of servers or of a MAP domain, or the IPv4 hosts of a customer edge.
+        through_node: whether the node translates IPv4 addresses besides, by the ruleset.
+        pool: the IPv4 prefixes that it then has.
     """
     own4 = IPv4Address(settings.get("own4", str(own4)))
     prefixes = [IPv6Network(prefix) for prefix in settings.get("prefixes", [])]
@@ -160,6 +167,7 @@ def translator_network(
         mapping={"kind": "siit", "prefixes": [], "explicit": [], "mtu4": mtus[4], "mtu6": mtus[6]}
         | {"zero_checksum": "drop", "lowest_ipv6_mtu": 1280}
         | dict(settings),
+        through_node=through_node,
     )
     through, own_hosts = _translated(settings, hosts_are)
     lines = [
@@ -175,8 +183,30 @@ def translator_network(
     if hosts_are == 4:
         lines.append(f"route add 0.0.0.0/0 dev {device.device} table {_BY_NODE}")
         lines += [f"route add {host} {_by('near', 4)} table {_BY_NODE}" for host in own_hosts]
+    lines += [f"route add local {prefix} dev lo" for prefix in pool]
     return PassingNetwork(
-        blueprint=_blueprint([device], lines, ("ipv4", "ipv6")), sides={"near": "ipv4", "far": "ipv6"}
+        blueprint=_blueprint([device], lines, ("ipv4", "ipv6"), ruleset), sides={"near": "ipv4", "far": "ipv6"}
+    )
+
+
+def nat64_network(
+    name: str, settings: Mapping[str, Any], hosts: Sequence[IPv6Address], pool: IPv4Network, ports: str
+) -> PassingNetwork:
+    """The network of a NAT64: a translator that gives each IPv6 host an address that nobody outside sees, and the
+    node's NAT44 with a pool, as in experiments.
+
+    Args:
+        ports: of each address of the pool, such as `1024-65535`.
+    """
+    rows = [[f"{INSIDE[number]}/32", f"{host}/128"] for number, host in enumerate(hosts, start=1)]
+    target = f"snat to {pool[0]}-{pool[-1]}:{ports}" if pool.num_addresses > 1 else f"snat to {pool[0]}:{ports}"
+    return translator_network(
+        name,
+        {**settings, "explicit": rows},
+        hosts_are=6,
+        through_node=True,
+        pool=[str(pool)],
+        ruleset=nat44(f"{name}-1", [INSIDE], f"meta l4proto {{ tcp, udp, icmp }} {target}", f"snat to {pool[0]}"),
     )
 
 
@@ -193,12 +223,22 @@ def _translated(settings: Mapping[str, Any], hosts_are: Family) -> tuple[list[st
     )
 
 
-def tunnel_network(told: Mapping[str, Any], own: Mapping[str, Any]) -> PassingNetwork:
+def napt_network(
+    told: Mapping[str, Any], own: Mapping[str, Any], relay: str, ipv4: IPv4Address, ranges: Sequence[str]
+) -> PassingNetwork:
+    """The network of an lwB4 or a customer edge of MAP-E: a tunnel to the relay, and a NAPT44 within ranges of ports,
+    as in experiments."""
+    fixed = {**told, "mapping": {"kind": "fixed", "remote": relay}}
+    return tunnel_network(fixed, own, napt_within(ipv4, ranges, f"{told['device']}-1"))
+
+
+def tunnel_network(told: Mapping[str, Any], own: Mapping[str, Any], ruleset: str = "") -> PassingNetwork:
     """The network of one end of a tunnel.
 
     Args:
         told: the tunnel, as the first line for `sixbench-agent translate` has it.
         own: the addresses of its node.
+        ruleset: of its node.
     """
     outer: Family = 4 if told["outer"] == "ipv4" else 6
     inner: Family = 4 if outer == 6 else 6
@@ -240,7 +280,7 @@ def tunnel_network(told: Mapping[str, Any], own: Mapping[str, Any]) -> PassingNe
     if inner not in carries or outer not in carries:
         lines.append(f"rule add from {everything[outer]} iif {interface_towards('near')} lookup {_BEYOND}")
     return PassingNetwork(
-        blueprint=_blueprint([device], lines, ("inside", "outside")),
+        blueprint=_blueprint([device], lines, ("inside", "outside"), ruleset),
         sides={"near": "inside", "far": "outside"},
         outer=outer,
         local=frozenset({local}),

@@ -244,6 +244,11 @@ class DevicePassage:
             changed = any(one[0] >> 4 != packet[0] >> 4 for one in out)
             verdict = "translated" if changed else "answered" if out else "dropped"
             reason, words = self._engine, f"{self._engine} does not say why."
+        if verdict == "translated" and not out:
+            # The device had counted it before its node had it.
+            held = rises.is_held
+            verdict, reason = ("waits", "fragment-waits") if held else ("dropped", "node")
+            words += " Its node then kept it for reassembly." if held else " Its node then let nothing of it out."
         return PacketDecision(
             verdict=verdict or "dropped", reason=reason, section=None, words=words, packets=tuple(out)
         )

@@ -156,6 +156,7 @@ pub fn may_be_anothers(outcome: Outcome) -> bool {
         | Outcome::NestedTooDeep
         | Outcome::RoutingLoop
         | Outcome::NoRoute
+        | Outcome::InnerTooLong
         | Outcome::NoRoom
         | Outcome::CarrierUnreachable
         | Outcome::CarrierError
