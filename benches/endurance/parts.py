@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from . import builds, fuzzing, others, soak
 from .faults import do_harm
 from .interruptions import KILLS, SIGNALS, interrupt
-
-Found = dict[str, Any]
+from .keeping import Found, Keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,13 +17,14 @@ class Part:
     """A part.
 
     Attributes:
-        run: takes a folder for temporary files, the share of its full count, a seed and what it is limited to; returns
-            what goes into its JSON file.
+        run: takes a folder for temporary files, the share of its full count, a seed, what it is limited to and what
+            keeps what it has found so far; returns what goes into its JSON file. Where it is stopped, it may let
+            `keeping.STOPS` out: then what was kept last goes there.
         wrong: what of that breaks a promise, in words.
         needs_host: whether it runs in a throw-away host.
     """
 
-    run: Callable[[Path, float, int, list[str]], Found]
+    run: Callable[[Path, float, int, list[str], Keep], Found]
     wrong: Callable[[Found], list[str]]
     needs_host: bool = True
 
@@ -33,12 +32,12 @@ class Part:
 _MUST_BE_ZERO = ("lost", "half", "left_over", "sets_that_differ", "tracebacks", "hung", "other_codes")
 
 
-def _kills(scratch: Path, scale: float, seed: int, only: list[str]) -> Found:
-    return interrupt(KILLS, round(200 * scale), scratch, seed, only)
+def _kills(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+    return interrupt(KILLS, round(200 * scale), scratch, seed, only, keep)
 
 
-def _signals(scratch: Path, scale: float, seed: int, only: list[str]) -> Found:
-    return interrupt(SIGNALS, round(100 * scale), scratch, seed, only)
+def _signals(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+    return interrupt(SIGNALS, round(100 * scale), scratch, seed, only, keep)
 
 
 def _wrong_with_interruptions(found: Found) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import socket
@@ -56,7 +55,7 @@ def _change_json(run: Tampered, others: Sequence[Tampered], dice: random.Random)
         name = FINDINGS
     else:
         name = dice.choice(records if chosen < 0.95 and records else names)
-    data = _loaded(run.files[name])
+    data = run.document(name)
     if not isinstance(data, dict):
         return
     places = _sampled(data, dice)
@@ -76,13 +75,6 @@ def _serialised(data: Any, dice: random.Random) -> bytes:
         opening, closing = (b"[", b"]") if dice.random() < 0.5 else (b'{"a":', b"}")
         text = text.replace(b'"deep"', opening * DEEP + b"1" + closing * DEEP)
     return text.replace(b'"huge number"', b"9" * dice.choice((400, 5000)))
-
-
-def _loaded(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _sampled(data: dict[str, Any], dice: random.Random) -> list[Place]:
@@ -189,7 +181,7 @@ def _swap(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
 def _graft(data: Any, place: Place, donor: Tampered, dice: random.Random) -> str:
     """Puts something there that another record or manifest has, mostly under the same key."""
     names = [name for name in donor.files if name.endswith(".json")]
-    given = _loaded(donor.files[dice.choice(names)]) if names else None
+    given = donor.document(dice.choice(names)) if names else None
     if not isinstance(given, dict):
         return ""
     top = place[0] if place[0] in given and dice.random() < 0.8 else dice.choice([*given])
