@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST = "manifest.json"
+MONITOR = "monitor.json"
 JOURNAL = "accepted.jsonl"
 
 
@@ -52,7 +53,26 @@ class Tampered:
     @property
     def trials(self) -> list[str]:
         """The directories of trials."""
-        return sorted({name.split("/")[1] for name in self._now if name.startswith("trials/")})
+        return self._below("trials")
+
+    @property
+    def parts(self) -> str:
+        """What holds the directories of its parts: trials of a run, runs of a monitor."""
+        return "runs" if self.is_monitor else "trials"
+
+    @property
+    def is_monitor(self) -> bool:
+        """Whether it was the directory of a monitor."""
+        return MONITOR in self._first
+
+    def _below(self, top: str) -> list[str]:
+        return sorted({name.split("/")[1] for name in self._now if name.startswith(f"{top}/") and name.count("/") > 1})
+
+    @property
+    def folders(self) -> list[str]:
+        """Where its parts are, and their directories."""
+        own = ["occurrences", "runs", "trials"] if self.is_monitor else ["trials"]
+        return [*own, *(f"{self.parts}/{name}" for name in self._below(self.parts))]
 
     def document(self, name: str) -> Any:
         """What a file says in JSON, to be changed at will; None where that is none."""

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 if __name__ == "__main__":
     # Within a case, a reader would take them for its own.
@@ -35,10 +36,11 @@ if __name__ == "__main__":
     HERE = Path(__file__).resolve()
     sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[2] / "tests")]
 
+from endurance.monitor_readers import read_it, readers
 from endurance.parsed_once import ParsedOnce
 from endurance.readers import READERS, read
 from endurance.sandbox import Escape, Watch, confine
-from endurance.stock import stock
+from endurance.stock import OCCURRENCE, stock
 from endurance.tampered_directory import Tampered
 from endurance.tampering import FINDINGS, tamper
 from sixbench.model.errors import SixbenchError
@@ -52,12 +54,15 @@ MEMORY_BYTES = 6 * 2**30
 MOST_FAILURES = 100
 STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
 """They end the cases, and what was counted until then is told."""
-TOLD_EVERY_S = 5
+TOLD_EVERY_S = 2
 PARSED_EVERY = 8
 """In one of so many cases, records that nobody has changed are parsed as well."""
 WHOLE_EVERY = 500
 """After so many cases, each byte of all directories is held against what it was at first: between two cases only what
 the kernel says of a file is looked at."""
+
+
+MONITOR_READERS: dict[str, Any] = {}
 
 
 class TooSlow(BaseException):
@@ -100,11 +105,13 @@ def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
     outside.mkdir()
     (outside / "secret.json").write_text(f'{{"schema": "{SECRET}"}}')
     made = {name: Tampered(directory, outside) for name, directory in stock(runs).items()}
+    MONITOR_READERS.update(readers(runs / OCCURRENCE))
     records = ParsedOnce(run.files[name] for run in made.values() for name in run.files if name.endswith("/trial.json"))
     os.environ |= {"HOME": str(place / "home"), "XDG_STATE_HOME": str(place / "state"), "TMPDIR": str(out)}
     tempfile.tempdir = str(out)
     tried, told_s = Tried(), time.monotonic()
     _warm_up(made["native"], out)
+    _warm_up_monitor(made["monitor"], out)
     if not confine(runs, out, outside):
         print("this kernel has no Landlock: only Python's audit events are watched", file=sys.stderr)
     watch = Watch(runs, out)
@@ -150,13 +157,22 @@ def _warm_up(run: Tampered, out: Path) -> None:
     gc.set_threshold(100_000)  # of objects: some ten directories
 
 
+def _warm_up_monitor(run: Tampered, out: Path) -> None:
+    found = read_it(run.directory)
+    for _, of_reader in MONITOR_READERS.values():
+        of_reader(run.directory, found, out, random.Random(1))
+        run.restore()
+    _empty(out)
+
+
 def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch: Watch, tried: Tried) -> None:
     dice = random.Random(f"{seed}/{number}")
     name = dice.choice([*made])
     run = made[name]
+    of_its_kind = MONITOR_READERS if run.is_monitor else READERS
     tamper(run, [one for one in made.values() if one is not run], dice)
-    chosen = dice.choices([*READERS], [weight for weight, _ in READERS.values()])[0]
-    if any(change.startswith(FINDINGS) for change in run.done) and dice.random() < 0.8:
+    chosen = dice.choices([*of_its_kind], [weight for weight, _ in of_its_kind.values()])[0]
+    if not run.is_monitor and any(change.startswith(FINDINGS) for change in run.done) and dice.random() < 0.8:
         chosen = "runs"  # nobody else reads it
     signal.alarm(HANG_S)
     signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
@@ -164,7 +180,7 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
     doing = "read"
     try:
         tried.executions += 1
-        found = read(run.directory)
+        found = read_it(run.directory) if run.is_monitor else read(run.directory)
         for problem in found.problems:
             tried.outcomes[_kind(problem)] += 1
         if not found.problems:
@@ -173,7 +189,7 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
             return
         doing = chosen
         tried.executions += 1
-        READERS[chosen][1](run.directory, found, out, dice)
+        of_its_kind[chosen][1](run.directory, found, out, dice)
     except SixbenchError as error:
         tried.outcomes[_kind(str(error))] += 1
         if SECRET in str(error) or not str(error).replace("\n", "").isprintable():

@@ -37,14 +37,13 @@ def test_a_part_that_is_stopped_before_it_found_anything_leaves_no_file(tmp_path
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_million_directories_can_be_stopped(tmp_path: Path, number: signal.Signals) -> None:
-    words = [sys.executable, "-m", "endurance", "--only", "tampered", "--out", str(tmp_path), "--seed", "5"]
+def test_a_million_directories_can_be_stopped(tmp_path: Path) -> None:
+    words = ["taskset", "-c", str(min(os.sched_getaffinity(0))), sys.executable, "-m", "endurance", "--only", "tampered", "--out", str(tmp_path), "--seed", "5"]
     file = tmp_path / "tampered.json"
     with subprocess.Popen(words, env=os.environ | PATHS, stdout=subprocess.PIPE, text=True) as process:
         try:
             wait_for(lambda: file.exists() or process.poll() is not None, 120)
-            process.send_signal(number)
+            process.send_signal(signal.SIGTERM)
             said, _ = process.communicate(timeout=60)
         finally:
             process.kill()
@@ -52,8 +51,8 @@ def test_a_million_directories_can_be_stopped(tmp_path: Path, number: signal.Sig
     assert process.returncode == 130, said
     assert "nothing wrong until it was stopped" in said
     assert (found["stopped"], found["wrong"]) == (True, [])
-    assert list(found["seeds"]) == [str(5 + processor) for processor in range(len(os.sched_getaffinity(0)))]
-    assert all(one["cases"] > 0 for one in found["seeds"].values())
+    assert list(found["seeds"]) == ["5"], "one processor has one seed"
+    assert found["seeds"]["5"]["cases"] > 0
 
 
 @pytest.fixture
