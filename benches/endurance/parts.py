@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from . import builds, fuzzing, others, soak
 from .faults import do_harm
 from .interruptions import KILLS, SIGNALS, interrupt
 from .keeping import Found, Keep
+
+TESTS = Path(__file__).parents[2] / "tests"
+"""It has the namespaces that play machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,20 @@ def _signals(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep
     return interrupt(SIGNALS, round(100 * scale), scratch, seed, only, keep)
 
 
+def _machines(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+    sys.path.append(str(TESTS))
+    from .many_machines import kill_on_machines
+
+    return kill_on_machines(scratch, scale, seed, only, keep)
+
+
+def _wrong_on_machines(found: Found) -> list[str]:
+    sys.path.append(str(TESTS))
+    from .many_machines import wrong
+
+    return wrong(found)
+
+
 def _wrong_with_interruptions(found: Found) -> list[str]:
     fewer = [
         f"{victim}: {tally['interruptions']} of {tally['asked']} times"
@@ -67,6 +85,7 @@ PARTS: dict[str, Part] = {
     "kills": Part(run=_kills, wrong=_wrong_with_interruptions),
     "signals": Part(run=_signals, wrong=_wrong_with_interruptions),
     "faults": Part(run=do_harm, wrong=_wrong_with_faults),
+    "machines": Part(run=_machines, wrong=_wrong_on_machines),
     "soak": Part(run=soak.soak, wrong=soak.wrong),
     "builds": Part(run=builds.build, wrong=builds.wrong, needs_host=False),
     "fuzz": Part(run=fuzzing.fuzz, wrong=fuzzing.wrong, needs_host=False),

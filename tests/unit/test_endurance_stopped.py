@@ -38,7 +38,20 @@ def test_a_part_that_is_stopped_before_it_found_anything_leaves_no_file(tmp_path
 
 
 def test_a_million_directories_can_be_stopped(tmp_path: Path) -> None:
-    words = ["taskset", "-c", str(min(os.sched_getaffinity(0))), sys.executable, "-m", "endurance", "--only", "tampered", "--out", str(tmp_path), "--seed", "5"]
+    words = [
+        "taskset",
+        "-c",
+        str(min(os.sched_getaffinity(0))),
+        sys.executable,
+        "-m",
+        "endurance",
+        "--only",
+        "tampered",
+        "--out",
+        str(tmp_path),
+        "--seed",
+        "5",
+    ]
     file = tmp_path / "tampered.json"
     with subprocess.Popen(words, env=os.environ | PATHS, stdout=subprocess.PIPE, text=True) as process:
         try:
