@@ -7,10 +7,14 @@ back would stop them. `tests/lab/test_endurance.py` does a few in each `make tes
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from .keeping import STOPS, Keep
 
 MEASURED = Path(__file__).parents[2] / "tests" / "lab" / "test_endurance.py"
 NODES = 40
@@ -18,19 +22,29 @@ GENERATIONS = 6
 MAX_GROWTH_MIB = 8.0
 
 
-def build(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str, Any]:
+def build(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> dict[str, Any]:
     """Builds and takes down two hundred times."""
     count = max(1, round(200 * scale))
     limit = f'echo {GENERATIONS * NODES} > /proc/sys/user/max_net_namespaces && exec "$0" "$@"'
-    done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", limit, sys.executable, MEASURED, str(count)],
-        capture_output=True,
+    words = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", limit]
+    # A session of its own: where this part is stopped, it ends after the build that it is at, and tells what it has.
+    process = subprocess.Popen(
+        [*words, sys.executable, MEASURED, str(count)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
+        start_new_session=True,
     )
-    if done.returncode != 0:
-        return {"builds": count, "nodes": NODES, "failed": done.stderr[-2000:]}
-    return {"builds": count, "nodes": NODES, **json.loads(done.stdout)}
+    try:
+        said, complained = process.communicate()
+        stopped = {}
+    except STOPS:
+        os.killpg(process.pid, signal.SIGINT)
+        said, complained = process.communicate()
+        stopped = {"stopped": True}
+    if process.returncode != 0:
+        return {"builds": count, "nodes": NODES, "failed": complained[-2000:]}
+    return {"nodes": NODES, **json.loads(said), **stopped}
 
 
 def wrong(found: dict[str, Any]) -> list[str]:

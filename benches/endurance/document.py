@@ -3,7 +3,8 @@
     PYTHONPATH=benches python -m endurance.document OUT...    takes over these folders' results, and writes the figures
     PYTHONPATH=benches python -m endurance.document           writes the figures again
 
-docs/reliability.json keeps the results. A result replaces what is there of the same part, victim, fault or target.
+docs/reliability.json keeps the results. A result replaces what is there of the same part, victim, fault, target or
+seed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ PAGE = DOCS / "reliability.md"
 BEGIN = "<!-- figures: made by python -m endurance.document -->\n"
 
 _BY_NAME = {"kills": "victims", "signals": "victims", "faults": "faults", "fuzz": "targets", "flood": "floods"}
+_BY_NAME["tampered"] = "seeds"
 """Where the parts have their results by name."""
 
 _RUN = ("date", "took_s", "commit", "kernel", "machine", "processors", "memory_gib", "python", "seconds")
@@ -61,7 +63,7 @@ def figures(data: Results) -> str:
         *_builds(data.get("builds")),
         *_fuzz(data.get("fuzz", {})),
         *_floods(data.get("flood", {})),
-        *_tampered(data.get("tampered")),
+        *_tampered(data.get("tampered", {})),
     ]
     return "\n".join(["", *parts, ""])
 
@@ -195,14 +197,19 @@ def _seconds(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f} s"
 
 
-def _tampered(result: Results | None) -> Iterable[str]:
-    if result is None:
+def _tampered(rows: Results) -> Iterable[str]:
+    """A line for each seed, since cases of one seed are the same each time, and their sum."""
+    if not rows:
         return
-    yield "### Tampered run directories"
+    yield "### Tampered directories"
     yield ""
-    yield head("directories", "executions of readers", "kinds of outcomes", "kinds of failures", "seed", "date, commit")
-    counts = [_number(result[key]) for key in ("cases", "executions", "outcomes")]
-    yield row(*counts, len(result["failures"]), result["seed"], measured_at(result))
+    yield head("seed", "directories", "executions of readers", "kinds of outcomes", "kinds of failures", "date, commit")
+    for seed, result in sorted(rows.items(), key=lambda one: int(one[0])):
+        counts = [_number(result[key]) for key in ("cases", "executions", "outcomes")]
+        yield row(seed, *counts, len(result["failures"]), measured_at(result))
+    if len(rows) > 1:
+        sums = [_number(sum(one[key] for one in rows.values())) for key in ("cases", "executions")]
+        yield row("all", *sums, "", len({kind for one in rows.values() for kind in one["failures"]}), "")
     yield ""
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from sixbench.store import read_run
 
 from . import host
+from .keeping import Keep
 from .runs import TRACEBACK, Running, acknowledged, has_ended, made, planned_keys, sixbench, unfinished, wrong_with
 
 EXPERIMENT = """
@@ -266,7 +267,7 @@ class Undisturbed:
     length_s: float
 
 
-def do_harm(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str, Any]:
+def do_harm(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> dict[str, Any]:
     """Does every kind of harm; returns what came of each."""
     experiment = scratch / "experiment.yaml"
     experiment.write_text(EXPERIMENT)
@@ -287,6 +288,7 @@ def do_harm(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str
         try:
             for _ in range(max(1, round(fault.count * scale))):
                 _once(name, fault, scratch, choice, tally, undisturbed)
+                keep({"faults": found | {name: tally.to_json()}, "seed": seed})
         except NotHere as reason:
             found[name] = {"not_done": str(reason)}
             continue

@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .keeping import STOPS, Keep
+
 ROOT = Path(__file__).parents[2]
 FUZZ = ROOT / "fuzz"
 BUILT = ROOT / "target" / "fuzz"
@@ -33,6 +35,9 @@ TARGETS = (*OF_ANY_USER, *OF_ROOT, ANSWERS)
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "600"))
 """For each target: an hour and a half in all."""
+
+INTERRUPTED = 72
+"""What libFuzzer ends with after SIGINT or SIGTERM (`InterruptExitCode`)."""
 
 HANGS_S = 60
 """An input that takes longer is a failure. They take some microseconds, and the machine may be busy."""
@@ -51,26 +56,31 @@ ONLY_REACHABLE = "-Clink-arg=-Wl,-z,start-stop-gc"
 after each input. Binutils from 2.37 on have the option, and lld."""
 
 
-def fuzz(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str, Any]:
+def fuzz(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> dict[str, Any]:
     """Runs every target for its time, one on each processor; returns executions and coverage of each."""
     seconds = SECONDS * scale
     chosen = [target for target in TARGETS if not only or target in only]
     binaries = _build() if set(chosen) - {ANSWERS} else scratch
     over = threading.Event()
+    found: dict[str, Any] = {}
+    stopped = {}
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         jobs = {target: pool.submit(_told, target, _job(target, binaries, seconds, seed, over)) for target in chosen}
         try:
-            found = {target: job.result() for target, job in jobs.items()}
-        except KeyboardInterrupt:
+            for target, job in jobs.items():
+                found[target] = job.result()
+                keep({"seconds": seconds, "targets": found})
+        except STOPS:  # libFuzzer ends by the signal, and tells its counts
             over.set()
             pool.shutdown(cancel_futures=True)
-            raise
+            found |= {target: job.result() for target, job in jobs.items() if not job.cancelled()}
+            stopped = {"stopped": True}
     executions = sum(result.get("executions") or 0 for result in found.values())
     covered = sum(result.get("coverage") or 0 for result in found.values())
     print(
         f"{len(chosen)} targets, {seconds:g} s each: {executions:,} executions, {covered:,} edges covered", flush=True
     )
-    return {"seconds": seconds, "targets": found}
+    return {"seconds": seconds, "targets": found, **stopped}
 
 
 def wrong(found: dict[str, Any]) -> list[str]:
@@ -137,7 +147,7 @@ def _libfuzzer(program: Path, seconds: float, seed: int) -> dict[str, Any]:
         "features": _number(r"ft: (\d+)", said),
         "edges": _number(r"PC tables \((\d+) PCs\)", said),
     }
-    return result if done.returncode == 0 else {**result, "crash": said[-1500:]}
+    return result if done.returncode in (0, INTERRUPTED) else {**result, "crash": said[-1500:]}
 
 
 def _number(pattern: str, text: str) -> int | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -24,15 +23,19 @@ _OF_THE_KERNEL = {"maps.debug", "progs.debug"}
 """What a fresh BPF file system holds."""
 
 
-def inside(arguments: list[str]) -> int:
-    """Runs this program again as the first process of a new host; returns what it ended with."""
+def words_inside(arguments: list[str]) -> list[str]:
+    """The command that runs this program again as the first process of a new host."""
     mounts = " && ".join(f"mount -t {kind} none {place}" for kind, place in _MOUNTS)
     script = f'{mounts} && ip link set lo up && exec "$0" "$@"'
     # A host that lost the program that asked for it would go on for hours.
     unshare = ["setpriv", "--pdeathsig", "KILL"]
     unshare += ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    program = [sys.executable, "-m", "endurance", *arguments]
-    return subprocess.run([*unshare, "sh", "-c", script, *program], check=False).returncode
+    return [*unshare, "sh", "-c", script, sys.executable, "-m", "endurance", *arguments]
+
+
+def words_beside(arguments: list[str]) -> list[str]:
+    """The command that runs it again without a host of its own."""
+    return ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m", "endurance", *arguments]
 
 
 def left_over(before: Counter[str], scratch: Path) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import host
+from .keeping import Keep
 from .runs import (
     EXPERIMENT,
     GUEST_EXPERIMENT,
@@ -114,13 +115,16 @@ SIGNALS = (
 )
 
 
-def interrupt(victims: tuple[Victim, ...], count: int, scratch: Path, seed: int, only: list[str]) -> dict[str, Any]:
+def interrupt(
+    victims: tuple[Victim, ...], count: int, scratch: Path, seed: int, only: list[str], keep: Keep
+) -> dict[str, Any]:
     """Interrupts `count` runs, each at a random moment, resumes them, and counts what is wrong. Where only some victims
     are asked for, each gets what it gets among all, so that parts of a whole can be done apart."""
     chosen = [victim for victim in victims if not only or victim.name in only]
     asked = times(victims, count)
     objects = host.bpf_objects()
-    results = {}
+    results: dict[str, Any] = {}
+    found: dict[str, Any] = {"victims": results, "bpf_before": objects, "seed": seed}
     for victim in chosen:
         if victim.in_guest and not _has_guest():
             results[victim.name] = {"not_done": f"the kernel {GUEST_KERNEL} was not fetched (sixbench kernels add)"}
@@ -129,11 +133,13 @@ def interrupt(victims: tuple[Victim, ...], count: int, scratch: Path, seed: int,
         try:
             for _ in range(asked[victim.name]):
                 work.once()
+                results[victim.name] = work.tally.to_json() | {"asked": asked[victim.name]}
+                keep(found)
                 print(f"{victim.name}: {_line(work.tally)}", flush=True)
         except KeyboardInterrupt:  # what was counted until then counts
             print(f"{victim.name}: stopped", flush=True)
         results[victim.name] = work.tally.to_json() | {"asked": asked[victim.name]}
-    return {"victims": results, "bpf_before": objects, "bpf_after": host.bpf_objects(), "seed": seed}
+    return found | {"bpf_after": host.bpf_objects()}
 
 
 def times(victims: tuple[Victim, ...], count: int) -> dict[str, int]:

@@ -1,49 +1,83 @@
-"""Parts that are programs of their own: floods against `sixbench serve`, and run directories that were tampered with.
+"""Parts that are programs of their own: floods against `sixbench serve`, and directories that were tampered with.
 
-Each ends with 0 where nothing was wrong, and prints what it counted as JSON. Its progress goes to standard error.
+Each ends with 0 where nothing was wrong. It prints what it has counted so far as a line of JSON, again and again, and
+its progress to standard error. SIGINT ends it, and its last line counts.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+from .keeping import STOPS, Found, Keep
+
 HERE = Path(__file__).parent
 
 
-def flood(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str, Any]:
+def flood(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
     """Half-open and slow clients, and floods, against a server that good clients want to reach."""
-    return _run("serve_flood.py", "--clients", str(max(1, round(100 * scale))))
+    programs = [("serve_flood.py", "--clients", str(max(1, round(100 * scale))))]
+    return _run(programs, lambda told: told[0], keep)
 
 
-def tampered(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str, Any]:
-    """Mutated run directories, read by every command that reads one. Each processor has a seed of its own, from the
-    given one on."""
-    count = max(1, round(1_000_000 * scale))
-    seeds = range(seed, seed + (os.cpu_count() or 1))
-    share = str(ceil(count / len(seeds)))
-    with ThreadPoolExecutor(len(seeds)) as processors:
-        each = list(processors.map(lambda one: _run("tampered_runs.py", "--count", share, "--seed", str(one)), seeds))
-    found: dict[str, Any] = {name: sum(one.get(name, 0) for one in each) for name in ("cases", "executions", "cpu_s")}
-    found["outcomes"] = len({kind for one in each for kind in one.get("kinds", [])})
-    found["failures"] = {kind: words for one in each for kind, words in one.get("failures", {}).items()}
-    failed = [one["failed"] for one in each if "failed" in one]
-    return found | {"seed": seed} | ({"failed": failed[0]} if failed else {})
+def tampered(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+    """Mutated directories, read by every command that reads one. Each processor that this process may use has a seed of
+    its own, from the given one on: what follows from other seeds is added up (`document`)."""
+    seeds = range(seed, seed + len(os.sched_getaffinity(0)))
+    share = str(ceil(max(1, round(1_000_000 * scale)) / len(seeds)))
+    programs = [("tampered_runs.py", "--count", share, "--seed", str(one)) for one in seeds]
+
+    def by_seed(told: list[Found]) -> Found:
+        return {"seeds": {str(one): found for one, found in zip(seeds, told, strict=True) if found}}
+
+    return _run(programs, by_seed, keep)
 
 
-def wrong(found: dict[str, Any]) -> list[str]:
-    """That the program said so."""
+def wrong(found: Found) -> list[str]:
+    """That a program said so."""
     return [found["failed"]] if "failed" in found else []
 
 
-def _run(name: str, *arguments: str) -> dict[str, Any]:
-    words = [sys.executable, str(HERE / name), "--json", *arguments]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
-    found = json.loads(done.stdout or "{}")
-    return found if done.returncode == 0 else {**found, "failed": f"{name} ended with {done.returncode}"}
+def _run(programs: list[tuple[str, ...]], together: Callable[[list[Found]], Found], keep: Keep) -> Found:
+    """Runs programs beside each other to their end. Returns what `together` makes of the last line of each."""
+    begun = [
+        subprocess.Popen([sys.executable, str(HERE / name), "--json", *rest], stdout=subprocess.PIPE, text=True)
+        for name, *rest in programs
+    ]
+    told: list[Found] = [{} for _ in begun]
+
+    def listen(number: int, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            told[number] = json.loads(line)
+            keep(together(told))
+        process.wait()
+
+    stopped: dict[str, Any] = {}
+    with ThreadPoolExecutor(len(begun)) as listeners:
+        jobs = [listeners.submit(listen, *one) for one in enumerate(begun)]
+        try:
+            for job in jobs:
+                job.result()
+        except STOPS:
+            stopped = {"stopped": True}
+            for process in begun:
+                process.send_signal(signal.SIGINT)
+    failed = [
+        f"{name} ended with {process.returncode}"
+        for process, (name, *_) in zip(begun, programs, strict=True)
+        if process.returncode != 0 and not (stopped and process.returncode in STOPPED)
+    ]
+    return together(told) | stopped | ({"failed": failed[0]} if failed else {})
+
+
+STOPPED = (130, -signal.SIGINT, -signal.SIGTERM)
+"""What a program ends with that a signal ended, where nothing was wrong until then: the last two before it listened."""

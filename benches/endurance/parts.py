@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from . import builds, fuzzing, others, soak
 from .faults import do_harm
 from .interruptions import KILLS, SIGNALS, interrupt
+from .keeping import Found, Keep
 
-Found = dict[str, Any]
+TESTS = Path(__file__).parents[2] / "tests"
+"""It has the namespaces that play machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,13 +21,14 @@ class Part:
     """A part.
 
     Attributes:
-        run: takes a folder for temporary files, the share of its full count, a seed and what it is limited to; returns
-            what goes into its JSON file.
+        run: takes a folder for temporary files, the share of its full count, a seed, what it is limited to and what
+            keeps what it has found so far; returns what goes into its JSON file. Where it is stopped, it may let
+            `keeping.STOPS` out: then what was kept last goes there.
         wrong: what of that breaks a promise, in words.
         needs_host: whether it runs in a throw-away host.
     """
 
-    run: Callable[[Path, float, int, list[str]], Found]
+    run: Callable[[Path, float, int, list[str], Keep], Found]
     wrong: Callable[[Found], list[str]]
     needs_host: bool = True
 
@@ -33,12 +36,26 @@ class Part:
 _MUST_BE_ZERO = ("lost", "half", "left_over", "sets_that_differ", "tracebacks", "hung", "other_codes")
 
 
-def _kills(scratch: Path, scale: float, seed: int, only: list[str]) -> Found:
-    return interrupt(KILLS, round(200 * scale), scratch, seed, only)
+def _kills(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+    return interrupt(KILLS, round(200 * scale), scratch, seed, only, keep)
 
 
-def _signals(scratch: Path, scale: float, seed: int, only: list[str]) -> Found:
-    return interrupt(SIGNALS, round(100 * scale), scratch, seed, only)
+def _signals(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+    return interrupt(SIGNALS, round(100 * scale), scratch, seed, only, keep)
+
+
+def _machines(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+    sys.path.append(str(TESTS))
+    from .many_machines import kill_on_machines
+
+    return kill_on_machines(scratch, scale, seed, only, keep)
+
+
+def _wrong_on_machines(found: Found) -> list[str]:
+    sys.path.append(str(TESTS))
+    from .many_machines import wrong
+
+    return wrong(found)
 
 
 def _wrong_with_interruptions(found: Found) -> list[str]:
@@ -68,6 +85,7 @@ PARTS: dict[str, Part] = {
     "kills": Part(run=_kills, wrong=_wrong_with_interruptions),
     "signals": Part(run=_signals, wrong=_wrong_with_interruptions),
     "faults": Part(run=do_harm, wrong=_wrong_with_faults),
+    "machines": Part(run=_machines, wrong=_wrong_on_machines),
     "soak": Part(run=soak.soak, wrong=soak.wrong),
     "builds": Part(run=builds.build, wrong=builds.wrong, needs_host=False),
     "fuzz": Part(run=fuzzing.fuzz, wrong=fuzzing.wrong, needs_host=False),

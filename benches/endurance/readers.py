@@ -23,7 +23,7 @@ from sixbench.plan.schedule import block_order
 from sixbench.report import FORMATS, html, write_figures
 from sixbench.report.run_comparison import document, render
 from sixbench.report.ways import way_of
-from sixbench.store import Run, open_run, read_run, verify_run, write_derived
+from sixbench.store import SERIES, TRIAL, Run, open_run, read_run, verify_run, write_derived
 from sixbench.ui import tables, trial
 from sixbench.ui.events import RecordReader, rest_of
 from sixbench.ui.runs import Runs, described
@@ -126,7 +126,7 @@ def _ui(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
     if kept.trials:
         key = dice.choice(kept.trials).key
         told.append(trial.trial(kept, key))
-        for file in (trial.RECORD, trial.SERIES):
+        for file in (TRIAL, SERIES):
             with contextlib.suppress(StoreError):
                 trial.file(kept, key, file)
     with contextlib.suppress(UsageError):

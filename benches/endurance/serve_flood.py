@@ -284,12 +284,19 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="the counts as JSON, and these words to standard error")
     given = parser.parse_args()
     all_served: dict[str, Served] = {}
-    for name, (family, attacks) in floods(rate=given.rate, crowd=given.crowd).items():
-        all_served[name] = measure(name, family, attacks, clients=given.clients)
-        print(all_served[name], file=sys.stderr if given.json else sys.stdout, flush=True)
-    if given.json:
-        print(json.dumps({"floods": {name: served.to_json() for name, served in all_served.items()}}))
-    return 0 if all(served.is_reached for served in all_served.values()) else 1
+    stopped = False
+    try:
+        for name, (family, attacks) in floods(rate=given.rate, crowd=given.crowd).items():
+            all_served[name] = measure(name, family, attacks, clients=given.clients)
+            print(all_served[name], file=sys.stderr if given.json else sys.stdout, flush=True)
+            if given.json:
+                told = {"floods": {name: served.to_json() for name, served in all_served.items()}}
+                print(json.dumps(told), flush=True)
+    except KeyboardInterrupt:  # the floods that have ended count
+        stopped = True
+    if not all(served.is_reached for served in all_served.values()):
+        return 1
+    return 130 if stopped else 0
 
 
 if __name__ == "__main__":

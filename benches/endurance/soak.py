@@ -12,6 +12,7 @@ from typing import Any
 from sixbench.store import read_run
 
 from . import host
+from .keeping import STOPS, Keep
 from .runs import Running, has_ended
 
 HOUR_S = 3600.0
@@ -37,14 +38,19 @@ MOST_GROWTH = 0.05
 """What the median of the last quarter may have more than that of the second, of what must not grow."""
 
 
-def soak(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str, Any]:
+def soak(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> dict[str, Any]:
     """Runs trials for an hour, and looks at everything every five seconds."""
     experiment, directory = scratch / "experiment.yaml", scratch / "run"
     experiment.write_text(EXPERIMENT)
     running = Running("run", str(experiment), "--out", str(directory), "--quiet", scratch=scratch)
     samples: list[dict[str, float]] = []
-    while running.wait_until(len(samples) * EVERY_S) and len(samples) * EVERY_S < HOUR_S * scale:
-        samples.append(_sample(running.process.pid, directory))
+    stopped = {}
+    try:
+        while running.wait_until(len(samples) * EVERY_S) and len(samples) * EVERY_S < HOUR_S * scale:
+            samples.append(_sample(running.process.pid, directory))
+            keep(_found(samples) | {"trials": int(samples[-1]["trials"]), "valid": None})
+    except STOPS:  # the shorter time counts
+        stopped = {"stopped": True}
     if running.process.poll() is not None:
         raise SystemExit(f"the run ended early: {running.end()}")
     running.process.send_signal(signal.SIGTERM)
@@ -54,11 +60,17 @@ def soak(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str, A
     running.process.kill()
     running.end()
     trials = read_run(directory).trials
+    return _found(samples) | {
+        "trials": len(trials),
+        "valid": sum(trial.status == "ok" for trial in trials),
+        **stopped,
+    }
+
+
+def _found(samples: list[dict[str, float]]) -> dict[str, Any]:
     quarters = {name: [sample[name] for sample in samples] for name in samples[0]} if samples else {}
     return {
         "length_s": round(len(samples) * EVERY_S),
-        "trials": len(trials),
-        "valid": sum(trial.status == "ok" for trial in trials),
         "second_quarter": {name: _median(values, 0.25, 0.5) for name, values in quarters.items()},
         "last_quarter": {name: _median(values, 0.75, 1.0) for name, values in quarters.items()},
     }

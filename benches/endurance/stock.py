@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import path_mtu_results
 import synthetic
 from synthetic import Synthetic
 
+from endurance.monitor_stock import monitor
 from sixbench.analysis import analyse
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.bypass import Bypass
@@ -92,7 +94,17 @@ def stock(place: Path) -> dict[str, Path]:
     for name, make in RUNS.items():
         run, files = make()
         made[name] = _write(run, files, place / name)
+    slower = _short()
+    trials = [replace(one, metrics={name: 0.5 * value for name, value in one.metrics.items()}) for one in slower.trials]
+    changed = _write(replace(slower, trials=trials), {}, place / "changed")
+    # Two are the baseline, and the last one is a change.
+    made["monitor"] = monitor(place / "monitor", *[_write(_short(), {}, place / OCCURRENCE)] * 3, changed)
+    shutil.rmtree(changed)
     return made
+
+
+OCCURRENCE = "occurrence"
+"""The run, beside the others, that a monitor repeats."""
 
 
 def _short(blocks: int = 1, *, aa: bool = False) -> Synthetic:

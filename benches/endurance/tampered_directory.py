@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import marshal
 import os
 import shutil
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST = "manifest.json"
+MONITOR = "monitor.json"
 JOURNAL = "accepted.jsonl"
 
 
@@ -34,6 +36,14 @@ class Tampered:
         }
         self._folders = {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_dir()}
         self._now = dict(self._first)
+        self._seen = {name: _identity(os.lstat(self._top + name)) for name in self._first}
+        self._digests = {content: hashlib.sha256(content).hexdigest() for content in self._first.values()}
+        # As marshal keeps them, from which a copy is made in a fraction of the time that JSON takes.
+        self._documents = {
+            content: marshal.dumps(json.loads(content))
+            for name, content in self._first.items()
+            if name.endswith(".json")
+        }
 
     @property
     def files(self) -> Mapping[str, bytes]:
@@ -43,7 +53,37 @@ class Tampered:
     @property
     def trials(self) -> list[str]:
         """The directories of trials."""
-        return sorted({name.split("/")[1] for name in self._now if name.startswith("trials/")})
+        return self._below("trials")
+
+    @property
+    def parts(self) -> str:
+        """What holds the directories of its parts: trials of a run, runs of a monitor."""
+        return "runs" if self.is_monitor else "trials"
+
+    @property
+    def is_monitor(self) -> bool:
+        """Whether it was the directory of a monitor."""
+        return MONITOR in self._first
+
+    def _below(self, top: str) -> list[str]:
+        return sorted({name.split("/")[1] for name in self._now if name.startswith(f"{top}/") and name.count("/") > 1})
+
+    @property
+    def folders(self) -> list[str]:
+        """Where its parts are, and their directories."""
+        own = ["occurrences", "runs", "trials"] if self.is_monitor else ["trials"]
+        return [*own, *(f"{self.parts}/{name}" for name in self._below(self.parts))]
+
+    def document(self, name: str) -> Any:
+        """What a file says in JSON, to be changed at will; None where that is none."""
+        content = self._now[name]
+        kept = self._documents.get(content)
+        if kept is not None:
+            return marshal.loads(kept)
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            return None
 
     def write(self, name: str, content: bytes) -> None:
         """Gives a file another content."""
@@ -66,15 +106,33 @@ class Tampered:
         return self.directory / name
 
     def restore(self) -> None:
-        """Makes the directory what it was: what is as it was stays, for speed."""
+        """Makes the directory what it was. What is as it was stays: a file of which the kernel says the same as when it
+        was written."""
         whole = self._whole("")
         for folder in sorted(self._folders - whole):
             os.mkdir(self._top + folder)
         for name, content in self._first.items():
             if name not in whole:
                 _write(self._top + name, content)
+                self._seen[name] = _identity(os.lstat(self._top + name))
         self._now = dict(self._first)
         self.done = []
+
+    def differs(self) -> str | None:
+        """A name in the directory that is not what it was at first, by all of its bytes; None: everything is."""
+        found = {
+            str(path.relative_to(self.directory)): path.read_bytes() if path.is_file() else None
+            for path in self.directory.rglob("*")
+        }
+        first = {**self._first, **dict.fromkeys(self._folders)}
+        return next(
+            (
+                name
+                for name in sorted({*found, *first})
+                if (name in found, found.get(name)) != (name in first, first.get(name))
+            ),
+            None,
+        )
 
     def _whole(self, folder: str) -> set[str]:
         """What is in a folder as it was at first; whatever else is there is removed."""
@@ -84,7 +142,7 @@ class Tampered:
                 name = f"{folder}/{entry.name}" if folder else entry.name
                 if name in self._folders and entry.is_dir(follow_symlinks=False):
                     whole |= {name, *self._whole(name)}
-                elif name in self._first and entry.is_file(follow_symlinks=False) and _read(entry) == self._first[name]:
+                elif name in self._first and _identity(entry.stat(follow_symlinks=False)) == self._seen[name]:
                     whole.add(name)
                 else:
                     _remove(entry.path)
@@ -96,13 +154,10 @@ class Tampered:
         for name, content in self._now.items():
             parts = name.split("/")
             if parts[0] == "trials" and len(parts) == 3:
-                hashes.setdefault(parts[1], {})[parts[2]] = hashlib.sha256(content).hexdigest()
-        manifest = self._now.get(MANIFEST)
-        try:
-            data = json.loads(manifest) if manifest is not None else None
-        except (ValueError, RecursionError):
-            data = None
-        if isinstance(data, dict) and data.get("accepted"):
+                digest = self._digests.get(content) or hashlib.sha256(content).hexdigest()
+                hashes.setdefault(parts[1], {})[parts[2]] = digest
+        data = self.document(MANIFEST) if MANIFEST in self._now else None
+        if isinstance(data, dict) and data.get("accepted") and data["accepted"] != hashes:
             data["accepted"] = hashes
             self.write(MANIFEST, text_of(data))
         if JOURNAL in self._now:
@@ -122,9 +177,9 @@ def _is_folder(path: str) -> bool:
         return False
 
 
-def _read(entry: os.DirEntry[str]) -> bytes:
-    with open(entry.path, "rb") as file:
-        return file.read()
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    """What changes where a file is written, or another one is put in its place."""
+    return found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_nlink
 
 
 def _write(path: str, content: bytes) -> None:

@@ -24,18 +24,23 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 if __name__ == "__main__":
+    # Within a case, a reader would take them for its own.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     HERE = Path(__file__).resolve()
     sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[2] / "tests")]
 
+from endurance.monitor_readers import read_it, readers
+from endurance.parsed_once import ParsedOnce
 from endurance.readers import READERS, read
 from endurance.sandbox import Escape, Watch, confine
-from endurance.stock import stock
+from endurance.stock import OCCURRENCE, stock
 from endurance.tampered_directory import Tampered
 from endurance.tampering import FINDINGS, tamper
 from sixbench.model.errors import SixbenchError
@@ -47,6 +52,17 @@ HANG_S = 600
 """A case that waits for so long is one as well. Beside other work a case gets a small share of a processor."""
 MEMORY_BYTES = 6 * 2**30
 MOST_FAILURES = 100
+STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
+"""They end the cases, and what was counted until then is told."""
+TOLD_EVERY_S = 2
+PARSED_EVERY = 8
+"""In one of so many cases, records that nobody has changed are parsed as well."""
+WHOLE_EVERY = 500
+"""After so many cases, each byte of all directories is held against what it was at first: between two cases only what
+the kernel says of a file is looked at."""
+
+
+MONITOR_READERS: dict[str, Any] = {}
 
 
 class TooSlow(BaseException):
@@ -62,44 +78,61 @@ class Tried:
         executions: how many readers ran.
         outcomes: how often each message was given, without what differs between cases; `read` where there was none.
         failures: the first of each kind in words, with what repeats it.
+        stopped: whether a signal ended them.
     """
 
     cases: int = 0
     executions: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: dict[str, str] = field(default_factory=dict)
+    stopped: bool = False
 
 
-def try_many(count: int, seed: int, only: int | None = None) -> Tried:
-    """Tries so many cases in this process, which is confined for ever."""
+Tell = Callable[[Tried], None]
+
+
+def try_many(count: int, seed: int, only: int | None = None, tell: Tell = lambda tried: None) -> Tried:
+    """Tries so many cases in this process, which is confined for ever. `tell` hears now and then of what was tried."""
     place = Path(tempfile.mkdtemp(prefix="tampered-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     try:
-        return _try_in(place, range(count) if only is None else range(only, only + 1), seed)
+        return _try_in(place, range(count) if only is None else range(only, only + 1), seed, tell)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _try_in(place: Path, numbers: range, seed: int) -> Tried:
+def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
     runs, out, outside = place / "runs", place / "out", place / "outside"
     outside.mkdir()
     (outside / "secret.json").write_text(f'{{"schema": "{SECRET}"}}')
     made = {name: Tampered(directory, outside) for name, directory in stock(runs).items()}
+    MONITOR_READERS.update(readers(runs / OCCURRENCE))
+    records = ParsedOnce(run.files[name] for run in made.values() for name in run.files if name.endswith("/trial.json"))
     os.environ |= {"HOME": str(place / "home"), "XDG_STATE_HOME": str(place / "state"), "TMPDIR": str(out)}
     tempfile.tempdir = str(out)
-    tried = Tried()
+    tried, told_s = Tried(), time.monotonic()
     _warm_up(made["native"], out)
+    _warm_up_monitor(made["monitor"], out)
     if not confine(runs, out, outside):
         print("this kernel has no Landlock: only Python's audit events are watched", file=sys.stderr)
     watch = Watch(runs, out)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     signal.signal(signal.SIGALRM, _stop)
     signal.signal(signal.SIGPROF, _stop)
-    with contextlib.suppress(KeyboardInterrupt):  # what was counted until then is told
-        for number in numbers:
-            _try_one(number, seed, made, out, watch, tried)
-            tried.cases += 1
-            if len(tried.failures) >= MOST_FAILURES:
-                break
+    for number in numbers:
+        records.on = number % PARSED_EVERY != 0
+        _try_one(number, seed, made, out, watch, tried)
+        tried.cases += 1
+        if number % WHOLE_EVERY == 0:
+            _check(made, records, number, tried)
+        if time.monotonic() - told_s >= TOLD_EVERY_S:
+            tell(tried)
+            told_s = time.monotonic()
+        if len(tried.failures) >= MOST_FAILURES:
+            break
+        tried.stopped = not STOPS.isdisjoint(signal.sigpending())
+        if tried.stopped:
+            break
+    _check(made, records, numbers[-1], tried)
     if (sorted(os.listdir(outside)), (outside / "secret.json").read_text()) != (
         ["secret.json"],
         f'{{"schema": "{SECRET}"}}',
@@ -124,13 +157,22 @@ def _warm_up(run: Tampered, out: Path) -> None:
     gc.set_threshold(100_000)  # of objects: some ten directories
 
 
+def _warm_up_monitor(run: Tampered, out: Path) -> None:
+    found = read_it(run.directory)
+    for _, of_reader in MONITOR_READERS.values():
+        of_reader(run.directory, found, out, random.Random(1))
+        run.restore()
+    _empty(out)
+
+
 def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch: Watch, tried: Tried) -> None:
     dice = random.Random(f"{seed}/{number}")
     name = dice.choice([*made])
     run = made[name]
+    of_its_kind = MONITOR_READERS if run.is_monitor else READERS
     tamper(run, [one for one in made.values() if one is not run], dice)
-    chosen = dice.choices([*READERS], [weight for weight, _ in READERS.values()])[0]
-    if any(change.startswith(FINDINGS) for change in run.done) and dice.random() < 0.8:
+    chosen = dice.choices([*of_its_kind], [weight for weight, _ in of_its_kind.values()])[0]
+    if not run.is_monitor and any(change.startswith(FINDINGS) for change in run.done) and dice.random() < 0.8:
         chosen = "runs"  # nobody else reads it
     signal.alarm(HANG_S)
     signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
@@ -138,7 +180,7 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
     doing = "read"
     try:
         tried.executions += 1
-        found = read(run.directory)
+        found = read_it(run.directory) if run.is_monitor else read(run.directory)
         for problem in found.problems:
             tried.outcomes[_kind(problem)] += 1
         if not found.problems:
@@ -147,7 +189,7 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
             return
         doing = chosen
         tried.executions += 1
-        READERS[chosen][1](run.directory, found, out, dice)
+        of_its_kind[chosen][1](run.directory, found, out, dice)
     except SixbenchError as error:
         tried.outcomes[_kind(str(error))] += 1
         if SECRET in str(error) or not str(error).replace("\n", "").isprintable():
@@ -165,6 +207,17 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
         signal.setitimer(signal.ITIMER_PROF, 0)
         _empty(out)
         run.restore()
+
+
+def _check(made: dict[str, Tampered], records: ParsedOnce, number: int, tried: Tried) -> None:
+    """That every directory is what it was at first, or cases would not follow from their seed alone."""
+    for name, run in made.items():
+        changed = run.differs()
+        if changed is not None:
+            tried.failures.setdefault(f"stock {name}", f"{name}: {changed} was not restored, seen after case {number}")
+    record = records.changed()
+    if record is not None:
+        tried.failures.setdefault("record", f"a reader changed the record {record.key}, seen after case {number}")
 
 
 def _empty(folder: Path) -> None:
@@ -206,7 +259,14 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="the counts as JSON, and these words to standard error")
     chosen = parser.parse_args()
     started_s = time.process_time()
-    tried = try_many(chosen.count, chosen.seed, chosen.only)
+
+    def tell(tried: Tried) -> None:
+        if chosen.json:
+            counts = {"cases": tried.cases, "executions": tried.executions, "outcomes": len(tried.outcomes)}
+            told = {"failures": tried.failures, "cpu_s": round(time.process_time() - started_s)}
+            print(json.dumps(counts | told), flush=True)
+
+    tried = try_many(chosen.count, chosen.seed, chosen.only, tell)
     cpu_s = time.process_time() - started_s
     said = sys.stderr if chosen.json else sys.stdout
     for failure in tried.failures.values():
@@ -218,10 +278,10 @@ def main() -> int:
         f"{len(tried.outcomes)} kinds of outcomes, {len(tried.failures)} kinds of failures, {cpu_s:.0f} s of CPU time",
         file=said,
     )
-    if chosen.json:
-        counts = {"cases": tried.cases, "executions": tried.executions, "kinds": [*tried.outcomes]}
-        print(json.dumps(counts | {"seed": chosen.seed, "failures": tried.failures, "cpu_s": round(cpu_s)}))
-    return 1 if tried.failures else 0
+    tell(tried)
+    if tried.failures:
+        return 1
+    return 130 if tried.stopped else 0
 
 
 if __name__ == "__main__":

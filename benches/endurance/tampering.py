@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import socket
@@ -10,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from endurance.tampered_directory import MANIFEST, Tampered, text_of
+from endurance.tampered_directory import MANIFEST, MONITOR, Tampered, text_of
 
 Place = tuple[Any, ...]
 """The keys and indices that lead to a value."""
@@ -46,17 +45,19 @@ def tamper(run: Tampered, others: Sequence[Tampered], dice: random.Random) -> No
 
 def _change_json(run: Tampered, others: Sequence[Tampered], dice: random.Random) -> None:
     names = [name for name in run.files if name.endswith(".json")]
-    records = [name for name in names if name.endswith("/trial.json")]
+    is_record = _is_occurrence if run.is_monitor else _is_trial
+    head = MONITOR if run.is_monitor else MANIFEST
+    records = [name for name in names if is_record(name)]
     if not names:
         return
     chosen = dice.random()
-    if chosen < 0.35 and MANIFEST in names:
-        name = MANIFEST
+    if chosen < 0.35 and head in names:
+        name = head
     elif chosen < 0.45 and FINDINGS in names:
         name = FINDINGS
     else:
         name = dice.choice(records if chosen < 0.95 and records else names)
-    data = _loaded(run.files[name])
+    data = run.document(name)
     if not isinstance(data, dict):
         return
     places = _sampled(data, dice)
@@ -70,19 +71,20 @@ def _change_json(run: Tampered, others: Sequence[Tampered], dice: random.Random)
     run.write(name, _serialised(data, dice))
 
 
+def _is_trial(name: str) -> bool:
+    return name.endswith("/trial.json")
+
+
+def _is_occurrence(name: str) -> bool:
+    return name.startswith("occurrences/")
+
+
 def _serialised(data: Any, dice: random.Random) -> bytes:
     text = text_of(data)
     if b'"deep"' in text:
         opening, closing = (b"[", b"]") if dice.random() < 0.5 else (b'{"a":', b"}")
         text = text.replace(b'"deep"', opening * DEEP + b"1" + closing * DEEP)
     return text.replace(b'"huge number"', b"9" * dice.choice((400, 5000)))
-
-
-def _loaded(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _sampled(data: dict[str, Any], dice: random.Random) -> list[Place]:
@@ -189,7 +191,7 @@ def _swap(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
 def _graft(data: Any, place: Place, donor: Tampered, dice: random.Random) -> str:
     """Puts something there that another record or manifest has, mostly under the same key."""
     names = [name for name in donor.files if name.endswith(".json")]
-    given = _loaded(donor.files[dice.choice(names)]) if names else None
+    given = donor.document(dice.choice(names)) if names else None
     if not isinstance(given, dict):
         return ""
     top = place[0] if place[0] in given and dice.random() < 0.8 else dice.choice([*given])
@@ -249,7 +251,7 @@ def _change_bytes(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> 
 
 
 def _change_files(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> None:
-    names = [*run.files, *(f"trials/{key}" for key in run.trials), "trials"]
+    names = [*run.files, *run.folders]
     name = dice.choice(names)
     kind = dice.choice((*_KINDS, "copy", "rename", "strange name", "exchange"))
     run.done.append(f"{name}: {kind}")
@@ -259,28 +261,31 @@ def _change_files(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> 
         _KINDS[kind](path, run.outside)
     elif kind == "strange name":
         strange = dice.choice(
-            (b"a\nb", b"\x1b[2J", b"\xff\xfe", b"-rf", b"b001-c0001-ipv4.partial", b"x" * 255, b"...")
+            (b"a\nb", b"\x1b[2J", b"\xff\xfe", b"-rf", b"b001-c0001-ipv4.partial", b"x" * 255, b"...", b"000007.json")
         )
-        place = (
-            os.fsencode(run.directory / dice.choice(("trials", f"trials/{dice.choice(run.trials or ['x'])}"))) + b"/"
-        )
+        place = os.fsencode(run.directory / dice.choice(run.folders)) + b"/"
         if os.path.isdir(place):
             make = os.mkdir if dice.random() < 0.5 else _touch
             make(place + strange)
-    elif name not in run.files or not name.startswith("trials/"):
-        trials = run.trials
-        if len(trials) > 1:
-            one, two = dice.sample(trials, 2)
-            for file in [file for file in run.files if file.startswith(f"trials/{one}/")]:
-                run.write(file.replace(one, dice.choice((two, f"b099{one[4:]}")), 1), run.files[file])
+    elif name not in run.files or not name.startswith(_EXCHANGED):
+        parts = [one.split("/")[1] for one in run.folders if one.startswith(f"{run.parts}/")]
+        if parts:
+            one, two = dice.choice(parts), dice.choice(parts)
+            new = "000099" if run.is_monitor else f"b099{one[4:]}"
+            for file in [file for file in run.files if file.startswith(f"{run.parts}/{one}/")]:
+                run.write(file.replace(one, dice.choice((two, new)), 1), run.files[file])
     else:
-        other = dice.choice([one for one in run.files if one.startswith("trials/")])
+        other = dice.choice([one for one in run.files if one.startswith(_EXCHANGED)])
         one_content, two_content = run.files[name], run.files[other]
         run.write(other, one_content)
         if kind == "exchange":
             run.write(name, two_content)
         elif kind == "rename":
             run.vacate(name)
+
+
+_EXCHANGED = ("trials/", "occurrences/")
+"""What is copied, renamed and exchanged with another of these."""
 
 
 def _touch(path: bytes) -> None:

@@ -153,11 +153,14 @@ class Machines:
         """The command lines of the agents of nodes on a machine, by process."""
         return {pid: words for pid, words in self._processes(name).items() if " node --name " in words}
 
+    def serving(self, name: str) -> list[int]:
+        """The processes that serve the connections to a machine."""
+        return sorted(pid for pid, words in self._processes(name).items() if words.startswith(_SERVING))
+
     def disconnect(self, name: str) -> None:
         """Kills what serves the connections to a machine. It takes new ones."""
-        for pid, words in self._processes(name).items():
-            if words.startswith(_SERVING):
-                os.kill(pid, signal.SIGKILL)
+        for pid in self.serving(name):
+            os.kill(pid, signal.SIGKILL)
 
     def _processes(self, name: str) -> dict[int, str]:
         """The command lines of what the machine's sshd has started."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -59,13 +60,18 @@ def main(builds: int) -> None:
 
     topology = read_topology_only(parse_yaml(f"chain: {NODES}\nmasquerade: true\nrate: 1Gbit\n", "endurance.yaml"))
     before: dict[str, object] = {}
+    done = 0
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # it is looked for between two networks
     with AgentHub(find_agent()) as hub:
         for build in range(WARM_UP_BUILDS + builds):
             if build == WARM_UP_BUILDS:
                 before = state(settled_at=None)
             Laboratory(hub, Blueprint(topology=topology)).close()
+            done = build + 1
+            if done > WARM_UP_BUILDS and signal.SIGINT in signal.sigpending():
+                break
         after = state(settled_at=before)
-    sys.stdout.write(json.dumps({"before": before, "after": after}))
+    sys.stdout.write(json.dumps({"before": before, "after": after, "builds": done - WARM_UP_BUILDS}))
 
 
 def state(settled_at: dict[str, object] | None) -> dict[str, object]:

@@ -86,11 +86,22 @@ def test_floods_and_tampered_directories_have_tables() -> None:
     served = Served(flood="one /48", times_s=times_s, errors=("under load",), attackers=({"opened": 1300},))
     data: dict[str, Any] = {}
     document.take(data, {"part": "flood", **RUN, "floods": {"one /48": served.to_json()}})
-    counts = {"cases": 1000000, "executions": 1700000, "outcomes": 90, "seed": 1, "failures": {}}
-    document.take(data, {"part": "tampered", **RUN, **counts})
+    counts = {"cases": 1000000, "executions": 1700000, "outcomes": 90, "failures": {}}
+    document.take(data, {"part": "tampered", **RUN, "seeds": {"1": counts}})
     text = document.figures(json.loads(json.dumps(data)))
     assert "| one /48 | 2 of 4 within 1 s | 0.300 s | 1.500 s | 1 | 1 300 | 2026-11-22, abc |" in text
-    assert "| 1 000 000 | 1 700 000 | 90 | 0 | 1 | 2026-11-22, abc |" in text
+    assert "| 1 | 1 000 000 | 1 700 000 | 90 | 0 | 2026-11-22, abc |" in text
+    assert "| all |" not in text
+
+
+def test_cases_of_other_seeds_are_added_up_and_those_of_one_seed_are_not() -> None:
+    data: dict[str, Any] = {}
+    for seed, cases in (("7", 100), ("10", 2000), ("7", 300)):
+        counts = {"cases": cases, "executions": 2 * cases, "outcomes": 9, "failures": {"X a.py:1": "words"}}
+        document.take(data, {"part": "tampered", **RUN, "seeds": {seed: counts}})
+    text = document.figures(json.loads(json.dumps(data)))
+    assert "| 7 | 300 | 600 | 9 | 1 | 2026-11-22, abc |\n| 10 | 2 000 |" in text
+    assert "| all | 2 300 | 4 600 |  | 1 |  |" in text
 
 
 def test_a_flood_that_told_nothing_replaces_nothing() -> None:

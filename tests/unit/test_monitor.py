@@ -449,3 +449,38 @@ def test_problems_of_an_experiment_are_told_once(tmp_path: Path, capfd: pytest.C
         repeated(tmp_path / "m", (2, "x.yaml:2: foo: unknown key"))
     assert capfd.readouterr().err == "x.yaml:2: foo: unknown key\n"
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        ("value", "NaN", 'values.0.value is "NaN", which is not a number'),
+        ("value", "1e999", 'values.0.value is "1e999", which is not a number'),
+        ("value", True, "values.0.value is true, which is not a number"),
+        ("n", -5, "it has a count of trials that none is"),
+        ("n", "3", 'values.0.n is "3", which is not a whole number'),
+        ("series", [1], "values.0.series is a list, which is not an object"),
+    ],
+)
+def test_a_value_that_no_measurement_has_is_left_out_in_plain_words(
+    tmp_path: Path, place: str, value: object, words: str
+) -> None:
+    """The text "NaN" became a number, and then telling of it in JSON ended with a traceback."""
+    repeated(tmp_path / "m", 1.0, 1.0)
+    record = tmp_path / "m/occurrences/000002.json"
+    data = json.loads(record.read_text())
+    data["values"][0][place] = value
+    record.write_text(json.dumps(data))
+    found = read_monitor(tmp_path / "m")
+    assert found.problems == (f"{record}: damaged: {words}",)
+    told = document("m", found, follow(found.occurrences, found.settings), {})
+    json.dumps(told, allow_nan=False)
+    assert [one.number for one in found.occurrences] == [1]
+
+
+def test_settings_are_read_as_they_are_written(tmp_path: Path) -> None:
+    repeated(tmp_path / "m", 1.0)
+    file = tmp_path / "m/monitor.json"
+    file.write_text(file.read_text().replace('"keep_bytes": 1073741824', '"keep_bytes": "1073741824"'))
+    with pytest.raises(StoreError, match='damaged: keep_bytes is "1073741824", which is not a whole number'):
+        read_monitor(tmp_path / "m")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,7 @@ def experiment_source(
     return source
 
 
+@lru_cache(maxsize=16)  # a list of runs asks for the same one again and again, and reading one takes some 10 ms
 def load_paper(name: str | None) -> Paper | None:
     """The paper that a shipped experiment reproduces; None for any other experiment."""
     from .paper_file import paper_beside

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..model.errors import StoreError
 from ..model.finding import FINDINGS_SCHEMA, Analysis, ClaimResult, Estimate, Finding
@@ -13,6 +14,9 @@ from ..model.quoting import shown, visible
 from ..model.workloads import WORKLOADS
 from . import rows, words
 from .answers import largest
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Item = TypeVar("Item", Estimate, Finding, ClaimResult)
 
@@ -85,13 +89,22 @@ def _values(estimates: Sequence[Estimate]) -> list[str]:
 
 def _items(kind: type[Item], document: JsonObject, name: str) -> list[Item]:
     """The items of a list, without what a later version has more. Raises `ValueError` where they have another form."""
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     from ..model.form import words_of
 
     try:
         # As JSON, so that nothing is converted but lists to tuples.
-        return TypeAdapter(list[kind]).validate_json(json.dumps(document.get(name)), strict=True)  # type: ignore[valid-type]
+        items: list[Item] = _adapter(kind.__name__).validate_json(json.dumps(document.get(name)), strict=True)
+        return items
     except ValidationError as error:
         words = next(words_of(error))
         raise ValueError(f"{name}{words if words.startswith(' ') else f'.{words}'}") from None
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    """Made once: making one takes longer than reading all that a run has found."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter({one.__name__: list[one] for one in (Estimate, Finding, ClaimResult)}[kind])  # type: ignore[valid-type]

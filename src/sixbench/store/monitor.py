@@ -107,6 +107,10 @@ def _occurrence(folder: Folder, name: str) -> Occurrence:
         wrong = f"it says that it is occurrence {found.number}"
     elif not all(0 <= at <= MOST_REALTIME_NS for at in times):
         wrong = "a time is not one of any clock"
+    elif found.trials < 0 or any(one.n < 1 for one in found.values):
+        wrong = "it has a count of trials that none is"
+    elif any(one.removed_bytes < 0 for one in found.removed):
+        wrong = "it removed less than nothing"
     elif any(len(text) > MOST_TEXT for one in found.values for text in one.series.key):
         wrong = "a name is longer than any of an experiment"
     elif len({one.series.key for one in found.values}) < len(found.values):
@@ -130,6 +134,10 @@ def _wrong_settings(settings: Settings) -> str | None:
 
 
 def _parsed(folder: Folder, name: str, schema: str, kind: type[Any]) -> Any:
+    from pydantic import ValidationError
+
+    from ..model.form import words_of
+
     data = read_json(folder, name)
     place = _place(folder, name)
     if data.get("schema") != schema:
@@ -137,11 +145,12 @@ def _parsed(folder: Folder, name: str, schema: str, kind: type[Any]) -> Any:
     wrong = number_problem(data)
     if wrong is not None:
         raise StoreError(f"{place}: damaged: {wrong}")
+    text = dumps({key: one for key, one in data.items() if key != "schema"})
     try:
-        return _adapter(kind.__name__).validate_python({key: one for key, one in data.items() if key != "schema"})
-    except (ValueError, RecursionError) as error:
-        lines = [printable(line.strip()) for line in str(error).splitlines()[1:3]]
-        raise StoreError(f"{place}: damaged: {': '.join(lines)}") from error
+        # As JSON, so that nothing is converted but lists to tuples: the text "NaN" would become a number.
+        return _adapter(kind.__name__).validate_json(text, strict=True)
+    except ValidationError as error:
+        raise StoreError(f"{place}: damaged: {next(words_of(error))}") from error
 
 
 @cache

@@ -1,0 +1,81 @@
+"""What a part has found so far is kept while it goes on, and a part that is stopped tells it.
+
+A part gets a `Keep` and calls it with all that it has found, as often as there is more. Ctrl-C is `KeyboardInterrupt`,
+which a part with victims takes as "go on to the next one". SIGTERM is `Stopped`, which ends every part.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+Found = dict[str, Any]
+Keep = Callable[[Found], None]
+
+SELDOM_S = 5.0
+"""The least time between two writings of what was found so far."""
+
+
+class Stopped(BaseException):
+    """SIGTERM came. No part takes it for one of its own errors."""
+
+
+STOPS = (KeyboardInterrupt, Stopped)
+
+
+def nothing(found: Found) -> None:
+    """Keeps nothing."""
+
+
+def hear_signals() -> None:
+    """From now on SIGINT is `KeyboardInterrupt` and SIGTERM is `Stopped`, also where they were ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _stop)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped
+
+
+class Kept:
+    """The JSON file of a part, which always has what was found last. `stopped` is true in it until the part has ended.
+
+    Args:
+        complete: makes the content of the file of what was found.
+    """
+
+    def __init__(self, file: Path, complete: Callable[[Found], Found]) -> None:
+        self.file = file
+        self.found: Found | None = None
+        self._complete = complete
+        self._written_s = 0.0
+
+    def keep(self, found: Found) -> None:
+        """Takes what was found so far, and writes it if the last writing was some seconds ago."""
+        self.found = found
+        if time.monotonic() - self._written_s >= SELDOM_S:
+            self._write(found | {"stopped": True})
+            self._written_s = time.monotonic()
+
+    def end(self, found: Found | None) -> Found | None:
+        """Writes what the part has found in all; None: it was stopped, and what is kept counts. Returns the content of
+        the file; None where nothing was found before it was stopped, and then there is no file."""
+        if found is None:
+            if self.found is None:
+                return None
+            found = self.found | {"stopped": True}
+        return self._write(found)
+
+    def _write(self, found: Found) -> Found:
+        """Beside it first, so that a reader never sees half of it."""
+        content = self._complete(found)
+        partial = self.file.with_suffix(".partial")
+        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        os.replace(partial, self.file)
+        return content
