@@ -59,6 +59,37 @@ def test_the_search_returns_the_rate_of_a_wire_within_its_width_and_the_latency_
     assert all(one["reason"] for one in told["conformance"])
 
 
+def test_frames_that_differ_have_the_rate_of_the_wire_too_and_their_clauses_are_decided(
+    sixbench: Any, tmp_path: Path
+) -> None:
+    """Half of the frames over IPv4 make the others longer on average by 10 bytes less."""
+    named = [word for name in ("networks-256", "native-50", "chain") for word in ("--traffic", name)]
+    told = run_rfc(
+        sixbench,
+        tmp_path,
+        WIRE.format(rate="2Mbit"),
+        *("--profile", "5180", "--test", "throughput", "--frame", "512B", *named),
+    )
+    found = {(one["path"], one["traffic"]): one for one in told["throughput"] if not one["is_tester"]}
+    plain = {(path, "plain") for path in ("ipv4", "ipv6")}
+    others = {("ipv4", "networks-256"), *(("ipv6", name) for name in ("networks-256", "native-50", "chain"))}
+    assert set(found) == plain | others
+    for (_, traffic), one in found.items():
+        size = 512 - 10 * (traffic == "native-50")
+        assert one["line_pps"] == pytest.approx(2e6 / (8 * (size + BETWEEN_BYTES)))
+        if one["is_settled"] and not one["is_testers"]:
+            assert one["lower_pps"] == pytest.approx(one["line_pps"], rel=WIDTH), one
+        else:  # A busy machine kept the tester from its rate.
+            assert one["refused"], one
+    reasons = {one["asks"]: (one["state"], one["reason"]) for one in told["conformance"]}
+    state, reason = reasons["one pair of addresses, then random destinations"]
+    assert state == "not met"
+    assert "--quick: throughput over networks-256" in reason or "nothing is known" in reason
+    assert (
+        "not asked for: --traffic native-10, native-90" in reasons["mixes of IPv4 and IPv6: 90/10, 50/50 and 10/90"][1]
+    )
+
+
 def test_a_table_of_a_thousand_entries_keeps_about_a_thousand_connections(sixbench: Any, tmp_path: Path) -> None:
     """Linux finds the last free ports only by chance."""
     told = run_rfc(sixbench, tmp_path, TRANSLATOR, "--profile", "9693", "--test", "capacity")

@@ -252,3 +252,17 @@ def test_native_frames_take_their_own_share_of_a_line() -> None:
     on_the_way, natively = 512 + 40 + 20, 512 + 20 + 20
     assert line_pps(network, 512) == pytest.approx(10e6 / (8 * on_the_way))
     assert line_pps(network, 512, 0.5) == pytest.approx(10e6 / (8 * (0.5 * on_the_way + 0.5 * natively)))
+
+
+def test_a_tester_is_not_the_limit_only_of_throughputs_that_are_known() -> None:
+    made, procedure = designed("{mechanism: native6}", "2544", "plain", tests=["throughput"], sizes=[128])
+    records = measured(made, {"plain": 10_000})
+    clause = "section 6: the tester is not the limit"
+    without_device = [one for one in records if one.path == "tester-ipv6"]
+    found = clauses(a_run(made, procedure, without_device))[clause]
+    assert (found.state, found.reason) == (
+        "not met",
+        "no throughput is known that could be held against the tester's own",
+    )
+    slower = [one for one in measured(made, {"plain": 9_000}) if one.path == "native6"]
+    assert clauses(a_run(made, procedure, [*without_device, *slower]))[clause].state == "met"

@@ -122,7 +122,7 @@ def _remark(one: AtSize, found: Throughput) -> str:
     if found.failed is not None:
         said.append(f"ended early: {found.failed}")
     if not found.is_settled:
-        said.append(_why_open(found))
+        said += [] if said and not found.trials else [_why_open(found)]
     elif found.bounds.lower_pps is None:
         said.append("no rate meets the goal")
     elif found.bounds.upper_pps is None:

@@ -266,6 +266,8 @@ def tester(tested: Tested) -> tuple[State, str]:
     """Whether the tester was faster than what it tested (RFC 2544 section 6)."""
     if all(one.tester_pps is None for one in tested.devices):
         return "not met", "the tester's own limit is not known"
+    if all(one.goals[0].bounds.lower_pps is None for one in tested.devices):
+        return "not met", "no throughput is known that could be held against the tester's own"
     limited = [one for one in tested.devices if is_at_tester(one)]
     if limited:
         return "not met", f"the tester was the limit of {len(limited)} of {len(tested.devices)} results, which say so"
