@@ -80,6 +80,7 @@ class LinkTemplate:
             emulator=value.get("emulator"),
             offload=value.get("offload"),
             over=self.carried.over,
+            vlan_id=self.carried.vlan_id,
         )
 
     def state(self, assignment: Assignment) -> LinkState:

@@ -23,6 +23,7 @@ class Hop:
         rate_bps: the rate of the wire. None: it is as fast as the machine.
         delay_ns: propagation, one way.
         offload: whether the segmentation offload of its devices is on.
+        tag_bytes: what the tag of a VLAN adds to each frame.
     """
 
     stack: Stack
@@ -30,6 +31,7 @@ class Hop:
     rate_bps: int | None = None
     delay_ns: int = 0
     offload: bool = False
+    tag_bytes: int = 0
 
     @property
     def network_bytes(self) -> int:
@@ -62,6 +64,7 @@ def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Ho
                 rate_bps=crossing.direction.rate_bps,
                 delay_ns=crossing.direction.impairments.mean_delay_ns,
                 offload=crossing.link.offload_on,
+                tag_bytes=crossing.link.tag_bytes,
             )
         )
     return hops
