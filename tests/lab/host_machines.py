@@ -194,12 +194,23 @@ class Machines:
 
 @contextmanager
 def machines(
-    scratch: Path, names: Sequence[str] = TWO, clocks: Mapping[str, WrongClock] = MappingProxyType({})
+    scratch: Path,
+    names: Sequence[str] = TWO,
+    clocks: Mapping[str, WrongClock] = MappingProxyType({}),
+    far_mtu_bytes: int | None = None,
 ) -> Iterator[Machines]:
-    """The machines, up."""
+    """The machines, up.
+
+    Args:
+        far_mtu_bytes: of the link between two routers, of which the second one has the last host; None: there is one.
+    """
     nodes = {"head": "host", "r1": "router", **dict.fromkeys(names, "host")}
-    links = [*(("r1", name) for name in ("head", *names)), *pairwise(names)]
-    network = {"nodes": nodes, "links": [{"endpoints": list(ends)} for ends in links]}
+    links = [{"endpoints": ["r1", name]} for name in ("head", *names)]
+    if far_mtu_bytes is not None:
+        nodes["r2"] = "router"
+        links[-1] = {"endpoints": ["r2", names[-1]]}
+        links.append({"endpoints": ["r1", "r2"], "mtu": far_mtu_bytes})
+    network = {"nodes": nodes, "links": [*links, *({"endpoints": list(ends)} for ends in pairwise(names))]}
     with AgentHub(find_agent()) as hub:
         lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(json.dumps(network), "network"))))
         found = Machines(lab, scratch, names, clocks)

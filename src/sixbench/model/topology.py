@@ -143,6 +143,8 @@ class Link:
         over: what carries it from one machine to another. The interfaces at the ends of a cable are the machines' own.
             None: both ends are on one machine.
         vlan_id: of a cable, the number of the VLAN in which its frames are, 1 to 4094. None: they have no tag.
+        finds_mtu: whether its MTU is what the network below leaves, which is known when a run begins. Until then
+            `mtu_bytes` is what a network of Ethernet's MTU leaves.
         port: of a link to equipment, the interface of this machine that is its other node's end. None: sixbench makes
             both ends.
         ipv4_domain: where its IPv4 addresses are known, if they are private: only nodes whose IPv4 links are all in
@@ -160,6 +162,7 @@ class Link:
     headers: tuple[str, ...] = ()
     over: Over | None = None
     vlan_id: int | None = None
+    finds_mtu: bool = False
     port: Port | None = None
     ipv4_domain: str | None = None
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
-from ..model.headers import ETHERNET, IPV4, IPV6, UDP
-from ..model.headers import VXLAN as VXLAN_HEADER
 from ..model.host import Host, Over
 from ..model.identifiers import DEVICE, NAME, NAME_RULE, SSH_DESTINATION
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
+from ..model.underlay import overhead_bytes
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 
@@ -21,6 +20,7 @@ MAX_HOSTS = 64
 MAX_INTERFACES = 32
 
 VXLAN: Over = "vxlan"
+INTERNET: Over = "internet"
 VLAN_KEYS = ("vlan", "on")
 VLAN_IDS = (1, 4094)
 """The numbers that a VLAN can have (IEEE 802.1Q table 9-2): 0 is none, and 4095 is reserved."""
@@ -29,7 +29,7 @@ UNDERLAY_MTU_BYTES = 1500
 HERE = "this machine"
 _FORMS = (
     f"over must be two interfaces, such as [left, left], a VLAN on them, such as {{vlan: 100, on: [left, left]}}, "
-    f"or {VXLAN}"
+    f"{VXLAN}, or {INTERNET}"
 )
 
 
@@ -143,12 +143,13 @@ def read_over(
         reader.problem(
             path,
             f"this link joins {what}, and does not say how: give over: [left, left], a cable between two of their "
-            f"interfaces, or over: {VXLAN}",
+            f"interfaces, over: {VXLAN}, or over: {INTERNET}",
         )
         return None
     over = data["over"]
-    if over == VXLAN:
-        return _read_vxlan(reader, place, on, what, hosts)
+    carrier = next((one for one in (VXLAN, INTERNET) if one == over), None)
+    if carrier is not None:
+        return _read_underlay(reader, place, carrier, on, what, hosts)
     if isinstance(over, dict):
         return _read_vlan(reader, place, over, ends, on, hosts, taken)
     devices = _read_cable(reader, place, over, _FORMS, ends, on, hosts, taken)
@@ -209,8 +210,8 @@ def _is_one(on: tuple[str | None, str | None], hosts: Mapping[str, Host]) -> boo
     return first == second
 
 
-def _read_vxlan(
-    reader: Reader, place: KeyPath, on: tuple[str | None, str | None], what: str, hosts: Mapping[str, Host]
+def _read_underlay(
+    reader: Reader, place: KeyPath, over: Over, on: tuple[str | None, str | None], what: str, hosts: Mapping[str, Host]
 ) -> Carried | None:
     if _is_one(on, hosts):
         reader.problem(place, f"both ends are on {on[0] or HERE}, and need no network between them; leave over out")
@@ -221,15 +222,13 @@ def _read_vxlan(
         whose = f"give hosts.{lacking} its address"
         if lacking is None:
             whose = f"describe {HERE} as a host without ssh, with its address"
-        reader.problem(place, f"{VXLAN} between {what} needs addresses of both; {whose}, at which the other reaches it")
+        reader.problem(place, f"{over} between {what} needs addresses of both; {whose}, at which the other reaches it")
         return None
-    versions = {address.version for address in addresses if address is not None}
-    if len(versions) > 1:
+    known = [address for address in addresses if address is not None]
+    if len({address.version for address in known}) > 1:
         reader.problem(place, f"the addresses of {what} are of two families; give both of one")
         return None
-    outer = IPV4 if versions == {4} else IPV6
-    overhead_bytes = sum(header.size_bytes for header in (outer, UDP, VXLAN_HEADER, ETHERNET))
-    return Carried(over=VXLAN, mtu_bytes=UNDERLAY_MTU_BYTES - overhead_bytes)
+    return Carried(over=over, mtu_bytes=UNDERLAY_MTU_BYTES - overhead_bytes(known[0]))
 
 
 def _device(

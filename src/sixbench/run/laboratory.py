@@ -328,6 +328,11 @@ class Laboratories:
         self._names: tuple[str, ...] | None = None
         self._noted: set[int] = set()
 
+    @property
+    def topologies(self) -> Sequence[Topology]:
+        """The networks of the experiment, as they are without a path."""
+        return self._experiment.topologies
+
     def get(self, path: Path, index: int) -> tuple[Laboratory, Network]:
         """The network of that index with the path installed, which is built again if one of its agents has died; and
         the description of the path's own network, whose legs may differ where networks are shared."""

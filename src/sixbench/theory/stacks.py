@@ -41,13 +41,13 @@ class Hop:
 
 def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Hop] | None:
     """The links from one host to another as this path crosses them. None where outer packets are fragmented, or a relay
-    sends packets of its own, because there are no exact values then.
+    sends packets of its own, or a network that is not ours is on the way, because there are no exact values then.
 
     The hosts `between` must be connected, and it must be possible to install the path.
     """
     hops = []
     network = install(path, topology, between)
-    if len(network.parts) > 1:
+    if len(network.parts) > 1 or any(crossing.link.over == "internet" for crossing in network.crossings):
         return None
     for crossing in network.crossings:
         stack = tuple(HEADERS[name] for name in crossing.headers)
