@@ -23,6 +23,7 @@ from waiting import wait_for
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.model.network import Blueprint
+from sixbench.model.topology import Family
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
@@ -89,11 +90,11 @@ class Machines:
         lines = [f"[{self.address(name)}]:{PORT} {text}" for name in self.names]
         (self._home / ".ssh/known_hosts").write_text("".join(lines))
 
-    def address(self, name: str) -> str:
-        """The address for control of a machine."""
-        end = self.lab.topology.links_of(name)[0].end_of(name)
-        assert end.ipv4 is not None
-        return str(end.ipv4.ip)
+    def address(self, name: str, family: Family = 4) -> str:
+        """The address for control of a machine; or that of its other family, by which machines reach each other."""
+        address = self.lab.topology.links_of(name)[0].end_of(name).address(family)
+        assert address is not None
+        return str(address.ip)
 
     def hosts(self, **more: str) -> str:
         """The `hosts` part of an experiment. `more` has further keys of each host."""

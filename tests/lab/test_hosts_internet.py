@@ -12,6 +12,8 @@ from lab.host_machines import Machines, machines
 from lab.test_hosts import is_home, outcomes, trials
 from waiting import wait_for
 
+from sixbench.model.topology import Family
+
 FAR_MTU_BYTES = 1400
 """Of the link between the two routers: after 50 bytes of headers it leaves 1350."""
 
@@ -44,8 +46,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         yield found
 
 
-def written(hosts: Machines, name: str, mtu: str = "") -> Path:
-    addresses = {one: f", address: {hosts.address(one)}" for one in ("lab1", "lab2")}
+def written(hosts: Machines, name: str, mtu: str = "", family: Family = 4) -> Path:
+    addresses = {one: f", address: '{hosts.address(one, family)}'" for one in ("lab1", "lab2")}
     path = hosts.scratch / f"{name}.yaml"
     path.write_text(EXPERIMENT.format(hosts=hosts.hosts(**addresses), mtu=mtu))
     return path
@@ -61,9 +63,10 @@ def settings(hosts: Machines) -> dict[str, str]:
     }
 
 
-def test_a_lab_on_each_side_of_a_network_that_is_not_ours(hosts: Machines) -> None:
-    before, run = settings(hosts), hosts.scratch / "run"
-    done = hosts.run("run", written(hosts, "internet"), "--out", run, "--quiet")
+@pytest.mark.parametrize(("family", "outer_bytes"), [(4, 50), (6, 70)], ids=["over IPv4", "over IPv6"])
+def test_a_lab_on_each_side_of_a_network_that_is_not_ours(hosts: Machines, family: Family, outer_bytes: int) -> None:
+    before, run = settings(hosts), hosts.scratch / f"run{family}"
+    done = hosts.run("run", written(hosts, f"internet{family}", family=family), "--out", run, "--quiet")
     assert done.returncode == 0, done.stderr
     found = trials(run)
     assert outcomes(found) == ["ok"] * 4
@@ -71,16 +74,16 @@ def test_a_lab_on_each_side_of_a_network_that_is_not_ours(hosts: Machines) -> No
     # The MTU of the link is what the network between the hosts leaves, and no MTU is found any more.
     [topology] = manifest["experiment"]["topologies"]
     [far] = [link for link in topology["links"] if link.get("over") == "internet"]
-    assert (far["mtu_bytes"], far.get("finds_mtu", False)) == (FAR_MTU_BYTES - 50, False)
+    assert (far["mtu_bytes"], far.get("finds_mtu", False)) == (FAR_MTU_BYTES - outer_bytes, False)
     # What can be seen of it is told, as it was before and after: path MTU, hop limit spent, family.
     underlay = manifest["environment"]["underlays"]["lab1 and lab2"]
-    assert underlay["family"] == 4
+    assert underlay["family"] == family
     assert len(underlay["readings"]) == 2
     for reading in underlay["readings"]:
         for way in (reading["there"], reading["back"]):
             assert (way["path_mtu_bytes"], way["routers"]) == (FAR_MTU_BYTES, 2)
     report = hosts.run("report", run, "--format", "markdown")
-    assert f"IPv4, path MTU {FAR_MTU_BYTES} B" in report.stdout, report.stderr
+    assert f"IPv{family}, path MTU {FAR_MTU_BYTES} B" in report.stdout, report.stderr
     assert "nothing else is known of it" in report.stdout
     for trial in found:
         # On the wire of the labs it is the path's own packets, and nothing is foretold of what is between.

@@ -117,7 +117,7 @@ def test_a_host_without_ssh_is_this_machine() -> None:
         (
             {"links": LINKS.replace("[left, left]", "wire")},
             "over must be two interfaces, such as [left, left], a VLAN on them, such as {vlan: 100, on: [left, left]}, "
-            'or vxlan, not "wire"',
+            'vxlan, or internet, not "wire"',
         ),
         (
             {"links": LINKS.replace("[left, left]", "[left]")},

@@ -15,7 +15,7 @@ from dataclasses import replace
 from ..agent import Agent, AgentHub
 from ..agent.requests import Run, Serve
 from ..lab.machines import agent_of
-from ..mechanisms import install
+from ..mechanisms import MechanismError, install
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.host import Host
@@ -151,12 +151,14 @@ def _with_mtu(topology: Topology, link: Link, underlay: Underlay) -> Link:
 
 
 def _check_ways(experiment: Experiment) -> None:
-    """A link whose MTU is too small for IPv6 (RFC 8200 section 5) is on no path of it."""
+    """A link whose MTU is too small for IPv6 (RFC 8200 section 5) carries none, and a path may have no way then."""
     for topology in experiment.topologies:
         narrow = [link for link in _links(topology) if not link.carries(6)]
         for path in experiment.paths if narrow else ():
-            if not install(path, topology, experiment.between).crossings:
+            try:
+                install(path, topology, experiment.between)
+            except MechanismError as error:
                 raise CapabilityError(
-                    f"path {path.name} has no way: the MTU of link {narrow[0].name} is {narrow[0].mtu_bytes} bytes, "
-                    "because the network below carries no more, and IPv6 needs 1280; leave the path out"
-                )
+                    f"path {path.name}: {error}; the network below {narrow[0].name} leaves it an MTU of "
+                    f"{narrow[0].mtu_bytes} bytes, and IPv6 needs 1280; leave the path out"
+                ) from error
