@@ -69,7 +69,7 @@ def test_a_lab_on_each_side_of_a_network_that_is_not_ours(hosts: Machines, famil
     done = hosts.run("run", written(hosts, f"internet{family}", family=family), "--out", run, "--quiet")
     assert done.returncode == 0, done.stderr
     found = trials(run)
-    assert outcomes(found) == ["ok"] * 4
+    assert outcomes(found) == ["ok"] * 4, [trial["reasons"] for trial in found]
     manifest = json.loads((run / "manifest.json").read_text())
     # The MTU of the link is what the network between the hosts leaves, and no MTU is found any more.
     [topology] = manifest["experiment"]["topologies"]
