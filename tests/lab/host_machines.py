@@ -23,6 +23,7 @@ from waiting import wait_for
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.model.network import Blueprint
+from sixbench.model.topology import Family
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
@@ -89,11 +90,11 @@ class Machines:
         lines = [f"[{self.address(name)}]:{PORT} {text}" for name in self.names]
         (self._home / ".ssh/known_hosts").write_text("".join(lines))
 
-    def address(self, name: str) -> str:
-        """The address for control of a machine."""
-        end = self.lab.topology.links_of(name)[0].end_of(name)
-        assert end.ipv4 is not None
-        return str(end.ipv4.ip)
+    def address(self, name: str, family: Family = 4) -> str:
+        """The address for control of a machine; or that of its other family, by which machines reach each other."""
+        address = self.lab.topology.links_of(name)[0].end_of(name).address(family)
+        assert address is not None
+        return str(address.ip)
 
     def hosts(self, **more: str) -> str:
         """The `hosts` part of an experiment. `more` has further keys of each host."""
@@ -197,12 +198,23 @@ class Machines:
 
 @contextmanager
 def machines(
-    scratch: Path, names: Sequence[str] = TWO, clocks: Mapping[str, WrongClock] = MappingProxyType({})
+    scratch: Path,
+    names: Sequence[str] = TWO,
+    clocks: Mapping[str, WrongClock] = MappingProxyType({}),
+    far_mtu_bytes: int | None = None,
 ) -> Iterator[Machines]:
-    """The machines, up."""
+    """The machines, up.
+
+    Args:
+        far_mtu_bytes: of the link between two routers, of which the second one has the last host; None: there is one.
+    """
     nodes = {"head": "host", "r1": "router", **dict.fromkeys(names, "host")}
-    links = [*(("r1", name) for name in ("head", *names)), *pairwise(names)]
-    network = {"nodes": nodes, "links": [{"endpoints": list(ends)} for ends in links]}
+    links = [{"endpoints": ["r1", name]} for name in ("head", *names)]
+    if far_mtu_bytes is not None:
+        nodes["r2"] = "router"
+        links[-1] = {"endpoints": ["r2", names[-1]]}
+        links.append({"endpoints": ["r1", "r2"], "mtu": far_mtu_bytes})
+    network = {"nodes": nodes, "links": [*links, *({"endpoints": list(ends)} for ends in pairwise(names))]}
     with AgentHub(find_agent()) as hub:
         lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(json.dumps(network), "network"))))
         found = Machines(lab, scratch, names, clocks)

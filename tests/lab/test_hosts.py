@@ -15,6 +15,8 @@ import pytest
 from lab.host_machines import PORT, Machines, machines
 from waiting import wait_for
 
+from sixbench.model.capture_file import read_capture
+
 EXPERIMENT = """
 experiment: hosts
 {hosts}
@@ -122,6 +124,41 @@ def test_vxlan_between_hosts(hosts: Machines, before: dict[str, str]) -> None:
         assert told == (trial["workload"] == "udp-stream")
 
 
+VLAN_RATE = "{vlan: 100, on: [left, left]}, rate: 10Mbit"
+"""The cable is the way's slowest link, so that theory of the whole is that of tagged frames."""
+FULL = "[{tcp-stream: {duration: 1s, warmup: 500ms}}, {udp-stream: {rate: 1Mbit, duration: 200ms, datagram: 1472B}}]"
+
+
+def kept_frames(trial: Path) -> list[bytes]:
+    """The frames that a trial has kept, as they were on the wire."""
+    [capture] = trial.glob("*.pcapng")
+    with capture.open("rb") as stream:
+        return [one.data for one in read_capture(stream)]
+
+
+def test_a_vlan_on_a_cable(hosts: Machines, before: dict[str, str]) -> None:
+    run = hosts.scratch / "vlan"
+    done = hosts.run("run", written(hosts, "vlan", over=VLAN_RATE, workloads=FULL), "--out", run, "--quiet")
+    assert done.returncode == 0, done.stderr
+    found = trials(run)
+    assert outcomes(found) == ["ok"] * 4
+    for trial in found:
+        family = trial["path"]
+        [cable, inside] = trial["evidence"]["segments"]
+        # Seen where packets arrive from the other machine.
+        assert (cable["node"], cable["interface"]) == ("r1", "eth1")
+        assert cable["claimed"] == f"{family} in vlan 100"
+        assert set(cable["stacks"]) == {f"{family} in vlan 100"}
+        assert set(inside["stacks"]) == {family}
+        # The MTU of IP stays, and the frame grows: 14 bytes of Ethernet, 4 of the tag.
+        assert max(packet["wire_bytes"] for packet in cable["packets"]) == cable["max_ip_bytes"] + 18
+    assert max(trial["evidence"]["segments"][0]["max_ip_bytes"] for trial in found) == 1500
+    # The capture of the link nearest to the middle is kept: it has the tag itself, behind the addresses of each frame.
+    frames = [frame for trial in sorted((run / "trials").iterdir()) for frame in kept_frames(trial)]
+    assert frames
+    assert {frame[12:16] for frame in frames} == {bytes.fromhex("81000064")}
+
+
 def test_interfaces_are_home_when_an_agent_is_killed(hosts: Machines, before: dict[str, str]) -> None:
     run = hosts.scratch / "killed-agent"
     process = hosts.begin("run", written(hosts, "killed-agent", workloads=LONG), "--out", run, "--quiet")
@@ -160,7 +197,8 @@ def test_a_host_that_goes_is_named(hosts: Machines, before: dict[str, str]) -> N
 
     def has_failed() -> bool:
         # Where it goes between two trials, it is only connected to again.
-        if len(hosts.agents("lab2")) == 2:
+        there = " ".join(hosts.agents("lab2").values())
+        if all(f"--name {node} " in f"{there} " for node in ("r1", "server")):
             hosts.disconnect("lab2")
         return any(trial["status"] == "failed" for trial in trials(run))
 

@@ -8,7 +8,7 @@ import pytest
 
 from sixbench.agent.ssh import split_destination
 from sixbench.cli.consent import require_consent_to_hosts
-from sixbench.lab.render import render
+from sixbench.lab.render import render, script_text
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
@@ -62,6 +62,23 @@ def test_a_cable_has_the_interfaces_of_the_machines() -> None:
     assert scripts["r"].links[0].startswith("link add name eth1 index 1000002 ")
 
 
+def test_a_vlan_is_a_cable_whose_frames_have_its_tag() -> None:
+    [topology] = read(links=LINKS.replace("[left, left]", "{vlan: 100, on: [left, left]}, rate: 10Mbit")).topologies
+    link, inside = topology.links
+    assert (link.over, link.vlan_id, [end.name for end in link.ends]) == ("cable", 100, ["eth0", "eth0"])
+    assert (link.mtu_bytes, link.tag_bytes, inside.tag_bytes) == (1500, 4, 0)
+    assert topology.borrowed("r") == ("eth0",)
+    script = render(topology)["r"]
+    [begin] = script.vlans
+    assert (begin.op, begin.fields) == ("vlan-begin", {"interface": "eth0", "vlan_id": 100})
+    # A network card is not to drop what the kernel has no VLAN device for.
+    assert ["-K", "eth0", "rx-vlan-filter", "off"] in script.ethtool
+    # The tag is beside the packet while that waits, and takes its time on the wire.
+    assert any("dev eth0 root handle 1: tbf" in line and "overhead 28 mpu 84" in line for line in script.queues)
+    assert not render(topology)["b"].vlans
+    assert "# the agent: vlan-begin" in script_text(script)
+
+
 @pytest.mark.parametrize(("second", "mtu_bytes"), [("lab2", 1450), ("lab4", 1430)], ids=["over IPv4", "over IPv6"])
 def test_vxlan_begins_in_the_machines(second: str, mtu_bytes: int) -> None:
     hosts = f"{HOSTS}  lab4: {{ssh: lab4, address: 2001:db8::4}}\n"
@@ -99,9 +116,49 @@ def test_a_host_without_ssh_is_this_machine() -> None:
         ),
         (
             {"links": LINKS.replace("[left, left]", "wire")},
-            'over must be vxlan or two interfaces, such as [left, left], not "wire"',
+            "over must be two interfaces, such as [left, left], a VLAN on them, such as {vlan: 100, on: [left, left]}, "
+            'vxlan, or internet, not "wire"',
         ),
-        ({"links": LINKS.replace("[left, left]", "[left]")}, "over must be vxlan or two interfaces"),
+        (
+            {"links": LINKS.replace("[left, left]", "[left]")},
+            "over must be two interfaces, such as [left, left], a VLAN",
+        ),
+        (
+            {"links": LINKS.replace("[left, left]", "{vlan: 4095, on: [left, left]}")},
+            "over.vlan: vlan must be the number of a VLAN, 1 to 4094, not 4095",
+        ),
+        ({"links": LINKS.replace("[left, left]", "{vlan: 0, on: [left, left]}")}, "1 to 4094, not 0"),
+        ({"links": LINKS.replace("[left, left]", "{vlan: true, on: [left, left]}")}, "1 to 4094, not true"),
+        (
+            {"links": LINKS.replace("[left, left]", "{on: [left, left]}")},
+            "topology.links.0.over: vlan must be the number of a VLAN, 1 to 4094, which is missing",
+        ),
+        (
+            {"links": LINKS.replace("[left, left]", "{vlan: 100}")},
+            "over: on must be the two interfaces that have the VLAN, such as [left, left], which is missing",
+        ),
+        (
+            {"links": LINKS.replace("[left, left]", "{vlan: 100, on: left}")},
+            'over.on: on must be two interfaces, such as [left, left], not "left"',
+        ),
+        (
+            {"links": LINKS.replace("[left, left]", "{vlan: 100, on: [left, rihgt]}")},
+            'over.on.1: lab2 has no interface "rihgt"',
+        ),
+        (
+            {"links": LINKS.replace("[left, left]", "{vlan: 100, on: [left, left], tag: 5}")},
+            "over.tag: unknown key; known here: vlan, on",
+        ),
+        (
+            {
+                "nodes": NODES.replace(
+                    "r: {kind: router, on: lab2}, b: {kind: host, on: lab2}", "b: {kind: host, on: lab2}"
+                ),
+                "links": "[{endpoints: [a, b], name: one, over: {vlan: 1, on: [left, left]}}, "
+                "{endpoints: [a, b], name: two, over: {vlan: 2, on: [right, left]}}]",
+            },
+            "over.on.1: left of lab2 carries a-b already; give this end another interface",
+        ),
         (
             {"links": LINKS.replace("[r, b]", "[r, b], over: [left, left]")},
             "over.0: left of lab2 carries a-r already; give this end another interface",

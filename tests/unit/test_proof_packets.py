@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -114,6 +115,14 @@ def counters(view: Viewpoint, packets: int, octets: int, ip: int = 0, ip6: int =
         "interfaces": {view.end.name: counted, "lo": dict.fromkeys(counted, 0)},
         "snmp": {"Ip": {"InReceives": ip}, "Ip6": {"InReceives": ip6}},
     }
+
+
+def in_vlan(link: str, view: Viewpoint, vlan_id: int | None, **more: int) -> Packet:
+    """A packet of the path in a frame with the tag of a VLAN."""
+    there = towards_server(view, packet(link, **more))
+    if vlan_id is not None:
+        there["layers"].insert(1, {"kind": "vlan", "bytes": 4, "vlan_id": vlan_id, "priority": 0})
+    return there
 
 
 TRAFFIC = Traffic(forward_payload_bytes=1000, reverse_payload_bytes=500, forward_datagrams=10)
@@ -467,3 +476,43 @@ def test_the_end_of_an_earlier_trials_connection_says_nothing_of_the_path(
     assert (segment.stacks, segment.leftovers) == (
         ({"ipv4": 1}, {"ipv6": count}) if is_right else ({"ipv4": 1, "ipv6": count}, {})
     )
+
+
+def vlan_view(read: Read, vlan_id: int | None) -> Viewpoint:
+    [view] = views_of(line(read, "hh"))
+    link = replace(view.link, over=None if vlan_id is None else "cable", vlan_id=vlan_id)
+    return replace(view, crossing=replace(view.crossing, link=link))
+
+
+def test_a_vlan_is_proved_by_the_tag_of_its_number(read: Read) -> None:
+    view = vlan_view(read, 100)
+    packets = [in_vlan("ipv4", view, 100, wire_bytes=1518, total_bytes=1500) for _ in range(3)]
+    judgement = judged(view, packets)
+    assert not judgement.invalid
+    [segment] = judgement.evidence.segments
+    assert (segment.claimed, segment.stacks) == ("ipv4 in vlan 100", {"ipv4 in vlan 100": 3})
+    assert segment.max_ip_bytes == 1500
+
+
+@pytest.mark.parametrize(
+    ("claimed", "seen", "words"),
+    [
+        (100, 101, "1 of 4 packets seen on l0 at h1 were ipv4 in vlan 101, where the path claims ipv4 in vlan 100"),
+        (100, None, "1 of 4 packets seen on l0 at h1 were ipv4, where the path claims ipv4 in vlan 100"),
+        (None, 7, "1 of 4 packets seen on l0 at h1 were ipv4 in vlan 7, where the path claims ipv4"),
+        # A tag with a priority alone is of no VLAN (IEEE 802.1Q table 9-2).
+        (None, 0, None),
+    ],
+)
+def test_another_vlan_is_another_path(read: Read, claimed: int | None, seen: int | None, words: str | None) -> None:
+    view = vlan_view(read, claimed)
+    packets = [in_vlan("ipv4", view, claimed) for _ in range(3)] + [in_vlan("ipv4", view, seen)]
+    assert texts(judged(view, packets).invalid) == ([] if words is None else [words])
+
+
+def test_what_keeps_a_vlan_going_says_nothing_of_the_path(read: Read) -> None:
+    view = vlan_view(read, 100)
+    upkeep = packet("vlan", "ipv4", protocol=2)
+    upkeep["layers"][1] = {"kind": "vlan", "bytes": 4, "vlan_id": 100, "priority": 0}
+    [segment] = judged(view, [in_vlan("ipv4", view, 100), upkeep]).evidence.segments
+    assert segment.stacks == {"ipv4 in vlan 100": 1}

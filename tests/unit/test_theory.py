@@ -236,6 +236,27 @@ def test_expected_goodput_of_a_tcp_stream() -> None:
     assert theory("tcp-stream", {"mss_bytes": 1408}, IPV6_PATH, link)["goodput_bps"] == pytest.approx(1e8 * 1396 / 1506)
 
 
+def test_a_vlan_costs_its_tag_on_the_wire_and_leaves_the_mtu() -> None:
+    assert (frame_bytes(1500, 4), wire_bytes(1500, 4)) == (1522, 1542)
+    assert (frame_bytes(28, 4), wire_bytes(28, 4)) == (64, 84)  # a tagged frame is no shorter, and no longer (802.3)
+    assert wire_bytes(46, 4) == 88
+    plain: dict[str, object] = {"rate_bps": 100 * MBIT}
+    tagged = plain | {"over": "cable", "vlan_id": 100}
+    assert theory("tcp-stream", {}, IPV4_PATH, plain, tagged) == {"goodput_bps": pytest.approx(1e8 * 1448 / 1542)}
+    sent = theory("udp-stream", {"datagram_bytes": 1472}, IPV4_PATH, tagged)
+    assert sent["goodput_bps"] == pytest.approx(1e8 * 1472 / 1542)
+    plain_hops, hops = (hops_of(IPV4_PATH, network(one), ("n0", "n1")) for one in (plain, tagged))
+    assert hops is not None
+    assert plain_hops is not None
+    assert path_mtu_bytes(hops) == 1500
+    [packets] = message_packets("udp", 1473, hops)
+    [others] = message_packets("udp", 1473, plain_hops)
+    # Of two fragments the second one is padded, where the tag takes the padding's place.
+    assert (packets.count, packets.wire_bytes - others.wire_bytes) == (2, 4)
+    assert tcp_goodput_limit_bps(hops) == pytest.approx(1e8 * 1448 / 1542)
+    assert one_way_ns(hops, "udp", 1472) == pytest.approx(1542 * 80)
+
+
 @pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr", "tcp-connect", "tcp-crr", "ping"])
 def test_nothing_is_expected_of_round_trips(kind: str) -> None:
     assert theory(kind, {"message_bytes": 64}, IPV4_PATH, {"rate_bps": 100 * MBIT}) == {}

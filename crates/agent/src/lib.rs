@@ -44,6 +44,7 @@ mod tracking;
 mod translate;
 mod translators;
 mod tunnels;
+mod vlans;
 
 use std::process::ExitCode;
 

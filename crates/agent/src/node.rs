@@ -2,7 +2,7 @@
 
 use std::io;
 use std::process::{self, ExitCode};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
@@ -27,6 +27,7 @@ use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::silence::Silence;
 use crate::timers::Watch as Timers;
+use crate::vlans::Vlans;
 use crate::{bring_up, counters, hello, path_mtu, sysctl, tracking, translators, tunnels};
 
 /// Answers requests from standard input until it closes. Then the interfaces that were lent go home.
@@ -40,6 +41,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
         answers,
         commands: Arc::default(),
         lent,
+        vlans: Mutex::default(),
         sessions: Sessions::new(sixbench_traffic::find, MAX_SESSIONS),
     });
     let tunnels = Arc::<Mutex<Tunnels>>::default();
@@ -92,6 +94,8 @@ struct Node {
     answers: Answers,
     commands: Arc<Commands>,
     lent: Option<Lent>,
+    /// Those of interfaces that it was lent.
+    vlans: Mutex<Vlans>,
     sessions: Sessions,
 }
 
@@ -163,6 +167,7 @@ impl Conversation {
                 Some(job) => return Ok(Reply::Later(job)),
                 None => json!({}),
             },
+            Request::VlanBegin(request) => node.vlans().begin(request)?,
             Request::TunnelAdd(spec) => tunnels::add(&mut tunnels(), &spec)?,
             Request::TunnelRemove { device } => tunnels::remove(&mut tunnels(), &device)?,
             Request::TunnelCounters(request) => tunnels::counters(&mut tunnels(), &request)?,
@@ -223,9 +228,15 @@ impl Asker for Node {
 }
 
 impl Node {
+    fn vlans(&self) -> MutexGuard<'_, Vlans> {
+        self.vlans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ends the node. The kernel closes its sessions' sockets and takes the namespace away.
     fn end(&self, code: i32) -> ! {
         self.commands.kill_all();
+        // An interface is not to tag anything at home.
+        self.vlans().end();
         let is_home = self.lent.as_ref().is_none_or(Lent::give_back);
         if !is_home {
             crate::complain("not all borrowed interfaces could be given back; see /run/sixbench/lent", 1);

@@ -5,7 +5,7 @@ use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
     awake, bring_up, capture, device, drops, emulation, exec, packet_send, sessions, sysctl, timers, tracking,
-    translators, tunnels,
+    translators, tunnels, vlans,
 };
 
 /// The version of the protocol that this agent speaks.
@@ -58,6 +58,7 @@ pub enum Request {
     Cancel {
         session: String,
     },
+    VlanBegin(vlans::Begin),
     TunnelAdd(Box<sixbench_plane::Spec>),
     TunnelRemove {
         device: String,
@@ -133,6 +134,7 @@ impl Request {
             Request::Finish(_) => "finish",
             Request::Progress { .. } => "progress",
             Request::Cancel { .. } => "cancel",
+            Request::VlanBegin(_) => "vlan-begin",
             Request::TunnelAdd(_) => "tunnel-add",
             Request::TunnelRemove { .. } => "tunnel-remove",
             Request::TunnelCounters(_) => "tunnel-counters",

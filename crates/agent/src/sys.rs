@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use sixbench_wire::ethernet::{TAG_BYTES, ethertype};
 
 /// Lets this process live through Ctrl-C.
 pub fn ignore_interrupts() -> io::Result<()> {
@@ -111,15 +112,19 @@ pub struct Received {
     pub device_type: u16,
 }
 
-/// Room for the timestamp's control message (32 bytes on 64-bit machines), aligned as the kernel writes it.
+/// Destination and source, which stand before the tag in an Ethernet frame.
+const ADDRESSES_BYTES: usize = 12;
+
+/// Room for the control messages of the timestamp (32 bytes on 64-bit machines) and of the tag (40 bytes), aligned as the kernel writes them.
 #[repr(C, align(8))]
-struct Control([u8; 64]);
+struct Control([u8; 128]);
 
 impl PacketSocket {
     /// Opens a socket that sees nothing yet.
     pub fn open() -> io::Result<Self> {
         let fd = sixbench_packet::open()?;
         setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
+        sixbench_packet::enable(&fd, sixbench_packet::AUXILIARY_DATA)?;
         Ok(Self(fd))
     }
 
@@ -143,7 +148,7 @@ impl PacketSocket {
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         // SAFETY: all zeros are valid values of both structures.
         let (mut source, mut message): (libc::sockaddr_ll, libc::msghdr) = unsafe { mem::zeroed() };
-        let mut control = Control([0; 64]);
+        let mut control = Control([0; 128]);
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         message.msg_name = (&raw mut source).cast();
         message.msg_namelen = mem::size_of_val(&source) as u32;
@@ -161,10 +166,15 @@ impl PacketSocket {
                 _ => Err(error),
             };
         }
+        // SAFETY: the kernel has filled in `message`, and `control`, which it points to, is still there.
+        let (realtime_ns, tag) = unsafe { (timestamp_ns(&message), vlan_tag(&message)) };
+        let mut wire_bytes = received as usize;
+        if let Some(tag) = tag {
+            wire_bytes = put_back(tag, buffer, wire_bytes);
+        }
         Ok(Some(Received {
-            wire_bytes: received as usize,
-            // SAFETY: the kernel has filled in `message`, and `control`, which it points to, is still there.
-            realtime_ns: unsafe { timestamp_ns(&message) },
+            wire_bytes,
+            realtime_ns,
             outgoing: source.sll_pkttype == libc::PACKET_OUTGOING,
             device_type: source.sll_hatype,
         }))
@@ -216,15 +226,41 @@ impl AsFd for PacketSocket {
 /// # Safety
 /// `message` must have been filled in by `recvmsg`, and its control buffer must be there.
 unsafe fn timestamp_ns(message: &libc::msghdr) -> Option<u64> {
-    // SAFETY: the caller's promise is what the CMSG_ functions need. The data of a message of this type is a `timespec`, perhaps not
-    // aligned as one.
+    // SAFETY: the caller's promise. The data of a message of this type is a `timespec`.
+    let time: libc::timespec = unsafe { control_message(message, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) }?;
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
+}
+
+/// The VLAN tag that the packet has on the wire and that the kernel, or the device, has moved out of it: its protocol and what follows that.
+///
+/// # Safety
+/// As for [`timestamp_ns`].
+unsafe fn vlan_tag(message: &libc::msghdr) -> Option<[u8; TAG_BYTES]> {
+    // SAFETY: the caller's promise. The data of a message of this type is a `tpacket_auxdata`.
+    let auxiliary: libc::tpacket_auxdata =
+        unsafe { control_message(message, libc::SOL_PACKET, sixbench_packet::AUXILIARY_DATA) }?;
+    if auxiliary.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let is_protocol_known = auxiliary.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let protocol = if is_protocol_known { auxiliary.tp_vlan_tpid } else { ethertype::VLAN };
+    let ([a, b], [c, d]) = (protocol.to_be_bytes(), auxiliary.tp_vlan_tci.to_be_bytes());
+    Some([a, b, c, d])
+}
+
+/// The data of the first control message of that kind.
+///
+/// # Safety
+/// `message` must have been filled in by `recvmsg`, its control buffer must be there, and `T` must be what the kernel writes for that kind, of
+/// which every pattern of bits is a value.
+unsafe fn control_message<T>(message: &libc::msghdr, level: libc::c_int, kind: libc::c_int) -> Option<T> {
+    // SAFETY: the caller's promise is what the CMSG_ functions need. The data is perhaps not aligned as a `T`.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
-            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
-                let time = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
-                let seconds = u64::try_from(time.tv_sec).ok()?;
-                return seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?);
+            if (*header).cmsg_level == level && (*header).cmsg_type == kind {
+                return Some(libc::CMSG_DATA(header).cast::<T>().read_unaligned());
             }
             header = libc::CMSG_NXTHDR(message, header);
         }
@@ -232,6 +268,43 @@ unsafe fn timestamp_ns(message: &libc::msghdr) -> Option<u64> {
     }
 }
 
+/// Puts a tag behind the addresses of a frame of `wire_bytes`, of which the buffer has the first ones, and tells how long it is then. The buffer's
+/// end is lost where it is full.
+fn put_back(tag: [u8; TAG_BYTES], buffer: &mut [u8], wire_bytes: usize) -> usize {
+    let kept = wire_bytes.min(buffer.len());
+    let end = (kept + TAG_BYTES).min(buffer.len());
+    if kept < ADDRESSES_BYTES || end < ADDRESSES_BYTES + TAG_BYTES {
+        return wire_bytes;
+    }
+    buffer.copy_within(ADDRESSES_BYTES..end - TAG_BYTES, ADDRESSES_BYTES + TAG_BYTES);
+    buffer[ADDRESSES_BYTES..ADDRESSES_BYTES + TAG_BYTES].copy_from_slice(&tag);
+    wire_bytes + TAG_BYTES
+}
+
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_put_back_behind_the_addresses() {
+        let tag = [0x81, 0x00, 0x00, 0x64];
+        let mut whole: Vec<u8> = (0..20).collect();
+        whole.extend([0; 8]);
+        assert_eq!(put_back(tag, &mut whole, 20), 24);
+        let expected: Vec<u8> = (0..12).chain(tag).chain(12..20).chain([0; 4]).collect();
+        assert_eq!(whole, expected);
+        // A buffer that has only the beginning of a frame loses its end.
+        let mut beginning: Vec<u8> = (0..20).collect();
+        assert_eq!(put_back(tag, &mut beginning, 1514), 1518);
+        assert_eq!(beginning, (0..12).chain(tag).chain(12..16).collect::<Vec<u8>>());
+        for length in 0..16 {
+            let mut short = vec![7; length];
+            assert_eq!(put_back(tag, &mut short, 60), 60, "no room for the tag");
+            assert_eq!(short, vec![7; length]);
+        }
+    }
 }

@@ -7,6 +7,8 @@ mod sys;
 
 pub use sys::{bind, enable, open};
 
+/// What is told of every packet beside it has its VLAN tag, which the kernel moves out of it. Linux 2.6.27.
+pub const AUXILIARY_DATA: libc::c_int = libc::PACKET_AUXDATA;
 /// Every packet has a `struct virtio_net_hdr` before it (what offloads were left to the device), so that super-packets pass whole. (`linux/if_packet.h`.)
 pub const VIRTUAL_HEADER: libc::c_int = 15;
 /// What is sent passes no queue of the interface. Linux 3.14.

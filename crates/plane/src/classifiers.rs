@@ -4,14 +4,27 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use aya::maps::{Map, PerCpuArray};
-use aya::programs::tc::TcAttachOptions;
+use aya::programs::tc::{NlOptions, TcAttachOptions};
 use aya::programs::{LinkOrder, ProgramError, ProgramInfo, SchedClassifier, TcAttachType, tc};
 use aya::{Ebpf, EbpfLoader};
 
 use crate::abi::Count;
 use crate::program::Features;
 use crate::refusal::Refusal;
+use crate::sys;
+use crate::vlan::UNTAG;
 use crate::{Error, Result};
+
+/// Where a program is among those of a device. Without TCX the kernel has those of one priority in an order of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Before all others, whenever these come.
+    First,
+    /// Before those that are there already, behind one that is [`Place::First`].
+    Early,
+    /// Behind those that are there already.
+    Last,
+}
 
 /// The programs of an object, loaded. With this value they go, and so do their links.
 pub struct Classifiers {
@@ -35,8 +48,8 @@ impl Classifiers {
         verified.map_err(|refusal| self.failed("loading the programs of", refusal))
     }
 
-    /// Attaches a program to a device, before those that are there already if `is_first` and the kernel can (TCX).
-    pub fn attach(&mut self, name: &str, interface: &str, direction: TcAttachType, is_first: bool) -> Result<()> {
+    /// Attaches a program to a device, at a place among those that are there already.
+    pub fn attach(&mut self, name: &str, interface: &str, direction: TcAttachType, place: Place) -> Result<()> {
         let doing = format!("{}: attaching {name} to {interface}", self.owner);
         let has_tcx = self.features.tcx;
         if !has_tcx {
@@ -49,12 +62,14 @@ impl Classifiers {
         }
         self.program(name)
             .and_then(|program| {
-                let attached = if has_tcx && is_first {
-                    program.attach_with_options(interface, direction, TcAttachOptions::TcxOrder(LinkOrder::first()))
-                } else {
-                    program.attach(interface, direction)
+                let options = match (place, has_tcx) {
+                    (Place::Last, true) => TcAttachOptions::TcxOrder(LinkOrder::last()),
+                    (Place::First, true) => TcAttachOptions::TcxOrder(LinkOrder::first()),
+                    (Place::Early, true) => TcAttachOptions::TcxOrder(early(interface, direction)?),
+                    (Place::First, false) => TcAttachOptions::Netlink(NlOptions { priority: 1, handle: 0 }),
+                    (Place::Early | Place::Last, false) => TcAttachOptions::Netlink(NlOptions::default()),
                 };
-                attached.map_err(|error| Refusal::of(&error))
+                program.attach_with_options(interface, direction, options).map_err(|error| Refusal::of(&error))
             })
             .map(|_| ())
             .map_err(|refusal| Error::Programs { doing, refusal })
@@ -109,6 +124,13 @@ impl Classifiers {
     fn failed(&self, doing: &str, refusal: Refusal) -> Error {
         Error::Programs { doing: format!("{doing} {}", self.owner), refusal }
     }
+}
+
+/// Before all others but the program that takes off a VLAN's tag.
+fn early(interface: &str, direction: TcAttachType) -> std::result::Result<LinkOrder, Refusal> {
+    let (_, there) = SchedClassifier::query_tcx(interface, direction).map_err(|error| Refusal::of(&error))?;
+    let untag = there.iter().find(|program| program.name_as_str() == Some(UNTAG));
+    Ok(untag.map_or_else(LinkOrder::first, |program| LinkOrder::after_program_id(sys::program_id(program))))
 }
 
 fn missing(name: &str) -> Refusal {

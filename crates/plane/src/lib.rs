@@ -2,7 +2,7 @@
 //!
 //! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`], which `classifiers` loads: compiled from `bpf/` and embedded), its
 //! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), a packet's way through it without a device ([`whole`]), and the tunnels of a
-//! node ([`Tunnels`]); its translators ([`Translators`]);
+//! node ([`Tunnels`]); its translators ([`Translators`]); the tags of a VLAN ([`Vlan`]);
 //! and, by programs of their own, where packets are dropped ([`drops`]) and how late queues' timers are ([`timers`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
 //!
 //! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the ingress of each
@@ -27,6 +27,7 @@ pub mod told;
 mod tracepoints;
 pub mod translators;
 mod tunnels;
+pub mod vlan;
 pub mod whole;
 
 pub use drops::Drops;
@@ -35,3 +36,4 @@ pub use spec::Spec;
 pub use timers::Timers;
 pub use translators::{TranslatorSpec, Translators};
 pub use tunnels::{RunTimeRequest, Tunnels};
+pub use vlan::Vlan;

@@ -9,7 +9,7 @@ use aya::{EbpfLoader, include_bytes_aligned};
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 
 use crate::abi::{self, Count, Outcome, State};
-use crate::classifiers::Classifiers;
+use crate::classifiers::{Classifiers, Place};
 use crate::refusal::Refusal;
 use crate::{Error, Result};
 
@@ -77,7 +77,7 @@ pub struct Programs {
     classifiers: Classifiers,
     device: String,
     /// A tunnel with a peer takes its packets before one that takes them from anybody.
-    has_peer: bool,
+    place: Place,
 }
 
 /// How long a program ran, since statistics were switched on.
@@ -100,18 +100,18 @@ impl Programs {
         for name in [ENCAPSULATE, DECAPSULATE] {
             classifiers.verify(name)?;
         }
-        let has_peer = tunnel.mapping == abi::mapping::FIXED;
-        Ok(Self { classifiers, device: device.to_owned(), has_peer })
+        let place = if tunnel.mapping == abi::mapping::FIXED { Place::Early } else { Place::Last };
+        Ok(Self { classifiers, device: device.to_owned(), place })
     }
 
     /// Attaches `encapsulate` to the tunnel's device.
     pub fn attach_egress(&mut self) -> Result<()> {
-        self.classifiers.attach(ENCAPSULATE, &self.device, TcAttachType::Egress, self.has_peer)
+        self.classifiers.attach(ENCAPSULATE, &self.device, TcAttachType::Egress, self.place)
     }
 
     /// Attaches `decapsulate` to a device below.
     pub fn attach_ingress(&mut self, interface: &str) -> Result<()> {
-        self.classifiers.attach(DECAPSULATE, interface, TcAttachType::Ingress, self.has_peer)
+        self.classifiers.attach(DECAPSULATE, interface, TcAttachType::Ingress, self.place)
     }
 
     /// What became of packets so far, in the order of [`Outcome::ALL`].

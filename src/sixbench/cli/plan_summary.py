@@ -132,10 +132,16 @@ def _section_of_machines(experiment: Experiment) -> list[str]:
     rows = []
     for host in topology.hosts.values():
         nodes = [name for name, node in topology.nodes.items() if node.on == host.name]
-        told = [f"{name} ({', '.join(topology.borrowed(name))})" if topology.borrowed(name) else name for name in nodes]
+        told = [f"{name} ({', '.join(ends)})" if (ends := _borrowed(topology, name)) else name for name in nodes]
         if told:
             rows.append((host.name, f"{host.ssh or 'this machine'}: {', '.join(told)}"))
     return _section("Machines, with their nodes and the interfaces that these borrow", rows) if rows else []
+
+
+def _borrowed(topology: Topology, node: str) -> list[str]:
+    """The interfaces that a node borrows, each with the VLAN that it carries."""
+    vlans = {link.end_of(node).name: link.vlan_id for link in topology.links_of(node) if link.vlan_id is not None}
+    return [f"{name} in VLAN {vlans[name]}" if name in vlans else name for name in topology.borrowed(node)]
 
 
 def _indented(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from ..model.errors import AgentError, LabError
 from ..model.leg import Address
 from ..model.network import Blueprint
 from ..model.quoting import printable
-from ..model.stage import Answer, Program, Stage
+from ..model.stage import Answer, Program, Request, Stage
 from ..model.topology import Topology
 from .netem import tc_command
 from .render import NodeScript, fill_pids, render, render_path
@@ -199,6 +199,7 @@ def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHand
     pids = {name: str(node.pid) for name, node in nodes.items()}
     _step("setting", ((name, nodes[name].set_sysctl(script.sysctl)) for name, script in scripts.items()))
     _batches(nodes, {name: script.links for name, script in scripts.items()}, pids, "ip")
+    _requests(nodes, [(name, request) for name, script in scripts.items() for request in script.vlans])
     _batches(nodes, {name: [*script.devices, *script.routes] for name, script in scripts.items()}, pids, "ip")
     for arguments in zip_longest(*(script.ethtool for script in scripts.values())):
         _commands(
@@ -209,11 +210,15 @@ def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHand
             ]
         )
     _batches(nodes, {name: script.queues for name, script in scripts.items()}, pids, "tc")
-    for script in scripts.values():
-        futures = [(request.op, nodes[script.node].request(request.op, request.fields)) for request in script.emulation]
-        for op, future in futures:
-            _result(script.node, op, future)
+    for name, script in scripts.items():
+        _requests(nodes, [(name, request) for request in script.emulation])
     _rulesets(nodes, {name: script.nft for name, script in scripts.items()})
+
+
+def _requests(nodes: Mapping[str, NodeHandle], requests: Iterable[tuple[str, Request]]) -> None:
+    futures = [(name, one.op, nodes[name].request(one.op, one.fields)) for name, one in requests]
+    for name, op, future in futures:
+        _result(name, op, future)
 
 
 def _batches(

@@ -6,8 +6,10 @@ machine's namespace, whose network its outer packets use, and is moved into the 
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address
+
 from ..model.host import Host
-from ..model.topology import Topology
+from ..model.topology import Link, Topology
 from .emulation import emulated_links
 
 FIRST_VNI = 6_220_000
@@ -15,6 +17,12 @@ FIRST_VNI = 6_220_000
 VXLAN_PORT = 4789
 """RFC 7348 section 5."""
 
+
+INTERNET_HOP_LIMIT = 64
+"""With which packets of a link over a network that is not ours leave, so that what it took is known where they
+arrive."""
+UNDERLAID = ("vxlan", "internet")
+"""What `Link.over` calls the networks of machines."""
 
 _MACHINE = "(host "
 
@@ -54,7 +62,7 @@ def place_of_emulator(topology: Topology) -> str | None:
 
 def machines_with_links(topology: Topology) -> list[str]:
     """The machines whose own network carries links."""
-    ends = [end for link in topology.wires if link.over == "vxlan" for end in link.ends]
+    ends = [end for link in topology.wires if link.over in UNDERLAID for end in link.ends]
     return list(dict.fromkeys(on for end in ends if (on := topology.nodes[end.node].on) is not None))
 
 
@@ -63,7 +71,7 @@ def machine_lines(topology: Topology) -> dict[str, list[str]]:
     process that holds the namespace of node NAME."""
     lines: dict[str, list[str]] = {agent_of(name): [] for name in machines_with_links(topology)}
     for index, link in enumerate(topology.wires):
-        if link.over != "vxlan":
+        if link.over not in UNDERLAID:
             continue
         for end in link.ends:
             near, far = (topology.nodes[one.node].on for one in (end, link.other_end(end.node)))
@@ -72,6 +80,14 @@ def machine_lines(topology: Topology) -> dict[str, list[str]]:
             local, remote = topology.hosts[near].address, topology.hosts[far].address
             lines[agent_of(near)].append(
                 f"link add name {end.name} netns {{pid:{end.node}}} type vxlan id {FIRST_VNI + index} "
-                f"local {local} remote {remote} dstport {VXLAN_PORT}"
+                f"local {local} remote {remote} dstport {VXLAN_PORT}{_further(link, local)}"
             )
     return lines
+
+
+def _further(link: Link, local: object) -> str:
+    """Over a network that is not ours, packets are never fragmented outside (those of IPv6 never are), and their hop
+    limit is known."""
+    if link.over != "internet":
+        return ""
+    return f" ttl {INTERNET_HOP_LIMIT}" + (" df set" if isinstance(local, IPv4Address) else "")

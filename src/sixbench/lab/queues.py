@@ -9,7 +9,8 @@ from .netem import netem
 
 WIRE_OVERHEAD_BYTES = 24
 """Bytes that a frame takes on the wire beyond those that tc counts from the Ethernet header on: preamble and SFD 8, FCS
-4, inter-frame gap 12 (IEEE 802.3)."""
+4, inter-frame gap 12 (IEEE 802.3). The tag of a VLAN comes to them: the kernel keeps it beside the packet until that
+has left its queue."""
 MIN_WIRE_BYTES = 84
 """The shortest frame, 64 bytes, with preamble and gap."""
 
@@ -71,7 +72,7 @@ def burst_bytes(link: Link, direction: Direction) -> int:
 
 def frame_bytes(link: Link) -> int:
     """The largest frame, as the rate counts it: with preamble, FCS and gap."""
-    return link.mtu_bytes + ETHERNET.size_bytes + WIRE_OVERHEAD_BYTES
+    return link.mtu_bytes + ETHERNET.size_bytes + _overhead_bytes(link)
 
 
 def bucket_slack_ns(link: Link, direction: Direction) -> int:
@@ -79,7 +80,7 @@ def bucket_slack_ns(link: Link, direction: Direction) -> int:
     fills, less that of the frame that waits for its tokens. The kernel counts the overhead of a frame to the bucket too
     (sch_tbf.c, `tbf_change` by `psched_l2t_ns`)."""
     assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
-    room_bytes = burst_bytes(link, direction) + WIRE_OVERHEAD_BYTES - frame_bytes(link)
+    room_bytes = burst_bytes(link, direction) + _overhead_bytes(link) - frame_bytes(link)
     return max(0, room_bytes * 8 * 10**9 // direction.rate_bps)
 
 
@@ -93,8 +94,12 @@ def _rate(link: Link, direction: Direction) -> str:
     burst = burst_bytes(link, direction)
     return (
         f"tbf rate {direction.rate_bps}bit burst {burst} limit {queue_bytes(link, direction) + burst} "
-        f"overhead {WIRE_OVERHEAD_BYTES} mpu {MIN_WIRE_BYTES}"
+        f"overhead {_overhead_bytes(link)} mpu {MIN_WIRE_BYTES}"
     )
+
+
+def _overhead_bytes(link: Link) -> int:
+    return WIRE_OVERHEAD_BYTES + link.tag_bytes
 
 
 def _queue(link: Link, direction: Direction) -> str | None:

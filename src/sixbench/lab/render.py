@@ -1,10 +1,10 @@
 """A network as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`, `nft`), one script a node. This module runs
 nothing.
 
-Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses and routes, then
-queues, then filters; where a path is installed, then its devices with their addresses, its stages one after the other
-with the devices that wait for one, and the routes into the devices. Within a step the nodes are independent of one
-another.
+Order: settings, then links (a veth pair is made with both ends in place), then VLANs, then devices with addresses and
+routes, then queues, then filters; where a path is installed, then its devices with their addresses, its stages one
+after the other with the devices that wait for one, and the routes into the devices. Within a step the nodes are
+independent of one another.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class NodeScript:
         sysctl: settings.
         links: lines for `ip -batch`; `{pid:NAME}` stands for the process that holds the namespace of node NAME.
         borrowed: the interfaces of its machine that the node has.
+        vlans: the requests that make interfaces of it carry one VLAN alone.
         devices, routes: lines for `ip -batch`.
         ethtool: arguments of `ethtool`, one list a call.
         queues: lines for `tc -batch`.
@@ -96,6 +97,7 @@ class NodeScript:
     ethtool: list[list[str]]
     queues: list[str]
     borrowed: Sequence[str] = ()
+    vlans: list[Request] = field(default_factory=list)
     emulation: list[Request] = field(default_factory=list)
     nft: str = ""
     made: list[Stage] = field(default_factory=list)
@@ -121,14 +123,15 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
             links=links[name],
             devices=_devices(topology, name),
             routes=_route_lines(routes[name], over_wires=True),
-            ethtool=[
-                _offload(link, link.end_of(name))
-                for link in _wires_of(topology, name)
-                if link.offload is not None or not link.offload_on
-            ],
+            ethtool=[words for link in _wires_of(topology, name) for words in _ethtool(link, link.end_of(name))],
             queues=[line for link in _wires_of(topology, name) for line in queue_lines(link, link.end_of(name))],
             nft=ruleset(topology.nodes[name]),
             borrowed=topology.borrowed(name),
+            vlans=[
+                Request(op="vlan-begin", fields={"interface": link.end_of(name).name, "vlan_id": link.vlan_id})
+                for link in _wires_of(topology, name)
+                if link.vlan_id is not None
+            ],
         )
         for name in topology.held
     }
@@ -241,6 +244,7 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
         f"# in the machine's own namespace: ip link set dev {name} netns {{pid:{script.node}}}"
         for name in script.borrowed
     ]
+    lines += [_request_text(request) for request in script.vlans]
     lines += [f"ip {line}" for line in script.devices]
     lines += [f"ip {line}" for line in script.routes]
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]
@@ -327,6 +331,12 @@ def _devices(topology: Topology, node: str) -> list[str]:
             + (["ndisc_cache"] if carries_ipv6(link) and end.ipv6 is not None else [])
         ]
     return lines
+
+
+def _ethtool(link: Link, end: Interface) -> list[list[str]]:
+    offload = [_offload(link, end)] if link.offload is not None or not link.offload_on else []
+    # A network card would drop the frames of a VLAN that the kernel has no device for.
+    return offload if link.vlan_id is None else [*offload, ["-K", end.name, "rx-vlan-filter", "off"]]
 
 
 def _offload(link: Link, end: Interface) -> list[str]:

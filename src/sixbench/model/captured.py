@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -120,6 +120,17 @@ class OtherLayer(Layer):
     number: Natural | None = None
     of: Name | None = None
     reason: Name | None = None
+
+
+def vlan_id_of(layers: Iterable[Layer]) -> int | None:
+    """The number of the VLAN whose tag a frame has: of several, of the outermost one. None: it is in none, as a frame
+    whose tag has a priority alone (IEEE 802.1Q table 9-2)."""
+    for layer in layers:
+        if isinstance(layer, OtherLayer) and layer.kind == "vlan":
+            return layer.vlan_id or None
+        if layer.kind in IP_HEADERS:
+            return None
+    return None
 
 
 _LAYERS: Mapping[str, type[Layer]] = {

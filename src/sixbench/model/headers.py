@@ -17,6 +17,7 @@ class Header:
 
 
 ETHERNET = Header(name="Ethernet II", size_bytes=14, reference="RFC 894, RFC 2464 section 3")
+VLAN_TAG = Header(name="VLAN tag", size_bytes=4, reference="IEEE 802.1Q clause 9.6, after the addresses of the frame")
 IPV4 = Header(name="IPv4", size_bytes=20, reference="RFC 791 section 3.1")
 IPV6 = Header(
     name="IPv6", size_bytes=40, reference="RFC 8200 section 3; Fragment header: section 4.5", fragment_bytes=8
@@ -43,6 +44,9 @@ HEADERS: Mapping[str, Header] = {
 
 IP_HEADERS = ("ipv4", "ipv6")
 
+FRAME_HEADERS = ("ethernet", "vlan")
+"""The headers of a frame, before those of the packet in it."""
+
 STACK_HEADERS = (*IP_HEADERS, "gre", "vxlan", "teredo")
 """The headers that tell paths apart. Stacks are named by them."""
 
@@ -54,6 +58,11 @@ def stack_name(headers: Iterable[str]) -> str:
         headers: outermost first.
     """
     return " in ".join(reversed([header for header in headers if header in STACK_HEADERS]))
+
+
+def in_vlan(stack: str, vlan_id: int | None) -> str:
+    """The name of a stack of headers in frames with the tag of a VLAN, such as `ipv6 in vlan 100`. None: without."""
+    return stack if vlan_id is None else f"{stack} in vlan {vlan_id}"
 
 
 FCS_BYTES = 4
@@ -69,11 +78,12 @@ MIN_FRAME_BYTES = 64
 """The least frame, FCS included (IEEE 802.3 clause 4.4.2); shorter ones are padded."""
 
 
-def frame_bytes(packet_bytes: int) -> int:
-    """The Ethernet frame of an IP packet, FCS included: RFC 2544's frame size."""
-    return max(ETHERNET.size_bytes + packet_bytes + FCS_BYTES, MIN_FRAME_BYTES)
+def frame_bytes(packet_bytes: int, tag_bytes: int = 0) -> int:
+    """The Ethernet frame of an IP packet, FCS included: RFC 2544's frame size. A tagged frame has the same least
+    size (IEEE 802.3 clause 3.2.7)."""
+    return max(ETHERNET.size_bytes + tag_bytes + packet_bytes + FCS_BYTES, MIN_FRAME_BYTES)
 
 
-def wire_bytes(packet_bytes: int) -> int:
+def wire_bytes(packet_bytes: int, tag_bytes: int = 0) -> int:
     """The bytes of a link's rate that an IP packet takes: its frame, preamble and gap; at least 84."""
-    return frame_bytes(packet_bytes) + PREAMBLE_BYTES + GAP_BYTES
+    return frame_bytes(packet_bytes, tag_bytes) + PREAMBLE_BYTES + GAP_BYTES

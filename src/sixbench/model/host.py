@@ -8,9 +8,10 @@ from typing import Literal
 
 from .identifiers import DEVICE, NAME, SSH_DESTINATION, require
 
-Over = Literal["cable", "vxlan"]
+Over = Literal["cable", "vxlan", "internet"]
 """What carries a link between two machines: a cable between two interfaces that their nodes borrow, or the network that
-the machines have, in VXLAN."""
+the machines have, in VXLAN: one that is known (`vxlan`), or one that is not ours, of which only what can be seen from
+its ends is known (`internet`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from .direction import UNLIMITED, Direction, Directions
 from .emulation import EmulatorName, Impairments
+from .headers import VLAN_TAG
 from .host import Host, Over
 from .identifiers import ANY_LINK_NAME, DEVICE, NAME, SYSCTL, require, require_line
 
@@ -141,6 +142,9 @@ class Link:
             wire.
         over: what carries it from one machine to another. The interfaces at the ends of a cable are the machines' own.
             None: both ends are on one machine.
+        vlan_id: of a cable, the number of the VLAN in which its frames are, 1 to 4094. None: they have no tag.
+        finds_mtu: whether its MTU is what the network below leaves, which is known when a run begins. Until then
+            `mtu_bytes` is what a network of Ethernet's MTU leaves.
         port: of a link to equipment, the interface of this machine that is its other node's end. None: sixbench makes
             both ends.
         ipv4_domain: where its IPv4 addresses are known, if they are private: only nodes whose IPv4 links are all in
@@ -157,6 +161,8 @@ class Link:
     offload: bool | None = None
     headers: tuple[str, ...] = ()
     over: Over | None = None
+    vlan_id: int | None = None
+    finds_mtu: bool = False
     port: Port | None = None
     ipv4_domain: str | None = None
 
@@ -167,6 +173,11 @@ class Link:
     def is_tunnel(self) -> bool:
         """Whether it is a tunnel: its packets cross other links inside other packets."""
         return bool(self.headers)
+
+    @property
+    def tag_bytes(self) -> int:
+        """What a VLAN's tag adds to each of its frames. Its MTU is that of IP, and stays."""
+        return 0 if self.vlan_id is None else VLAN_TAG.size_bytes
 
     @property
     def carrier(self) -> Family:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
-from ..model.headers import ETHERNET, IPV4, IPV6, UDP
-from ..model.headers import VXLAN as VXLAN_HEADER
 from ..model.host import Host, Over
 from ..model.identifiers import DEVICE, NAME, NAME_RULE, SSH_DESTINATION
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
+from ..model.underlay import overhead_bytes
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 
@@ -21,9 +20,17 @@ MAX_HOSTS = 64
 MAX_INTERFACES = 32
 
 VXLAN: Over = "vxlan"
+INTERNET: Over = "internet"
+VLAN_KEYS = ("vlan", "on")
+VLAN_IDS = (1, 4094)
+"""The numbers that a VLAN can have (IEEE 802.1Q table 9-2): 0 is none, and 4095 is reserved."""
 UNDERLAY_MTU_BYTES = 1500
 """The MTU that the network between two machines is taken to have, unless the link says more."""
 HERE = "this machine"
+_FORMS = (
+    f"over must be two interfaces, such as [left, left], a VLAN on them, such as {{vlan: 100, on: [left, left]}}, "
+    f"{VXLAN}, or {INTERNET}"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +39,13 @@ class Carried:
 
     Attributes:
         devices: of a cable, the machines' names of the interfaces at its ends.
+        vlan_id: of a cable, the number of the VLAN that it is.
         mtu_bytes: the MTU of the link unless it has one; None: that of any link.
     """
 
     over: Over | None = None
     devices: tuple[str, str] | None = None
+    vlan_id: int | None = None
     mtu_bytes: int | None = None
 
 
@@ -134,18 +143,65 @@ def read_over(
         reader.problem(
             path,
             f"this link joins {what}, and does not say how: give over: [left, left], a cable between two of their "
-            f"interfaces, or over: {VXLAN}",
+            f"interfaces, over: {VXLAN}, or over: {INTERNET}",
         )
         return None
     over = data["over"]
-    if over == VXLAN:
-        return _read_vxlan(reader, place, on, what, hosts)
-    names = list(map(as_name, over)) if isinstance(over, list) else None
+    carrier = next((one for one in (VXLAN, INTERNET) if one == over), None)
+    if carrier is not None:
+        return _read_underlay(reader, place, carrier, on, what, hosts)
+    if isinstance(over, dict):
+        return _read_vlan(reader, place, over, ends, on, hosts, taken)
+    devices = _read_cable(reader, place, over, _FORMS, ends, on, hosts, taken)
+    return None if devices is None else Carried(over="cable", devices=devices)
+
+
+def _read_vlan(
+    reader: Reader,
+    place: KeyPath,
+    over: Mapping[str, Any],
+    ends: tuple[str, str],
+    on: tuple[str | None, str | None],
+    hosts: Mapping[str, Host],
+    taken: dict[tuple[str, str], str],
+) -> Carried | None:
+    before = len(reader.problems)
+    data = reader.mapping(place, over, "a VLAN", VLAN_KEYS)
+    number = data.get("vlan")
+    least, most = VLAN_IDS
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+        given = f"not {shown(number)}" if "vlan" in data else "which is missing"
+        where = (*place, "vlan") if "vlan" in data else place
+        reader.problem(where, f"vlan must be the number of a VLAN, {least} to {most}, {given}")
+    if "on" not in data:
+        reader.problem(
+            place, "on must be the two interfaces that have the VLAN, such as [left, left], which is missing"
+        )
+        return None
+    form = "on must be two interfaces, such as [left, left]"
+    devices = _read_cable(reader, (*place, "on"), data["on"], form, ends, on, hosts, taken)
+    if devices is None or len(reader.problems) > before:
+        return None
+    return Carried(over="cable", devices=devices, vlan_id=number)
+
+
+def _read_cable(
+    reader: Reader,
+    place: KeyPath,
+    value: Any,
+    form: str,
+    ends: tuple[str, str],
+    on: tuple[str | None, str | None],
+    hosts: Mapping[str, Host],
+    taken: dict[tuple[str, str], str],
+) -> tuple[str, str] | None:
+    """The interfaces at both ends, as the machines call them. `form`: what is said of anything else."""
+    names = list(map(as_name, value)) if isinstance(value, list) else None
     if names is None or len(names) != 2:
-        reader.problem(place, f"over must be {VXLAN} or two interfaces, such as [left, left], not {shown(over)}")
+        reader.problem(place, f"{form}, not {shown(value)}")
         return None
     devices = [_device(reader, (*place, index), one, on[index], hosts, taken, ends) for index, one in enumerate(names)]
-    return None if None in devices else Carried(over="cable", devices=(str(devices[0]), str(devices[1])))
+    return None if None in devices else (str(devices[0]), str(devices[1]))
 
 
 def _is_one(on: tuple[str | None, str | None], hosts: Mapping[str, Host]) -> bool:
@@ -154,8 +210,8 @@ def _is_one(on: tuple[str | None, str | None], hosts: Mapping[str, Host]) -> boo
     return first == second
 
 
-def _read_vxlan(
-    reader: Reader, place: KeyPath, on: tuple[str | None, str | None], what: str, hosts: Mapping[str, Host]
+def _read_underlay(
+    reader: Reader, place: KeyPath, over: Over, on: tuple[str | None, str | None], what: str, hosts: Mapping[str, Host]
 ) -> Carried | None:
     if _is_one(on, hosts):
         reader.problem(place, f"both ends are on {on[0] or HERE}, and need no network between them; leave over out")
@@ -166,15 +222,13 @@ def _read_vxlan(
         whose = f"give hosts.{lacking} its address"
         if lacking is None:
             whose = f"describe {HERE} as a host without ssh, with its address"
-        reader.problem(place, f"{VXLAN} between {what} needs addresses of both; {whose}, at which the other reaches it")
+        reader.problem(place, f"{over} between {what} needs addresses of both; {whose}, at which the other reaches it")
         return None
-    versions = {address.version for address in addresses if address is not None}
-    if len(versions) > 1:
+    known = [address for address in addresses if address is not None]
+    if len({address.version for address in known}) > 1:
         reader.problem(place, f"the addresses of {what} are of two families; give both of one")
         return None
-    outer = IPV4 if versions == {4} else IPV6
-    overhead_bytes = sum(header.size_bytes for header in (outer, UDP, VXLAN_HEADER, ETHERNET))
-    return Carried(over=VXLAN, mtu_bytes=UNDERLAY_MTU_BYTES - overhead_bytes)
+    return Carried(over=over, mtu_bytes=UNDERLAY_MTU_BYTES - overhead_bytes(known[0]))
 
 
 def _device(

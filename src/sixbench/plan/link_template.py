@@ -80,6 +80,8 @@ class LinkTemplate:
             emulator=value.get("emulator"),
             offload=value.get("offload"),
             over=self.carried.over,
+            vlan_id=self.carried.vlan_id,
+            finds_mtu=self.carried.over == "internet" and not self._says_mtu(value),
         )
 
     def state(self, assignment: Assignment) -> LinkState:
@@ -104,6 +106,10 @@ class LinkTemplate:
 
     def _profile(self, value: Mapping[str, Any]) -> Profile | None:
         return self.profiles.get(value.get("profile", ""))
+
+    def _says_mtu(self, value: Mapping[str, Any]) -> bool:
+        profile = self._profile(value)
+        return "mtu" in value or (profile is not None and profile.mtu_bytes is not None)
 
     def _mtu_bytes(self, value: Mapping[str, Any]) -> int:
         profile = self._profile(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..model.emulation import WAYS
 from ..model.identifiers import DEVICE, LINK_NAME, NAME, SSH_DESTINATION, SYSCTL
 from .events_file import CHANGEABLE, EVENT_KEYS
-from .hosts_file import HOST_KEYS, MAX_HOSTS, MAX_INTERFACES, VXLAN
+from .hosts_file import HOST_KEYS, INTERNET, MAX_HOSTS, MAX_INTERFACES, VLAN_IDS, VLAN_KEYS, VXLAN
 from .link_addresses import NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS
@@ -51,7 +51,7 @@ def hosts_schema() -> Schema:
         "interfaces": named(device)
         | {"propertyNames": {"pattern": whole(NAME.pattern)}, "maxProperties": MAX_INTERFACES}
         | {"description": "The interfaces that nodes may borrow: for each name that links use, the host's own."},
-        "address": text("The address at which the other hosts reach it, for VXLAN."),
+        "address": text("The address at which the other hosts reach it, for vxlan and internet."),
     }
     assert tuple(properties) == HOST_KEYS, "every key of a host has its schema"
     host = {"anyOf": [{"type": "null"}, object_of(properties)]}
@@ -134,10 +134,10 @@ def _link_properties() -> dict[str, Schema]:
             "description": "unless given: its endpoints with a dash between",
         },
         "over": {
-            "anyOf": [{"enum": [VXLAN]}, pair(ref("name"))],
+            "anyOf": [{"enum": [VXLAN, INTERNET]}, pair(ref("name")), _vlan()],
             "description": (
                 "What joins two machines: a cable between an interface of the first and one of the second, by the "
-                "names that hosts gives them, or vxlan."
+                "names that hosts gives them, a VLAN on such a cable, vxlan, or internet: a network that is not ours."
             ),
         },
         **{key: ref(f"link-{key}") for key in LINK_SETTINGS},
@@ -151,6 +151,15 @@ def _link_properties() -> dict[str, Schema]:
     }
     assert set(properties) == set(LINK_KEYS), "every key of a link has its schema"
     return properties
+
+
+def _vlan() -> Schema:
+    properties = {
+        "vlan": integer(*VLAN_IDS) | {"description": "The number of the VLAN: that of the tag of its frames."},
+        "on": pair(ref("name")) | {"description": "The interfaces at both ends, which carry this VLAN alone."},
+    }
+    assert tuple(properties) == VLAN_KEYS, "every key of a VLAN has its schema"
+    return object_of(properties, required=VLAN_KEYS)
 
 
 def _shape(shape: Shape) -> Schema:

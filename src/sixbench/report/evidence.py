@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..model.captured import IcmpHeader, IpHeader, KeptPacket, TransportHeader
+from ..model.captured import IcmpHeader, IpHeader, KeptPacket, TransportHeader, vlan_id_of
 from ..model.evidence import NO_EVIDENCE
 from ..model.evidence.packets import Segment
-from ..model.headers import stack_name
+from ..model.headers import in_vlan, stack_name
 from ..model.procedure import TEST_LEVEL
 from ..model.trial import TrialRecord
 from ..store import Run
@@ -285,7 +285,9 @@ def _most_bytes(packets: Sequence[OnLinks]) -> int:
 def _largest(segment: Segment) -> Stack | None:
     """The largest packet of a link that is what the path claims there; of all its packets where none is."""
     claimed = [
-        packet for packet in segment.packets if stack_name(layer.kind for layer in packet.layers) == segment.claimed
+        packet
+        for packet in segment.packets
+        if in_vlan(stack_name(layer.kind for layer in packet.layers), vlan_id_of(packet.layers)) == segment.claimed
     ]
     return max(_stacks(claimed or segment.packets), key=lambda stack: stack.total_bytes, default=None)
 

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from ..model.units import scale
-from ..store import ClockReading, HostFacts, Run
+from ..store import ClockReading, HostFacts, Run, Underlay, UnderlayReading, UnderlayWay
 
 
 def host_properties(run: Run) -> list[tuple[str, str]]:
-    """A property for each host."""
-    return [(f"Host {name}", _words(host)) for name, host in run.manifest.environment.hosts.items()]
+    """A property for each host, and for each network between two of them that is not ours."""
+    environment = run.manifest.environment
+    return [
+        *((f"Host {name}", _words(host)) for name, host in environment.hosts.items()),
+        *((f"Network between {name}", _of_underlay(one)) for name, one in environment.underlays.items()),
+    ]
+
+
+def _of_underlay(underlay: Underlay) -> str:
+    """What was seen of it, first and last, and that nothing else is known."""
+    first, last = (_seen(underlay.readings[at]) for at in (0, -1))
+    changed = "" if first == last else f"; at the end {last}"
+    return f"not ours, IPv{underlay.family}, {first}{changed}; nothing else is known of it"
+
+
+def _seen(reading: UnderlayReading) -> str:
+    if reading.there is None or reading.back is None:
+        return f"nothing seen ({reading.not_known or 'no probe was answered'})"
+    there, back = _of_way(reading.there), _of_way(reading.back)
+    return f"{there} there and back" if there == back else f"{there} there, {back} back"
+
+
+def _of_way(way: UnderlayWay) -> str:
+    size = "path MTU not known" if way.path_mtu_bytes is None else f"path MTU {way.path_mtu_bytes} B"
+    limit = "" if way.narrowest is None else f" (limited by {way.narrowest})"
+    hops = "an unknown number of routers" if way.routers is None else f"{way.routers} router{'s'[: way.routers != 1]}"
+    return f"{size}{limit}, {hops}"
 
 
 def _words(host: HostFacts) -> str:

@@ -29,7 +29,7 @@ class DropWatch:
         self._machines = by_machine(watched.values())
         self._token = token
         self._found = found
-        self._watching: list[list[Agent]] = []
+        self._watching: list[tuple[Agent, list[Agent]]] = []
 
     def start(self) -> Callable[[], None]:
         """Asks to watch from now on, unless this network's kernel has refused before. What it returns waits until that
@@ -37,16 +37,17 @@ class DropWatch:
         rules = _ask_rules(self._laboratory.topology, self._agents)
         self._found.not_told = self._laboratory.unwatchable
         machines = self._machines if self._found.not_told is None else []
-        asked = [ask(agents[0], _start(agents, self._token)) for agents in machines]
-        self._watching = machines
+        watching = [(self._laboratory.watcher(agents), agents) for agents in machines]
+        asked = [ask(watcher, _start(agents, self._token)) for watcher, agents in watching]
+        self._watching = watching
 
         def started() -> None:
             self._found.rules_before = _read_rules(rules)
             self._watching = []
-            for agents, one in zip(machines, asked, strict=True):
+            for both, one in zip(watching, asked, strict=True):
                 refusal = one.refusal()
                 if refusal is None:
-                    self._watching.append(agents)
+                    self._watching.append(both)
                 else:
                     self._laboratory.unwatchable = self._found.not_told = refusal
 
@@ -54,7 +55,7 @@ class DropWatch:
 
     def stop(self) -> Callable[[], None]:
         """Asks to stop watching. What it returns waits and keeps the drops, and raises `AgentError`."""
-        asked = [(agents, ask(agents[0], DropsStop())) for agents in self._watching]
+        asked = [(agents, ask(watcher, DropsStop())) for watcher, agents in self._watching]
         self._watching = []
         rules = _ask_rules(self._laboratory.topology, self._agents)
 

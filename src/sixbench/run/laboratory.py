@@ -37,6 +37,7 @@ from .carriers import wait_for_carriers
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
 from .settling import Left
+from .watchers import Watchers
 
 MAX_NODES_UP = 512
 """How many nodes of one experiment are kept up at a time, unless one network has more. An idle node costs nothing but
@@ -119,17 +120,24 @@ class Laboratory:
     """One network with one path installed, up until it is closed."""
 
     def __init__(
-        self, hub: AgentHub, network: Blueprint, engine: str = "kernel", processors: Processors | None = None
+        self,
+        hub: AgentHub,
+        network: Blueprint,
+        engine: str = "kernel",
+        processors: Processors | None = None,
+        watchers: Watchers | None = None,
     ) -> None:
         """Starts the agents and builds; leaves nothing behind where it raises `LabError`, `AgentError` or
         `CapabilityError`.
 
         Args:
             processors: those of the run that it is a part of; None: it has its own.
+            watchers: likewise, for networks on several machines; None: its nodes watch their machines themselves.
         """
         self._hub = hub
         self.processors = processors or Processors(hub)
         self._has_own_processors = processors is None
+        self._watchers = watchers
         self._placed: dict[str, tuple[int, ...]] = {}
         self.number = next(_NUMBERS)
         self.topology = network.topology
@@ -150,6 +158,8 @@ class Laboratory:
         started_ns = time.monotonic_ns()
         extra = [EMULATOR] if emulated_links(network.topology) else []
         hub.join(hosts_used(self.topology))
+        if watchers is not None and self.topology.is_spread:
+            watchers.prepare(place_of(self.topology, node) for node in network.topology.held)
         self.agents = hub.start([*network.topology.held, *extra], _seats(self.topology))
         self.emulator = self.agents.pop(EMULATOR, None)
         """Carries the packets of emulated links; None where there are none, or netem does it."""
@@ -203,6 +213,11 @@ class Laboratory:
     def spoil(self, why: str) -> None:
         """The network is not what it was: it is built again before the next trial."""
         self._spoiled.append(why)
+
+    def watcher(self, agents: Sequence[Agent]) -> Agent:
+        """Who tells what the kernel does on the machine of these agents."""
+        own = self._watchers.of(agents[0].host) if self._watchers is not None else None
+        return own or agents[0]
 
     def _all_agents(self) -> dict[str, Agent]:
         emulator = {} if self.emulator is None else {EMULATOR: self.emulator}
@@ -315,6 +330,7 @@ class Laboratories:
         self.hub = hub
         self._experiment = experiment
         self.processors = Processors(hub)
+        self._watchers = Watchers(hub)
         self._up: OrderedDict[_Key, Laboratory] = OrderedDict()
         self._networks: dict[tuple[str, int], tuple[Network, _Key]] = {}
         self._blueprints: dict[tuple[int, str], list[Blueprint]] = {}
@@ -327,6 +343,11 @@ class Laboratories:
         self._settings_of: dict[int, dict[str, dict[str, str]]] = {}
         self._names: tuple[str, ...] | None = None
         self._noted: set[int] = set()
+
+    @property
+    def topologies(self) -> Sequence[Topology]:
+        """The networks of the experiment, as they are without a path."""
+        return self._experiment.topologies
 
     def get(self, path: Path, index: int) -> tuple[Laboratory, Network]:
         """The network of that index with the path installed, which is built again if one of its agents has died; and
@@ -384,7 +405,7 @@ class Laboratories:
                 self._up.pop(key).close()
         while self._up and size + sum(len(one.agents) for one in self._up.values()) > MAX_NODES_UP:
             self._up.popitem(last=False)[1].close()
-        laboratory = Laboratory(self.hub, network, engine_of(path), self.processors)
+        laboratory = Laboratory(self.hub, network, engine_of(path), self.processors, self._watchers)
         self.build_ns.append(laboratory.build_ns)
         if not network.is_plain:
             self.install_ns.setdefault(path.name, []).append(laboratory.install_ns)
@@ -401,4 +422,5 @@ class Laboratories:
         """Takes all networks down."""
         while self._up:
             self._up.popitem()[1].close()
+        self._watchers.close()
         self.processors.close()

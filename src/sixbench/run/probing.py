@@ -17,6 +17,7 @@ from .hardware_counters import ask
 from .probing_hosts import hosts_of, probe_hosts
 from .refused_settings import check_settings
 from .requirements import check_requirements, read_sysctls
+from .underlays import find_underlays
 
 
 def probe_machine(
@@ -43,5 +44,6 @@ def probe_machine(
         hub.stop([probe])
     if hosts_of(experiment):
         experiment, hosts = probe_hosts(hub, experiment)
-        environment = replace(environment, hosts=hosts)
+        experiment, underlays = find_underlays(hub, experiment)
+        environment = replace(environment, hosts=hosts, underlays=underlays)
     return experiment, environment

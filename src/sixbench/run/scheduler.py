@@ -27,6 +27,7 @@ from .processors import kept_awake
 from .remaining import Remaining
 from .runner import Runner
 from .trial import Outcome, Theory
+from .underlays import read_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +105,7 @@ def built(writer: RunWriter, laboratories: Laboratories) -> Built:
             nodes=merged(environment.nodes, laboratories.settings),
             processors=laboratories.processors.use,
             hosts=with_clocks(laboratories.hub, environment.hosts),
+            underlays=read_again(laboratories.hub, environment.underlays, laboratories.topologies),
         ),
         "install_ns": before
         | {path: [*before.get(path, []), *times] for path, times in laboratories.install_ns.items()},

@@ -40,29 +40,32 @@ class TimerWatch:
         self._laboratory = laboratory
         self._machines = by_machine(agents.values())
         self._found = found
-        self._watching: list[list[Agent]] = []
+        self._watching: list[tuple[Agent, list[Agent]]] = []
 
     def start(self) -> Callable[[], None]:
         """Asks to watch from now on, unless there is no bucket or this network's kernel has refused before. What it
         returns waits until that is so, and raises `AgentError`."""
         if not self._found.watched or self._laboratory.hides_timers:
             return lambda: None
-        asked = [
-            (agents, ask(agents[0], TimersStart(devices=devices)))
+        watching = [
+            (self._laboratory.watcher(agents), agents, devices)
             for agents in self._machines
             if (devices := self._devices_of(agents))
         ]
-        self._watching = [agents for agents, _ in asked]
+        asked = [
+            ((watcher, agents), ask(watcher, TimersStart(devices=devices))) for watcher, agents, devices in watching
+        ]
+        self._watching = [both for both, _ in asked]
 
         def started() -> None:
-            self._watching = [agents for agents, one in asked if one.refusal() is None]
+            self._watching = [both for both, one in asked if one.refusal() is None]
             self._laboratory.hides_timers = len(self._watching) < len(asked)
 
         return started
 
     def stop(self) -> Callable[[], None]:
         """Asks to stop watching. What it returns waits and keeps what was seen, and raises `AgentError`."""
-        asked = [(agents, ask(agents[0], TimersStop())) for agents in self._watching]
+        asked = [(agents, ask(watcher, TimersStop())) for watcher, agents in self._watching]
         self._watching = []
 
         def stopped() -> None:

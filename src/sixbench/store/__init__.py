@@ -37,6 +37,9 @@ from .manifest import (
     Manifest,
     ProcessorUse,
     RunState,
+    Underlay,
+    UnderlayReading,
+    UnderlayWay,
     nowhere,
 )
 from .manifest_json import cell_from_text, cell_to_text, manifest_from_text, manifest_to_text
@@ -86,6 +89,9 @@ __all__ = [
     "Run",
     "RunState",
     "RunWriter",
+    "Underlay",
+    "UnderlayReading",
+    "UnderlayWay",
     "adopt_trials",
     "calibration_to_json",
     "cell_from_text",

@@ -87,6 +87,59 @@ class HostFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnderlayWay:
+    """One direction of a network that is not ours.
+
+    Attributes:
+        path_mtu_bytes: the largest packet that arrives, by probing (RFC 8899). None: no probe was acknowledged.
+        routers: how much of the hop limit it takes. None: it is not known.
+        narrowest: the address of the router that has the narrowest link, if one said so.
+    """
+
+    path_mtu_bytes: int | None = None
+    routers: int | None = None
+    narrowest: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnderlayReading:
+    """What was seen of such a network at one time.
+
+    Attributes:
+        realtime_ns: when, by the machine of the run.
+        there, back: from the first host to the second, and back. None: it is not known.
+        not_known: why.
+    """
+
+    realtime_ns: int
+    there: UnderlayWay | None = None
+    back: UnderlayWay | None = None
+    not_known: str | None = None
+
+    @property
+    def path_mtu_bytes(self) -> int | None:
+        """The largest packet that arrives in both directions. None: it is not known."""
+        sizes = [None if way is None else way.path_mtu_bytes for way in (self.there, self.back)]
+        known = [size for size in sizes if size is not None]
+        return min(known) if len(known) == len(sizes) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Underlay:
+    """The network between two hosts, which is not ours.
+
+    Attributes:
+        hosts: their names.
+        family: of the packets between them.
+        readings: before the first trial, and at each end of the run.
+    """
+
+    hosts: tuple[str, str]
+    family: Literal[4, 6] = 4
+    readings: tuple[UnderlayReading, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Environment:
     """Where a run took place.
 
@@ -105,6 +158,7 @@ class Environment:
         guest: the emulated machine. None: it was a real machine.
         processors: what was done with the processors. None: nothing, or it is not known.
         hosts: the other machines that nodes were on, by name.
+        underlays: the networks between hosts that are not ours and that links went over, by the names of both.
     """
 
     kernel: str
@@ -123,6 +177,7 @@ class Environment:
     guest: Guest | None = None
     processors: ProcessorUse | None = None
     hosts: dict[str, HostFacts] = field(default_factory=dict)
+    underlays: dict[str, Underlay] = field(default_factory=dict)
 
 
 def nowhere(clock: Clock = "real") -> Environment:

@@ -27,12 +27,14 @@ MAX_LENGTH_FIELD = 65535
 class Packets:
     """What a message becomes on one link: a number of packets of one size, and a last packet.
 
-    Sizes are of IP packets, network headers included; `full_bytes` is 0 if the last packet is the only one.
+    Sizes are of IP packets, network headers included; `full_bytes` is 0 if the last packet is the only one. `tag_bytes`
+    is what the tag of a VLAN adds to each of their frames.
     """
 
     full_count: int
     full_bytes: int
     last_bytes: int
+    tag_bytes: int = 0
 
     @property
     def count(self) -> int:
@@ -52,7 +54,8 @@ class Packets:
     @property
     def wire_bytes(self) -> int:
         """The bytes that all packets take on the wire of the link."""
-        return self.full_count * wire_bytes(self.full_bytes) + wire_bytes(self.last_bytes)
+        full_bytes, last_bytes = (wire_bytes(size, self.tag_bytes) for size in (self.full_bytes, self.last_bytes))
+        return self.full_count * full_bytes + last_bytes
 
 
 def path_mtu_bytes(hops: Sequence[Hop]) -> int:
@@ -99,7 +102,7 @@ def message_packets(
         payload_bytes = message_bytes + TRANSPORT_HEADERS[transport].size_bytes
         packets = fragments(payload_bytes, path_mtu_bytes(hops), hops[0].stack[-1])
     inner_bytes = hops[0].stack[-1].size_bytes
-    return [_with_headers(packets, hop.network_bytes - inner_bytes) for hop in hops]
+    return [_with_headers(packets, hop.network_bytes - inner_bytes, hop.tag_bytes) for hop in hops]
 
 
 def fragments(payload_bytes: int, mtu_bytes: int, header: Header) -> Packets:
@@ -142,10 +145,11 @@ def _segments(message_bytes: int, hops: Sequence[Hop], mss_bytes: int | None, op
     )
 
 
-def _with_headers(packets: Packets, more_bytes: int) -> Packets:
-    """The same packets with other network headers, which make each of them larger by this much."""
+def _with_headers(packets: Packets, more_bytes: int, tag_bytes: int) -> Packets:
+    """The same packets with other network headers, which make each of them larger by this much, and with a tag."""
     return Packets(
         full_count=packets.full_count,
         full_bytes=packets.full_bytes + more_bytes if packets.full_count else 0,
         last_bytes=packets.last_bytes + more_bytes,
+        tag_bytes=tag_bytes,
     )

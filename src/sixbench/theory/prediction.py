@@ -39,7 +39,7 @@ class LinkLoad:
     @property
     def wire_bytes(self) -> int:
         """The bytes that all packets take on the wire of the link."""
-        return sum(wire_bytes(size) for size in self.sizes_bytes)
+        return sum(wire_bytes(size, self.crossing.link.tag_bytes) for size in self.sizes_bytes)
 
 
 @dataclass(kw_only=True)

@@ -23,6 +23,7 @@ class Hop:
         rate_bps: the rate of the wire. None: it is as fast as the machine.
         delay_ns: propagation, one way.
         offload: whether the segmentation offload of its devices is on.
+        tag_bytes: what the tag of a VLAN adds to each frame.
     """
 
     stack: Stack
@@ -30,6 +31,7 @@ class Hop:
     rate_bps: int | None = None
     delay_ns: int = 0
     offload: bool = False
+    tag_bytes: int = 0
 
     @property
     def network_bytes(self) -> int:
@@ -39,13 +41,13 @@ class Hop:
 
 def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Hop] | None:
     """The links from one host to another as this path crosses them. None where outer packets are fragmented, or a relay
-    sends packets of its own, because there are no exact values then.
+    sends packets of its own, or a network that is not ours is on the way, because there are no exact values then.
 
     The hosts `between` must be connected, and it must be possible to install the path.
     """
     hops = []
     network = install(path, topology, between)
-    if len(network.parts) > 1:
+    if len(network.parts) > 1 or any(crossing.link.over == "internet" for crossing in network.crossings):
         return None
     for crossing in network.crossings:
         stack = tuple(HEADERS[name] for name in crossing.headers)
@@ -62,6 +64,7 @@ def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Ho
                 rate_bps=crossing.direction.rate_bps,
                 delay_ns=crossing.direction.impairments.mean_delay_ns,
                 offload=crossing.link.offload_on,
+                tag_bytes=crossing.link.tag_bytes,
             )
         )
     return hops

@@ -63,4 +63,4 @@ def one_way_ns(
 
 
 def _sending_ns(hop: Hop, packet_bytes: int) -> float:
-    return 0.0 if hop.rate_bps is None else wire_bytes(packet_bytes) * 8e9 / hop.rate_bps
+    return 0.0 if hop.rate_bps is None else wire_bytes(packet_bytes, hop.tag_bytes) * 8e9 / hop.rate_bps

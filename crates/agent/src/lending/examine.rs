@@ -14,11 +14,12 @@ pub const SSH: &str = "SSH_CONNECTION";
 /// `INFINITY_LIFE_TIME` of `linux/if_addr.h` users: an address without an end.
 const FOR_EVER: u64 = u32::MAX as u64;
 /// What `ethtool -k` calls the offloads that a node may switch, and what `ethtool -K` does.
-const OFFLOADS: [(&str, &str); 4] = [
+const OFFLOADS: [(&str, &str); 5] = [
     ("tcp-segmentation-offload", "tso"),
     ("generic-segmentation-offload", "gso"),
     ("generic-receive-offload", "gro"),
     ("tx-udp-segmentation", "tx-udp-segmentation"),
+    ("rx-vlan-filter", "rx-vlan-filter"),
 ];
 /// What `ip route` says of a route's present state, which is no part of it.
 const STATES: [&str; 4] = ["linkdown", "dead", "offload", "trap"];

@@ -5,6 +5,8 @@ use std::mem;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use aya::programs::{ProgramId, ProgramInfo};
+
 use crate::abi;
 
 mod batch;
@@ -25,6 +27,12 @@ unsafe impl aya::Pod for abi::State {}
 unsafe impl aya::Pod for abi::Translator {}
 // SAFETY: as above.
 unsafe impl aya::Pod for abi::Row {}
+
+/// The number of a program that the kernel has.
+pub fn program_id(program: &ProgramInfo) -> ProgramId {
+    // SAFETY: the kernel gave the number with the program.
+    unsafe { ProgramId::new(program.id()) }
+}
 
 /// BPF_PROG_TEST_RUN.
 const PROG_TEST_RUN: libc::c_int = 10;

@@ -11,7 +11,7 @@ use sixbench_wire::siit::{self, Domain, Net};
 
 use super::MAC;
 use crate::abi::{self, Embedding, Row};
-use crate::classifiers::Classifiers;
+use crate::classifiers::{Classifiers, Place};
 use crate::counters::Traffic;
 use crate::program::Features;
 use crate::refusal::Refusal;
@@ -141,7 +141,7 @@ impl Program {
 
     /// Attaches it to the translator's device.
     pub fn attach(&mut self) -> Result<()> {
-        self.classifiers.attach(TRANSLATE, &self.device, TcAttachType::Egress, false)
+        self.classifiers.attach(TRANSLATE, &self.device, TcAttachType::Egress, Place::Last)
     }
 
     /// What it did so far.

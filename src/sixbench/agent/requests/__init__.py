@@ -18,7 +18,7 @@ from .devices import (
     TunnelCounters,
     TunnelRemove,
 )
-from .links import EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove
+from .links import EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove, VlanBegin
 from .node import ConnectionTracking, Counters, Cpu, Exec, ForgetPathMtu, Hello, PacketSend, Sysctl
 from .request import Request
 from .services import (
@@ -107,6 +107,7 @@ __all__ = [
     "TunnelAdd",
     "TunnelCounters",
     "TunnelRemove",
+    "VlanBegin",
 ]
 
 REQUESTS: dict[str, type[Request[Any]]] = {
@@ -121,7 +122,7 @@ REQUESTS: dict[str, type[Request[Any]]] = {
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
         *(DeviceStart, DeviceCounters, DeviceLog),
-        *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
+        *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove, VlanBegin),
         *(Serve, Run, Progress, Finish, Cancel),
     )
 }

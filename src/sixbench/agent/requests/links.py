@@ -1,4 +1,4 @@
-"""Links with a known truth, which the agent emulates."""
+"""What the agent makes of links: a known truth, which it emulates, and VLANs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from typing import Any, ClassVar
 from ...model.observation import EmulateAnswer
 from ..answers import Nothing
 from .request import Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class VlanBegin(Request[Nothing]):
+    """An interface that carries one VLAN alone, as long as the node is there."""
+
+    op: ClassVar[str] = "vlan-begin"
+    interface: str
+    vlan_id: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,7 +61,8 @@ def link_counts(
         crossed = _crossed(view, before, after)
         if crossed is not None:
             packets, octets, upkeep = crossed
-            more = {"packets": upkeep, "bytes": upkeep * UPKEEP_BYTES}
+            # Some devices count the tag of a VLAN, and some do not.
+            more = {"packets": upkeep, "bytes": upkeep * UPKEEP_BYTES + packets * view.link.tag_bytes}
             counted = {"packets": packets, "bytes": octets}
             agrees = all(limits[what][0] <= number <= limits[what][1] + more[what] for what, number in counted.items())
             link = replace(link, counted_packets=packets, counted_bytes=octets, agrees=agrees)

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...model.captured import IcmpHeader, IpHeader, Layer, TransportHeader
+from ...model.captured import IcmpHeader, IpHeader, Layer, TransportHeader, vlan_id_of
 from ...model.evidence import Evidence
 from ...model.evidence.packets import Changes, NodeCounters, Segment
-from ...model.headers import IP_HEADERS, STACK_HEADERS, stack_name
+from ...model.headers import FRAME_HEADERS, IP_HEADERS, STACK_HEADERS, in_vlan, stack_name
 from ...model.leg import Crossing, Legs
 from ...model.network import Network
 from ...model.observation import CaptureAnswer, CountersAnswer, Packet
@@ -67,13 +67,16 @@ class Viewpoint:
 
     @property
     def claimed(self) -> str:
-        """The headers that the path claims there, such as `ipv6 in ipv4`."""
-        return stack_name(self.crossing.headers)
+        """The headers that the path claims there, such as `ipv6 in ipv4`, or `ipv6 in vlan 100`."""
+        return self._claim(self.crossing)
 
     @property
     def all_claimed(self) -> tuple[str, ...]:
         """The headers that the flows of both families claim there."""
-        return tuple(dict.fromkeys(stack_name(crossing.headers) for crossing in (self.crossing, *self.others)))
+        return tuple(dict.fromkeys(self._claim(crossing) for crossing in (self.crossing, *self.others)))
+
+    def _claim(self, crossing: Crossing) -> str:
+        return in_vlan(stack_name(crossing.headers), self.link.vlan_id)
 
     @property
     def headers(self) -> frozenset[str]:
@@ -209,7 +212,8 @@ def _segment(
         if error is not None:
             errors[error] += 1
             continue
-        stack = stack_name(layer.kind for layer in layers)
+        headers = stack_name(layer.kind for layer in layers)
+        stack = in_vlan(headers, vlan_id_of(packet.layers))
         is_later_fragment = _is_later_fragment(packet.layers)
         if is_later_fragment:
             stack = next((f"fragment of {one}" for one in claimed if f"{one} in ".endswith(f" {stack} in ")), stack)
@@ -218,7 +222,7 @@ def _segment(
             continue
         stacks[stack] = stacks.get(stack, 0) + 1
         if not is_later_fragment and not _has_error(packet.layers):
-            match.see(stack, layers)
+            match.see(headers, layers)
         atomic += any(_is_atomic_fragment(layer) for layer in layers)
         if isinstance(layers[0], IpHeader):
             largest = max(largest, layers[0].total_bytes or 0)
@@ -266,7 +270,7 @@ def _keeps_the_link_going(layers: Sequence[Layer]) -> bool:
     """Whether a packet is neighbour or multicast listener discovery, IGMP, or a bubble of Teredo (RFC 4380 section
     2.8), which say nothing about the trial's path. They occur on the link itself, and in a tunnel, because the kernel
     sends them on its device too."""
-    network = [layer for layer in layers if layer.kind != "ethernet"]
+    network = [layer for layer in layers if layer.kind not in FRAME_HEADERS]
     kinds = [layer.kind for layer in network]
     if kinds[-2:] == ["ipv6", "icmpv6"]:
         return isinstance(network[-1], IcmpHeader) and network[-1].type in LINK_ICMPV6_TYPES
@@ -277,7 +281,7 @@ def _keeps_the_link_going(layers: Sequence[Layer]) -> bool:
 
 def _error(layers: Sequence[Layer]) -> str | None:
     """The name of an ICMP error that is in no tunnel, such as `icmp 3/4`."""
-    outermost = [layer for layer in layers if layer.kind != "ethernet"][:2]
+    outermost = [layer for layer in layers if layer.kind not in FRAME_HEADERS][:2]
     error = outermost[1] if len(outermost) == 2 else None
     return f"{error.kind} {error.type}/{error.code}" if isinstance(error, IcmpHeader) and _is_error(error) else None
 
