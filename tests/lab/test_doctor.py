@@ -65,7 +65,7 @@ def test_the_matrix_names_every_mechanism_and_engine(doctor: Doctor) -> None:
             "dstm",
         ),
         *("gre", "vxlan", "siit", "siit-dc", "nat64", "nat-pt", "464xlat", "map-t", "bih", "trt"),
-        "program",
+        *("program", "guest"),
     }
 
 

@@ -92,7 +92,7 @@ def test_every_command_is_right(
 def test_every_command_that_needs_a_network_is_there(command: str, sixbench: Callable[..., Any]) -> None:
     program, *arguments = shlex.split(command.partition(" -- ")[0])
     assert program == "sixbench"
-    words = arguments[:2] if arguments[0] == "lab" else arguments[:1]
+    words = arguments[:2] if arguments[0] in ("lab", "kernels") else arguments[:1]
     done = sixbench(*words, "--help")
     assert done.exit == 0
     assert all(option in done.stdout for option in arguments if option.startswith("--"))
@@ -176,6 +176,7 @@ def told(parameter: Parameter) -> list[str]:
         "files": "texts by name",
         "families": "one family, or two",
         "interface": "name",
+        "commands": "commands",
         "mtu": "whole number",
         "mtu-or-size": "mtu",
         "queue": "time, size or number of packets",

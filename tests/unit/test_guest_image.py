@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import sixbench
+from sixbench.guest.cache import forget_old
 from sixbench.guest.contents import contents, digest
-from sixbench.guest.image import _forget, _make
+from sixbench.guest.image import _make
 
 PACKAGE = Path(sixbench.__file__).parent
 
@@ -68,5 +69,5 @@ def test_old_images_are_forgotten(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
     (tmp_path / "young").mkdir()
-    _forget(tmp_path / "newest")
+    forget_old(tmp_path / "newest")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["newest", "young"]

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sixbench.lab.build import Completed, build, build_path
-from sixbench.lab.render import NodeScript, fill_pids, render, render_path, script_text
+from sixbench.lab.node_script import NodeScript
+from sixbench.lab.render import fill_pids, render, render_path, script_text
 from sixbench.mechanisms import install
 from sixbench.model.errors import AgentError, LabError
 from sixbench.model.experiment import Experiment

@@ -97,6 +97,11 @@ def test_every_mechanism_and_option_is_told_to_editors(name: str) -> None:
 
 
 MEANING = {
+    "guest-small-memory",
+    "guest-state-linux",
+    "guest-unknown-kernel",
+    "guest-without-mapping",
+    "guest-word-of-nothing",
     "paths-464xlat-option-108-static",
     "paths-464xlat-option-108-without-ipv4",
     "paths-map-e-relay-in-the-rule",

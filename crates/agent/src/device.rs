@@ -47,6 +47,9 @@ pub struct Start {
     /// The content of its private directory, by name.
     #[serde(default)]
     files: BTreeMap<String, String>,
+    /// What messages call it. Left out: its command.
+    #[serde(default)]
+    name: Option<String>,
 }
 
 /// What the program has used.
@@ -73,6 +76,7 @@ pub struct Device(Option<Arc<Hosted>>);
 
 /// A program that was started.
 struct Hosted {
+    /// What messages call it.
     shown: String,
     state: Mutex<State>,
     has_changed: Condvar,
@@ -109,8 +113,7 @@ impl Device {
         if self.0.as_ref().is_some_and(|hosted| !matches!(hosted.lock().phase, Phase::Ended(_))) {
             return Err(Failure::new("exists", "device-start: this node has a device already"));
         }
-        let hosted =
-            Arc::new(Hosted { shown: shown(&start.argv), state: Mutex::default(), has_changed: Condvar::new() });
+        let hosted = Arc::new(Hosted { shown: start.called(), state: Mutex::default(), has_changed: Condvar::new() });
         self.0 = Some(Arc::clone(&hosted));
         let limit = Duration::from_nanos(start.ready_timeout_ns) + GRACE;
         Ok(Box::new(move || {
@@ -186,7 +189,7 @@ impl Hosted {
             Phase::Ended(text) => Err(Failure::new("device-failed", text.clone())),
             Phase::Starting => {
                 debug_assert!(timeout.timed_out());
-                Err(Failure::new("device-failed", format!("`{}` was neither ready nor ended in time", self.shown)))
+                Err(Failure::new("device-failed", format!("{} was neither ready nor ended in time", self.shown)))
             }
         }
     }
@@ -195,7 +198,7 @@ impl Hosted {
     fn watch(self: &Arc<Self>, start: &Start) {
         let ended = match self.run(start) {
             Ok(text) => text,
-            Err(error) => format!("starting `{}`: {error}", self.shown),
+            Err(error) => format!("starting {}: {error}", self.shown),
         };
         self.set(Phase::Ended(ended));
     }
@@ -250,11 +253,11 @@ impl Hosted {
     fn words(&self, start: &Start, ended: Option<Ended>, holder: ExitStatus, last: &str) -> String {
         let shown = &self.shown;
         let (mut text, largest_bytes) = match ended {
-            Some(Ended::NotStarted { error }) => return format!("starting `{shown}`: {error}"),
+            Some(Ended::NotStarted { error }) => return format!("starting {shown}: {error}"),
             Some(Ended::NotReady { attempt, is_too_late }) => {
                 let limit_s = start.ready_timeout_ns as f64 / 1e9;
                 let after = if is_too_late { format!(" after {limit_s} s") } else { String::new() };
-                (format!("`{shown}` was not ready{after}: `{}` {attempt}", self::shown(&start.ready)), 0)
+                (format!("{shown} was not ready{after}: `{}` {attempt}", self::shown(&start.ready)), 0)
             }
             Some(Ended::Went { how, was_ready, left_others, largest_bytes }) => {
                 let when = if was_ready { "" } else { " before it was ready" };
@@ -263,9 +266,9 @@ impl Hosted {
                 } else {
                     ""
                 };
-                (format!("`{shown}` {how}{when}{others}"), largest_bytes)
+                (format!("{shown} {how}{when}{others}"), largest_bytes)
             }
-            None => (format!("`{shown}` was ended from outside, or could not be started: {}", told(holder)), 0),
+            None => (format!("{shown} was ended from outside, or could not be started: {}", told(holder)), 0),
         };
         // What does not get memory rarely says so.
         if largest_bytes > start.memory_bytes / 2 {
@@ -276,6 +279,13 @@ impl Hosted {
             text += &format!("; the last that it said: {last}");
         }
         text
+    }
+}
+
+impl Start {
+    /// What messages call it.
+    fn called(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("`{}`", shown(&self.argv)))
     }
 }
 
@@ -308,6 +318,7 @@ mod tests {
             ready_timeout_ns: 1,
             memory_bytes: 100 << 20,
             files: files.iter().map(|name| ((*name).to_owned(), String::new())).collect(),
+            name: None,
         }
     }
 
@@ -321,6 +332,12 @@ mod tests {
     }
 
     #[test]
+    fn a_device_is_called_by_its_name_or_its_command() {
+        assert_eq!(start(&[]).called(), "`true`");
+        assert_eq!(Start { name: Some("the guest".to_owned()), ..start(&[]) }.called(), "the guest");
+    }
+
+    #[test]
     fn there_is_nothing_to_ask_of_a_node_without_a_device() {
         let refused = Device::default().counters(&Counters { reset_peak: false }).expect_err("there is none");
         assert_eq!(refused.code, "missing");
@@ -328,7 +345,7 @@ mod tests {
 
     #[test]
     fn every_end_is_told_with_the_last_words() {
-        let hosted = Hosted { shown: "tayga -d".to_owned(), state: Mutex::default(), has_changed: Condvar::new() };
+        let hosted = Hosted { shown: "`tayga -d`".to_owned(), state: Mutex::default(), has_changed: Condvar::new() };
         let went = |left_others, largest_mib: u64| {
             let how = "ended with 0".to_owned();
             Some(Ended::Went { how, was_ready: true, left_others, largest_bytes: largest_mib << 20 })

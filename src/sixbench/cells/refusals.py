@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from ..mechanisms import commands_of
+from ..mechanisms.guest import GUEST
 from ..model.errors import UsageError
 from ..model.experiment import Experiment
 
 
 def refuse_foreign(experiment: Experiment) -> None:
     """Raises `UsageError` where an experiment needs what nobody on a cell has agreed to."""
+    if any(topology.ports for topology in experiment.topologies):
+        raise UsageError("dut is equipment, which cells do not have; run it without --cells")
+    found = next((path.name for path in experiment.paths if path.mechanism == GUEST.name), None)
+    if found is not None:
+        raise UsageError(
+            f"paths.{found} is an emulated machine under test, whose kernel cells do not have; run it without --cells"
+        )
     found = next((path.name for path in experiment.paths if commands_of(path)), None)
     if found is not None:
         raise UsageError(
             f"paths.{found} runs a program of the experiment, which no cell does for others; "
             "run it on this machine, without --cells"
         )
-    if any(topology.ports for topology in experiment.topologies):
-        raise UsageError("dut is equipment or an emulated machine, which cells do not have; run it without --cells")
     if any(topology.is_spread for topology in experiment.topologies):
         raise UsageError(f"{experiment.name} has hosts of its own, which no cell reaches; run it without --cells")

@@ -27,16 +27,24 @@ def commands_by_path(paths: Iterable[Path]) -> dict[str, tuple[str, ...]]:
 def require_consent(paths: Iterable[Path], *, allowed: bool) -> None:
     """Raises `UsageError` where an experiment has commands that the command line does not allow. A run directory never
     has the consent: whoever goes on with it gives it again."""
+    from ..mechanisms.guest import GUEST
     from ..model.errors import UsageError
 
+    paths = list(paths)
     found = commands_by_path(paths)
     if allowed or not found:
         return
     name, commands = next(iter(found.items()))
     shown = visible(commands[0])[:MAX_SHOWN]
+    in_guest = next(path.mechanism for path in paths if path.name == name) == GUEST.name
+    where = (
+        "commands of the experiment in an emulated machine, and QEMU promises to hold nobody who means harm"
+        if in_guest
+        else "a program of the experiment, with all rights of whoever runs sixbench"
+    )
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     raise UsageError(
-        f"paths.{name}{more} runs a program of the experiment, with all rights of whoever runs sixbench: {shown}. "
+        f"paths.{name}{more} runs {where}: {shown}. "
         f"Read it as you would read a script (sixbench plan shows all of it), then allow it with {ALLOW_FLAG}"
     )
 
@@ -57,16 +65,18 @@ def require_consent_to_hosts(topologies: Iterable[Topology], *, allowed: bool) -
 
 
 def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
-    """Raises `UsageError` where a path has a program under test: an emulated machine has none of this one's programs
-    but sixbench's own."""
+    """Raises `UsageError` where a path has a program under test, or is an emulated machine itself: in an emulated
+    machine are none of this one's programs but sixbench's own."""
+    from ..mechanisms.guest import GUEST
     from ..mechanisms.program import PROGRAM
     from ..model.errors import UsageError
 
-    found = next((path.name for path in paths if path.mechanism == PROGRAM.name), None)
+    kinds = {PROGRAM.name: "a program", GUEST.name: "an emulated machine"}
+    found = next(((path.name, kinds[path.mechanism]) for path in paths if path.mechanism in kinds), None)
     if found is not None:
         raise UsageError(
-            f"paths.{found} is a program under test, which an emulated machine does not have; leave the kernels out, "
-            "or this path"
+            f"paths.{found[0]} is {found[1]} under test, which an emulated machine does not have; leave the kernels "
+            "out, or this path"
         )
 
 

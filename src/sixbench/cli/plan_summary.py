@@ -237,7 +237,9 @@ def _address_rows(experiment: Experiment) -> list[tuple[str, str]]:
 
 
 def _section_of_programs(experiment: Experiment) -> list[str]:
-    """What the experiment would run as whoever runs sixbench; nothing where it runs no programs of its own."""
+    """What the experiment would run as whoever runs sixbench, or in emulated machines; nothing where it runs no
+    commands of its own."""
+    from ..mechanisms.guest import GUEST
     from .consent import commands_by_path
     from .options import ALLOW_FLAG
 
@@ -246,7 +248,12 @@ def _section_of_programs(experiment: Experiment) -> list[str]:
         return []
     rows = [(name, command) for name, commands in found.items() for command in commands]
     lines = _section("Programs of the experiment", rows)
-    told = f"They run with all rights of whoever runs sixbench, and only with {ALLOW_FLAG}."
+    kinds = {path.mechanism == GUEST.name for path in experiment.paths if path.name in found}
+    rights = [
+        *(["in its emulated machine, as root there"] if True in kinds else []),
+        *(["with all rights of whoever runs sixbench"] if False in kinds else []),
+    ]
+    told = f"They run {' or '.join(rights)}, and only with {ALLOW_FLAG}."
     return [*lines[:-1], *_indented(told), ""]
 
 

@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,13 @@ from ..model.errors import CapabilityError
 
 HALF_MADE = ".making-"
 """The beginning of the names of directories that are not whole yet."""
+
+
+KEPT = 2
+"""How many of one kind the cache has at most: for instance images of an installed sixbench and of a source tree."""
+
+IN_USE_S = 600
+"""How old one must be to be removed: a younger one may belong to a guest that is being started."""
 
 
 def cache_directory() -> Path:
@@ -57,6 +65,14 @@ def one_at_a_time(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def forget_old(newest: Path) -> None:
+    """Removes the oldest directories beside one that was just made, down to `KEPT`."""
+    made = sorted(newest.parent.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in [path for path in made if path != newest][KEPT - 1 :]:
+        if time.time() - old.stat().st_mtime > IN_USE_S:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def unwritable(path: Path, error: OSError) -> CapabilityError:

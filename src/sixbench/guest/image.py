@@ -6,18 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-from .cache import cache_directory, make_whole, one_at_a_time
+from .cache import cache_directory, forget_old, make_whole, one_at_a_time
 from .contents import Contents, bytecode, contents, digest
 from .filesystem import make_filesystem
-
-KEPT = 2
-"""How many images the cache has at most: for instance those of an installed sixbench and of a source tree."""
-
-IN_USE_S = 600
-"""How old an image must be to be removed: a younger one may belong to a guest that is being started."""
 
 _FOLDERS = (
     "proc",
@@ -49,7 +42,7 @@ def find_image(agent: Path) -> Path:
     with one_at_a_time(images):
         if not (directory / "root.img").exists():
             make_whole(directory, lambda made: _make(found, made))
-            _forget(directory)
+            forget_old(directory)
     return directory / "root.img"
 
 
@@ -81,10 +74,3 @@ def _put(path: Path, place: Path) -> None:
         os.link(path, place)
     except OSError:  # another file system, or another's file
         shutil.copy2(path, place)
-
-
-def _forget(newest: Path) -> None:
-    images = sorted(newest.parent.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in [path for path in images if path != newest][KEPT - 1 :]:
-        if time.time() - old.stat().st_mtime > IN_USE_S:
-            shutil.rmtree(old, ignore_errors=True)

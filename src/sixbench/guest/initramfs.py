@@ -88,12 +88,14 @@ def make_initramfs(boot_modules: Sequence[Path], second: str, files: Mapping[str
     entries |= {f"modules/{path.name}": path.read_bytes() for path in boot_modules}
     entries |= {f"job/{name}": content for name, content in files.items()}
     entries |= {"init": first_script([path.stem for path in boot_modules]).encode(), "second": second.encode()}
-    return _archive(entries)
+    return archive(entries, (*_FOLDERS, "job"))
 
 
-def _archive(files: Mapping[str, bytes]) -> bytes:
-    folders = {str(parent) for name in files for parent in Path(name).parents} - {"."}
-    entries = [(name, stat.S_IFDIR | 0o755, b"") for name in sorted({*folders, *_FOLDERS, "job"})]
+def archive(files: Mapping[str, bytes], empty: Sequence[str]) -> bytes:
+    """An archive of files, which are all programs, by their places. `empty`: folders besides those of files."""
+    places = [Path(name) / "file" for name in empty]
+    folders = {str(parent) for one in (*map(Path, files), *places) for parent in one.parents} - {"."}
+    entries = [(name, stat.S_IFDIR | 0o755, b"") for name in sorted(folders)]
     entries += [(name, stat.S_IFREG | 0o755, content) for name, content in sorted(files.items())]
     entries.append(("TRAILER!!!", 0, b""))
     archive = bytearray()

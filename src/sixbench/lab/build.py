@@ -17,7 +17,11 @@ from ..model.quoting import printable
 from ..model.stage import Answer, Program, Request, Stage
 from ..model.topology import Topology
 from .netem import tc_command
-from .render import NodeScript, fill_pids, render, render_path
+from .node_script import NodeScript
+from .render import fill_pids, render, render_path
+
+STEP_S = 60.0
+"""How long a step may take."""
 
 _MAX_VERSION = 200
 """Characters of what a program says of its version."""
@@ -122,6 +126,7 @@ def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle])
     undo: list[Undo] = []
     learned: dict[Address, Address] = {}
     programs: list[Running] = []
+    _start_guests(scripts, nodes)
     for made in zip_longest(*(script.made for script in scripts.values()), fillvalue=Stage()):
         programs += _stage(dict(zip(scripts, made, strict=True)), nodes, answers, undo, learned)
     _batches(nodes, {name: script.made_addresses for name, script in scripts.items()}, {}, "ip")
@@ -135,6 +140,17 @@ def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle])
         learned=learned,
         answers=answers,
     )
+
+
+def _start_guests(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHandle]) -> None:
+    """Starts the machines that are nodes, side by side, and waits until they are ready."""
+    asked = [
+        (name, one, nodes[name].request(one.op, one.fields))
+        for name, script in scripts.items()
+        for one in script.starts
+    ]
+    for name, one, future in asked:
+        _result(name, one.op, future, timeout_s=one.fields["ready_timeout_ns"] / 1e9 + STEP_S)
 
 
 def _stage(
@@ -268,11 +284,11 @@ def _step(doing: str, futures: Iterable[tuple[str, Future[Any]]]) -> None:
         _result(name, doing, future)
 
 
-def _result(name: str, doing: str, future: Future[Any]) -> Any:
+def _result(name: str, doing: str, future: Future[Any], timeout_s: float = STEP_S) -> Any:
     try:
-        return future.result(timeout=60)
+        return future.result(timeout=timeout_s)
     except TimeoutError as error:
-        raise LabError(f"building the network: {doing} in {name}: no answer after 60 s") from error
+        raise LabError(f"building the network: {doing} in {name}: no answer after {timeout_s:.0f} s") from error
     except AgentError as error:
         raise LabError(f"building the network: {doing} in {name}: {error}") from error
 

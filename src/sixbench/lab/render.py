@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from ..mechanisms import find_engine
 from ..model.device import Device
@@ -23,8 +23,10 @@ from ..model.stage import Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
 from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
 from .filters import ruleset
+from .guests import in_guest, start_lines
 from .machines import machine_lines
 from .netem import tc_command
+from .node_script import NodeScript
 from .queues import queue_lines
 
 ONE_SEGMENT = 1
@@ -68,42 +70,6 @@ FIRST_BESIDE_BORROWED = 1_000_000
 """The same where nodes have interfaces of machines, which keep their numbers."""
 
 ROUTER_SYSCTL = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeScript:
-    """The commands of one node, step by step.
-
-    Attributes:
-        sysctl: settings.
-        links: lines for `ip -batch`; `{pid:NAME}` stands for the process that holds the namespace of node NAME.
-        borrowed: the interfaces of its machine that the node has.
-        vlans: the requests that make interfaces of it carry one VLAN alone.
-        devices, routes: lines for `ip -batch`.
-        ethtool: arguments of `ethtool`, one list a call.
-        queues: lines for `tc -batch`.
-        emulation: the requests that make the links that our emulator carries.
-        nft: a ruleset for `nft -f`; empty where the node changes and drops nothing.
-        made: what makes the devices of the path's mechanism.
-        made_addresses, made_routes: lines for `ip -batch`: their addresses, and the routes into them.
-        stages: what the path's mechanism wants done, in order; the same number in every node.
-    """
-
-    node: str
-    sysctl: dict[str, str]
-    links: list[str]
-    devices: list[str]
-    routes: list[str]
-    ethtool: list[list[str]]
-    queues: list[str]
-    borrowed: Sequence[str] = ()
-    vlans: list[Request] = field(default_factory=list)
-    emulation: list[Request] = field(default_factory=list)
-    nft: str = ""
-    made: list[Stage] = field(default_factory=list)
-    made_addresses: list[str] = field(default_factory=list)
-    stages: list[Stage] = field(default_factory=list)
-    made_routes: list[str] = field(default_factory=list)
 
 
 def render(topology: Topology) -> dict[str, NodeScript]:
@@ -177,7 +143,7 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
     """The script of every node of a network with a path installed. The engine of that name makes its devices."""
     make = find_engine(engine).make
     routes = all_routes(network.topology, network.devices)
-    return {
+    scripts = {
         name: replace(
             script,
             devices=script.devices + _loopback_lines(network.devices, name),
@@ -190,6 +156,11 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
         else replace(script, stages=[Stage() for _ in _stages(network, name, make)])
         for name, script in _render(network.topology, routes).items()
     }
+    own = {
+        name: in_guest(scripts[name], network.topology, one, _macs(network.topology, name))
+        for name, one in network.guests.items()
+    }
+    return {name: own.get(name, script) for name, script in scripts.items()}
 
 
 def device_lines_of(network: Blueprint, device: Device) -> list[str]:
@@ -251,6 +222,7 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     lines += [f"{shlex.join(tc_command(line))} {line}" for line in script.queues]
     lines += [_request_text(request) for request in script.emulation]
     lines += _nft_lines(script.nft)
+    lines += [line for request in script.starts for line in start_lines(request)]
     for stage in script.made:
         lines += stage_lines(stage)
     lines += [f"ip {line}" for line in script.made_addresses]
@@ -308,6 +280,16 @@ def _with_borrowed(sysctl: Mapping[str, str], devices: Iterable[str]) -> dict[st
     # With slashes: the name of an interface may have dots.
     own = {"/".join([*way[:3], device, *way[4:]]): value for device in devices for way, value in defaults}
     return {**sysctl, **own}
+
+
+def _macs(topology: Topology, node: str) -> dict[str, str]:
+    """The Ethernet addresses of a node's ends of links that sixbench makes, by name."""
+    return {
+        end.name: _mac(index, number)
+        for index, link in enumerate(topology.wires)
+        for number, end in enumerate(link.ends, start=1)
+        if end.node == node
+    }
 
 
 def node_sysctl(node: Node) -> dict[str, str]:

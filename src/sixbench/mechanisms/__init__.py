@@ -17,8 +17,10 @@ from .bih import BIH
 from .broker import TUNNEL_BROKER
 from .common import legs_of
 from .configured import FOUR_IN_SIX, GRE, SIX_IN_FOUR, VXLAN
+from .consent import commands_of
 from .dslite import DS_LITE
 from .dstm import DSTM
+from .guest import GUEST
 from .isatap import ISATAP
 from .kind import Mechanism, MechanismError
 from .lw4o6 import LW4O6
@@ -27,9 +29,9 @@ from .mapt import MAP_T
 from .nat64 import FOUR_SIX_FOUR_XLAT, NAT64
 from .native import DUAL_STACK, NATIVE4, NATIVE6
 from .natpt import NAT_PT
-from .program import PROGRAM, commands_of
+from .program import PROGRAM
 from .selection import by_preference
-from .shipped_programs import SHIPPED
+from .shipped_programs import SHIPPED, SHIPPED_GUESTS
 from .siit import SIIT
 from .siitdc import SIIT_DC
 from .sixover4 import SIX_OVER_FOUR
@@ -41,6 +43,7 @@ from .trt import TRT
 __all__ = [
     "MECHANISMS",
     "SHIPPED",
+    "SHIPPED_GUESTS",
     "Mechanism",
     "MechanismError",
     "by_preference",
@@ -58,7 +61,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TEREDO, TUNNEL_BROKER),
         *(FOUR_IN_SIX, DS_LITE, LW4O6, MAP_E, DSTM, GRE, VXLAN),
         *(SIIT, SIIT_DC, NAT64, NAT_PT, FOUR_SIX_FOUR_XLAT, MAP_T, BIH, TRT),
-        PROGRAM,
+        *(PROGRAM, GUEST),
     )
 }
 """All mechanisms, by name."""

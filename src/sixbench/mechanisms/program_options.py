@@ -1,4 +1,4 @@
-"""The options of a program under test, and what they may be."""
+"""The options of a program or an emulated machine under test, and what they may be."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from ipaddress import ip_address
 
+from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.parameter import Parameter
 from ..model.quoting import shown
 from ..model.topology import Family
@@ -16,6 +17,7 @@ OWN = "own"
 """The device's own address on the link by which it sends."""
 
 MAX_COMMAND = 2000
+MAX_SETUP = 64
 MAX_FILES = 32
 MAX_FILES_CHARACTERS = 256_000
 """A request to an agent has at most 1 MiB."""
@@ -64,6 +66,28 @@ def _files(value: object) -> str:
     if len(text) > MAX_FILES_CHARACTERS:
         raise ValueError(f"the files have more than {MAX_FILES_CHARACTERS} characters together")
     return text
+
+
+def _kernel(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not is_kernel_name(value):
+        raise ValueError(str(no_such_kernel(value if isinstance(value, str) else shown(value))))
+    return value
+
+
+def _setup(value: object) -> str:
+    """The commands as JSON: a value is one text."""
+    try:
+        lines = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        lines = None
+    if not isinstance(lines, list):
+        raise ValueError(f"{shown(value)} is not a list of commands, such as [modprobe jool]")
+    if len(lines) > MAX_SETUP:
+        raise ValueError(f"{len(lines)} commands are more than {MAX_SETUP}")
+    for line in lines:
+        if not isinstance(line, str) or not line.strip() or not line.isprintable() or len(line) > MAX_COMMAND:
+            raise ValueError(f"{shown(line)} is not a command of one line, such as modprobe jool")
+    return json.dumps(lines)
 
 
 def _families(value: object) -> str:
@@ -124,14 +148,14 @@ PREFIX = Parameter(
     name="prefix",
     column="prefix",
     kind="ipv6-prefix",
-    doc="the IPv6 prefix in which the program embeds IPv4 addresses (RFC 6052); it is routed to the program's node",
+    doc="the IPv6 prefix in which the device embeds IPv4 addresses (RFC 6052); it is routed to the device's node",
     unless_given="it embeds none",
 )
 CLIENT_AS = Parameter(
     name="client-as",
     column="client_as",
     kind="address",
-    doc="the client's address as the server sees it; own: that of the program's node",
+    doc="the client's address as the server sees it; own: that of the device's node",
     unless_given="the client's own, or embedded in prefix",
     parser=_address,
 )
@@ -155,7 +179,7 @@ HOPS = Parameter(
     name="hops",
     column="hops",
     kind="count",
-    doc="how much less the hop limit is behind a program that changes the family",
+    doc="how much less the hop limit is behind a device that changes the family",
     minimum=0,
     maximum=64,
     unless_given="hop limits behind it are not checked",
@@ -167,7 +191,7 @@ STATE = Parameter(
     kind="choice",
     choices=(NOBODY, LINUX, ITS_OWN),
     doc="who keeps state of connections: nobody; Linux in the program's node, whose table is counted, and emptied "
-    "before each trial; or the program itself",
+    "before each trial; or the device itself",
     default=NOBODY,
 )
 DNS64 = Parameter(
@@ -195,11 +219,46 @@ READY_WITHIN = Parameter(
     maximum=LONGEST_READY_NS,
     default=10 * 10**9,
 )
+KERNEL = Parameter(
+    name="kernel",
+    column="kernel",
+    kind="kernel",
+    doc="the kernel of the emulated machine: debian-5.10, debian-6.1, debian-6.12, host, or FILE:MODULES",
+    parser=_kernel,
+)
+SETUP = Parameter(
+    name="setup",
+    column="setup",
+    kind="commands",
+    doc="the commands that are run in the machine once it has addresses and routes, in order; a shell reads each",
+    parser=_setup,
+    unless_given="none: it forwards",
+)
+GUEST_MEMORY = Parameter(
+    name="memory",
+    column="memory_bytes",
+    kind="size",
+    doc="the memory of the machine",
+    minimum=128 << 20,
+    maximum=3 << 30,
+    default=512 << 20,
+)
+GUEST_READY_WITHIN = Parameter(
+    name="ready-within",
+    column="ready_within_ns",
+    kind="duration",
+    doc="how long the machine may take until it forwards",
+    minimum=10**9,
+    maximum=600 * 10**9,
+    default=120 * 10**9,
+)
 OPTIONS = (
     *(START, READY, FILES, FAMILY, PREFIX, CLIENT_AS, SERVER_AS),
     *(INTERFACE, HOPS, STATE, DNS64, MEMORY, READY_WITHIN),
 )
 MAPPING = (FAMILY, PREFIX, CLIENT_AS, SERVER_AS, HOPS, STATE)
 """Those that say what a device makes of packets, which equipment has too."""
+IN_GUEST = (KERNEL, SETUP, GUEST_MEMORY, GUEST_READY_WITHIN)
+"""Those that say what a machine is, and how it is set up."""
 STARTING = tuple(option for option in OPTIONS if option not in MAPPING)
 """Those that say how a program is started."""

@@ -1,4 +1,4 @@
-"""Programs that sixbench brings as devices: each is options of the mechanism `program`, as an experiment would write
+"""Devices that sixbench brings: each is options of the mechanism `program` or `guest`, as an experiment would write
 them."""
 
 from __future__ import annotations
@@ -83,3 +83,43 @@ SHIPPED: Mapping[str, Mapping[str, Any]] = {
     **{name: _resolver(name) for name in RESOLVERS},
 }
 """By the name that `dut` gives them. Those of resolvers are Debian's packages unbound and bind9."""
+
+
+def _has_jool(module: str) -> str:
+    """The command that loads one of Jool's modules, and says how a kernel gets it."""
+    add = "sixbench kernels add debian-6.1 --with jool"
+    return f'modprobe {module} || {{ echo "the kernel has no Jool, which this adds: {add}"; exit 1; }}'
+
+
+JOOL_NAT64: Mapping[str, Any] = {
+    "kernel": "debian-6.1",
+    "setup": [
+        _has_jool("jool"),
+        "jool instance add --netfilter --pool6 {prefix}",
+        *(f"jool pool4 add --{what} {{far-address}} 1024-65535" for what in ("tcp", "udp")),
+        "jool pool4 add --icmp {far-address} 0-65535",
+    ],
+    "family": [6, 4],
+    "prefix": DEFAULT_PREFIX,
+    "client-as": "own",
+    "hops": 1,
+    "state": "own",
+}
+"""Jool, a NAT64 in the kernel (RFC 6146). It takes packets before they are routed, and one from the hop limit."""
+
+JOOL_SIIT: Mapping[str, Any] = {
+    "kernel": "debian-6.1",
+    "setup": [
+        _has_jool("jool_siit"),
+        "jool_siit instance add --netfilter --pool6 {prefix}",
+        "jool_siit eamt add {client} {client-as}",
+    ],
+    "family": [6, 4],
+    "prefix": DEFAULT_PREFIX,
+    "client-as": "192.0.2.2",
+    "hops": 1,
+}
+"""Jool without state (RFC 7915). The client's address is in its table (RFC 7757), the server's in the prefix."""
+
+SHIPPED_GUESTS: Mapping[str, Mapping[str, Any]] = {"jool": JOOL_NAT64, "jool-siit": JOOL_SIIT}
+"""Emulated machines, by the name that `dut` gives them."""

@@ -9,6 +9,7 @@ from ipaddress import IPv6Interface
 from typing import Self
 
 from .device import Device, Relay, Translator, Tunnel
+from .guest import Guest
 from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
 from .stage import DEVICE_START, Stage
 from .topology import Family, Interface, Topology
@@ -24,17 +25,19 @@ class Blueprint:
         stages: what else is done, in order, by node.
         resolvers: by node, the addresses of the resolver that it asks for names (DNS); of other nodes a hosts file has
             the names.
+        guests: the nodes that are emulated machines.
     """
 
     topology: Topology
     devices: tuple[Device, ...] = ()
     stages: tuple[Mapping[str, Stage], ...] = ()
     resolvers: Mapping[str, tuple[Address, ...]] = field(default_factory=dict)
+    guests: Mapping[str, Guest] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing is made in it besides wires."""
-        return not self.devices and not self.stages
+        return not self.devices and not self.stages and not self.guests
 
     @property
     def tunnels(self) -> tuple[Tunnel, ...]:
@@ -63,13 +66,14 @@ class Blueprint:
 
     @property
     def hosting(self) -> tuple[str, ...]:
-        """The nodes that have a program under test."""
-        return tuple(
+        """The nodes that have a program under test, or are emulated machines."""
+        programs = tuple(
             node
             for stages in self.stages
             for node, stage in stages.items()
             if any(request.op == DEVICE_START for request in stage.requests)
         )
+        return (*programs, *self.guests)
 
     def with_learned(self, learned: Mapping[Address, Address]) -> Self:
         """The same with the IPv6 addresses that were learned when it was built, each by the one that stood for it."""
@@ -100,7 +104,13 @@ class Network(Blueprint):
     @property
     def blueprint(self) -> Blueprint:
         """What has to be built, whichever hosts use it."""
-        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages, resolvers=self.resolvers)
+        return Blueprint(
+            topology=self.topology,
+            devices=self.devices,
+            stages=self.stages,
+            resolvers=self.resolvers,
+            guests=self.guests,
+        )
 
     @property
     def between(self) -> tuple[str, str]:

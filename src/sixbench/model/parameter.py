@@ -32,6 +32,8 @@ ParameterKind = Literal[
     "ipv6-prefix",
     "eam",
     "command",
+    "commands",
+    "kernel",
     "files",
     "families",
     "address",
@@ -176,12 +178,15 @@ class Parameter:
         return _FORMS.get(self.kind, _word)(self, value)
 
     def format(self, value: Scalar) -> str:
-        """The value as an experiment would write it; of files their names."""
+        """The value as an experiment would write it; of files their names, of commands each in turn."""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, str):
-            return ", ".join(json.loads(value)) if self.kind == "files" else value
+            return (_JOINTS[self.kind].join(json.loads(value)) or "none") if self.kind in _JOINTS else value
         return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)
+
+
+_JOINTS = {"files": ", ", "commands": "; "}
 
 
 def _count(parameter: Parameter, value: object) -> int:

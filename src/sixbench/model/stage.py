@@ -12,6 +12,9 @@ from .topology import Family
 DEVICE_START = "device-start"
 """The request that starts a program as the device of a node."""
 
+DEVICE_DIRECTORY = "/run/device"
+"""The program's private directory, as the agent makes it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:

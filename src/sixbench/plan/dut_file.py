@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ..mechanisms import SHIPPED, Mechanism
-from ..mechanisms.program_options import MAPPING
+from ..mechanisms import SHIPPED, SHIPPED_GUESTS, Mechanism
+from ..mechanisms.program_options import FAMILY, IN_GUEST, KERNEL, MAPPING
 from ..model.identifiers import DEVICE, NAME
 from ..model.quoting import listed, shown
 from ..model.topology import Port
@@ -33,14 +33,19 @@ FORWARDING = "forwarding"
 PROGRAM = "program"
 """A program of anyone's, which is a mechanism of that name."""
 
+GUEST = "guest"
+"""An emulated machine with a kernel of its own, which is a mechanism of that name."""
+
 PORTS = "ports"
 """Equipment between two interfaces of this machine."""
 DESCRIPTION = "description"
 EQUIPMENT = "equipment"
 """The path through equipment that changes addresses."""
 
-OF_EQUIPMENT = (PORTS, DESCRIPTION, *(option.name for option in MAPPING))
-DUT_KEYS = ("mechanism", PROGRAM, *OF_EQUIPMENT, *LINK_SETTINGS)
+OF_GUEST = tuple(option.name for option in IN_GUEST if option is not KERNEL)
+MAPPED = tuple(option.name for option in MAPPING)
+"""What equipment and guests make of addresses."""
+DUT_KEYS = ("mechanism", PROGRAM, GUEST, *OF_GUEST, PORTS, DESCRIPTION, *MAPPED, *LINK_SETTINGS)
 REPLACED = ("topology", "between", "paths")
 """The parts of an experiment that a device gives."""
 
@@ -59,26 +64,12 @@ def write_dut(
     if isinstance(given, dict) and PORTS in given:
         equipment, given = _equipment(reader, reader.mapping(_PLACE, given, "dut", DUT_KEYS))
         place = _PLACE
-    elif not isinstance(given, dict):
-        given = {"mechanism": given}
-        place = _PLACE
+    elif isinstance(given, dict) and GUEST in given:
+        given, place = _guest(reader, reader.mapping(_PLACE, given, "dut", DUT_KEYS)), _PLACE
+    elif isinstance(given, dict):
+        given, place = _mechanism(reader, given)
     else:
-        reader.mapping(_PLACE, given, "dut", DUT_KEYS)
-        place = (*_PLACE, "mechanism")
-        for key in (key for key in OF_EQUIPMENT if key in given):
-            reader.problem((*_PLACE, key), f"{key} is for equipment between {PORTS}; leave it out")
-        if PROGRAM in given and "mechanism" in given:
-            reader.problem(_PLACE, "a device is a mechanism or a program: leave out one of the two")
-        elif PROGRAM in given:
-            place = (*_PLACE, PROGRAM)
-            own = reader.mapping(place, given[PROGRAM], "a program")
-            given = {**given, "mechanism": {PROGRAM: own}}
-        elif "mechanism" not in given:
-            reader.problem(
-                _PLACE,
-                f"the mechanism is missing: give {FORWARDING}, {WIRE}, or such as {{siit: [dut]}}; or give a "
-                f"{PROGRAM}, or {PORTS}",
-            )
+        given, place = {"mechanism": given}, _PLACE
     mechanism = given.get("mechanism")
     paths, nodes = _paths(reader, place, mechanism, mechanisms) if "mechanism" in given else ({}, [])
     between = [node for node in nodes if node not in (LEFT, RIGHT)]
@@ -99,10 +90,33 @@ def write_dut(
     return written, equipment
 
 
+def _mechanism(reader: Reader, given: dict[str, Any]) -> tuple[dict[str, Any], KeyPath]:
+    """A device that is a mechanism or a program, and its place in the file."""
+    reader.mapping(_PLACE, given, "dut", DUT_KEYS)
+    for key in (key for key in (DESCRIPTION, *MAPPED, *OF_GUEST) if key in given):
+        equipment, guest = f"equipment between {PORTS}", f"a {GUEST}"
+        what = guest if key in OF_GUEST else equipment if key == DESCRIPTION else f"{equipment} or {guest}"
+        reader.problem((*_PLACE, key), f"{key} is for {what}; leave it out")
+    if PROGRAM in given and "mechanism" in given:
+        reader.problem(_PLACE, "a device is a mechanism or a program: leave out one of the two")
+    elif PROGRAM in given:
+        place: KeyPath = (*_PLACE, PROGRAM)
+        return {**given, "mechanism": {PROGRAM: reader.mapping(place, given[PROGRAM], "a program")}}, place
+    elif "mechanism" not in given:
+        reader.problem(
+            _PLACE,
+            f"the mechanism is missing: give {FORWARDING}, {WIRE}, or such as {{siit: [dut]}}; or give a "
+            f"{PROGRAM}, a {GUEST}, or {PORTS}",
+        )
+    return given, (*_PLACE, "mechanism")
+
+
 def _equipment(reader: Reader, given: dict[str, Any]) -> tuple[Equipment | None, dict[str, Any]]:
     """Equipment, and a device that has its network and paths."""
-    for key in (one for one in ("mechanism", PROGRAM) if one in given):
+    for key in (one for one in ("mechanism", PROGRAM, GUEST) if one in given):
         reader.problem((*_PLACE, key), f"a device is a pair of {PORTS} or a {key}: leave out one of the two")
+    for key in (key for key in OF_GUEST if key in given):
+        reader.problem((*_PLACE, key), f"{key} is for a {GUEST}; leave it out")
     for key in (key for key in given if key in LINK_SETTINGS and key != MTU.name):
         reader.problem((*_PLACE, key), f"the lines of equipment are as they are, but for their mtu: leave {key} out")
     names, description = _ports(reader, given)
@@ -114,6 +128,25 @@ def _equipment(reader: Reader, given: dict[str, Any]) -> tuple[Equipment | None,
     line = reader.source.line_of((*_PLACE, PORTS))
     ports = {host: Port(name=name, line=line) for host, name in zip((LEFT, RIGHT), names, strict=True)}
     return Equipment(node=DEVICE_NODE, description=description, ports=ports), device
+
+
+def _guest(reader: Reader, given: dict[str, Any]) -> dict[str, Any]:
+    """A device that is an emulated machine. Where nothing says what it makes of addresses, it forwards both
+    families."""
+    for key in (one for one in ("mechanism", PROGRAM) if one in given):
+        reader.problem((*_PLACE, key), f"a device is a {GUEST} or a {key}: leave out one of the two")
+    if DESCRIPTION in given:
+        reader.problem((*_PLACE, DESCRIPTION), f"{DESCRIPTION} is for equipment between {PORTS}; leave it out")
+    options = {KERNEL.name: given[GUEST]} | {key: given[key] for key in (*OF_GUEST, *MAPPED) if key in given}
+    for option in (*IN_GUEST, *MAPPING):
+        if option.name in options:
+            place = (*_PLACE, GUEST if option is KERNEL else option.name)
+            try:
+                option.parse(options[option.name])
+            except ValueError as error:
+                reader.problem(place, str(error))
+    settings = {key: value for key, value in given.items() if key in LINK_SETTINGS}
+    return {**settings, "mechanism": _Guest(options=options)}
 
 
 def _ports(reader: Reader, given: dict[str, Any]) -> tuple[Sequence[str], str]:
@@ -148,6 +181,21 @@ class _Equipment:
         return {EQUIPMENT: {PROGRAM: {"nodes": [DEVICE_NODE], **self.options}}} if self.options else dict(_NATIVE)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Guest:
+    """An emulated machine, by what it is and what it makes of packets."""
+
+    options: Mapping[str, Any]
+
+    @property
+    def paths(self) -> dict[str, Any]:
+        """Those through it: one where it changes packets, else one of each family, which have the machine in common."""
+        one = {"nodes": [DEVICE_NODE], **self.options}
+        if any(name in self.options for name in MAPPED):
+            return {GUEST: {GUEST: one}}
+        return {name: {GUEST: one | {FAMILY.name: family}} for name, family in (("ipv4", 4), ("ipv6", 6))}
+
+
 def _paths(
     reader: Reader, place: KeyPath, value: Any, mechanisms: Mapping[str, Mechanism]
 ) -> tuple[dict[str, Any], list[str]]:
@@ -156,10 +204,12 @@ def _paths(
         return dict(_NATIVE), []
     if value == FORWARDING:
         return dict(_NATIVE), [DEVICE_NODE]
-    if isinstance(value, _Equipment):
+    if isinstance(value, _Equipment | _Guest):
         return value.paths, [DEVICE_NODE]
     if isinstance(value, str) and value in SHIPPED:
         return {value: {PROGRAM: {"nodes": [DEVICE_NODE], **SHIPPED[value]}}}, [DEVICE_NODE]
+    if isinstance(value, str) and value in SHIPPED_GUESTS:
+        return {value: {GUEST: {"nodes": [DEVICE_NODE], **SHIPPED_GUESTS[value]}}}, [DEVICE_NODE]
     item = value
     if isinstance(value, dict) and "mechanism" in value:
         name, options = value["mechanism"], {key: one for key, one in value.items() if key != "mechanism"}
@@ -169,7 +219,9 @@ def _paths(
     else:
         name, options = value, {}
     if not isinstance(name, str) or name not in mechanisms:
-        hint = suggest(name if isinstance(name, str) else "", [FORWARDING, WIRE, *SHIPPED, *mechanisms])
+        hint = suggest(
+            name if isinstance(name, str) else "", [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]
+        )
         reader.problem(place, f"{shown(name)} is not a device; {hint}")
         return {}, []
     least, _ = mechanisms[name].node_count

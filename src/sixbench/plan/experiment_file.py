@@ -24,6 +24,7 @@ from .events_file import read_events
 from .factors import Factors
 from .frame_networks import with_frame_networks
 from .frames_check import check_frames
+from .guests_check import check_guests
 from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
@@ -319,6 +320,7 @@ def _check_workloads(
                     f"IPv{family}; dual-stack has both",
                 )
     check_frames(reader, combinations, topologies, paths, between, mechanisms)
+    check_guests(reader, combinations, topologies, paths, between, mechanisms)
 
 
 def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:

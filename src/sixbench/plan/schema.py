@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..mechanisms import SHIPPED, Mechanism
-from ..mechanisms.program_options import MAPPING
+from ..mechanisms import SHIPPED, SHIPPED_GUESTS, Mechanism
+from ..mechanisms.program_options import IN_GUEST, KERNEL, MAPPING
 from ..model import units
 from ..model.identifiers import DEVICE, NAME
 from ..model.parameter import Parameter
@@ -30,7 +30,7 @@ from .blocks_file import (
     STATISTICS_KEYS,
     UNTIL,
 )
-from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, PORTS, PROGRAM, WIRE
+from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, GUEST, PORTS, PROGRAM, WIRE
 from .events_file import MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
@@ -209,7 +209,7 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
 
 
 def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
-    bare: Schema = {"enum": [FORWARDING, WIRE, *SHIPPED, *mechanisms]}
+    bare: Schema = {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]}
     one = {"anyOf": [bare, ref("path")], "description": "What is tested."}
     links = {key: parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
     program = {**_arguments(mechanisms[PROGRAM]), "description": mechanisms[PROGRAM].doc}
@@ -219,13 +219,15 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
         DESCRIPTION: {"type": "string", "minLength": 1, "description": "Which equipment that is, for the record."},
     }
     mapping = {option.name: _option(option) for option in MAPPING}
-    properties: dict[str, Schema] = {"mechanism": one, PROGRAM: program, **equipment, **mapping, **links}
+    machine = {GUEST: _option(KERNEL), **{option.name: _option(option) for option in IN_GUEST if option is not KERNEL}}
+    properties = {"mechanism": one, PROGRAM: program, **machine, **equipment, **mapping, **links}
     assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
     return {
         "anyOf": [
             bare,
             object_of({"mechanism": one, **links}, required=("mechanism",)),
             object_of({PROGRAM: program, **links}, required=(PROGRAM,)),
+            object_of({**machine, **mapping, **links}, required=(GUEST,)),
             object_of({**equipment, **mapping, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
         ],
         "description": "A device under test between two hosts: it gives topology, between and paths.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..mechanisms.program_options import MAX_SETUP
 from ..model.parameter import MAX_FILE_NAME, Parameter, ParameterKind
 from .experiment_file import MAX_SEED
 from .factors import MAX_LEVELS
@@ -95,6 +96,7 @@ _FORMS: Mapping[str, Schema] = {
     "eam": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "string"}]},
     "files": named({"type": "string"}),
     "families": {"anyOf": [{"enum": [4, 6]}, pair({"enum": [4, 6]})]},
-    **{kind: {"type": "string", "minLength": 1} for kind in ("command", "address", "interface")},
+    "commands": {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_SETUP},
+    **{kind: {"type": "string", "minLength": 1} for kind in ("command", "kernel", "address", "interface")},
 }
 """The kinds whose schema is not among the schema's definitions."""

@@ -195,7 +195,7 @@ def programs_under_test_table(paths: Sequence[PathDescription]) -> Table | None:
     made = [
         [
             described.path.name,
-            one.node,
+            one.node if one.emulator is None else f"{one.node}, of its emulator ({one.emulator})",
             one.traffic,
             str(len(one.cpu_ns)),
             words.quantity(one.median_cpu_ns, "ns"),

@@ -19,6 +19,7 @@ class ProgramSum:
         peak_memory_bytes: the most that its processes had resident in a trial.
         processes: the most that there were.
         listening: where it waited for others.
+        emulator: what emulated the machine, of which nothing but that is known; None: it is no machine.
     """
 
     node: str
@@ -28,6 +29,7 @@ class ProgramSum:
     peak_memory_bytes: int = 0
     processes: int = 0
     listening: dict[str, None] = field(default_factory=dict)
+    emulator: str | None = None
 
     @property
     def median_cpu_ns(self) -> float:
@@ -49,4 +51,5 @@ class ProgramSum:
             peak_memory_bytes=max(self.peak_memory_bytes, used.peak_memory_bytes),
             processes=max(self.processes, used.processes),
             listening=self.listening | dict.fromkeys(used.listening),
+            emulator=used.emulator or self.emulator,
         )

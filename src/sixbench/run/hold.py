@@ -17,6 +17,7 @@ from ..model.errors import CapabilityError
 from ..model.network import Blueprint
 from ..model.path import Path
 from ..plan.yaml_source import Source
+from .emulated import check_guests_of
 from .emulation import begin, choose_emulators
 from .engines import choose_engine
 from .laboratory import Laboratory
@@ -37,6 +38,8 @@ def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path 
     if blueprint.topology.is_spread:
         raise CapabilityError("sixbench lab keeps networks up on this machine only; leave out the hosts of its nodes")
     check_ports([blueprint.topology], source.file, means_it=False)
+    if path is not None:
+        check_guests_of(blueprint, source.file, path.line, f"paths.{path.name}")
     with registry.claim(name), AgentHub(find_agent()) as hub:
         check_settings(hub, [blueprint.topology], lambda: source)
         probe = hub.start(["probe"])["probe"]

@@ -24,6 +24,7 @@ from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
 from ..model.form import ABSENT
+from ..model.guest import GUEST_START
 from ..model.json_object import JsonObject
 from ..model.leg import Address, Legs
 from ..model.network import Blueprint, Network
@@ -31,9 +32,11 @@ from ..model.observation import DiscoveredPrefix
 from ..model.path import Path
 from ..model.placement import Placement
 from ..model.quoting import printable
+from ..model.stage import DEVICE_START
 from ..model.topology import Topology
 from ..model.workloads import ping
 from .carriers import wait_for_carriers
+from .emulated import device_start, guest_versions
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
 from .settling import Left
@@ -99,6 +102,8 @@ class AgentNode:
 
     def request(self, op: str, fields: Mapping[str, Any]) -> Future[JsonObject]:
         """Sends the agent a request for what no command can do."""
+        if op == GUEST_START:
+            op, fields = DEVICE_START, device_start(fields)
         return self.agent.submit(op, **fields)
 
 
@@ -141,6 +146,7 @@ class Laboratory:
         self._placed: dict[str, tuple[int, ...]] = {}
         self.number = next(_NUMBERS)
         self.topology = network.topology
+        self._guests = network.guests
         self.engine = engine
         self.unwatchable: str | None = None
         """Why its kernel does not report drops, once it has refused to."""
@@ -170,6 +176,7 @@ class Laboratory:
             nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
             self._emulator_on = steer(network.topology, nodes, self.processors.usable)
             installed = build_path(network, engine, nodes)
+            self._guest_versions = guest_versions(network.guests.items())
             self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
             self.learned = installed.learned
             wait_for_carriers(self.topology, nodes)
@@ -190,6 +197,11 @@ class Laboratory:
         return all(agent.alive for agent in self._all_agents().values()) and not self.failures
 
     @property
+    def settable(self) -> dict[str, Agent]:
+        """The nodes whose settings are those of their namespace: not those that are emulated machines."""
+        return {name: agent for name, agent in self.agents.items() if name not in self._guests}
+
+    @property
     def failures(self) -> list[str]:
         """The programs of the path's mechanism that have ended, and what else has gone, in words."""
         ended = [failure for running in self._programs if (failure := running.failure) is not None]
@@ -203,8 +215,9 @@ class Laboratory:
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
-        """What programs of others that run in nodes say of their versions, by node and program."""
-        found: dict[str, dict[str, str]] = {}
+        """What programs of others that run in nodes say of their versions, by node and program; and those of emulator
+        and kernel of nodes that are emulated machines."""
+        found = dict(self._guest_versions)
         for one in self._programs:
             if one.version is not None:
                 found.setdefault(one.node, {})[one.program.name or one.program.argv[0]] = one.version
@@ -388,7 +401,7 @@ class Laboratories:
         if laboratory.number not in self._settings_of:
             if self._names is None:
                 self._names = known_names(next(iter(laboratory.agents.values())))
-            found = read_nodes(laboratory.topology, laboratory.agents, self._names)
+            found = read_nodes(laboratory.topology, laboratory.settable, self._names)
             self._settings_of[laboratory.number] = found
         elif laboratory.number in self._noted:
             return

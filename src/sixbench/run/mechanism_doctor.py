@@ -24,6 +24,7 @@ from ..model.workload import Part, Traffic
 from ..model.workloads import ping, tcp_rr, udp_rr
 from ..plan.experiment_file import read_topology_only
 from ..plan.yaml_source import parse_yaml
+from .emulated import why_no_guest
 from .engines import why_not
 from .laboratory import AgentNode, Laboratory, echoes
 from .parts import Hosts, run_parts
@@ -100,6 +101,9 @@ def refusals(hub: AgentHub, seat: Seat | None = None) -> dict[tuple[str, str], s
         for mechanism in _with_devices():
             for engine in mechanism.engines:
                 network = _sample(mechanism.name, engine)
+                if network.guests:
+                    found[mechanism.name, engine] = _NOT_ON_HOSTS if seat is not None else why_no_guest(network)
+                    continue
                 on_each = find_engine(engine).is_tried_on_each
                 what = frozenset(device.kind if on_each else type(device) for device in network.devices)
                 if (engine, what) not in tried:
@@ -110,6 +114,9 @@ def refusals(hub: AgentHub, seat: Seat | None = None) -> dict[tuple[str, str], s
     finally:
         hub.stop([probe])
     return found
+
+
+_NOT_ON_HOSTS = "emulated machines under test are on the machine alone on which sixbench runs"
 
 
 def _with_devices() -> Iterable[Mechanism]:

@@ -11,6 +11,7 @@ from ..lab.privileges import in_user_namespace
 from ..model.experiment import Experiment
 from ..plan.yaml_source import Source, parse_yaml
 from ..store import Environment
+from .emulated import check_guests
 from .engines import choose_engines
 from .environment import gather
 from .hardware_counters import ask
@@ -25,13 +26,14 @@ def probe_machine(
 ) -> tuple[Experiment, Environment]:
     """Starts one node to see that it can be done, chooses the paths' engines and reads the machine's settings in it.
     Raises `CapabilityError`, and `ExperimentError` where the kernel refuses a setting of a node, or an interface cannot
-    be lent to one.
+    be lent to one, or a guest cannot be started.
 
     Args:
         source: gives the experiment's file with its changes; None: the text that the experiment keeps.
         means_it: whether interfaces may be lent that are in use.
     """
     check_ports(experiment.topologies, experiment.file, means_it=means_it)
+    check_guests(experiment)
     check_settings(hub, experiment.topologies, source or (lambda: parse_yaml(experiment.text, experiment.file)))
     probe = hub.start(["probe"])["probe"]
     try:

@@ -326,7 +326,7 @@ def _assess(
         dhcp=dhcp,
         versions=setting.laboratory.versions or None,
         relays=relayed.relays or None,
-        programs=program_evidence(observed.devices_before, observed.devices_after) or None,
+        programs=program_evidence(observed.devices_before, observed.devices_after, setting.network.guests) or None,
         sessions={**sessions, **relayed.sessions} or None,
         losses=losses.losses,
         timers=timers,

@@ -14,7 +14,7 @@ from .request import Request
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceStart(Request[DeviceAnswer]):
-    """Starts it, and waits until it is ready."""
+    """Starts it, and waits until it is ready. `name`: what messages call it; None: its command."""
 
     op: ClassVar[str] = DEVICE_START
     argv: list[str]
@@ -22,6 +22,7 @@ class DeviceStart(Request[DeviceAnswer]):
     ready_timeout_ns: int
     memory_bytes: int
     files: Mapping[str, str]
+    name: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

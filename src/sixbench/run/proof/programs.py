@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ...model.evidence.devices import ProgramUse
 from ...model.form import ABSENT
 from ...model.observation import DeviceCountersAnswer
 from ...model.reason import Reason, ReasonKind
 
+EMULATOR = "QEMU"
+"""What emulates machines under test."""
+
 Answers = Mapping[str, DeviceCountersAnswer]
 """The answers to `device-counters`, by node."""
 
 
-def program_evidence(before: Answers, after: Answers) -> dict[str, ProgramUse]:
-    """What each node's program used between two looks. One that has ended is absent."""
+def program_evidence(before: Answers, after: Answers, emulated: Collection[str] = ()) -> dict[str, ProgramUse]:
+    """What each node's program used between two looks. One that has ended is absent.
+
+    Args:
+        emulated: the nodes whose program is the emulator of a machine.
+    """
     return {
         node: ProgramUse(
             cpu_ns=max(0, late.cpu_ns - before[node].cpu_ns),
             peak_memory_bytes=late.peak_memory_bytes,
             processes=late.processes,
             listening=tuple(late.listening),
+            emulator=EMULATOR if node in emulated else None,
         )
         for node, late in after.items()
         if node in before and late.ended is ABSENT and before[node].ended is ABSENT

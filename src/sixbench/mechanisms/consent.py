@@ -1,0 +1,35 @@
+"""The commands of an experiment that a path runs, for which whoever runs sixbench is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..model.parameter import Parameter
+from ..model.path import Path
+from .guest import GUEST
+from .program import PROGRAM
+from .program_options import FILES, INTERFACE, READY, SETUP, START
+from .shipped_programs import SHIPPED, SHIPPED_GUESTS
+
+
+def commands_of(path: Path) -> tuple[str, ...]:
+    """The commands of the experiment that a path runs: those of a program as whoever runs sixbench, those of a guest in
+    it. Empty: none. Those that sixbench brings are no commands of the experiment."""
+    if path.mechanism == PROGRAM.name and not _is_one_of(path, SHIPPED, (START, READY, FILES, INTERFACE)):
+        return tuple(str(path.options[one.name]) for one in (START, READY) if one.name in path.options)
+    if path.mechanism == GUEST.name and not _is_one_of(path, SHIPPED_GUESTS, (SETUP,)):
+        return tuple(json.loads(str(path.options.get(SETUP.name, "[]"))))
+    return ()
+
+
+def _is_one_of(path: Path, shipped: Mapping[str, Mapping[str, Any]], options: Sequence[Parameter]) -> bool:
+    """Whether a path runs what sixbench brings, with its files."""
+    return any(
+        all(
+            path.options.get(one.name) == (one.parse(options_of[one.name]) if one.name in options_of else None)
+            for one in options
+        )
+        for options_of in shipped.values()
+    )

@@ -1,0 +1,103 @@
+"""An emulated machine with a kernel of its own as the device, which forwards or translates as the experiment says.
+
+Its node's namespace has only what joins the links with the machine's interfaces. What its packets are on both sides is
+evidence, as for a program of anyone's.
+"""
+
+from __future__ import annotations
+
+import json
+
+from ..engines import Engine
+from ..model.guest import GUEST_START, Guest
+from ..model.network import Network
+from ..model.path import Path
+from ..model.stage import Stage
+from ..model.topology import Topology
+from .kind import Mechanism, MechanismError
+from .program_options import (
+    GUEST_MEMORY,
+    GUEST_READY_WITHIN,
+    IN_GUEST,
+    ITS_OWN,
+    KERNEL,
+    LINUX,
+    MAPPING,
+    SETUP,
+    STATE,
+)
+from .through_device import Through, far_family, filled, near_family, through, words_of
+
+
+def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    [node] = path.nodes
+    if KERNEL.name not in path.options:
+        raise MechanismError(f"{KERNEL.name} is missing: {KERNEL.doc}", KERNEL.name)
+    if path.options.get(STATE.name) == LINUX:
+        raise MechanismError(f"nobody sees the table of a guest: give {STATE.name}: {ITS_OWN}", STATE.name)
+    made = through(path, topology, between, GUEST_START)
+    _check_node(topology, node)
+    network = Network(
+        topology=made.place.topology,
+        legs=made.legs,
+        devices=(made.device,),
+        guests={node: _guest(path, made)},
+    )
+    if not network.crossings:
+        raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
+    return network
+
+
+def _check_node(topology: Topology, node: str) -> None:
+    """Raises `MechanismError` where a node is more than a guest can be."""
+    own = topology.nodes[node]
+    if own.equipment is not None:
+        raise MechanismError(f'"{node}" is equipment, and no guest')
+    if own.on is not None:
+        raise MechanismError(f'"{node}" is on {own.on}, and guests are on this machine alone; leave out its "on"')
+    told = {
+        "masquerade": own.masquerade,
+        "mss-clamp": own.mss_clamp,
+        "icmp": own.icmp != "all",
+        "drop": own.drop != "none",
+        "filter-rules": own.filter_rules,
+    }
+    given = next((name for name, is_given in told.items() if is_given), None)
+    if given is not None:
+        raise MechanismError(f'a guest does what its {SETUP.name} says: leave {given} of "{node}" out', SETUP.name)
+
+
+def _guest(path: Path, made: Through) -> Guest:
+    options, words = path.options, words_of(path, made, {})
+    lines = json.loads(str(options.get(SETUP.name, "[]")))
+    try:
+        setup = tuple(filled(line, words) for line in lines)
+    except MechanismError as error:
+        raise MechanismError(str(error), SETUP.name) from None
+    return Guest(
+        kernel=str(options[KERNEL.name]),
+        setup=setup,
+        memory_bytes=int(options.get(GUEST_MEMORY.name, GUEST_MEMORY.default or 0)),
+        ready_timeout_ns=int(options.get(GUEST_READY_WITHIN.name, GUEST_READY_WITHIN.default or 0)),
+    )
+
+
+ITSELF = Engine(
+    name="guest",
+    doc="The emulated machine that the experiment names, which does all of it.",
+    make=lambda device: Stage(),
+)
+GUEST = Mechanism(
+    name="guest",
+    doc="An emulated machine with a kernel of its own in the place of a router, which forwards or translates as the "
+    "experiment says.",
+    family=near_family,
+    server_family=far_family,
+    install=_install,
+    carriers=frozenset({4, 6}),
+    node_count=(1, 1),
+    executed_by=(ITSELF,),
+    options=(*IN_GUEST, *MAPPING),
+    sample=("r1",),
+    sample_options={KERNEL.name: "debian-6.1"},
+)

@@ -1,0 +1,228 @@
+"""A device of anyone's on the way of a path: where it stands, and how it changes addresses, as the experiment says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
+
+from ..model.device import Device, Translator
+from ..model.leg import Address, Leg
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Topology
+from . import embedding
+from .common import check_overlap, check_router, legs_of
+from .kind import MechanismError, Options
+from .parting import part, plain_leg, prefix_option
+from .program_options import CLIENT_AS, FAMILIES, FAMILY, HOPS, INTERFACE, ITS_OWN, OWN, PREFIX, SERVER_AS, STATE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the device stands in a network.
+
+    Attributes:
+        near, far: the legs on the client's side and on the server's.
+        own: its node's addresses at the end of `near` and at the beginning of `far`.
+    """
+
+    topology: Topology
+    near: Leg
+    far: Leg
+    own: tuple[Address, Address]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Through:
+    """A device on the way.
+
+    Attributes:
+        legs: of the path, with the addresses that packets have on each side.
+        prefix: in which it embeds IPv4 addresses; None: it embeds none.
+        device: as other nodes know it.
+    """
+
+    place: Place
+    legs: tuple[Leg, ...]
+    prefix: IPv6Network | None
+    device: Device
+
+
+def through(path: Path, topology: Topology, between: tuple[str, str], made_by: str) -> Through:
+    """The device of a path in its one node. Raises `MechanismError` where it is not on the way, or nothing says what it
+    makes of an address.
+
+    Args:
+        made_by: the request that starts it.
+    """
+    first, last = FAMILIES[str(path.options.get(FAMILY.name, FAMILY.default))]
+    prefix = prefix_option(path, PREFIX.name, "") if PREFIX.name in path.options else None
+    place = _same_family(path, topology, between) if first == last else _two_families(path, topology, between)
+    if prefix is not None:
+        check_overlap(path, place.topology, [prefix], PREFIX.name)
+    near, far = place.near, place.far
+    destination = _seen(path, SERVER_AS, far.destination, first, prefix, place.own[0])
+    source = _seen(path, CLIENT_AS, near.source, last, prefix, place.own[1])
+    legs: tuple[Leg, ...] = (replace(near, destination=destination), replace(far, source=source))
+    if first == last and (destination, source) == (far.destination, near.source):
+        legs = (replace(near, far=far.far, destination=far.destination),)
+    led = _led_here(place, prefix, source, destination)
+    device = _device(path, place, led, made_by, changes_family=first != last, prefix=prefix)
+    return Through(place=place, legs=legs, prefix=prefix, device=device)
+
+
+def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> Place:
+    """Raises `MechanismError` where the device's node is not on the way."""
+    [node] = path.nodes
+    client, server = between
+    check_router(topology, node, "a device's node", "nodes")
+    if HOPS.name in path.options:
+        raise MechanismError("hops is for a device that changes the family; one that does not is a router", HOPS.name)
+    [leg, *others] = legs_of(topology, between, path.family)
+    if others:
+        raise MechanismError(f'"{others[0].near}" masquerades: a device is tested where nothing else does')
+    passed = [
+        link.other_end(node).node for link in topology.route(client, server, path.family) or () if _at(link, node)
+    ]
+    if len(passed) != 2:
+        raise MechanismError(f'"{node}" is not on the way from "{client}" to "{server}" over IPv{path.family}', "nodes")
+    far = plain_leg(path, topology, (node, server), path.family)
+    inward = plain_leg(path, topology, (client, node), path.family)
+    return Place(
+        topology=topology,
+        near=replace(leg, far=node),
+        far=replace(far, destination=leg.destination),
+        own=(inward.destination, far.source),
+    )
+
+
+def _at(link: object, node: str) -> bool:
+    return any(end.node == node for end in link.ends)  # type: ignore[attr-defined]
+
+
+def _two_families(path: Path, topology: Topology, between: tuple[str, str]) -> Place:
+    parted = part(path, topology, between, embeds=False)
+    near, far = parted.legs
+    return Place(topology=parted.topology, near=near, far=far, own=(near.destination, far.source))
+
+
+def _seen(
+    path: Path, option: Parameter, address: Address, family: Family, prefix: IPv6Network | None, own: Address
+) -> Address:
+    """A host's address on the other side of the device. Raises `MechanismError` where nothing says which."""
+    given = path.options.get(option.name)
+    if given == OWN and option is CLIENT_AS:
+        return own
+    if given is not None:
+        if given == OWN or ip_address(str(given)).version != family:
+            raise MechanismError(f"{option.name} must be an IPv{family} address here, not {given}", option.name)
+        return ip_address(str(given))
+    if address.version == family:
+        return address
+    if isinstance(address, IPv4Address) and prefix is not None:
+        return embedding.embed(prefix, address)
+    other = f", or {PREFIX.name}" if family == 6 else f", such as {OWN}" if option is CLIENT_AS else ""
+    raise MechanismError(
+        f"nothing says which IPv{family} address the device gives {address}: give {option.name}{other}", option.name
+    )
+
+
+def _led_here(
+    place: Place, prefix: IPv6Network | None, source: Address, destination: Address
+) -> list[IPv4Network | IPv6Network]:
+    """What all nodes have routes to that lead to the device's node."""
+    led: list[IPv4Network | IPv6Network] = [] if prefix is None else [prefix]
+    for address, actual in ((source, {place.near.source, *place.own}), (destination, {place.far.destination})):
+        is_led = prefix is not None and address in prefix
+        if address not in actual and not is_led:
+            led.append(IPv4Network(address) if isinstance(address, IPv4Address) else IPv6Network(address))
+    return led
+
+
+def _device(
+    path: Path,
+    place: Place,
+    led: Sequence[IPv4Network | IPv6Network],
+    made_by: str,
+    *,
+    changes_family: bool,
+    prefix: IPv6Network | None,
+) -> Device:
+    [node] = path.nodes
+    interface = path.options.get(INTERFACE.name)
+    links = place.topology.links_of(node)
+    mtu_bytes = max(*(link.mtu_bytes for link in links), ETHERNET_MIN_MTU_V6)
+    made = {
+        "node": node,
+        "device": path.mechanism if interface is None else str(interface),
+        "mtu_bytes": mtu_bytes,
+        "prefixes": tuple(led),
+        "made_by": made_by,
+        "routes_itself": interface is None,
+        "keeps_state": path.options.get(STATE.name) == ITS_OWN,
+    }
+    if not changes_family:
+        return Device(**made)  # type: ignore[arg-type]
+    mtus = {family: min(link.mtu_bytes for link in links if link.carries(family)) for family in (4, 6)}
+    mapping = {
+        "kind": path.mechanism,
+        "prefixes": [] if prefix is None else [str(prefix)],
+        "lowest_ipv6_mtu": ETHERNET_MIN_MTU_V6,
+        "mtu4": mtus[4],
+        "mtu6": mtus[6],
+    }
+    hops = None if HOPS.name not in path.options else int(path.options[HOPS.name])
+    return Translator(**made, mapping=mapping, hops=hops)  # type: ignore[arg-type]
+
+
+def words_of(path: Path, made: Through, others: Mapping[str, object]) -> dict[str, str]:
+    """What stands for the names in braces in commands and files. `others`: what stands for further names."""
+    [node] = path.nodes
+    place, legs = made.place, made.legs
+    known: dict[str, object] = {
+        "client": legs[0].source,
+        "server": legs[-1].destination,
+        "client-as": legs[-1].source,
+        "server-as": legs[0].destination,
+        "prefix": made.prefix,
+        "near": _facing(place.topology, node, legs[0].near, legs[0].family),
+        "far": _facing(place.topology, node, legs[-1].far, legs[-1].family),
+        "near-address": place.own[0],
+        "far-address": place.own[1],
+        **others,
+    }
+    return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def _facing(topology: Topology, node: str, other: str, family: Family) -> str:
+    """The interface of a node by which it sends to another."""
+    way = topology.route(node, other, family) or []
+    return way[0].end_of(node).name
+
+
+_NAMES = ("dir", "client", "server", "client-as", "server-as", "prefix", "interface", "near", "far", "authority")
+_BRACED = re.compile(r"\{(" + "|".join((*_NAMES, "near-address", "far-address")) + r")\}")
+
+
+def filled(text: str, words: Mapping[str, str]) -> str:
+    """The text with what stands for names in braces. Other braces are as they are. Raises `MechanismError` where
+    nothing stands for one of the names."""
+
+    def word(found: re.Match[str]) -> str:
+        if found[1] not in words:
+            raise MechanismError(f"{{{found[1]}}} stands in a command or a file, but there is no {found[1]}; give it")
+        return words[found[1]]
+
+    return _BRACED.sub(word, text)
+
+
+def near_family(options: Options) -> Family:
+    """The family on the client's side."""
+    return FAMILIES[str(options.get(FAMILY.name, FAMILY.default))][0]
+
+
+def far_family(options: Options, nodes: Sequence[str]) -> Family:
+    """The family on the server's side."""
+    return FAMILIES[str(options.get(FAMILY.name, FAMILY.default))][1]

@@ -1,0 +1,69 @@
+"""Nodes that are emulated machines: whether this machine can start them, and how their agents are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..guest import DeviceGuest, device_fields, device_guest, find_kernel, find_qemu, kept_kernels
+from ..mechanisms import install
+from ..model.errors import CapabilityError, ExperimentError, Problem
+from ..model.experiment import Experiment
+from ..model.guest import Guest, GuestCommand, GuestPort
+from ..model.network import Blueprint
+from ..model.stage import DEVICE_DIRECTORY
+
+
+def check_guests(experiment: Experiment) -> None:
+    """Fetches the kernels of guests that are not kept yet. Raises `ExperimentError` at a path whose guest this machine
+    cannot start."""
+    for path in experiment.paths:
+        network = install(path, experiment.topologies[0], experiment.between)
+        check_guests_of(network, experiment.file, path.line, f"paths.{path.name}")
+
+
+def check_guests_of(network: Blueprint, file: str, line: int | None, key: str) -> None:
+    """Does so for one network. Raises `ExperimentError`."""
+    for guest in network.guests.values():
+        try:
+            found(guest.kernel)
+        except CapabilityError as error:
+            raise ExperimentError([Problem(file=file, line=line, key=key, message=str(error))]) from None
+
+
+def why_no_guest(network: Blueprint) -> str | None:
+    """Why a network's machines cannot be started now, without anything being fetched; None if they can."""
+    try:
+        find_qemu()
+    except CapabilityError as error:
+        return str(error)
+    kept = {kernel.name for kernel in kept_kernels()}
+    lacking = next((guest.kernel for guest in network.guests.values() if guest.kernel not in kept), None)
+    return lacking and f"the kernel {lacking} is not kept here yet; fetch it by: sixbench kernels add {lacking}"
+
+
+def found(kernel: str) -> DeviceGuest:
+    """What a machine with a kernel starts from. Raises `CapabilityError`."""
+    return device_guest(find_kernel(kernel))
+
+
+def device_start(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The `device-start` that a `guest-start` is on this machine. Raises `CapabilityError`."""
+    told = device_fields(
+        found(str(fields["kernel"])),
+        DEVICE_DIRECTORY,
+        [GuestPort(**port) for port in fields["ports"]],
+        [GuestCommand(**command) for command in fields["commands"]],
+        int(fields["memory_bytes"]),
+    )
+    return {**told, "ready_timeout_ns": fields["ready_timeout_ns"]}
+
+
+def guest_versions(guests: Iterable[tuple[str, Guest]]) -> dict[str, dict[str, str]]:
+    """The versions of emulator and kernel, by node. Raises `CapabilityError`."""
+    made = {node: found(guest.kernel) for node, guest in guests}
+    return {
+        node: {"QEMU": one.version.removeprefix("qemu "), "Linux": one.kernel.release}
+        | {name: version for name, _, version in (built.partition(" ") for built in one.kernel.built)}
+        for node, one in made.items()
+    }
