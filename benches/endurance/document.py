@@ -23,7 +23,7 @@ PAGE = DOCS / "reliability.md"
 BEGIN = "<!-- figures: made by python -m endurance.document -->\n"
 
 _BY_NAME = {"kills": "victims", "signals": "victims", "faults": "faults", "fuzz": "targets", "flood": "floods"}
-_BY_NAME["tampered"] = "seeds"
+_BY_NAME |= {"tampered": "seeds", "machines": "ways"}
 """Where the parts have their results by name."""
 
 _RUN = ("date", "took_s", "commit", "kernel", "machine", "processors", "memory_gib", "python", "seconds")
@@ -58,6 +58,7 @@ def figures(data: Results) -> str:
     """The tables, as Markdown."""
     parts = [
         *_interruptions({**data.get("kills", {}), **data.get("signals", {})}),
+        *_machines(data.get("machines", {})),
         *_faults(data.get("faults", {})),
         *_soak(data.get("soak")),
         *_builds(data.get("builds")),
@@ -94,6 +95,35 @@ def _interruptions(rows: Results) -> Iterable[str]:
             tally[key] for key in ("interruptions", "acknowledged", "lost", "half", "left_over", "sets_that_differ")
         ]
         yield row(what, *counts, wrong, measured_at(tally))
+    yield ""
+
+
+def _machines(rows: Results) -> Iterable[str]:
+    if not rows:
+        return
+    yield "### Killed on many machines"
+    yield ""
+    yield head(
+        "by",
+        "kill -9 of",
+        "sweeps, trials",
+        "lost",
+        "twice",
+        "half",
+        "left over, not home",
+        "sets that differ",
+        "hangs, tracebacks, other exit codes",
+        "resumed after exit 3",
+        "date, commit",
+    )
+    for way, tally in rows.items():
+        kills = ", ".join(f"{victim} ({times})" for victim, times in sorted(tally["kills"].items()))
+        trials = f"{tally['sweeps']}, {_number(sum(tally['trials'].values()))}"
+        counts = [tally[key] for key in ("lost", "twice", "half")]
+        left = tally["left_over"] + tally["not_home"]
+        wrong = tally["hung"] + tally["tracebacks"] + tally["other_codes"]
+        rest = [left, tally["sets_that_differ"], wrong, tally["refused"]]
+        yield row(f"`--{way}`", kills, trials, *counts, *rest, measured_at(tally))
     yield ""
 
 

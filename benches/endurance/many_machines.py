@@ -26,7 +26,7 @@ from .runs import TRACEBACK, acknowledged, has_ended, is_begun, made, planned_ke
 
 KILLS = 200
 TRIALS = 1000
-LEAST_TRIALS = 120
+LEAST_TRIALS = 40
 SHARES = {
     "cells": {"orchestrator": 30, "scheduler": 40, "cell": 40, "agent": 20},
     "hosts": {"orchestrator": 20, "agent": 20, "sshd": 30},

@@ -93,12 +93,12 @@ def stock(place: Path) -> dict[str, Path]:
     made = {}
     for name, make in RUNS.items():
         run, files = make()
-        made[name] = _write(run, files, place / name)
+        made[name] = written(run, files, place / name)
     slower = _short()
     trials = [replace(one, metrics={name: 0.5 * value for name, value in one.metrics.items()}) for one in slower.trials]
-    changed = _write(replace(slower, trials=trials), {}, place / "changed")
+    changed = written(replace(slower, trials=trials), {}, place / "changed")
     # Two are the baseline, and the last one is a change.
-    made["monitor"] = monitor(place / "monitor", *[_write(_short(), {}, place / OCCURRENCE)] * 3, changed)
+    made["monitor"] = monitor(place / "monitor", *[written(_short(), {}, place / OCCURRENCE)] * 3, changed)
     shutil.rmtree(changed)
     return made
 
@@ -132,7 +132,8 @@ Files = Mapping[str, Mapping[str, bytes]]
 """More files of trials, by the trial's key and the file's name."""
 
 
-def _write(run: Synthetic, files: Files, directory: Path) -> Path:
+def written(run: Synthetic, files: Files, directory: Path) -> Path:
+    """Makes the run's directory, and half of the time its findings as well."""
     writer = create_run(directory, run.manifest)
     for trial in run.trials:
         writer.add_trial(trial, run.series.get(trial.key, {}), files.get(trial.key))

@@ -147,6 +147,8 @@ def _nudge(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
     value = parent[place[-1]]
     if isinstance(value, bool) or value is None:
         changed: Any = dice.choice((0, 1, "true", not value))
+    elif isinstance(value, int) and abs(value) > 10**300:  # no float, from a change before
+        changed = dice.choice((-value, value + 1, [value], 0))
     elif isinstance(value, (int, float)):
         changed = dice.choice((-value, value * 10**6, value + 1, str(value), float(value), value / 7, [value], 0))
     elif isinstance(value, str):

@@ -227,3 +227,20 @@ def test_forged_findings_are_told_in_the_list_of_runs(
     done = sixbench("runs", directory)
     assert done.exit == 0
     assert f"damaged findings: {message}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda levels: levels.pop("frame_bytes"), "c0001 searches a throughput and has no frame size"),
+        (lambda levels: levels.update(frame_bytes=True), "c0001 has the frame size true"),
+    ],
+)
+def test_a_search_of_a_throughput_without_a_frame_size_is_none(tmp_path: Path, change: Change, words: str) -> None:
+    """Its figure ended with a traceback."""
+    from endurance.stock import RUNS, written
+
+    directory = written(*RUNS["rfc"](), tmp_path / "rfc")
+    change_manifest(directory, lambda data: change(data["experiment"]["combinations"][0]["levels"]))
+    with pytest.raises(StoreError, match=f"damaged manifest: {words}"):
+        read_run(directory)

@@ -20,7 +20,7 @@ from ..model.identifiers import NAME
 from ..model.kernels import COLUMN
 from ..model.metric import METRICS
 from ..model.path import Path
-from ..model.procedure import PROFILES, Procedure
+from ..model.procedure import PROFILES, TEST_LEVEL, Procedure
 from ..model.quoting import shown, visible
 from ..model.topology import MAX_MTU, Topology
 from ..model.workloads import WORKLOADS
@@ -110,8 +110,10 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
             yield f"the frame size {size} was left out"
     for one in experiment.combinations:
         level = one.levels.get("frame_bytes")
-        if level is not None and not (isinstance(level, int) and 0 < level <= MAX_MTU):
+        if level is not None and not (type(level) is int and 0 < level <= MAX_MTU):
             yield f"{one.name} has the frame size {visible(shown(level))}"
+        if level is None and one.levels.get(TEST_LEVEL) == "throughput":
+            yield f"{one.name} searches a throughput and has no frame size"
 
 
 def _is_time(realtime_ns: int) -> bool:
