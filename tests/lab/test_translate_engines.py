@@ -107,7 +107,17 @@ def of_ipv4(ends: Ends) -> dict[str, bytes]:
         "bad header checksum": in4(ends, udp(ends))[:10] + b"\x12\x34" + in4(ends, udp(ends))[12:],
         "bad UDP checksum": in4(ends, udp(ends)[:6] + b"\x12\x34" + udp(ends)[8:]),
         "cut off": in4(ends, udp(ends))[:30],
+        "source route": routed(ends, 4),
+        "source route at its end": routed(ends, 8),
     }
+
+
+def routed(ends: Ends, pointer: int) -> bytes:
+    """With a loose source route of one address (RFC 791 section 3.1)."""
+    plain = in4(ends, udp(ends))
+    option = bytes([131, 7, pointer, 203, 0, 113, 5, 0])
+    head = b"\x47" + plain[1:2] + struct.pack("!H", len(plain) + 8) + plain[4:10] + b"\0\0" + plain[12:20] + option
+    return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + plain[20:]
 
 
 def of_ipv6(ends: Ends) -> dict[str, bytes]:
@@ -492,6 +502,16 @@ def test_linux_keeps_its_sessions_from_packet_to_packet(sixbench: Callable[..., 
     # Who comes second with a port gets another.
     assert (ports[0], ports[2], ports[3], ports[1] == 40000) == (40000, 40003, 40000, False)
     assert [str(IPv6Address(packet[24:40])) for packet in out[len(sent) :]] == [third.source, first.source]
+
+
+def test_the_node_of_a_nat64_answers_who_has_no_session(sixbench: Callable[..., object], tmp_path: Path) -> None:
+    strange = replace(ANSWER, ports=(53, 41000))
+    packets = [in4(strange, udp(strange)), in4(strange, tcp(strange), TCP), in4(strange, echo(strange), ICMP)]
+    words = (*MECHANISMS["nat64"].words, "--engine", "ebpf")
+    refused, reset, echoed = packets_through(_with_exit(sixbench), tmp_path, words, packets)
+    assert [one[:2] for one in (refused, reset, echoed)] == [("answered", "node")] * 3
+    [refusal], [end], [reply] = refused[2], reset[2], echoed[2]
+    assert (refusal[9], refusal[20:22], end[9], end[33] & 4, reply[9], reply[20]) == (ICMP, b"\3\3", TCP, 4, ICMP, 0)
 
 
 def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:
