@@ -9,8 +9,8 @@
  *   SLOW  for the slow path: to the kernel's own reassembly, or out of the device's far end
  *   DROP  dropped
  *
- * Only the slow path has CARRIER_UNREACHABLE: an ICMP error, which came back, says that the carrier lost the packet. And
- * it alone has INNER_TOO_LONG: what was reassembled is longer than the device's MTU, and this kernel lacks a way past it.
+ * Only the slow path has CARRIER_UNREACHABLE: an ICMP error, which came back, says that the carrier lost the packet.
+ * It alone has INNER_TOO_LONG: what was reassembled is longer than the device's MTU, and the kernel has no way past it.
  * Only packets without a device have CARRIER_ERROR and what follows NO_ROOM, which otherwise the node's kernel decides.
  */
 #ifndef SIXBENCH_OUTCOMES_H

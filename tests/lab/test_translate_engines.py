@@ -13,152 +13,25 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import pytest
-from ip_packets import ICMP, ICMPV6, TCP, UDP, checksum, ipv4, ipv6, pcap
+from ip_packets import ICMP, ICMPV6, TCP, checksum, pcap
 from lab.commands import SIXBENCH
+from lab.packets import (
+    MORE,
+    NOTHING,
+    Ends,
+    as_compared,
+    echo,
+    fragment6,
+    in4,
+    in6,
+    of_ipv4,
+    of_ipv6,
+    sealed,
+    tcp,
+    udp,
+)
 from packets_through import packets_through
 from waiting import wait_for
-
-DF, MORE = 0x4000, 0x2000
-FRAGMENT, HOP_BY_HOP, ROUTING, NOTHING = 44, 0, 43, 59
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ends:
-    """Addresses of packets of one family: from there, to there."""
-
-    source: str
-    destination: str
-    ports: tuple[int, int] = (40000, 53)
-
-    @property
-    def back(self) -> Ends:
-        return Ends(source=self.destination, destination=self.source, ports=self.ports[::-1])
-
-
-def pseudo(ends: Ends, protocol: int, length: int) -> bytes:
-    return b"".join(ip_address(one).packed for one in (ends.source, ends.destination)) + struct.pack(
-        "!II", length, protocol
-    )
-
-
-def sealed(ends: Ends, protocol: int, message: bytes, at: int) -> bytes:
-    """A message with its checksum."""
-    before = b"" if protocol == ICMP else pseudo(ends, protocol, len(message))
-    value = checksum(before + message) or 0xFFFF
-    return message[:at] + struct.pack("!H", value) + message[at + 2 :]
-
-
-def udp(ends: Ends, length: int = 16) -> bytes:
-    return sealed(ends, UDP, struct.pack("!HHHH", *ends.ports, length, 0) + bytes(length - 8), 6)
-
-
-def tcp(ends: Ends) -> bytes:
-    return sealed(ends, TCP, struct.pack("!HHIIHHHH", *ends.ports, 1, 0, 0x5002, 1000, 0, 0), 16)
-
-
-def echo(ends: Ends, length: int = 24) -> bytes:
-    is_ipv4 = "." in ends.source
-    head = struct.pack("!BBHHH", 8 if is_ipv4 else 128, 0, 0, ends.ports[0], 1)
-    return sealed(ends, ICMP if is_ipv4 else ICMPV6, head + bytes(length - 8), 2)
-
-
-def error(ends: Ends, kind: int, code: int, rest: int, quoted: bytes) -> bytes:
-    protocol = ICMP if "." in ends.source else ICMPV6
-    return sealed(ends, protocol, struct.pack("!BBHI", kind, code, 0, rest) + quoted, 2)
-
-
-def in4(ends: Ends, payload: bytes, protocol: int = UDP, flags: int = 0, **more: int) -> bytes:
-    sent = {"source": ends.source, "destination": ends.destination, "protocol": protocol}
-    return ipv4(payload, flags_and_offset=flags, identification=0x1234, **sent, **more)  # type: ignore[arg-type]
-
-
-def in6(ends: Ends, payload: bytes, protocol: int = UDP, **more: int) -> bytes:
-    return ipv6(payload, source=ends.source, destination=ends.destination, protocol=protocol, **more)  # type: ignore[arg-type]
-
-
-def fragment6(ends: Ends, payload: bytes, offset: int, more: int, protocol: int = UDP) -> bytes:
-    head = struct.pack("!BBHI", protocol, 0, offset | more, 0x5678)
-    return in6(ends, head + payload, FRAGMENT)
-
-
-def of_ipv4(ends: Ends) -> dict[str, bytes]:
-    """Packets of IPv4, by what is special about them."""
-    whole = udp(ends, 1300)
-    option = in4(ends, udp(ends))
-    option = bytes([0x46]) + option[1:2] + struct.pack("!H", len(option) + 4) + option[4:20] + b"\1\1\1\0" + option[20:]
-    option = option[:10] + struct.pack("!H", checksum(option[:10] + b"\0\0" + option[12:24])) + option[12:]
-    reverse = in4(ends.back, udp(ends.back), ttl=33)
-    return {
-        "udp": in4(ends, udp(ends)),
-        "udp, DF": in4(ends, udp(ends), flags=DF, tos=0x2A),
-        "tcp": in4(ends, tcp(ends), TCP, DF),
-        "echo": in4(ends, echo(ends), ICMP),
-        "no checksum": in4(ends, udp(ends)[:6] + b"\0\0" + udp(ends)[8:]),
-        "options": option,
-        "too long, DF": in4(ends, udp(ends, 1480), flags=DF),
-        "too long": in4(ends, udp(ends, 1480)),
-        "first fragment": in4(ends, whole[:800], flags=MORE),
-        "last fragment": in4(ends, whole[800:], flags=800 // 8),
-        "fragment of ICMP": in4(ends, echo(ends)[:16], ICMP, MORE),
-        "port unreachable": in4(ends, error(ends, 3, 3, 0, reverse), ICMP),
-        "fragmentation needed": in4(ends, error(ends, 3, 4, 1300, reverse), ICMP),
-        "another protocol": in4(ends, bytes(40), 132),
-        "TTL used up": in4(ends, udp(ends), ttl=1),
-        "bad header checksum": in4(ends, udp(ends))[:10] + b"\x12\x34" + in4(ends, udp(ends))[12:],
-        "bad UDP checksum": in4(ends, udp(ends)[:6] + b"\x12\x34" + udp(ends)[8:]),
-        "cut off": in4(ends, udp(ends))[:30],
-    }
-
-
-def of_ipv6(ends: Ends) -> dict[str, bytes]:
-    """Packets of IPv6, by what is special about them."""
-    whole = udp(ends, 1300)
-    reverse = in6(ends.back, udp(ends.back), hop_limit=33)
-    return {
-        "udp": in6(ends, udp(ends)),
-        "tcp": in6(ends, tcp(ends), TCP, traffic_class=0x2A),
-        "echo": in6(ends, echo(ends), ICMPV6),
-        "no checksum": in6(ends, udp(ends)[:6] + b"\0\0" + udp(ends)[8:]),
-        "1500 bytes": in6(ends, udp(ends, 1460)),
-        "options": in6(ends, bytes([UDP, 0, 1, 4, 0, 0, 0, 0]) + udp(ends), HOP_BY_HOP),
-        "first fragment": fragment6(ends, whole[:800], 0, 1),
-        "last fragment": fragment6(ends, whole[800:], 800, 0),
-        "atomic fragment": fragment6(ends, udp(ends), 0, 0),
-        "port unreachable": in6(ends, error(ends, 1, 4, 0, reverse), ICMPV6),
-        "packet too big": in6(ends, error(ends, 2, 0, 1400, reverse), ICMPV6),
-        "another protocol": in6(ends, bytes(40), 132),
-        "hop limit used up": in6(ends, udp(ends), hop_limit=1),
-        "bad UDP checksum": in6(ends, udp(ends)[:6] + b"\x12\x34" + udp(ends)[8:]),
-        "cut off": in6(ends, udp(ends))[:50],
-    }
-
-
-def as_compared(packet: bytes) -> bytes:
-    """A packet without what a node on the way changes, and what each engine counts for itself: hop limits,
-    identifications, and the checksums of headers and messages that have these in them."""
-    if len(packet) >= 20 and packet[0] >> 4 == 4:
-        start = 4 * (packet[0] & 15)
-        head = packet[:4] + b"\0\0" + packet[6:8] + b"\0" + packet[9:10] + b"\0\0" + packet[12:start]
-        is_first = not struct.unpack("!H", packet[6:8])[0] & 0x1FFF
-        return head + _payload(packet[9] if is_first else NOTHING, packet[start:])
-    if len(packet) >= 40 and packet[0] >> 4 == 6:
-        head, payload, protocol = packet[:7] + b"\0" + packet[8:40], packet[40:], packet[6]
-        if protocol == FRAGMENT and len(payload) >= 8:
-            offset = struct.unpack("!H", payload[2:4])[0] & 0xFFF8
-            return head + payload[:4] + bytes(4) + _payload(NOTHING if offset else payload[0], payload[8:])
-        return head + _payload(protocol, payload)
-    return packet
-
-
-def _payload(protocol: int, payload: bytes) -> bytes:
-    if protocol in (4, 41):
-        return as_compared(payload)
-    if protocol == 47:
-        return payload[:4] + as_compared(payload[4:])
-    errors = {ICMP: (3, 11, 12), ICMPV6: (1, 2, 3, 4)}.get(protocol, ())
-    if len(payload) > 8 and payload[0] in errors:
-        return payload[:2] + b"\0\0" + payload[4:8] + as_compared(payload[8:])
-    return payload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +128,9 @@ OWN = ("--own4", "192.0.2.254", "--own6", "2001:db8:1::fe")
 FROM_LOCAL4 = ("--local", TUNNEL4.destination, "--remote", TUNNEL4.source)
 FROM_LOCAL6 = ("--local", TUNNEL6.destination, "--remote", TUNNEL6.source)
 
+TRACKED = ("*used up", "*bad *", "*fragment*", "*another protocol")
+"""What a node that tracks connections does itself: it puts fragments together, and knows ports of TCP and UDP alone."""
+
 MECHANISMS = {
     "siit": Mechanism(
         words=("siit", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128", "--mtu4", "1400"),
@@ -295,34 +171,18 @@ MECHANISMS = {
     "nat64": Mechanism(
         words=("nat64", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535", "--own4", "192.0.2.254"),
         packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()},
-        # Its node tracks connections, as above, answers echoes to the pool, and translates the sources of its errors.
-        node=(
-            "*used up",
-            "*bad *",
-            "*fragment*",
-            "*another protocol",
-            "*no checksum",
-            "back, echo",
-            "back, too long, DF",
-        ),
+        # Its node answers echoes to the pool, and its errors come from there.
+        node=(*TRACKED, "*no checksum", "back, echo", "back, too long, DF", "back, source route"),
     ),
     "464xlat, PLAT": Mechanism(
         words=("464xlat", "--role", "plat", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535"),
         packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()},
-        node=(
-            "*used up",
-            "*bad *",
-            "*fragment*",
-            "*another protocol",
-            "*no checksum",
-            "back, echo",
-            "back, too long, DF",
-        ),
+        node=(*TRACKED, "*no checksum", "back, echo", "back, too long, DF", "back, source route"),
     ),
     "lw4o6, lwB4": Mechanism(
         words=("lw4o6", "--role", "b4", "--br", TUNNEL6.source, "--binding", f"192.0.2.1,6,39,{TUNNEL6.destination}"),
         packets=lambda: of_ipv4(IN4) | outer(TUNNEL6, of_ipv4(IN4.back), 4),
-        node=("*used up", "*bad *", "*fragment*", "*another protocol", "too long"),
+        node=(*TRACKED, "too long"),
     ),
     "map-e, customer edge": Mechanism(
         words=(
@@ -333,7 +193,7 @@ MECHANISMS = {
             of_ipv4(from_edge(0xA123))
             | outer(Ends(source=TUNNEL6.source, destination=MAP_E_CE), of_ipv4(from_edge(0xA123).back), 4)
         ),
-        node=("*used up", "*bad *", "*fragment*", "*another protocol", "too long"),
+        node=(*TRACKED, "too long"),
     ),
     "siit-dc, border relay": Mechanism(
         words=(
@@ -368,8 +228,7 @@ MECHANISMS = {
             | of_ipv4(IN4.back)
             | {"another's": in4(replace(IN4.back, ports=(53, 2000)), udp(replace(IN4.back, ports=(53, 2000))))}
         ),
-        # Its node tracks connections: it puts fragments together, and knows ports of TCP and UDP alone.
-        node=("*used up", "*bad *", "*fragment*", "*unreachable", "*another protocol"),
+        node=(*TRACKED, "*unreachable"),
     ),
     "map-e, border relay": Mechanism(
         words=(
@@ -380,7 +239,7 @@ MECHANISMS = {
             outer(Ends(source=MAP_E_CE, destination=TUNNEL6.destination), of_ipv4(from_edge(0xA << 6 | 1 << 10)), 4)
             | of_ipv4(from_edge(0xA << 6 | 1 << 10).back)
         ),
-        node=("*used up", "*bad *", "*fragment*", "*unreachable", "*another protocol"),
+        node=(*TRACKED, "*unreachable"),
     ),
     "4in6": Mechanism(
         words=("4in6", *FROM_LOCAL6, *OWN[:2], "--mtu", "1460"),
@@ -492,6 +351,16 @@ def test_linux_keeps_its_sessions_from_packet_to_packet(sixbench: Callable[..., 
     # Who comes second with a port gets another.
     assert (ports[0], ports[2], ports[3], ports[1] == 40000) == (40000, 40003, 40000, False)
     assert [str(IPv6Address(packet[24:40])) for packet in out[len(sent) :]] == [third.source, first.source]
+
+
+def test_the_node_of_a_nat64_answers_who_has_no_session(sixbench: Callable[..., object], tmp_path: Path) -> None:
+    strange = replace(ANSWER, ports=(53, 41000))
+    packets = [in4(strange, udp(strange)), in4(strange, tcp(strange), TCP), in4(strange, echo(strange), ICMP)]
+    words = (*MECHANISMS["nat64"].words, "--engine", "ebpf")
+    refused, reset, echoed = packets_through(_with_exit(sixbench), tmp_path, words, packets)
+    assert [one[:2] for one in (refused, reset, echoed)] == [("answered", "node")] * 3
+    [refusal], [end], [reply] = refused[2], reset[2], echoed[2]
+    assert (refusal[9], refusal[20:22], end[9], end[33] & 4, reply[9], reply[20]) == (ICMP, b"\3\3", TCP, 4, ICMP, 0)
 
 
 def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:

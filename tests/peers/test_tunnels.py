@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from kernel_peer import CASES, Case, TunnelEnd
 from kernel_peer.ends import CONTROLS, ENDS, KNOWN_FAILURES, PAIRS
+from kernel_peer.ours import OurEnd
 from kernel_peer.process import execute
 from kernel_peer.tunnels import CARRIER, DEVICE, SIDES, TTL, Side, router_address
 from kernel_peer.wire import capture
@@ -179,6 +180,33 @@ def headers(packet: dict[str, Any]) -> list[dict[str, Any]]:
     by_name = {name: list(it) if isinstance(it, list) else [it] for name, it in found.items()}
     order = [name for name in packet["frame"]["frame.protocols"].split(":") if name in by_name]
     return [by_name[name].pop(0) for name in order]
+
+
+WIDE_MTU_BYTES = 4000
+OURS_AND_KERNEL = [(case, pair) for case, pair in PARAMS if pair == ("ours", "kernel") and case.name in CONTROLS]
+
+
+@over(OURS_AND_KERNEL)
+def test_an_end_takes_packets_longer_than_its_own_mtu(tunnelled: Tunnelled) -> None:
+    """RFC 4213 section 3.2, RFC 2473 section 3.3: what the other end has fragmented and this one put together. Linux
+    takes it, and so do we."""
+    case, ours, kernel = tunnelled.case, tunnelled.ends["a"], tunnelled.ends["b"]
+    assert isinstance(ours, OurEnd)
+    [version] = case.versions
+    remote = CARRIER["a"][4].ip
+    longest = WIDE_MTU_BYTES - {4: 28, 6: 48}[version]
+    try:
+        ours.widen(case.ends["a"], WIDE_MTU_BYTES)
+        assert "1 received" in tunnelled.ping("a", version, f"-c 1 -s {longest}")
+        ours.widen(case.ends["a"], case.mtu_bytes)
+        if case.name == "6in4":  # Linux's ip6tnl leaves its outer packets whole.
+            kernel.run(f"ip link set {DEVICE} mtu {WIDE_MTU_BYTES} type sit remote {remote} ttl inherit nopmtudisc")
+            assert "1 received" in tunnelled.ping("b", version, f"-c 1 -s {longest}")
+            assert ours.counters(DEVICE)["rx_packets"] >= 1
+    finally:
+        ours.widen(case.ends["a"], case.mtu_bytes)
+        if case.name == "6in4":
+            kernel.run(f"ip link set {DEVICE} mtu {case.mtu_bytes} type sit remote {remote} ttl {TTL} pmtudisc")
 
 
 @over(PARAMS)

@@ -117,7 +117,11 @@ fn what_is_reassembled_may_be_longer_than_the_device() {
             chain.shell(HOST_1, &format!("ping -c 1 -W 1 -M do -s 8000 {to}1 || true"));
             let counters = chain.counters(ROUTER_2, "sb0");
             assert!(packets(&counters, "slow_decapsulated") >= 3, "{counters}");
-            assert_eq!(packets(&counters, "drops.inner-too-long") + packets(&counters, "drops.no-room"), 0, "{counters}");
+            assert_eq!(
+                packets(&counters, "drops.inner-too-long") + packets(&counters, "drops.no-room"),
+                0,
+                "{counters}"
+            );
             // Of a next link that is too narrow the source is told, as by any router.
             chain.shell(ROUTER_2, "ip link set e0 mtu 1400");
             let told = chain.shell(HOST_1, &format!("ping -c 2 -i 0.2 -W 1 -M do -s 8000 {to}2 || true"));

@@ -9,6 +9,7 @@ from typing import Any
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.engines import ENGINES
+from sixbench.model.device import PathMtu
 
 from .process import Result, execute
 from .tunnels import CARRIER, DEVICE, Side, Tunnel, router_address
@@ -63,7 +64,15 @@ class OurEnd:
         )
 
     def install(self, tunnel: Tunnel, mtu_bytes: int) -> None:
-        told = tunnel.as_told(mtu_bytes, [INTERFACE], pmtu="dynamic")
+        self._make(tunnel, mtu_bytes, "dynamic")
+
+    def widen(self, tunnel: Tunnel, mtu_bytes: int) -> None:
+        """Makes the tunnel anew, with outer packets that may be fragmented."""
+        self._agent.call("tunnel-remove", device=DEVICE)
+        self._make(tunnel, mtu_bytes, "static")
+
+    def _make(self, tunnel: Tunnel, mtu_bytes: int, pmtu: PathMtu) -> None:
+        told = tunnel.as_told(mtu_bytes, [INTERFACE], pmtu=pmtu)
         for request in ENGINES["ebpf"].make(told).requests:
             self._agent.call(request.op, **request.fields)
         for address in tunnel.addresses:

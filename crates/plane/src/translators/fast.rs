@@ -52,10 +52,7 @@ fn compile(
             abi::MAX_ROWS
         ));
     }
-    let others = [
-        ("tos", settings.tos.is_some()),
-        ("traffic_class", settings.traffic_class.is_some()),
-    ];
+    let others = [("tos", settings.tos.is_some()), ("traffic_class", settings.traffic_class.is_some())];
     if let Some((name, _)) = others.iter().find(|(_, is_set)| *is_set) {
         return Err(format!("engine \"ebpf\" does not do {name}; engine \"user\" does"));
     }

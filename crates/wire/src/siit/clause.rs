@@ -40,7 +40,7 @@ clauses! {
     ChecksumComputed "checksum-computed" "RFC 7915 section 4.5" "The UDP datagram has no checksum, so one is computed.",
     Hairpin "hairpin" "RFC 7757 section 4.2.2, RFC 6146 section 3.8" "The IPv4 destination stands for an IPv6 host, so the packet is translated back to IPv6 at once.",
     FragmentationNeeded "fragmentation-needed" "RFC 7915 section 4.1" "The packet has DF set and is too long for the IPv6 link, so its source is told Fragmentation Needed.",
-    PacketTooBig "packet-too-big" "RFC 7915 section 5.1" "The packet is too long for the IPv4 link, so its source is told Packet Too Big.",
+    PacketTooBig "packet-too-big" "RFC 7915 section 5.1" "The packet is too long for the next link, so its source is told Packet Too Big.",
     HopLimit "hop-limit" "RFC 7915 sections 4.1 and 5.1" "The hop limit is used up, so the source is told Time Exceeded.",
     SourceRoute "source-route" "RFC 7915 section 4.1" "The packet has a source route that it has not followed to its end, so its source is told Source Route Failed.",
     RoutingHeader "routing-header" "RFC 7915 section 5.1" "The packet has a routing header with segments left, so its source is told Parameter Problem.",

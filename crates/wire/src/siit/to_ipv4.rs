@@ -39,6 +39,10 @@ impl Translator {
             return Err(Clause::Malformed.into());
         }
         let dont_fragment = upper.fragment.is_none() && out.len() > SMALL_BYTES;
+        if comes_back && dont_fragment && out.len() + MORE_BYTES > self.settings.mtu6 as usize {
+            // It is as long again behind the translator, and whoever sent it is there, too.
+            return Err(Stop::telling(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes: self.settings.mtu6 }));
+        }
         let header = ipv4::Repr {
             source: ends.ipv4[0],
             destination: ends.ipv4[1],

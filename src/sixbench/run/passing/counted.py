@@ -24,6 +24,7 @@ _ENDS = {
 _TELLS = {
     "Icmp": ("OutDestUnreachs", "OutTimeExcds", "OutParmProbs", "OutEchoReps"),
     "Icmp6": ("OutDestUnreachs", "OutPktTooBigs", "OutTimeExcds", "OutParmProblems", "OutEchoReplies"),
+    "Tcp": ("OutRsts",),
 }
 """Those that rise where it answers."""
 _NO_PATH_OF_ITS_OWN = frozenset({"Ip.InDelivers", "Ip6.InDelivers", "Ip.ReasmReqds", "Ip6.ReasmReqds"})

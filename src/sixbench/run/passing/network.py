@@ -59,6 +59,7 @@ asks and tells neighbours (RFC 4861)."""
 _SILENT = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
 _OPEN = {
     "net.ipv4.conf.all.accept_local": "1",
+    "net.ipv4.conf.all.accept_source_route": "1",
     "net.ipv4.conf.all.send_redirects": "0",
     "net.ipv4.conf.default.send_redirects": "0",
     "net.ipv4.icmp_ratelimit": "0",
@@ -68,7 +69,8 @@ _OPEN = {
     "net.ipv6.ip6frag_time": _NEVER_S,
 }
 """What the node sends is of the packet that came last: no error is held back, and none tells of fragments that came
-with another packet. Redirects would tell that a packet leaves by the link on which it came. Its own packets have no
+with another packet. Redirects would tell that a packet leaves by the link on which it came. What has a source
+route comes to the device, which says what becomes of it (RFC 7915 section 4.1). Its own packets have no
 flow label that the kernel draws, so that the same packets come out of the same ones."""
 
 

@@ -221,6 +221,13 @@ fn rfc7757_section_4_2_2_hairpins() {
         let decision = decided(narrow, packet);
         assert_eq!((decision.clause, decision.packets.len()), (Clause::Hairpin, 1));
     }
+    // The MTU of the IPv6 link does, and the source is told of it: RFC 8201 section 4.
+    let long = packet6(header(ends("2001:db8:3::8", "2001:db8:101:0:9::"), protocol::UDP, 1480), vec![7; 1480]);
+    let decision = decided(change, &long);
+    assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::PacketTooBig));
+    let told = one(&decision);
+    assert_eq!((of(told).1, told[40], &told[44..48]), (address6("2001:db8:3::8"), 2, &1500_u32.to_be_bytes()[..]));
+    assert!(is_right6(told));
     // An error about such a packet, of a router behind the translator.
     let ((source, destination), router) = (ends("2001:db8:101:0:1::", "2001:db8:2::a"), address6("2001:db8::5"));
     let quoted = packet6(header((source, destination), protocol::UDP, 12), vec![7; 12]);
