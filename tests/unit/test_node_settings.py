@@ -106,7 +106,7 @@ def test_without_masquerading_the_server_sees_the_client(read: Read) -> None:
         assert (leg.near, leg.far) == experiment.between
 
 
-@pytest.mark.parametrize("name", [name for name, one in MECHANISMS.items() if one.headers])
+@pytest.mark.parametrize("name", [name for name, one in MECHANISMS.items() if one.headers and name != "teredo"])
 def test_a_tunnel_cannot_cross_a_carrier_that_masquerades(problems: Problems, name: str) -> None:
     if name == "ds-lite":
         path = "{ds-lite: [r1, r3]}"
