@@ -210,8 +210,9 @@ class _Work:
         hit: _Hit | None = None
         while hit is None:
             running = Running(*arguments, scratch=self.scratch)
-            # A moment counts in trials, so that it is among them however busy the machine is meanwhile.
-            moment = self.choice.uniform(0, len(self.planned) + 1)
+            # A moment counts in trials, so that it is among them however busy the machine is meanwhile. Those of a
+            # guest arrive together when it ends.
+            moment = self.choice.uniform(0, 1 if victim.in_guest else len(self.planned) + 1)
             hit = self._hit(running, moment, directory)
             ended = running.end()
             if hit is None:  # the process had ended
