@@ -57,6 +57,11 @@ def test_every_link_leads_somewhere(document: Path) -> None:
     assert broken == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_no_merge_was_left_half_done(document: Path) -> None:
+    assert re.findall(r"^(?:<{7}|>{7}) .*$", document.read_text(), re.MULTILINE) == []
+
+
 def named(text: str, label: str) -> list[str]:
     """The words in code after a bold label."""
     item = re.search(rf"\*\*{label}:\*\*(.*?)^(?:- |$)", text, re.DOTALL | re.MULTILINE)
