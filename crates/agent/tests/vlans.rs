@@ -27,6 +27,7 @@ fn requests(seen: &[Value]) -> Vec<&Value> {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn packets_have_the_tag_on_the_wire_and_nowhere_else() {
     let Some(mut chain) = Chain::build() else { return };
     for router in [ROUTER_1, ROUTER_2] {
@@ -48,6 +49,7 @@ fn packets_have_the_tag_on_the_wire_and_nowhere_else() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn what_has_another_tag_or_none_is_not_let_in() {
     let Some(mut chain) = Chain::build() else { return };
     begin(&mut chain, ROUTER_2, 200);
@@ -65,6 +67,7 @@ fn what_has_another_tag_or_none_is_not_let_in() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn a_tunnel_over_it_sees_packets_without_the_tag() {
     for engine in ["ebpf", "user"] {
         let Some(mut chain) = Chain::build() else { return };
