@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use sixbench_packet::AUXILIARY_DATA;
 use sixbench_wire::ethernet::{TAG_BYTES, ethertype};
 
 /// Lets this process live through Ctrl-C.
@@ -124,7 +125,7 @@ impl PacketSocket {
     pub fn open() -> io::Result<Self> {
         let fd = sixbench_packet::open()?;
         setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
-        sixbench_packet::enable(&fd, sixbench_packet::AUXILIARY_DATA)?;
+        sixbench_packet::enable(&fd, AUXILIARY_DATA)?;
         Ok(Self(fd))
     }
 
@@ -238,8 +239,7 @@ unsafe fn timestamp_ns(message: &libc::msghdr) -> Option<u64> {
 /// As for [`timestamp_ns`].
 unsafe fn vlan_tag(message: &libc::msghdr) -> Option<[u8; TAG_BYTES]> {
     // SAFETY: the caller's promise. The data of a message of this type is a `tpacket_auxdata`.
-    let auxiliary: libc::tpacket_auxdata =
-        unsafe { control_message(message, libc::SOL_PACKET, sixbench_packet::AUXILIARY_DATA) }?;
+    let auxiliary = unsafe { control_message::<libc::tpacket_auxdata>(message, libc::SOL_PACKET, AUXILIARY_DATA) }?;
     if auxiliary.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;
     }
