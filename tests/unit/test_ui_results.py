@@ -24,7 +24,7 @@ from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.packets import Segment
 from sixbench.run.proof.pcapng import to_pcapng
 from sixbench.store import create_run
-from sixbench.ui import trial
+from sixbench.ui import runs, trial
 
 CAPTURE = to_pcapng(
     [observed.packet({"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60})], "eth0 of r1 on r1-r2", 128
@@ -296,3 +296,13 @@ def test_the_tables_of_a_paper_that_a_run_from_the_page_repeats_are_copied(tmp_p
     unknown = client.get("/api/runs/mine/tables/csv", params={"table": "Table 9"})
     assert unknown.status_code == 409
     assert "Table 9" in unknown.json()["error"]
+
+
+def test_a_path_that_cannot_be_in_its_network_has_no_steps() -> None:
+    experiment = synthetic.small().manifest.experiment
+    (topology,), path = experiment.topologies, experiment.paths[0]
+    link = topology.links[0]
+    bare = replace(link, ends=(link.ends[0], replace(link.ends[1], ipv4=None)))
+    damaged = replace(experiment, topologies=(replace(topology, links=(bare, *topology.links[1:])),))
+    assert runs.path_steps(experiment, path)["steps"] != []
+    assert runs.path_steps(damaged, path)["steps"] == []

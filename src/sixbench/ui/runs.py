@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..mechanisms import install
+from ..mechanisms import MechanismError, install
 from ..model.errors import StoreError, UsageError
 from ..model.experiment import Experiment
 from ..model.metric import METRICS
@@ -169,12 +169,12 @@ def topology(experiment: Experiment) -> dict[str, Any] | None:
 
 
 def network_of(experiment: Experiment, path: Way) -> Network | None:
-    """A path in the first form of the network; None where there is none."""
+    """A path in the first form of the network; None where there is none, or the path cannot be in it."""
     if not experiment.topologies:
         return None
     try:
         return install(path, experiment.topologies[0], experiment.between)
-    except ValueError:
+    except (MechanismError, ValueError):
         return None
 
 
