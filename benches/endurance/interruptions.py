@@ -237,7 +237,7 @@ class _Work:
         count = int(moment)
         part_s = (moment - count) * (self.trial_s if count else self.first_s)
         is_running = running.wait_for_trials(directory, count)
-        is_running = is_running and running.wait_until(time.monotonic() - running.started_s + part_s)
+        is_running = is_running and running.wait_for(part_s)
         while is_running:
             process = self.victim.find(running, self.choice)
             if process is not None:

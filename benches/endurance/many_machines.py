@@ -22,7 +22,7 @@ from sixbench.store import read_run, verify_run
 from . import host
 from .keeping import STOPS, Found, Keep
 from .machine_sweeps import Cells, Hosts
-from .runs import TRACEBACK, acknowledged, has_ended, is_begun, made, planned_keys
+from .runs import TRACEBACK, acknowledged, has_ended, is_begun, made, planned_keys, recorded
 
 KILLS = 200
 TRIALS = 1000
@@ -252,9 +252,9 @@ def _again(sweep: Sweep, directory: Path, experiment: Path) -> None:
 
 def _pause(sweep: Sweep, directory: Path, dice: random.Random) -> bool:
     """Waits until the next kill; whether the run still goes on then."""
-    there = _recorded(directory)
+    there = recorded(directory)
     if dice.random() >= IMPATIENT:
-        _wait(lambda: sweep.code() is not None or _recorded(directory) != there, directory)
+        _wait(lambda: sweep.code() is not None or recorded(directory) != there, directory)
     until_s = time.monotonic() + dice.uniform(0, PAUSE_S)
     while time.monotonic() < until_s and sweep.code() is None:
         time.sleep(0.01)
@@ -263,20 +263,15 @@ def _pause(sweep: Sweep, directory: Path, dice: random.Random) -> bool:
 
 def _wait(condition: Callable[[], bool], directory: Path) -> bool:
     """Waits for it as long as there are new trials now and then; whether it came."""
-    there, since_s = _recorded(directory), time.monotonic()
+    there, since_s = recorded(directory), time.monotonic()
     while not condition():
-        now = _recorded(directory)
+        now = recorded(directory)
         if now != there:
             there, since_s = now, time.monotonic()
         if time.monotonic() - since_s > PATIENCE_S:
             return False
         time.sleep(0.02)
     return True
-
-
-def _recorded(directory: Path) -> int:
-    place = directory / "trials"
-    return sum(not one.name.endswith(".partial") for one in place.iterdir()) if place.is_dir() else 0
 
 
 def _lost(directory: Path, known: dict[str, str]) -> list[str]:

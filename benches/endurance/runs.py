@@ -75,8 +75,12 @@ class Running:
 
     def wait_until(self, moment_s: float) -> bool:
         """Waits until so long after the start; whether the command was still going on then."""
+        return self.wait_for(self.started_s + moment_s - time.monotonic())
+
+    def wait_for(self, seconds: float) -> bool:
+        """Waits for so long; whether the command was still going on then."""
         try:
-            self.process.wait(max(0.0, self.started_s + moment_s - time.monotonic()))
+            self.process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
             return True
         return False
@@ -84,7 +88,7 @@ class Running:
     def wait_for_trials(self, directory: Path, count: int) -> bool:
         """Waits until the run has recorded so many trials; whether the command was still going on then."""
         while recorded(directory) < count:
-            if not self.wait_until(time.monotonic() - self.started_s + _POLL_S):
+            if not self.wait_for(_POLL_S):
                 return False
         return self.process.poll() is None
 
@@ -141,8 +145,7 @@ def has_ended(directory: Path) -> bool:
 def unfinished(experiment: Path, directory: Path, scratch: Path, *options: str) -> None:
     """Makes a run directory without any trial, which `resume` then runs."""
     running = Running("run", str(experiment), "--out", str(directory), "--quiet", *options, scratch=scratch)
-    while not acknowledged(directory) and running.process.poll() is None:
-        time.sleep(0.005)  # a run that is stopped before its first trial leaves no directory
+    running.wait_for_trials(directory, 1)  # a run that is stopped before its first trial leaves no directory
     running.process.send_signal(signal.SIGTERM)
     running.end()
     for trial in (directory / "trials").iterdir():

@@ -46,6 +46,7 @@ from endurance.tampering import FINDINGS, tamper
 from sixbench.model.errors import SixbenchError
 
 SECRET = "a secret that nobody reads"
+SECRET_FILE, SECRET_TEXT = "secret.json", f'{{"schema": "{SECRET}"}}'
 LIMIT_S = 30
 """Of CPU time. A case usually takes some milliseconds. One that takes this long is a failure too."""
 HANG_S = 600
@@ -103,7 +104,7 @@ def try_many(count: int, seed: int, only: int | None = None, tell: Tell = lambda
 def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
     runs, out, outside = place / "runs", place / "out", place / "outside"
     outside.mkdir()
-    (outside / "secret.json").write_text(f'{{"schema": "{SECRET}"}}')
+    (outside / SECRET_FILE).write_text(SECRET_TEXT)
     made = {name: Tampered(directory, outside) for name, directory in stock(runs).items()}
     MONITOR_READERS.update(readers(runs / OCCURRENCE))
     records = ParsedOnce(run.files[name] for run in made.values() for name in run.files if name.endswith("/trial.json"))
@@ -143,9 +144,7 @@ def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
 
 def _is_as_made(outside: Path) -> bool:
     """Whether the folder to which links lead has what it had."""
-    return (
-        os.listdir(outside) == ["secret.json"] and (outside / "secret.json").read_text() == f'{{"schema": "{SECRET}"}}'
-    )
+    return os.listdir(outside) == [SECRET_FILE] and (outside / SECRET_FILE).read_text() == SECRET_TEXT
 
 
 def _warm_up(run: Tampered, out: Path) -> None:

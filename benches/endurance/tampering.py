@@ -265,11 +265,11 @@ def _change_files(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> 
         strange = dice.choice(
             (b"a\nb", b"\x1b[2J", b"\xff\xfe", b"-rf", b"b001-c0001-ipv4.partial", b"x" * 255, b"...", b"000007.json")
         )
-        place, top = (os.fsencode(run.directory / one) for one in (dice.choice(run.folders), "."))
+        place = run.directory / dice.choice(run.folders)
         # Not where a link leads that an earlier change has made.
-        if os.path.isdir(place) and os.path.realpath(place).startswith(os.path.realpath(top)):
+        if place.is_dir() and place.resolve().is_relative_to(run.directory.resolve()):
             make = os.mkdir if dice.random() < 0.5 else _touch
-            make(place + b"/" + strange)
+            make(os.fsencode(place) + b"/" + strange)
     elif name not in run.files or not name.startswith(_EXCHANGED):
         parts = [one.split("/")[1] for one in run.folders if one.startswith(f"{run.parts}/")]
         if parts:
