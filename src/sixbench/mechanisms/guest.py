@@ -26,7 +26,7 @@ from .program_options import (
     SETUP,
     STATE,
 )
-from .through_device import Through, far_family, filled, near_family, through, words_of
+from .through_device import Through, check_route, far_family, filled, near_family, through, words_of
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -43,8 +43,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         devices=(made.device,),
         guests={node: _guest(path, made)},
     )
-    if not network.crossings:
-        raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
+    check_route(network, between, node)
     return network
 
 

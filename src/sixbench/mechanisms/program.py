@@ -36,7 +36,7 @@ from .program_options import (
     STATE,
 )
 from .resolving import resolver_ready
-from .through_device import Place, Through, far_family, filled, near_family, through, words_of
+from .through_device import Place, Through, check_route, far_family, filled, near_family, through, words_of
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -50,8 +50,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         devices=(made.device,),
         stages=() if is_equipment else _started(path, made),
     )
-    if not network.crossings:
-        raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
+    check_route(network, between, node)
     return network
 
 

@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 
 from ..model.device import Device, Translator
 from ..model.leg import Address, Leg
+from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Topology
@@ -71,6 +72,12 @@ def through(path: Path, topology: Topology, between: tuple[str, str], made_by: s
     led = _led_here(place, prefix, source, destination)
     device = _device(path, place, led, made_by, changes_family=first != last, prefix=prefix)
     return Through(place=place, legs=legs, prefix=prefix, device=device)
+
+
+def check_route(network: Network, between: tuple[str, str], node: str) -> None:
+    """Raises `MechanismError` where no route leads through the device's node."""
+    if not network.crossings:
+        raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
 
 
 def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> Place:
