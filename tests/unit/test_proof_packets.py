@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any
-
 import pytest
+from judged_views import SLOW, TRAFFIC, Counters, Packet, Read, counters, judged, line, packet, towards_server, views_of
 from observed import by_node, captured
 from reasons import texts
 
 from sixbench.mechanisms import install, legs_of
-from sixbench.model.experiment import Experiment
-from sixbench.model.network import Network
 from sixbench.model.topology import Family
 from sixbench.model.workload import Traffic
-from sixbench.run.proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
-
-Read = Callable[[str], Experiment]
-Counters = dict[str, Any]
-Packet = dict[str, Any]
-
-
-def line(read: Read, kinds: str, path: str = "native4", link: str = "mtu: 1500") -> Network:
-    """Nodes in a line, from a word such as `hrrh`, with a path installed; links are named by their number."""
-    names = [f"{kind}{index}" for index, kind in enumerate(kinds)]
-    nodes = ", ".join(f"{name}: {'host' if name[0] == 'h' else 'router'}" for name in names)
-    links = ", ".join(f"{{endpoints: [{a}, {b}], name: l{i}, {link}}}" for i, (a, b) in enumerate(pairwise(names)))
-    text = f"topology: {{nodes: {{{nodes}}}, links: [{links}]}}\npaths: {{a: {path}}}\nworkloads: [ping]\n"
-    experiment = read(text)
-    return install(experiment.paths[0], experiment.topologies[0], experiment.between)
-
-
-def views_of(network: Network) -> list[Viewpoint]:
-    return viewpoints(network)
+from sixbench.run.proof.packets import Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 
 
 @pytest.mark.parametrize(
@@ -90,60 +66,6 @@ def test_the_link_that_tells_most_is_where_the_path_has_most_headers(
 )
 def test_what_a_path_claims_of_each_link(read: Read, path: str, claimed: list[str]) -> None:
     assert [view.claimed for view in views_of(line(read, "hrrh", path))] == claimed
-
-
-def packet(*kinds: str, wire_bytes: int = 100, total_bytes: int | None = None, **last: Any) -> Packet:
-    layers: list[dict[str, Any]] = [{"kind": "ethernet", "bytes": 14}]
-    for kind in kinds:
-        layers.append({"kind": kind, "bytes": 20, "total_bytes": total_bytes or wire_bytes - 14})
-    layers[-1] |= last
-    return {"realtime_ns": 1_760_000_000_123_456_789, "wire_bytes": wire_bytes, "layers": layers, "data": "00" * 14}
-
-
-def towards_server(view: Viewpoint, there: Packet) -> Packet:
-    """The same packet with the addresses that the path claims."""
-    for layer, ip in zip(
-        [one for one in there["layers"] if one["kind"].startswith("ip")], view.crossing.ip, strict=True
-    ):
-        layer |= {"source": str(ip.source), "destination": str(ip.destination)}
-    return there
-
-
-def counters(view: Viewpoint, packets: int, octets: int, ip: int = 0, ip6: int = 0) -> Counters:
-    counted = {f"{way}_{what}": n for way in ("rx", "tx") for what, n in (("packets", packets), ("bytes", octets))}
-    return {
-        "interfaces": {view.end.name: counted, "lo": dict.fromkeys(counted, 0)},
-        "snmp": {"Ip": {"InReceives": ip}, "Ip6": {"InReceives": ip6}},
-    }
-
-
-def in_vlan(link: str, view: Viewpoint, vlan_id: int | None, **more: int) -> Packet:
-    """A packet of the path in a frame with the tag of a VLAN."""
-    there = towards_server(view, packet(link, **more))
-    if vlan_id is not None:
-        there["layers"].insert(1, {"kind": "vlan", "bytes": 4, "vlan_id": vlan_id, "priority": 0})
-    return there
-
-
-TRAFFIC = Traffic(forward_payload_bytes=1000, reverse_payload_bytes=500, forward_datagrams=10)
-SLOW = "rate: 1Gbit"
-
-
-def judged(
-    view: Viewpoint, packets: Sequence[Packet], after: Counters | None = None, traffic: Traffic = TRAFFIC
-) -> Judgement:
-    """What is said of one link; unless told otherwise its counters fit the claim."""
-    node = view.end.node
-    if after is None:
-        own = {"ip": 100} if "ipv4" in view.crossing.headers else {}
-        after = counters(view, 105, 10_500, **own)
-    return judge(
-        [view],
-        [captured(packets)],
-        by_node({node: counters(view, 5, 500)}),
-        by_node({node: after}),
-        traffic,
-    )
 
 
 @pytest.fixture
@@ -476,43 +398,3 @@ def test_the_end_of_an_earlier_trials_connection_says_nothing_of_the_path(
     assert (segment.stacks, segment.leftovers) == (
         ({"ipv4": 1}, {"ipv6": count}) if is_right else ({"ipv4": 1, "ipv6": count}, {})
     )
-
-
-def vlan_view(read: Read, vlan_id: int | None) -> Viewpoint:
-    [view] = views_of(line(read, "hh"))
-    link = replace(view.link, over=None if vlan_id is None else "cable", vlan_id=vlan_id)
-    return replace(view, crossing=replace(view.crossing, link=link))
-
-
-def test_a_vlan_is_proved_by_the_tag_of_its_number(read: Read) -> None:
-    view = vlan_view(read, 100)
-    packets = [in_vlan("ipv4", view, 100, wire_bytes=1518, total_bytes=1500) for _ in range(3)]
-    judgement = judged(view, packets)
-    assert not judgement.invalid
-    [segment] = judgement.evidence.segments
-    assert (segment.claimed, segment.stacks) == ("ipv4 in vlan 100", {"ipv4 in vlan 100": 3})
-    assert segment.max_ip_bytes == 1500
-
-
-@pytest.mark.parametrize(
-    ("claimed", "seen", "words"),
-    [
-        (100, 101, "1 of 4 packets seen on l0 at h1 were ipv4 in vlan 101, where the path claims ipv4 in vlan 100"),
-        (100, None, "1 of 4 packets seen on l0 at h1 were ipv4, where the path claims ipv4 in vlan 100"),
-        (None, 7, "1 of 4 packets seen on l0 at h1 were ipv4 in vlan 7, where the path claims ipv4"),
-        # A tag with a priority alone is of no VLAN (IEEE 802.1Q table 9-2).
-        (None, 0, None),
-    ],
-)
-def test_another_vlan_is_another_path(read: Read, claimed: int | None, seen: int | None, words: str | None) -> None:
-    view = vlan_view(read, claimed)
-    packets = [in_vlan("ipv4", view, claimed) for _ in range(3)] + [in_vlan("ipv4", view, seen)]
-    assert texts(judged(view, packets).invalid) == ([] if words is None else [words])
-
-
-def test_what_keeps_a_vlan_going_says_nothing_of_the_path(read: Read) -> None:
-    view = vlan_view(read, 100)
-    upkeep = packet("vlan", "ipv4", protocol=2)
-    upkeep["layers"][1] = {"kind": "vlan", "bytes": 4, "vlan_id": 100, "priority": 0}
-    [segment] = judged(view, [in_vlan("ipv4", view, 100), upkeep]).evidence.segments
-    assert segment.stacks == {"ipv4 in vlan 100": 1}

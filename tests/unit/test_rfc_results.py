@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from frames_trials import trial
 
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.errors import UsageError
 from sixbench.model.experiment import Experiment
-from sixbench.model.reason import Reason, ReasonKind
-from sixbench.model.trial import TrialRecord
+from sixbench.model.reason import ReasonKind
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.rfc.design import design
@@ -43,28 +43,6 @@ workloads: [ping]
 
 def experiment(text: str) -> Experiment:
     return read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
-
-
-def trial(load_pps: int, lost: int = 0, *kinds: ReasonKind, duration_s: float = 60.0) -> TrialRecord:
-    sender, receiver = {"sent": 1000}, {"unique": 1000 - lost}
-    return TrialRecord(
-        key="b001-c0001-ipv4",
-        sequence=1,
-        block=1,
-        combination="c0001",
-        path="ipv4",
-        mechanism="native4",
-        engine="kernel",
-        workload="frames",
-        params={"rate_pps": load_pps, "duration_ns": round(duration_s * 1e9)},
-        levels={},
-        status="invalid" if kinds else "ok",
-        reasons=[Reason(kind=kind, text=kind.value) for kind in kinds],
-        started_realtime_ns=0,
-        elapsed_ns=0,
-        client={"forward_sender": sender, "reverse_receiver": {"unique": 1000}},
-        server={"forward_receiver": receiver, "reverse_sender": sender},
-    )
 
 
 def test_the_loss_of_a_trial_is_that_of_both_directions() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from frames_trials import trial
 from synthetic import standard
 
 from sixbench.mechanisms import MECHANISMS, install
@@ -51,28 +52,6 @@ def a_run(made: Experiment, procedure: Procedure, trials: Iterable[TrialRecord] 
 
 def clauses(run: Run) -> Mapping[str, Judged]:
     return {f"{one.section}: {one.asks}": one for one in judged(run)}
-
-
-def trial(load_pps: int, lost: int = 0) -> TrialRecord:
-    sender, receiver = {"sent": 1000}, {"unique": 1000 - lost}
-    return TrialRecord(
-        key="b001-c0001-ipv4",
-        sequence=1,
-        block=1,
-        combination="c0001",
-        path="ipv4",
-        mechanism="native4",
-        engine="kernel",
-        workload="frames",
-        params={"rate_pps": load_pps, "duration_ns": 60 * 10**9},
-        levels={},
-        status="ok",
-        reasons=[],
-        started_realtime_ns=0,
-        elapsed_ns=0,
-        client={"forward_sender": sender, "reverse_receiver": receiver},
-        server={"forward_receiver": receiver, "reverse_sender": sender},
-    )
 
 
 OF_NETWORKS = "section 12: one pair of networks, then 256"
