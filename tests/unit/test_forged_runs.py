@@ -244,3 +244,28 @@ def test_a_search_of_a_throughput_without_a_frame_size_is_none(tmp_path: Path, c
     change_manifest(directory, lambda data: change(data["experiment"]["combinations"][0]["levels"]))
     with pytest.raises(StoreError, match=f"damaged manifest: {words}"):
         read_run(directory)
+
+
+def _without_ipv4(data: Any) -> None:
+    for topology in data["experiment"]["topologies"]:
+        for end in topology["links"][0]["ends"]:
+            end.pop("ipv4", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data["experiment"]["paths"][0].update(mechanism="native"), "the mechanism native, which this"),
+        (_without_ipv4, "cannot be in its network: no route leads from"),
+    ],
+)
+def test_a_test_by_an_rfc_has_only_paths_that_can_be_in_their_networks(
+    tmp_path: Path, change: Change, words: str
+) -> None:
+    """Its tables ended with a traceback."""
+    from endurance.stock import RUNS, written
+
+    directory = written(*RUNS["rfc"](), tmp_path / "rfc")
+    change_manifest(directory, change)
+    with pytest.raises(StoreError, match=f"damaged manifest: .*{words}"):
+        read_run(directory)

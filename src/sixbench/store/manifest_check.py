@@ -6,11 +6,11 @@ A manifest may come from anyone. What passes here can be computed with and shown
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any
 
-from ..mechanisms import MECHANISMS
+from ..mechanisms import MECHANISMS, MechanismError, install
 from ..model.bypass import Bypass
 from ..model.calibration import Calibration
 from ..model.emulation import Chosen, GilbertElliott, Impairments
@@ -114,6 +114,27 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
             yield f"{one.name} has the frame size {visible(shown(level))}"
         if level is None and one.levels.get(TEST_LEVEL) == "throughput":
             yield f"{one.name} searches a throughput and has no frame size"
+    yield from _of_ways(experiment, procedure.testers)
+
+
+def _of_ways(experiment: Experiment, testers: Sequence[str]) -> Iterator[str]:
+    """That a path cannot be in its network. What a test by an RFC asks for, and how far it got, follows from that."""
+    for path in experiment.paths:
+        if path.mechanism not in MECHANISMS:
+            yield f"{path.name} has the mechanism {path.mechanism}, which this version does not know"
+            continue
+        networks = {one.topology_of(path.name) for one in experiment.combinations if one.goes_over(path.name)}
+        for index in sorted(networks | (set() if path.name in testers else {0})):
+            yield from _of_way(path, experiment.topologies[index], experiment.between)
+
+
+def _of_way(path: Path, topology: Topology, between: tuple[str, str]) -> Iterator[str]:
+    try:
+        install(path, topology, between)
+    except (MechanismError, ValueError) as error:
+        yield f"the path {path.name} cannot be in its network: {visible(str(error))}"
+    except KeyError as error:
+        yield f"the path {path.name} cannot be in its network, which has no {visible(str(error))}"
 
 
 def _is_time(realtime_ns: int) -> bool:
