@@ -6,6 +6,7 @@ import os
 import random
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +270,8 @@ def _change_files(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> 
         # Not where a link leads that an earlier change has made.
         if place.is_dir() and place.resolve().is_relative_to(run.directory.resolve()):
             make = os.mkdir if dice.random() < 0.5 else _touch
-            make(os.fsencode(place) + b"/" + strange)
+            with suppress(FileExistsError):  # an earlier change has made it
+                make(os.fsencode(place) + b"/" + strange)
     elif name not in run.files or not name.startswith(_EXCHANGED):
         parts = [one.split("/")[1] for one in run.folders if one.startswith(f"{run.parts}/")]
         if parts:

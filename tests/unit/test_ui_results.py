@@ -231,6 +231,7 @@ def test_what_was_changed_is_not_shown(tmp_path: Path, client: TestClient) -> No
         (series_file([("a", 1, "b", math.inf)]), "damaged interval series"),
         (series_file([("a", 1, "b", None)]), "damaged interval series"),
         (series_file([(None, 1, "b", 1.0)]), "damaged interval series"),
+        (series_file([("sender", 1, "b", 1.0)]).replace(b"sender", b"sen\x83er"), "damaged interval series"),
         (series_file([("a", t, "b", 1.0) for t in range(101)]), "at most 100 are read here"),
     ],
 )

@@ -53,10 +53,11 @@ def read_series(content: bytes, where: str, most_values: int | None = None) -> d
         if most_values is not None and values > most_values:
             raise StoreError(f"{where}: it has {values} values, and at most {most_values} are read here")
         table = pq.read_table(io.BytesIO(content), columns=_SCHEMA.names).cast(_SCHEMA)
+        rows = [table[name].to_pylist() for name in _SCHEMA.names]  # raises for text that is not UTF-8
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         reason = printable(str(error).partition("\n")[0])
         raise StoreError(f"{where}: damaged interval series: {reason}") from error
-    for source, t, quantity, value in zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True):
+    for source, t, quantity, value in zip(*rows, strict=True):
         if None in (source, t, quantity, value) or not math.isfinite(value):
             raise StoreError(f"{where}: damaged interval series: a value, its time or its name is missing")
         columns = series.setdefault(source, {})
