@@ -253,22 +253,7 @@ def test_runs_of_earlier_versions_have_no_rule() -> None:
 @pytest.fixture
 def told() -> Run:
     """A run whose first trial over IPv6 was disturbed twice, and is valid the third time."""
-    base = synthetic.small()
-    experiment = replace(base.manifest.experiment, repeats=2)
-    others = [one for one in base.trials if one.key != FIRST.key]
-    [first] = [one for one in base.trials if one.key == FIRST.key]
-    late = [Reason(kind=LATE, text="late timers kept r1 from sending")]
-    again = [
-        replace(first, status="invalid", reasons=late, metrics={"goodput_bps": 1.0}),
-        replace(first, status="invalid", reasons=late, metrics={"goodput_bps": 1.0}, key=AGAIN.key, repeat=1),
-        replace(first, key=THIRD.key, repeat=2),
-    ]
-    trials = [*again, *others]
-    made = replace(
-        synthetic.replace_run(base, experiment=experiment),
-        trials=[replace(one, sequence=number) for number, one in enumerate(trials, 1)],
-    )
-    return made.in_memory()
+    return synthetic.disturb(synthetic.small(), FIRST.key, 2).in_memory()
 
 
 def test_the_repeat_takes_the_place_of_its_trial_in_the_findings(told: Run) -> None:
@@ -285,6 +270,7 @@ def test_what_the_report_says(told: Run) -> None:
     counted = validity.trials(told)
     assert (counted.repeats, counted.repeats_valid) == (2, 1)
     assert (counted.total, counted.ok) == (before.total + 2, before.ok)
+    assert counted.summary.startswith(f"{before.total + 2} trials (2 of them repeats): {before.ok} ok, ")
     assert ("Repeats", "2, of which 1 valid (at most 2 of a trial that the machine disturbed)") in run_properties(told)
     assert (
         "A trial is repeated at once, at most 2 times, if each of its reasons says that the machine was disturbed "

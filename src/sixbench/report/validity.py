@@ -56,7 +56,7 @@ class Trials:
 
     @property
     def summary(self) -> str:
-        """Such as `252 trials: 248 ok, 3 invalid, 1 failed`."""
+        """Such as `252 trials: 248 ok, 3 invalid, 1 failed`, and `(2 of them repeats)` behind their number."""
         left_out = f"; {self.unusable} more cannot be used: damaged, missing or changed" if self.unusable else ""
         if not self.total:
             return f"no trials{left_out}"
@@ -65,7 +65,8 @@ class Trials:
             for status, number in (("ok", self.ok), ("invalid", self.invalid), ("failed", self.failed))
         ]
         by_status = ", ".join(part for part in parts if not part.startswith("0 "))
-        return f"{words.count(self.total, 'trial')}: {by_status}{left_out}"
+        again = f" ({words.count(self.repeats, 'of them a repeat', 'of them repeats')})" if self.repeats else ""
+        return f"{words.count(self.total, 'trial')}{again}: {by_status}{left_out}"
 
 
 @dataclass(frozen=True, kw_only=True)
