@@ -273,6 +273,23 @@ def spoil(run: Synthetic, reasons: dict[str, tuple[Status, str]]) -> Synthetic:
     return replace(run, trials=trials)
 
 
+def disturb(run: Synthetic, key: str, times: int = 1) -> Synthetic:
+    """The run with a trial that the machine disturbed so many times, until its repeat was valid: two are allowed."""
+    late = [Reason(kind=ReasonKind.LATE_TIMERS, text="late timers kept r1 from sending on r1-r2")]
+    trials: list[TrialRecord] = []
+    for trial in run.trials:
+        if trial.key != key:
+            trials.append(trial)
+            continue
+        for number in range(times + 1):
+            again = replace(trial, key=f"{key}+{number}", repeat=number) if number else trial
+            spoilt = {"status": "invalid", "reasons": late, "metrics": {"goodput_bps": 1.0}}
+            trials.append(replace(again, **(spoilt if number < times else {})))  # type: ignore[arg-type]
+    numbered = [replace(trial, sequence=number) for number, trial in enumerate(trials, 1)]
+    changed = replace_run(run, experiment=replace(run.manifest.experiment, repeats=2))
+    return replace(changed, trials=numbered)
+
+
 def replace_run(run: Synthetic, /, **changes: Any) -> Synthetic:
     """The run with some fields of its manifest changed."""
     return replace(run, manifest=replace(run.manifest, **changes))

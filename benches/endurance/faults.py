@@ -22,7 +22,18 @@ from sixbench.store import read_run
 
 from . import host
 from .keeping import Keep
-from .runs import TRACEBACK, Running, acknowledged, has_ended, made, planned_keys, sixbench, unfinished, wrong_with
+from .runs import (
+    TRACEBACK,
+    Running,
+    acknowledged,
+    differing_keys,
+    has_ended,
+    made,
+    planned_keys,
+    sixbench,
+    unfinished,
+    wrong_with,
+)
 
 EXPERIMENT = """
 topology:
@@ -359,7 +370,7 @@ def _false_in(directory: Path, planned: set[str], scratch: Path) -> list[str]:
     told = {"ok": trials["ok"], "invalid": trials["invalid"], "failed": trials["failed"]}
     if told != {name: counts[name] for name in told}:
         found.append(f"the report has {told}, the directory {dict(counts)}")
-    if report["state"] == "complete" and {trial.key for trial in run.trials} != planned:
+    if report["state"] == "complete" and differing_keys(run, planned):
         found.append("called complete")
     return found
 

@@ -22,7 +22,7 @@ from sixbench.store import read_run, verify_run
 from . import host
 from .keeping import STOPS, Found, Keep
 from .machine_sweeps import Cells, Hosts
-from .runs import TRACEBACK, acknowledged, has_ended, is_begun, made, planned_keys, recorded
+from .runs import TRACEBACK, acknowledged, differing_keys, has_ended, is_begun, made, planned_keys, recorded
 
 KILLS = 200
 TRIALS = 1000
@@ -308,7 +308,7 @@ def _check(directory: Path, planned: set[str], tally: Tally, place: str) -> None
     if run.manifest.cells:  # a block is whole on one cell
         twice += [f"block {block} by {sorted(map(str, by))}" for block, by in by_block.items() if len(by) > 1]
     tally.count("twice", twice, place)
-    tally.count("sets_that_differ", sorted({*keys} ^ planned), place)
+    tally.count("sets_that_differ", differing_keys(run, planned), place)
     tally.trials.update(trial.status for trial in run.trials)
 
 

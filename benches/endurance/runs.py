@@ -14,7 +14,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from sixbench.model.errors import SixbenchError
-from sixbench.store import read_run, verify_run
+from sixbench.model.experiment import PlannedTrial
+from sixbench.model.repeats import next_attempt
+from sixbench.store import Run, read_run, verify_run
 
 EXPERIMENT = """
 topology:
@@ -157,8 +159,23 @@ def unfinished(experiment: Path, directory: Path, scratch: Path, *options: str) 
 
 
 def planned_keys(directory: Path) -> set[str]:
-    """The trials of an undisturbed run."""
-    return {trial.key for trial in read_run(directory).trials}
+    """The trials of an undisturbed run, without repeats: which trials are repeated is a matter of chance."""
+    return {trial.key for trial in read_run(directory).trials if trial.repeat is None}
+
+
+def differing_keys(run: Run, planned: set[str]) -> list[str]:
+    """Where the trials of a run differ from those that were planned, and the repeats that its rule asks for and that
+    are not there."""
+    firsts = [trial for trial in run.trials if trial.repeat is None]
+    attempts = [
+        next_attempt(
+            PlannedTrial(block=one.block, combination=one.combination, path=one.path),
+            run.by_key,
+            run.manifest.experiment.repeats,
+        )
+        for one in firsts
+    ]
+    return sorted({one.key for one in firsts} ^ planned | {due.key for due in attempts if due is not None})
 
 
 def wrong_with(directory: Path, planned: set[str], before: dict[str, str]) -> dict[str, list[str]]:
@@ -169,9 +186,8 @@ def wrong_with(directory: Path, planned: set[str], before: dict[str, str]) -> di
     except SixbenchError as error:
         return {"unreadable": [str(error)]}
     now = acknowledged(directory)
-    keys = {trial.key for trial in run.trials}
     return {
         "lost": [key for key, digest in before.items() if now.get(key) != digest],
         "half": [*verify_run(run), *(str(path) for path in directory.rglob("*.partial"))],
-        "set": sorted(keys ^ planned),
+        "set": differing_keys(run, planned),
     }

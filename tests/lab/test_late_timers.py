@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sixbench.cli import main
+from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
+from sixbench.run import trial as one_trial
 from sixbench.store import read_run
 
 EXPERIMENT = """
@@ -16,12 +20,13 @@ paths: {{ipv4: native4}}
 workloads: [tcp-stream: {{duration: 300ms, warmup: 200ms}}]
 statistics: {{margin: {margin}}}
 blocks: 2
+repeats: {repeats}
 """
 
 
-def trials(directory: Path, burst: str = "", margin: str = "1%") -> list[TrialRecord]:
+def trials(directory: Path, burst: str = "", margin: str = "1%", repeats: int = 0) -> list[TrialRecord]:
     file = directory / "experiment.yaml"
-    file.write_text(EXPERIMENT.format(burst=burst, margin=margin))
+    file.write_text(EXPERIMENT.format(burst=burst, margin=margin, repeats=repeats))
     main(["run", str(file), "--out", str(directory / "run"), "--quiet"])
     return list(read_run(directory / "run").trials)
 
@@ -47,3 +52,40 @@ def test_a_bucket_without_room_loses_what_its_timer_is_late_for(tmp_path: Path) 
         missing += 1 - trial.metrics["goodput_bps"] / trial.theory["goodput_bps"]
         lost += timers.lost_ns / 500e6
     assert 0.1 * lost < missing < lost + 0.02
+
+
+def test_a_trial_whose_timers_ran_late_is_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = trials(tmp_path, burst=", burst: 1538B", margin="0.01%", repeats=1)
+    assert [trial.key for trial in found] == [
+        "b001-c0001-ipv4",
+        "b001-c0001-ipv4+1",
+        "b002-c0001-ipv4",
+        "b002-c0001-ipv4+1",
+    ]
+    assert all(trial.is_disturbed for trial in found)
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "run")]) == 0
+    assert main(["report", str(tmp_path / "run")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "2 trials were repeated within the block because the machine was disturbed (late-timers in 4)" in said
+    assert "2 repeats gave 0 valid trials" in said
+    assert main(["resume", str(tmp_path / "run"), "--quiet"]) == 0
+    assert len(read_run(tmp_path / "run").trials) == 4
+
+
+def test_a_repeat_that_was_not_disturbed_takes_the_place_of_its_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Reason(kind=ReasonKind.LATE_TIMERS, text="late timers kept r1 from sending")
+    judged = iter([[late], [late], [], []])
+    monkeypatch.setattr(one_trial, "judge_timers", lambda *_: ([], next(judged)))
+    found = trials(tmp_path, repeats=2)
+    assert [(trial.key, trial.status) for trial in found] == [
+        ("b001-c0001-ipv4", "invalid"),
+        ("b001-c0001-ipv4+1", "invalid"),
+        ("b001-c0001-ipv4+2", "ok"),
+        ("b002-c0001-ipv4", "ok"),
+    ]
+    assert found[2].metrics["goodput_bps"] > 0
+    files = [{file.name for file in (tmp_path / "run" / "trials" / trial.key).iterdir()} for trial in found]
+    assert all(one == files[0] for one in files)

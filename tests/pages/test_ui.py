@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -235,6 +236,22 @@ def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served:
     page.get_by_label("block", exact=True).select_option("2")
     expect(page.get_by_text("b002-c0001-ipv6 invalid")).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_text("the machine's CPU was busy for 97 % of the trial")).to_be_visible()
+
+
+def test_each_attempt_at_a_trial_can_be_looked_at(page: Page, served: Served) -> None:
+    directory = served.directory / "disturbed"
+    run = synthetic.disturb(synthetic.small(blocks=3), "b001-c0001-ipv6")
+    synthetic.replace_run(run, run="disturbed").write(directory)
+    try:
+        show(page, served, "result/disturbed/b001-c0001-ipv6+1")
+        expect(page.get_by_text("b001-c0001-ipv6+1 ok")).to_be_visible(timeout=PATIENCE_MS)
+        block = page.get_by_label("block", exact=True)
+        assert block.locator("option").all_inner_texts()[:2] == ["1 (invalid)", "1, repeat 1"]
+        block.select_option("1")
+        expect(page.get_by_text("b001-c0001-ipv6 invalid")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text("late timers kept r1 from sending on r1-r2")).to_be_visible()
+    finally:
+        shutil.rmtree(directory)
 
 
 def test_a_capture_is_downloaded_for_wireshark(page: Page, served: Served) -> None:

@@ -25,9 +25,11 @@ from sixbench.cells.messages import (
 )
 from sixbench.cells.sweep import MOST_ATTEMPTS, Came, horizon, sweep
 from sixbench.model.errors import Bug, CapabilityError, Interrupted, SixbenchError, StoreError
-from sixbench.model.experiment import Blocks
+from sixbench.model.experiment import Blocks, PlannedTrial
 from sixbench.model.observer import Observer
-from sixbench.plan.schedule import all_trials, block_order
+from sixbench.model.reason import Reason, ReasonKind
+from sixbench.model.repeats import attempts
+from sixbench.plan.schedule import all_trials, block_order, numbered
 from sixbench.store import Cell, Manifest, Run, create_run, open_run, read_run, trial_files, verify_run
 
 BLOCKS = 6
@@ -304,6 +306,81 @@ def test_a_rule_ends_a_run_at_the_same_block_however_many_cells_there_are(tmp_pa
         found.append(keys(read_run(directory)))
     assert found[0] == found[1] == found[2]
     assert len(found[0]) < len(ALL)
+
+
+REPEATED = replace(MEASURED.manifest.experiment, repeats=2)
+LATE = Reason(kind=ReasonKind.LATE_TIMERS, text="late timers kept r1 from sending")
+
+
+def measured_again(job: Job, cell: str, disturbed: Callable[[PlannedTrial], bool], most: int = 2) -> Measured:
+    """What a cell says of a block of which it repeats what was disturbed."""
+    trials = {}
+    for planned, sequence in numbered(REPEATED, job.block):
+        for attempt in attempts(planned, most):
+            is_hit = disturbed(attempt)
+            record = replace(
+                RECORDS[planned.key],
+                key=attempt.key,
+                repeat=attempt.repeat,
+                sequence=sequence + (attempt.repeat or 0),
+                cell=cell,
+                attempt=job.attempt,
+                status="invalid" if is_hit else "ok",
+                reasons=[LATE] if is_hit else [],
+            )
+            trials[record.key] = trial_files(record, {})
+            if not is_hit:
+                break
+    machine = Cell(environment=synthetic.environment())
+    return Measured(cell=cell, machine=machine, lab_build_ns=[], install_ns={}, trials=trials)
+
+
+def run_again(directory: Path, disturbed: Callable[[PlannedTrial], bool], most: int = 2) -> Run:
+    cells = Pretended()
+
+    def hand_out(job: Job) -> None:
+        answer = measured_again(job, cells.dice.choice(cells.cells), disturbed, most)
+        cells.waiting.append(Came(job=job, reply=answer))
+
+    cells.hand_out = hand_out  # type: ignore[method-assign]
+    with create_run(directory, replace(manifest(), experiment=REPEATED)) as writer:
+        sweep(writer, [], cells, Observer(), lambda _: None, RESUME)
+    return read_run(directory)
+
+
+def test_a_block_comes_with_its_repeats(tmp_path: Path) -> None:
+    hit = {ALL[0], ALL[3], f"{ALL[3]}+1"}
+    found = run_again(tmp_path / "run", lambda attempt: attempt.key in hit)
+    assert keys(found) == sorted([*ALL, f"{ALL[0]}+1", f"{ALL[3]}+1", f"{ALL[3]}+2"])
+    sequences = [trial.sequence for trial in found.trials]
+    assert len(set(sequences)) == len(sequences)
+    assert found.manifest.state == "complete"
+
+
+def test_a_cell_that_does_not_repeat_what_is_to_be_repeated_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(CapabilityError, match=r"it has no b001-c0001-ipv[46]\+1, though the trial before it is to be"):
+        run_again(tmp_path / "run", lambda attempt: attempt.block == 1, most=0)
+
+
+def test_a_cell_that_repeats_what_was_valid_ends_the_run(tmp_path: Path) -> None:
+    def becomes(answer: Measured) -> Measured:
+        key = next(iter(answer.trials))
+        record = replace(RECORDS[key], key=f"{key}+1", repeat=1, cell=answer.cell, attempt=1)
+        [sequence] = [first for planned, first in numbered(REPEATED, record.block) if planned.key == key]
+        more = trial_files(replace(record, sequence=sequence + 1), {})
+        return replace(answer, trials={**answer.trials, f"{key}+1": more})
+
+    cells = Pretended(cells=1)
+
+    def hand_out(job: Job) -> None:
+        cells.waiting.append(Came(job=job, reply=becomes(measured_again(job, "cell0", lambda _: False))))
+
+    cells.hand_out = hand_out  # type: ignore[method-assign]
+    with (
+        create_run(tmp_path / "run", replace(manifest(), experiment=REPEATED)) as writer,
+        pytest.raises(CapabilityError, match="which no disturbance of the machine made invalid"),
+    ):
+        sweep(writer, [], cells, Observer(), lambda _: None, RESUME)
 
 
 @pytest.mark.parametrize(

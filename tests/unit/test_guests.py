@@ -164,7 +164,8 @@ def test_the_trials_of_all_kernels_come_into_one_directory(writer: RunWriter, bo
     assert ("debian-6.1", "1 of 4 trials") in heard
     run = read_run(writer.directory)
     assert len(run.trials) == 16
-    assert [t.sequence for t in run.trials] == list(range(1, 17))
+    # Behind the first kernel's 8 trials there is room for two repeats of each.
+    assert [t.sequence for t in run.trials] == [*range(1, 9), *range(25, 33)]
     assert {t.combination for t in run.trials[:8]} == {"c0001", "c0003"}
     assert (writer.directory / "trials/b001-c0004-ipv6/h1-h2.pcapng").read_bytes() == b"packets"
     assert list(run.manifest.guests) == ["debian-5.10", "debian-6.1"]

@@ -29,5 +29,5 @@ def test_a_run_until_answers_are_decided_or_the_time_is_over(read: Read, small: 
 def test_the_fewest_blocks_may_take_longer_than_the_time(read: Read, small: str, rule: str) -> None:
     experiment = read(small + f"blocks: {{min: 5, {rule}}}\n")
     said = time_reason(experiment, estimate(experiment))
-    assert said.endswith("The fewest blocks take longer than 1s, and are run all the same.")
+    assert "The fewest blocks take longer than 1s, and are run all the same." in said
     assert estimate(experiment).most_ns == estimate(experiment).least_ns

@@ -51,6 +51,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         neighbour_remarks,
         noise_remarks,
         outlying_remarks,
+        repeat_remarks,
         steal_remarks,
         tester_remarks,
         watch_remarks,
@@ -63,6 +64,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     effects = cell_effects(run) if is_planned else []
     remarks = [
         *cell_remarks(effects, run),
+        *repeat_remarks(run.trials, run.manifest.experiment.repeats),
         *neighbour_remarks(run.trials),
         *watch_remarks(run.trials),
         *load_remarks(run.trials),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from ..model.finding import Finding
 from ..model.metric import COLUMNS
 from ..model.names import metric_in_sentence, subject, workload_title
 from ..model.quoting import listed
+from ..model.repeats import repeated
 from ..model.trial import TrialRecord
 
 
@@ -115,6 +117,29 @@ def steal_remarks(trials: Sequence[TrialRecord]) -> list[str]:
         f"This machine is virtual, and its host took {mean_cores:.2f} cores away from it in the mean of {len(told)} "
         f"trials (at most {max(told):.1f}). CPU times hold some of that, and intervals are wide for that reason. "
         "Repeat the run when the host has less to do."
+    ]
+
+
+def repeat_remarks(trials: Sequence[TrialRecord], most: int) -> list[str]:
+    """A sentence on trials that were repeated because the machine was disturbed, and what came of it; empty if there
+    were none.
+
+    Args:
+        most: how often a trial might be repeated.
+    """
+    found = repeated(trials)
+    if not found.trials:
+        return []
+    kinds = Counter(
+        kind for trial in trials if trial.is_disturbed for kind in {reason.kind.value for reason in trial.reasons}
+    )
+    why = listed(f"{kind} in {number}" for kind, number in kinds.most_common())
+    were = "1 trial was" if found.trials == 1 else f"{found.trials} trials were"
+    made = "1 repeat" if found.repeats == 1 else f"{found.repeats} repeats"
+    return [
+        f"{were} repeated within the block because the machine was disturbed ({why}), by a rule that was fixed before "
+        f"the run: at most {most} times each, whatever the metrics say. {made} gave {found.valid} valid "
+        f"{'trial' if found.valid == 1 else 'trials'}. What was repeated is invalid, and is listed."
     ]
 
 

@@ -11,7 +11,9 @@ from ..model.bypass import Bypass
 from ..model.calibration import Calibration
 from ..model.errors import SixbenchError
 from ..model.observer import Observer
-from ..plan.schedule import block_order
+from ..model.repeats import next_attempt
+from ..model.trial import TrialRecord
+from ..plan.schedule import numbered
 from ..run.bypass import by_workload, measure_bypass
 from ..run.laboratory import Laboratories
 from ..run.node_settings import merged
@@ -135,16 +137,18 @@ class Bench:
                 any_built=at_hand.any_built,
             )
             self._told(f"block {job.block} of {experiment.name}")
-            order = block_order(experiment, job.block)
             trials: dict[str, dict[str, bytes]] = {}
-            for sequence, planned in enumerate(order, start=(job.block - 1) * len(order) + 1):
+            recorded: dict[str, TrialRecord] = {}
+            for planned, first in numbered(experiment, job.block):
                 if planned.combination not in job.combinations:
                     continue
-                ask()
-                outcome, _ = runner.run(planned, sequence)
-                at_hand.any_built = runner.any_built
-                record = replace(outcome.record, cell=self.name, attempt=job.attempt)
-                trials[record.key] = trial_files(record, outcome.series, outcome.files)
+                while (attempt := next_attempt(planned, recorded, experiment.repeats)) is not None:
+                    ask()
+                    outcome, _ = runner.run(attempt, first + (attempt.repeat or 0))
+                    at_hand.any_built = runner.any_built
+                    record = replace(outcome.record, cell=self.name, attempt=job.attempt)
+                    recorded[record.key] = record
+                    trials[record.key] = trial_files(record, outcome.series, outcome.files)
         return Measured(
             cell=self.name,
             machine=self._machine(at_hand),

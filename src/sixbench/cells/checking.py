@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from ..model.errors import CapabilityError, StoreError
 from ..model.experiment import Experiment
+from ..model.repeats import attempts, next_attempt, undue_repeats
 from ..model.trial import TrialRecord
-from ..plan.schedule import block_order
+from ..plan.schedule import numbered
 from ..run.node_settings import merged
 from ..store import Cell, Manifest, manifest_from_text, trial_of
 from .messages import Job, Measured
@@ -56,21 +57,24 @@ def with_cell(before: Manifest, reply: Measured) -> Manifest:
 
 def checked(job: Job, reply: Measured, manifest: Manifest) -> list[TrialRecord]:
     """The records of a block, each held against the job. Raises `StoreError`."""
-    order = block_order(manifest.experiment, job.block)
-    asked = {
-        trial.key: sequence
-        for sequence, trial in enumerate(order, start=(job.block - 1) * len(order) + 1)
-        if trial.combination in job.combinations
-    }
-    if asked.keys() != reply.trials.keys():
+    repeats = manifest.experiment.repeats
+    asked = [one for one in numbered(manifest.experiment, job.block) if one[0].combination in job.combinations]
+    sequences = {one.key: first + (one.repeat or 0) for trial, first in asked for one in attempts(trial, repeats)}
+    if not {trial.key for trial, _ in asked} <= reply.trials.keys() <= sequences.keys():
         raise StoreError(f"it has {len(reply.trials)} trials of block {job.block}, and {len(asked)} were asked for")
-    records = []
+    records: dict[str, TrialRecord] = {}
     for key, files in reply.trials.items():
         record = trial_of(files, manifest, key, f"{reply.cell}: {key}")
-        if (record.cell, record.attempt, record.sequence) != (reply.cell, job.attempt, asked[key]):
+        if (record.cell, record.attempt, record.sequence) != (reply.cell, job.attempt, sequences[key]):
             raise StoreError(f"{key} is the trial of another cell or attempt")
-        records.append(record)
-    return sorted(records, key=lambda record: record.sequence)
+        records[key] = record
+    for record, wrong in undue_repeats(records.values(), repeats):
+        raise StoreError(f"{record.key}: {wrong}")
+    for trial, _ in asked:
+        due = next_attempt(trial, records, repeats)
+        if due is not None:
+            raise StoreError(f"it has no {due.key}, though the trial before it is to be repeated")
+    return sorted(records.values(), key=lambda record: record.sequence)
 
 
 def _identity(cell: Cell) -> tuple[str, ...]:

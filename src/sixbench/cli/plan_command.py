@@ -122,6 +122,7 @@ def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
         ],
         "baseline": experiment.baseline,
         "trials": {"min": least, "max": most},
+        "repeats": experiment.repeats,
         "estimate": asdict(estimated)
         | {"at_least": estimated.open_ended > 0, "clock": "virtual" if experiment.kernels else "real"},
         "keep_awake": experiment.keep_awake,

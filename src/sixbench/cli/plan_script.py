@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .plan_text import blocks_words, ends_words, link_descriptions, path_words, time_words, trials_words
+from .plan_text import blocks_words, ends_words, link_descriptions, path_words, repeats_words, time_words, trials_words
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -22,7 +22,7 @@ def script_of(experiment: Experiment, estimated: Estimate, list_trials: bool) ->
 
     lines = [
         f"# {experiment.name}: {trials_words(experiment)}: {blocks_words(experiment)}",
-        f"# {time_words(experiment, estimated)}, by an estimate",
+        f"# {time_words(experiment, estimated)}, by an estimate; {repeats_words(experiment)}",
         f"# between {' and '.join(experiment.between)}; baseline {experiment.baseline}; seed {experiment.seed}",
         "",
         "# paths",

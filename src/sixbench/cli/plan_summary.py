@@ -14,6 +14,7 @@ from .plan_text import (
     ends_words,
     link_descriptions,
     path_words,
+    repeats_words,
     time_words,
     trials_words,
 )
@@ -85,6 +86,8 @@ def time_reason(experiment: Experiment, estimated: Estimate) -> str:
     least = " for the fewest blocks" if experiment.blocks.minimum != experiment.blocks.maximum else ""
     text = f"The time is an estimate: {', '.join(parts)}{least}."
     text += _early_end(experiment, estimated)
+    if experiment.repeats:
+        text += f" Repeats come on top: {repeats_words(experiment)}."
     if estimated.open_ended:
         of = f"{estimated.open_ended} of {counted(len(experiment.combinations), 'combination')}"
         verb = "ends" if estimated.open_ended == 1 else "end"

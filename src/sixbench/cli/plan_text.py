@@ -39,6 +39,17 @@ def blocks_words(experiment: Experiment) -> str:
     return ", ".join([product, *until, *time])
 
 
+def repeats_words(experiment: Experiment) -> str:
+    """Which trials are repeated, and how often."""
+    if not experiment.repeats:
+        return "no trial is repeated"
+    times = "once" if experiment.repeats == 1 else f"{experiment.repeats} times"
+    return (
+        "a trial that is invalid only because the machine was disturbed, as by late timers, is repeated at once, at "
+        f"most {times}"
+    )
+
+
 def time_words(experiment: Experiment, estimated: Estimate) -> str:
     """Such as `about 2 min 10 s`, `about 34 min to 1 h 10 min`, `at least 5 min`."""
     least, most = duration_words(estimated.least_ns), duration_words(estimated.most_ns)

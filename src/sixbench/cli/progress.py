@@ -96,6 +96,7 @@ class Progress(Observer):
         original = experiment.path(planned.path).aa_of
         self._now += f" ({original} once more)" if original else ""
         self._now += f", block {planned.block} of {_blocks(experiment)}"
+        self._now += "" if planned.repeat is None else f", repeat {planned.repeat} of at most {experiment.repeats}"
         before = self._values.get((combination.name, planned.path))
         if before is not None:
             self._now += f"; it was {before.text} in block {before.block}"
@@ -122,7 +123,8 @@ class Progress(Observer):
             return
         self._not_valid += 1
         what = trial_words(record.workload, record.levels, record.path)
-        line = f"{what}, block {record.block}: {record.status}: {sentences(record.reasons)}"
+        what += f", block {record.block}" + ("" if record.repeat is None else f", repeat {record.repeat}")
+        line = f"{what}: {record.status}: {sentences(record.reasons)}"
         if self._live is not None:
             self._live.console.print(line, markup=False, highlight=False)
         elif not self._quiet:

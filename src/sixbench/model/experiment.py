@@ -152,6 +152,9 @@ class Experiment:
     notes: tuple[str, ...] = field(default=())
     traces: dict[str, Trace] = field(default_factory=dict)
     """The datagrams of the captures that the workloads name, by the name."""
+    repeats: int = 0
+    """How often a trial may be repeated within its block during which the machine was disturbed (`repeats`). 0: as the
+    runs of earlier versions, measurements between machines, and tests by an RFC."""
     kernels: tuple[str, ...] = ()
     """The kernels with which it is run, each in an emulated machine. Where there are several, the kernel is a level of
     each combination. Empty: it is run on this machine."""
@@ -180,13 +183,19 @@ class Experiment:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedTrial:
-    """One trial to be run. `key` names it in the run directory, the same in every expansion with the same seed."""
+    """One trial to be run. `key` names it in the run directory, the same in every expansion with the same seed.
+
+    Attributes:
+        repeat: which repeat it is, from 1. None: it is the trial itself.
+    """
 
     block: int
     combination: str
     path: str
+    repeat: int | None = None
 
     @property
     def key(self) -> str:
-        """Such as `b001-c0002-ipv6`."""
-        return f"b{self.block:03d}-{self.combination}-{self.path}"
+        """Such as `b001-c0002-ipv6`, and `b001-c0002-ipv6+1` of its first repeat: no name has a plus sign."""
+        trial = f"b{self.block:03d}-{self.combination}-{self.path}"
+        return trial if self.repeat is None else f"{trial}+{self.repeat}"

@@ -69,6 +69,15 @@ class ReasonKind(StrEnum):
     """A record of `sixbench.trial/1` has it, whose reasons had no kinds."""
 
 
+OF_MACHINE = frozenset(
+    {ReasonKind.CLOCK_STEP, ReasonKind.PROCESSORS_CHANGED, ReasonKind.EMULATOR_LATE, ReasonKind.LATE_TIMERS}
+)
+"""The kinds that say that the machine was disturbed: they come from its clocks, timers and processors, and from the
+emulator's account of its own work. No kind is among them that looks at a metric (`cpu-limited`, `tester-limited` with
+`bottleneck: path`), that a path brings about by what it costs (`tester-limited`), or that may be the result itself
+(`nothing-arrived`, `ledger`)."""
+
+
 class Excuse(StrEnum):
     """What makes of a reason a remark."""
 
@@ -98,6 +107,11 @@ class Reason:
     def of(self, flow: str) -> Reason:
         """The same of one of several flows, with its name."""
         return replace(self, text=f"{flow}: {self.text}")
+
+    @property
+    def is_of_machine(self) -> bool:
+        """Whether it says that the machine was disturbed, and nothing of the path or of the result."""
+        return self.kind in OF_MACHINE
 
     def is_excused_by(self, excuse: Excuse) -> bool:
         """Whether it follows from the excuse."""

@@ -63,3 +63,4 @@ class TrialForm(Form):
     cell: Name = ABSENT
     attempt: Ordinal = ABSENT
     watched: Flag = ABSENT
+    repeat: Annotated[Ordinal, Field(ge=1)] = ABSENT

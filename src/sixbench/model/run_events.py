@@ -70,7 +70,8 @@ class Built(Form):
 
 
 class TrialStarted(Form):
-    """A trial begins; `done` of `expected` trials have ended, and the others take `remaining_ns`."""
+    """A trial begins; `done` of `expected` trials have ended, and the others take `remaining_ns`. `repeat`: which
+    repeat of its trial it is, from 1."""
 
     event: Literal["trial-started"]
     at_realtime_ns: Time
@@ -82,6 +83,7 @@ class TrialStarted(Form):
     expected: Natural
     remaining_ns: Natural
     decided: Natural = ABSENT
+    repeat: Natural = ABSENT
 
 
 class Values(Form):
@@ -122,7 +124,8 @@ class EventReason(Form):
 
 
 class TrialEnded(Form):
-    """A trial was recorded. `value`: of the metric that stands first for its workload."""
+    """A trial was recorded. `value`: of the metric that stands first for its workload. `repeat`: as in
+    `TrialStarted`."""
 
     event: Literal["trial-ended"]
     at_realtime_ns: Time
@@ -134,6 +137,7 @@ class TrialEnded(Form):
     reasons: Annotated[list[EventReason], Field(max_length=MAX_ITEMS)]
     elapsed_ns: Natural
     value: Number = ABSENT
+    repeat: Natural = ABSENT
 
 
 class BlockDone(Form):
@@ -240,6 +244,7 @@ def planned_event(experiment: Experiment, directory: str, done: int, at_realtime
 def trial_ended_event(record: TrialRecord, at_realtime_ns: int) -> dict[str, Any]:
     """The event of a recorded trial."""
     value = record.metrics.get(METRICS[WORKLOADS[record.workload].primary].column)
+    known = {"value": value, "repeat": record.repeat}
     return {
         "event": "trial-ended",
         "at_realtime_ns": at_realtime_ns,
@@ -250,7 +255,7 @@ def trial_ended_event(record: TrialRecord, at_realtime_ns: int) -> dict[str, Any
         "status": record.status,
         "reasons": [reason.to_json() for reason in record.reasons],
         "elapsed_ns": record.elapsed_ns,
-    } | ({} if value is None else {"value": value})
+    } | {name: one for name, one in known.items() if one is not None}
 
 
 def stopped_event(combination: str, rules: Sequence[str], blocks: int, at_realtime_ns: int) -> dict[str, Any]:

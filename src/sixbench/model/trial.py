@@ -32,7 +32,7 @@ class TrialRecord:
     """What one trial was, what it measured and what proves it.
 
     Attributes:
-        key: block, combination and path: unique in a run.
+        key: block, combination and path, and which repeat it is: unique in a run.
         sequence: order of execution, from 1.
         status: `ok`; `invalid`: measured, but not what it claims; `failed`: not measured. Only `ok` enters any
             statistic.
@@ -51,6 +51,8 @@ class TrialRecord:
         cell: the machine that it was measured on, by its name in the manifest. None: that of the run.
         attempt: which attempt at its block it belongs to, from 1. None: its block was not handed to a cell.
         watched: whether a page of `sixbench ui` was told what the run did during it. None: it is not known.
+        repeat: which repeat of its trial within the block it is, from 1 (`repeats`). None: it is the trial as it was
+            planned.
     """
 
     key: str
@@ -80,6 +82,12 @@ class TrialRecord:
     cell: str | None = None
     attempt: int | None = None
     watched: bool | None = None
+    repeat: int | None = None
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether it is invalid for no other reason than that the machine was disturbed."""
+        return self.status == "invalid" and bool(self.reasons) and all(one.is_of_machine for one in self.reasons)
 
     def to_json(self) -> dict[str, Any]:
         """The form of `trial.json`."""

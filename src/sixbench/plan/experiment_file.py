@@ -17,7 +17,7 @@ from ..model.placement import PLACEMENTS, Placement
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
 from ..model.workloads import WORKLOADS
-from .blocks_file import read_blocks, read_statistics
+from .blocks_file import read_blocks, read_repeats, read_statistics
 from .combinations import expand
 from .dut_file import write_dut
 from .events_file import read_events
@@ -57,7 +57,7 @@ KEYS = (
         "baseline",
         "aa",
     ),
-    *("workloads", "events", "kernels", "blocks", "statistics", "seed", "bottleneck"),
+    *("workloads", "events", "kernels", "blocks", "repeats", "statistics", "seed", "bottleneck"),
     *("placement", "keep-awake", "quick", "quick-virtual"),
 )
 REQUIRED = ("topology", "paths", "workloads")
@@ -86,6 +86,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         reader.problem((), f"{words} missing; an experiment needs {listed(REQUIRED)}")
     header = _read_header(reader, data)
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
+    repeats = read_repeats(reader, data)
     factors, profiles = Factors(reader, data), Profiles(reader, data)
     paths = read_paths(reader, data["paths"], mechanisms) if "paths" in data else []
     carried = {family for path in paths for family in mechanisms[path.mechanism].carriers}
@@ -138,6 +139,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         combinations=combinations,
         blocks=blocks,
         statistics=statistics,
+        repeats=repeats,
         traces=traces,
         kernels=kernels,
     )

@@ -21,6 +21,14 @@ def block_order(experiment: Experiment, block: int) -> list[PlannedTrial]:
     return _block(experiment, block, _path_orders(experiment, (block - 1) // 2))
 
 
+def numbered(experiment: Experiment, block: int) -> list[tuple[PlannedTrial, int]]:
+    """All trials of one block, each with its sequence number where the blocks of a run are measured apart. There is
+    room for the repeats of each, which have the numbers that follow."""
+    order, each = block_order(experiment, block), 1 + experiment.repeats
+    before = (block - 1) * len(order) * each
+    return [(planned, before + position * each + 1) for position, planned in enumerate(order)]
+
+
 def all_trials(experiment: Experiment) -> Iterator[PlannedTrial]:
     """Every trial that the run may have, up to the maximum of blocks."""
     for pair in range((experiment.blocks.maximum + 1) // 2):

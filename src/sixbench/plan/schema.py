@@ -24,8 +24,10 @@ from .blocks_file import (
     DEFAULT_MAX_BLOCKS,
     DEFAULT_MAX_DECIDED,
     DEFAULT_MAX_TIMED,
+    DEFAULT_REPEATS,
     ESTIMATORS,
     MAX_BLOCKS,
+    MAX_REPEATS,
     MAX_TRIM,
     STATISTICS_KEYS,
     UNTIL,
@@ -129,6 +131,14 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             **_blocks(),
             "default": DEFAULT_BLOCKS,
             "description": "How many blocks there are, and when to stop.",
+        },
+        "repeats": {
+            **integer(0, MAX_REPEATS),
+            "default": DEFAULT_REPEATS,
+            "description": (
+                "How often a trial is repeated within its block that is invalid because the machine was disturbed, "
+                "such as by late timers, and for no other reason."
+            ),
         },
         "statistics": _statistics(),
         "seed": {

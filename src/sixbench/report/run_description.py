@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 from ..analysis.clock import clock_of
 from ..model.experiment import Experiment
+from ..model.reason import OF_MACHINE
+from ..model.repeats import repeated
 from ..store import Environment, Manifest, Run
 from . import rfc, words
 from .conditions import node_properties, socket_properties
@@ -77,6 +79,7 @@ def run_properties(run: Run) -> list[tuple[str, str]]:
         ("Paths", ", ".join(_paths(manifest))),
         *_equipment(experiment),
         *([("Blocks", _blocks(run))] if manifest.procedure is None else rfc.properties(run)),
+        *([("Repeats", _repeats(run))] if experiment.repeats else []),
         ("Seed", str(experiment.seed)),
     ]
     return properties
@@ -184,7 +187,7 @@ def method(run: Run) -> str:
         "is no larger than the A/A comparison allows is not called one. "
         f"A value of one path by itself is the mean of its valid trials.{trim} Invalid and failed trials "
         "are listed and never enter a value."
-        f"{_looks_words(experiment)}"
+        f"{_repeat_words(experiment)}{_looks_words(experiment)}"
     ) + (f" {cost}" if cost else "")
 
 
@@ -200,6 +203,18 @@ def _change_words(estimator: str, confidence: str) -> str:
         "interval over blocks (the biweight's t). A block that is far from the others, because one of its trials was "
         "disturbed, counts little or nothing in it. With fewer blocks nothing tells such a block from the others, and "
         "the change is the geometric mean of the ratios, with the interval of Student's t."
+    )
+
+
+def _repeat_words(experiment: Experiment) -> str:
+    """Which trials were repeated."""
+    if not experiment.repeats:
+        return ""
+    kinds = ", ".join(sorted(kind.value for kind in OF_MACHINE))
+    return (
+        f" A trial is repeated at once, at most {words.count(experiment.repeats, 'time')}, if each of its reasons says "
+        f"that the machine was disturbed ({kinds}). The rule was fixed before the run and reads no metric. Every "
+        "attempt is recorded, and at most the last of them counts."
     )
 
 
@@ -257,6 +272,11 @@ def _blocks(run: Run) -> str:
     planned += "" if blocks.time_ns is None else f", for at most {words.duration(blocks.time_ns)}"
     done = len({trial.block for trial in run.trials})
     return planned if done == blocks.minimum == blocks.maximum else f"{done} (planned: {planned})"
+
+
+def _repeats(run: Run) -> str:
+    most, found = run.manifest.experiment.repeats, repeated(run.trials)
+    return f"{found.repeats}, of which {found.valid} valid (at most {most} of a trial that the machine disturbed)"
 
 
 def _time(realtime_ns: int) -> str:

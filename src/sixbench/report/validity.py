@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..model.finding import Analysis, Finding
 from ..model.reason import Reason as OfTrial
 from ..model.reason import ReasonKind
+from ..model.repeats import repeated
 from ..model.trial import Status
 from ..store import Run
 from . import marks, rows, words
@@ -39,6 +40,8 @@ class Trials:
     Attributes:
         planned: the least number that the experiment asks for.
         unusable: those that are missing, damaged, copied or changed, which are none of the others.
+        repeats: how many of `total` are repeats of a trial that the machine disturbed.
+        repeats_valid: how many of these are valid.
     """
 
     planned: int
@@ -48,10 +51,12 @@ class Trials:
     failed: int
     reasons: list[Reason]
     unusable: int = 0
+    repeats: int = 0
+    repeats_valid: int = 0
 
     @property
     def summary(self) -> str:
-        """Such as `252 trials: 248 ok, 3 invalid, 1 failed`."""
+        """Such as `252 trials: 248 ok, 3 invalid, 1 failed`, and `(2 of them repeats)` behind their number."""
         left_out = f"; {self.unusable} more cannot be used: damaged, missing or changed" if self.unusable else ""
         if not self.total:
             return f"no trials{left_out}"
@@ -60,7 +65,8 @@ class Trials:
             for status, number in (("ok", self.ok), ("invalid", self.invalid), ("failed", self.failed))
         ]
         by_status = ", ".join(part for part in parts if not part.startswith("0 "))
-        return f"{words.count(self.total, 'trial')}: {by_status}{left_out}"
+        again = f" ({words.count(self.repeats, 'of them a repeat', 'of them repeats')})" if self.repeats else ""
+        return f"{words.count(self.total, 'trial')}{again}: {by_status}{left_out}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +84,7 @@ class NoiseFloor:
 
 def trials(run: Run) -> Trials:
     """Counts the trials of a run."""
-    experiment = run.manifest.experiment
+    experiment, again = run.manifest.experiment, repeated(run.trials)
     counts: dict[Status, int] = {"ok": 0, "invalid": 0, "failed": 0}
     found: dict[tuple[Status, ReasonKind, str], Reason] = {}
     for trial in run.trials:
@@ -105,6 +111,8 @@ def trials(run: Run) -> Trials:
         invalid=counts["invalid"],
         failed=counts["failed"],
         unusable=len(run.problems),
+        repeats=again.repeats,
+        repeats_valid=again.valid,
         reasons=sorted(found.values(), key=lambda reason: (reason.status, -reason.count)),
     )
 

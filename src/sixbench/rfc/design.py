@@ -114,6 +114,7 @@ def design(
         topologies=(topology, hosts),
         combinations=tuple(combinations),
         blocks=Blocks(minimum=1, maximum=1),
+        repeats=0,  # a test chooses its own trials
         bottleneck="any",
     )
     procedure = Procedure(

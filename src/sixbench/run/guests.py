@@ -105,7 +105,7 @@ def on_kernel(experiment: Experiment, kernel: str) -> Experiment:
 
 def limit_s(experiment: Experiment) -> int:
     """How long an experiment may take in a guest on its clock."""
-    return START_S + sum(_longest_ns(experiment)) * experiment.blocks.maximum // 10**9
+    return START_S + (1 + experiment.repeats) * sum(_longest_ns(experiment)) * experiment.blocks.maximum // 10**9
 
 
 def silence_s(experiment: Experiment) -> float:
@@ -191,10 +191,10 @@ def _last_words(result: GuestResult) -> str:
 
 
 def _sequence_before(experiment: Experiment, kernel: str) -> int:
-    """The sequence number before a kernel's first trial. It leaves room for all trials of the kernels before it, so
-    that the order in which guests end makes no difference."""
+    """The sequence number before a kernel's first trial. It leaves room for all trials of the kernels before it, with
+    all repeats that they may have, so that the order in which guests end makes no difference."""
     own = on_kernel(experiment, kernel)
-    return experiment.kernels.index(kernel) * len(own.cells) * own.blocks.maximum
+    return experiment.kernels.index(kernel) * len(own.cells) * own.blocks.maximum * (1 + own.repeats)
 
 
 def _note(writer: RunWriter, kernel: str, run: Run) -> None:

@@ -55,6 +55,7 @@ def blank_record(trial: Trial) -> TrialRecord:
         status="failed",
         started_realtime_ns=time.time_ns(),
         elapsed_ns=0,
+        repeat=trial.planned.repeat,
     )
 
 

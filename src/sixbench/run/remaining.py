@@ -61,6 +61,7 @@ class Remaining:
             one.name: trial_expected_ns(WORKLOADS[one.workload.kind], one.workload.params) for one in combinations
         }
         self._took_ns: dict[str, tuple[int, int]] = {}
+        self._trials = self._repeats = 0
         self._open = set(self._expected_ns)
         self._timed = sum(expected_ns is not None for expected_ns in self._expected_ns.values())
         self._timed_ns = sum(expected_ns or 0 for expected_ns in self._expected_ns.values())
@@ -75,8 +76,8 @@ class Remaining:
 
     @property
     def one_block_ns(self) -> float:
-        """How long a trial of each combination that goes on takes, on one path."""
-        return self._timed_ns + self._timed * self._overhead_ns + self._untimed_ns
+        """How long a trial of each combination that goes on takes, on one path, with as many repeats as so far."""
+        return self._attempts * (self._timed_ns + self._timed * self._overhead_ns + self._untimed_ns)
 
     def rest(
         self, experiment: Experiment, block: int, *, in_block: int, expected: Mapping[str, int], elapsed_ns: int
@@ -110,9 +111,10 @@ class Remaining:
         return {one.name: len(experiment.paths_of(one)) for one in experiment.combinations if one.name in self._open}
 
     def trial_ns(self, combination: str) -> float:
-        """How long a trial of this combination takes."""
+        """How long a trial of this combination takes, with as many repeats as so far."""
         expected_ns = self._expected_ns[combination]
-        return self._mean_ns(combination) if expected_ns is None else expected_ns + self._overhead_ns
+        once_ns = self._mean_ns(combination) if expected_ns is None else expected_ns + self._overhead_ns
+        return self._attempts * once_ns
 
     def ended(self, record: TrialRecord, elapsed_ns: int | None) -> None:
         """A trial has ended. `elapsed_ns`: how long it kept the run; None where that says nothing of others."""
@@ -131,8 +133,17 @@ class Remaining:
             self._timed -= 1
             self._timed_ns -= expected_ns
 
+    @property
+    def _attempts(self) -> float:
+        """How many attempts a planned trial has taken, in the mean."""
+        return 1 + self._repeats / max(1, self._trials)
+
     def _count(self, record: TrialRecord) -> None:
         name = record.combination
+        if record.repeat is None:
+            self._trials += 1
+        else:
+            self._repeats += 1
         before_ns = self._mean_ns(name)
         took_ns, number = self._took_ns.get(name, (0, 0))
         self._took_ns[name] = (took_ns + record.elapsed_ns, number + 1)

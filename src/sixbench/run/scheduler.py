@@ -15,6 +15,7 @@ from ..model.errors import Interrupted, WriteError
 from ..model.evidence import NO_EVIDENCE
 from ..model.experiment import Experiment, PlannedTrial
 from ..model.observer import Observer
+from ..model.repeats import next_attempt
 from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
 from ..store import Environment, RunState, RunWriter
@@ -158,14 +159,15 @@ class _Loop:
         for block in range(1, self.experiment.blocks.maximum + 1):
             order = [trial for trial in block_order(self.experiment, block) if trial.combination in open_combinations]
             for position, planned in enumerate(order):
-                if planned.key not in self.by_key:
-                    if self._is_time_over(planned, order[position:]):
+                # A repeat follows at once, so that the trials of a pair stay close in time.
+                while (attempt := next_attempt(planned, self.by_key, self.experiment.repeats)) is not None:
+                    if self._is_time_over(attempt, order[position + 1 :]):
                         for name in sorted(open_combinations):
                             self.observer.stopped(name, ["time"], block - 1)
                         return
                     self._tell_progress(block, len(order) - position)
-                    self.observer.trial_begins(self.experiment, self.combinations[planned.combination], planned)
-                    self._keep(*self._trial(planned))
+                    self.observer.trial_begins(self.experiment, self.combinations[attempt.combination], attempt)
+                    self._keep(*self._trial(attempt))
             if order:
                 self.observer.block_ended(block)
             for name in sorted(open_combinations):
@@ -183,12 +185,12 @@ class _Loop:
                 break
 
     def _is_time_over(self, planned: PlannedTrial, rest: Sequence[PlannedTrial]) -> bool:
-        """Whether what is left of this combination's block would end after the time of the run. The minimum of blocks
-        is run in any case."""
+        """Whether a trial and the rest of this combination's block would end after the time of the run. The minimum of
+        blocks is run in any case."""
         blocks = self.experiment.blocks
         if blocks.time_ns is None or planned.block <= blocks.minimum:
             return False
-        trials = sum(one.combination == planned.combination and one.key not in self.by_key for one in rest)
+        trials = 1 + sum(one.combination == planned.combination and one.key not in self.by_key for one in rest)
         return self.clock.elapsed_ns + trials * self.remaining.trial_ns(planned.combination) > blocks.time_ns
 
     def _trial(self, planned: PlannedTrial) -> tuple[Outcome, int | None]:

@@ -75,7 +75,9 @@ class EventLog(Observer):
 
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
         """Writes `trial-started`."""
-        what = {"key": planned.key, "block": planned.block, "combination": combination.name, "path": planned.path}
+        what: dict[str, Any] = {"key": planned.key, "block": planned.block}
+        what |= {"combination": combination.name, "path": planned.path}
+        what |= {} if planned.repeat is None else {"repeat": planned.repeat}
         self._write("trial-started", **what, **self._progress)
 
     def arrived(self, seen: Arrived) -> None:

@@ -27,6 +27,7 @@ from ..model.workloads import WORKLOADS
 from .manifest import Cell, Environment, Manifest
 
 MAX_BLOCKS = 10**6
+MAX_REPEATS = 10**3
 MAX_TEXT = 2**24
 """The longest text, in characters. An experiment file is the longest."""
 
@@ -161,6 +162,8 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
         yield "the experiment has no least number of blocks"
     if blocks.time_ns is not None and not 0 < blocks.time_ns < 2**63:
         yield f"blocks.time is {blocks.time_ns} ns"
+    if not 0 <= experiment.repeats <= MAX_REPEATS:
+        yield f"the experiment repeats trials {experiment.repeats} times"
     ratios = {
         "blocks.precision": blocks.precision,
         "blocks.deviation": blocks.deviation,

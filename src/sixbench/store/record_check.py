@@ -53,7 +53,7 @@ def problems_of(record: TrialRecord, directory: str, planned: Planned) -> Iterat
         directory: the name of the directory that the record is in.
         planned: what the experiment of the run plans.
     """
-    key = PlannedTrial(block=record.block, combination=record.combination, path=record.path).key
+    key = PlannedTrial(block=record.block, combination=record.combination, path=record.path, repeat=record.repeat).key
     if not record.key == key == directory:
         what = f"block {record.block}, {shown(record.combination)}, {shown(record.path)}"
         yield f"it is the record of {shown(record.key)}: {what}"

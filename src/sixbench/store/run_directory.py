@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..model.errors import StoreError
 from ..model.quoting import printable
+from ..model.repeats import undue_repeats
 from ..model.trial import TrialRecord
 from .details import Details
 from .folder import MAX_FILE_BYTES, Folder, component, folders_in
@@ -119,6 +120,11 @@ def read_run(directory: Path) -> Run:
             problems.append(f"{place}: damaged trial record: {wrong}")
         else:
             trials.append(record)
+    undue = {record.key: wrong for record, wrong in undue_repeats(trials, manifest.experiment.repeats)}
+    problems += [
+        f"{printable(str(inside.path / key / TRIAL))}: damaged trial record: {wrong}" for key, wrong in undue.items()
+    ]
+    trials = [trial for trial in trials if trial.key not in undue]
     present = set(names)
     problems += [
         f"{printable(str(inside.path / name))}: missing: the run recorded it"

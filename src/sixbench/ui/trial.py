@@ -45,7 +45,7 @@ def trials(run: Run) -> dict[str, Any]:
     return {
         "trials": [
             {"key": one.key, "block": one.block, "combination": names[one.combination], "path": one.path}
-            | {"status": one.status}
+            | {"status": one.status, "repeat": one.repeat}
             for one in run.trials
         ]
     }

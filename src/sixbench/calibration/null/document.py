@@ -33,6 +33,8 @@ def to_json(result: NullResult) -> dict[str, Any]:
         "schema": NULL_SCHEMA,
         "trials": result.trials,
         "invalid": result.invalid,
+        "repeats": result.repeats,
+        "repeats_valid": result.repeats_valid,
         "false_differences": _share(result.in_all.different),
         "false_by_test_alone": _share(result.in_all.by_test),
         "false_in_any_headline_metric": _share(result.any_metric),

@@ -19,6 +19,7 @@ from ...analysis.candidates import verdict
 from ...analysis.findings import findings
 from ...model.finding import Finding, Verdict
 from ...model.metric import METRICS, Metric
+from ...model.repeats import repeated
 from ...model.trial import TrialRecord
 from ...stats import Pairs, clopper_pearson, compare_all
 from ...store import Run
@@ -130,6 +131,7 @@ class NullResult:
         judged: the null comparisons in all headline metrics.
         changed: the comparisons with a known difference, in the primary metric.
         trials, invalid: the number of trials of all comparisons, and of those that are invalid or failed.
+        repeats, repeats_valid: how many of these trials are repeats, and how many of the repeats are valid.
     """
 
     judged: list[Judged]
@@ -137,6 +139,8 @@ class NullResult:
     detectable: list[Detectable]
     trials: int
     invalid: int
+    repeats: int = 0
+    repeats_valid: int = 0
 
     @property
     def primary(self) -> list[Judged]:
@@ -195,6 +199,7 @@ def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResu
             if metric.scale == "ratio" and item.finding.ratio is not None:
                 key = (one.kind.workload, metric.name, one.blocks)
                 pairs.setdefault(key, []).append((one, _pairs(one, run, metric)))
+    again = repeated(trial for run in runs for trial in run.trials)
     return NullResult(
         judged=judged,
         changed=changed,
@@ -210,6 +215,8 @@ def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResu
         ],
         trials=sum(len(run.trials) for run in runs),
         invalid=sum(trial.status != "ok" for run in runs for trial in run.trials),
+        repeats=again.repeats,
+        repeats_valid=again.valid,
     )
 
 

@@ -12,6 +12,7 @@ from ...model.errors import Interrupted
 from ...model.experiment import Combination, Experiment, PlannedTrial
 from ...model.observer import Observer
 from ...model.trial import TrialRecord
+from ...plan.schedule import trial_counts
 from ...run.laboratory import Laboratories
 from ...run.other_runs import Presence
 from ...run.scheduler import run_experiment
@@ -58,7 +59,7 @@ def measure(
                     )
                 known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
             runs.append(read_run(writer.directory))
-            overall.compared(one)
+            overall.compared(one, runs[-1])
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
             f"stopped after {len(runs)} of {len(planned)} comparisons, which are kept in {directory}; "
@@ -97,21 +98,28 @@ class _Overall(Observer):
 
     def __init__(self, observer: Observer, trials: int) -> None:
         self._observer = observer
-        self._trials = trials
+        self._planned = trials
+        self._of_this = 0
         self._before = 0
         self._measured = 0
         self._started_ns = time.monotonic_ns()
 
-    def compared(self, one: PlannedComparison) -> None:
-        """All of its trials are there."""
-        self._before += one.trials
+    def compared(self, one: PlannedComparison, run: Run) -> None:
+        """All of its trials are there, with their repeats."""
+        self._planned -= one.trials
+        self._before += len(run.trials)
+
+    def planned(self, experiment: Experiment, directory: str, done: int) -> None:
+        """One comparison begins."""
+        _, self._of_this = trial_counts(experiment)
 
     def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
         """Tells that so many trials of one comparison are done."""
         total = self._before + done
+        left = self._planned - self._of_this + expected - done
         measured = max(1, self._measured)
         each_ns = (time.monotonic_ns() - self._started_ns) / measured
-        self._observer.progress(total, self._trials, int(each_ns * (self._trials - total)))
+        self._observer.progress(total, total + left, int(each_ns * left))
 
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
         """This trial is next."""

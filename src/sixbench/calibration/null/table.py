@@ -49,6 +49,11 @@ def warnings(result: NullResult) -> list[str]:
         said.append(f"{words.count(undecided, 'comparison')} had too few valid trials to be decided.")
     if result.invalid:
         said.append(f"{result.invalid} of {words.count(result.trials, 'trial')} were not valid. They are not counted.")
+    if result.repeats:
+        said.append(
+            f"{words.count(result.repeats, 'of these trials is a repeat', 'of these trials are repeats')} of one that "
+            f"the machine disturbed, and {result.repeats_valid} of the repeats gave a valid trial."
+        )
     return said
 
 

@@ -93,6 +93,10 @@ async function showTrial(place, run, trial) {
 const select = (id, onchange) => h("select", { id, onchange });
 const options = (choice, entries, chosen) => choice.replaceChildren(...entries.map(([value, words]) => h("option", { value, selected: String(value) === String(chosen) }, words)));
 
+// A block has one trial of a path, and the repeats of it where the machine was disturbed.
+const attemptOf = ({ block, repeat }) => `${block}${repeat ? `+${repeat}` : ""}`;
+const attemptWords = ({ block, repeat, status }) => `${block}${repeat ? `, repeat ${repeat}` : ""}${status === "ok" ? "" : ` (${status})`}`;
+
 // Chooses a trial by workload, path and block, and shows it. The address says which, so that reloading restores it.
 export async function showTrials(place, run, wanted) {
   const { trials } = await ask(`/api/runs/${encodeURIComponent(run.run)}/trials`);
@@ -107,11 +111,11 @@ export async function showTrials(place, run, wanted) {
   const ofBoth = () => trials.filter((one) => String(one.combination) === combination.value && one.path === path.value);
   options(combination, run.combinations.map((one, index) => [index, one.title]), first.combination);
   options(path, run.paths.map((one) => [one.name, one.name]), first.path);
-  options(block, [[first.block, ""]], first.block);
+  options(block, [[attemptOf(first), ""]], attemptOf(first));
   async function choose() {
     const own = ++turn, there = ofBoth();
-    const chosen = there.find((one) => String(one.block) === block.value) ?? there[0];
-    options(block, there.map((one) => [one.block, one.status === "ok" ? one.block : `${one.block} (${one.status})`]), chosen?.block);
+    const chosen = there.find((one) => attemptOf(one) === block.value) ?? there.find((one) => one.block === parseInt(block.value, 10)) ?? there[0];
+    options(block, there.map((one) => [attemptOf(one), attemptWords(one)]), chosen && attemptOf(chosen));
     if (!chosen) {
       shown.replaceChildren(h("p", { class: "quiet" }, "There is no such trial."));
       return;
