@@ -90,26 +90,14 @@ def _outer(options: Options) -> Family:
 
 
 def _key(doc: str, most: int) -> Parameter:
-    return Parameter(name="key", column="key", kind="count", doc=doc, minimum=0, maximum=most)
+    return Parameter(name="key", kind="count", doc=doc, minimum=0, maximum=most)
 
 
 _FAMILIES = (
     Parameter(
-        name="inner",
-        column="inner",
-        kind="choice",
-        choices=("ipv6", "ipv4"),
-        doc="family of the packets inside",
-        default="ipv6",
+        name="inner", kind="choice", choices=("ipv6", "ipv4"), doc="family of the packets inside", default="ipv6"
     ),
-    Parameter(
-        name="outer",
-        column="outer",
-        kind="choice",
-        choices=("ipv4", "ipv6"),
-        doc="family of the carrier",
-        default="ipv4",
-    ),
+    Parameter(name="outer", kind="choice", choices=("ipv4", "ipv6"), doc="family of the carrier", default="ipv4"),
 )
 _ENDS = "its two ends"
 

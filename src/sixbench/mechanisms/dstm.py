@@ -282,22 +282,16 @@ DSTM = Mechanism(
     options=(
         *TUNNEL_OPTIONS,
         Parameter(
-            name="server",
-            column="server",
-            kind="name",
-            doc="the node that leases addresses",
-            unless_given="the tunnel end point",
+            name="server", kind="name", doc="the node that leases addresses", unless_given="the tunnel end point"
         ),
         Parameter(
             name="pool",
-            column="pool",
             kind="ipv4-prefix",
             doc="the addresses: the first is the tunnel end point's, the others are leased",
             default=DEFAULT_POOL,
         ),
         Parameter(
             name="lease",
-            column="lease_ns",
             kind="duration",
             doc="how long an address is leased, in whole seconds; hosts renew it at half of that",
             minimum=_NS_PER_S,

@@ -27,7 +27,6 @@ from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, translator
 
 DMR_PREFIX = Parameter(
     name="dmr-prefix",
-    column="dmr_prefix",
     kind="ipv6-prefix",
     doc="the prefix of the Default Mapping Rule, in which IPv4 addresses outside are embedded (RFC 6052)",
     default=DEFAULT_PREFIX,

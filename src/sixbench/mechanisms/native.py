@@ -65,7 +65,6 @@ DUAL_STACK = Mechanism(
     options=(
         Parameter(
             name="prefer",
-            column="prefer",
             kind="choice",
             choices=("default", "ipv4"),
             doc="default: the policy table of RFC 6724 section 2.1; ipv4: with IPv4 before IPv6 (section 10.3)",

@@ -68,7 +68,6 @@ SIIT_DC = Mechanism(
         *OPTIONS,
         Parameter(
             name="edge-prefix",
-            column="edge_prefix",
             kind="ipv6-prefix",
             doc="the IPv6 prefix in which the edge relay's table has its servers' addresses",
             default=DEFAULT_EDGE_PREFIX,

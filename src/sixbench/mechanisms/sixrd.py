@@ -119,13 +119,7 @@ SIX_RD = Mechanism(
     executed_by=(KERNEL, EBPF, USER),
     options=(
         *TUNNEL_OPTIONS,
-        Parameter(
-            name="prefix",
-            column="prefix",
-            kind="ipv6-prefix",
-            doc="the domain's 6rd prefix",
-            default=DEFAULT_PREFIX,
-        ),
+        Parameter(name="prefix", kind="ipv6-prefix", doc="the domain's 6rd prefix", default=DEFAULT_PREFIX),
         Parameter(
             name="ipv4-mask",
             column="ipv4_mask_bits",
@@ -135,7 +129,7 @@ SIX_RD = Mechanism(
             maximum=31,
             default=0,
         ),
-        Parameter(name="br", column="br", kind="name", doc="the border relay", unless_given="the last node"),
+        Parameter(name="br", kind="name", doc="the border relay", unless_given="the last node"),
     ),
     sample=("r1", "r2"),
 )

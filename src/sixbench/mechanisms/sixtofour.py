@@ -84,14 +84,12 @@ SIX_TO_FOUR = Mechanism(
         *TUNNEL_OPTIONS,
         Parameter(
             name="relay",
-            column="relay",
             kind="name",
             doc="the router that leads to native IPv6, for which sites have a default route",
             unless_given="none",
         ),
         Parameter(
             name="private",
-            column="private",
             kind="flag",
             doc="whether to take private IPv4 addresses, which RFC 3964 section 5.3 says to drop",
             default=False,

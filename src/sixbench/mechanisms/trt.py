@@ -34,7 +34,6 @@ LOOPBACK_MTU_BYTES = 65536
 
 OWN_SESSIONS = Parameter(
     name="sessions",
-    column="sessions",
     kind="count",
     doc="how many connections, and pairs that exchange datagrams, the relay has at most",
     minimum=1,

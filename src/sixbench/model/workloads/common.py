@@ -17,7 +17,6 @@ TOO_BIG = ("fragmentation-needed", "packet-too-big")
 
 MESSAGE = Parameter(
     name="message",
-    column="message_bytes",
     kind="size",
     doc="what the application writes at a time",
     minimum=1,
@@ -27,7 +26,6 @@ MESSAGE = Parameter(
 )
 DURATION = Parameter(
     name="duration",
-    column="duration_ns",
     kind="duration",
     doc="how long to measure",
     minimum=10**6,
@@ -37,7 +35,6 @@ DURATION = Parameter(
 )
 WARMUP = Parameter(
     name="warmup",
-    column="warmup_ns",
     kind="duration",
     doc="time before the measuring, not counted",
     minimum=0,
@@ -52,17 +49,10 @@ BYTES = Parameter(
     name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=10**13
 )
 COUNT = Parameter(
-    name="count",
-    column="count",
-    kind="count",
-    doc="how many to do, instead of a duration",
-    minimum=1,
-    maximum=10**9,
-    length=True,
+    name="count", kind="count", doc="how many to do, instead of a duration", minimum=1, maximum=10**9, length=True
 )
 INTERVAL = Parameter(
     name="interval",
-    column="interval_ns",
     kind="duration",
     doc="length of an interval of the series",
     minimum=10**6,
@@ -72,7 +62,6 @@ INTERVAL = Parameter(
 )
 TIMEOUT = Parameter(
     name="timeout",
-    column="timeout_ns",
     kind="duration",
     doc="how long to wait for an answer",
     minimum=10**6,
@@ -82,7 +71,6 @@ TIMEOUT = Parameter(
 )
 SNDBUF = Parameter(
     name="sndbuf",
-    column="sndbuf_bytes",
     kind="size",
     doc="SO_SNDBUF of both ends",
     minimum=2048,
@@ -91,7 +79,6 @@ SNDBUF = Parameter(
 )
 RCVBUF = Parameter(
     name="rcvbuf",
-    column="rcvbuf_bytes",
     kind="size",
     doc="SO_RCVBUF of both ends",
     minimum=2048,
@@ -100,18 +87,14 @@ RCVBUF = Parameter(
 )
 PACKET_LOG = Parameter(
     name="packet-log",
-    column="packet_log",
     kind="flag",
     doc="record what became of each of the first 500000 datagrams, in packets.parquet beside the record",
     length=True,
     default=False,
 )
-CONGESTION = Parameter(
-    name="congestion", column="congestion", kind="word", doc="TCP congestion control", default="cubic"
-)
+CONGESTION = Parameter(name="congestion", kind="word", doc="TCP congestion control", default="cubic")
 DIRECTION = Parameter(
     name="direction",
-    column="direction",
     kind="choice",
     doc="who sends: the client, the server, or both at once",
     choices=("forward", "reverse", "both"),
@@ -119,17 +102,15 @@ DIRECTION = Parameter(
 )
 MSS = Parameter(
     name="mss",
-    column="mss_bytes",
     kind="size",
     doc="TCP_MAXSEG: largest segment, options included",
     minimum=88,
     maximum=32767,
     unless_given="by the MTU",
 )
-NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once", default=False)
+NODELAY = Parameter(name="nodelay", kind="flag", doc="TCP_NODELAY: send at once", default=False)
 DF = Parameter(
     name="df",
-    column="df",
     kind="choice",
     choices=("clear", "set", "probe", "kernel"),
     doc="who may fragment a datagram: any router; nobody; nobody, whatever path MTU is known; as the system does",

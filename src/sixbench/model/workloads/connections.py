@@ -32,7 +32,6 @@ TESTERS_OWN = frozenset({"EADDRNOTAVAIL", "EADDRINUSE", "EMFILE", "ENFILE", "ENO
 
 TRANSPORT = Parameter(
     name="transport",
-    column="transport",
     kind="choice",
     choices=("tcp", "udp"),
     doc="what a connection is: one of TCP, or datagrams of UDP between the same addresses and ports",
@@ -48,7 +47,6 @@ RATE = replace(
 )
 HOLD = Parameter(
     name="hold",
-    column="hold_ns",
     kind="duration",
     doc="how long nothing is sent, once all have been opened, before they are asked",
     minimum=0,
@@ -58,7 +56,6 @@ HOLD = Parameter(
 )
 SERVER_PORTS = Parameter(
     name="server-ports",
-    column="server_ports",
     kind="count",
     doc="how many ports of the server they go to, by turns; Linux gives the ports of a translator out for each anew",
     minimum=1,

@@ -30,15 +30,10 @@ RATE = Parameter(
     identifying=True,
 )
 PREFIX = Parameter(
-    name="prefix",
-    column="prefix",
-    kind="ipv6-prefix",
-    doc="the prefix in which the addresses have to be",
-    unless_given="the path's",
+    name="prefix", kind="ipv6-prefix", doc="the prefix in which the addresses have to be", unless_given="the path's"
 )
 SELF_TEST = Parameter(
     name="self-test",
-    column="self_test",
     kind="flag",
     doc="ask the server itself, which then answers with AAAA records: what the tester can do (RFC 8219 section 9.2.1)",
     default=False,

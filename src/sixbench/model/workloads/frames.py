@@ -195,7 +195,6 @@ KIND = WorkloadKind(
         TOLERANCE,
         Parameter(
             name="spin",
-            column="spin_ns",
             kind="duration",
             doc="how long before a frame is due the sender begins to spin instead of sleeping, at most",
             minimum=0,

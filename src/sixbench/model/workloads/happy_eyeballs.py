@@ -18,15 +18,7 @@ FAMILIES: tuple[Family, ...] = (4, 6)
 
 
 def _time(name: str, doc: str, default_ns: int, least_ns: int = 0) -> Parameter:
-    return Parameter(
-        name=name,
-        column=f"{name.replace('-', '_')}_ns",
-        kind="duration",
-        doc=doc,
-        minimum=least_ns,
-        maximum=60 * SECOND_NS,
-        default=default_ns,
-    )
+    return Parameter(name=name, kind="duration", doc=doc, minimum=least_ns, maximum=60 * SECOND_NS, default=default_ns)
 
 
 A_AFTER = _time("a-after", "when the A answer arrives, counted from the queries; no packets are sent for it", 0)
@@ -166,7 +158,6 @@ KIND = WorkloadKind(
         AAAA_AFTER,
         Parameter(
             name="prefer",
-            column="prefer",
             kind="choice",
             choices=("default", "ipv4"),
             doc="the client's address selection: the policy table of RFC 6724 section 2.1, or IPv4 first (10.3)",

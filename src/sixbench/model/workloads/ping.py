@@ -29,14 +29,7 @@ if TYPE_CHECKING:
     from ..form import Form
 
 PAYLOAD = Parameter(
-    name="payload",
-    column="payload_bytes",
-    kind="size",
-    doc="data of the echo request",
-    minimum=24,
-    maximum=65507,
-    identifying=True,
-    default=56,
+    name="payload", kind="size", doc="data of the echo request", minimum=24, maximum=65507, identifying=True, default=56
 )
 PROBE_INTERVAL = replace(
     INTERVAL, doc="time from one echo request to the next", minimum=10**5, length=False, default=SECOND_NS // 100

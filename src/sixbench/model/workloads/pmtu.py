@@ -170,7 +170,6 @@ KIND = WorkloadKind(
     parameters=(
         Parameter(
             name="probe-timeout",
-            column="probe_timeout_ns",
             kind="duration",
             doc="how long to wait for the answer to a probe, or three round trips if that is longer",
             minimum=10**6,
@@ -179,7 +178,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="transfer",
-            column="transfer_bytes",
             kind="size",
             doc="how much TCP sends each way",
             minimum=1,
@@ -188,7 +186,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="stall-timeout",
-            column="stall_timeout_ns",
             kind="duration",
             doc="TCP counts as stalled after this time without an acknowledgement; where it probes, it begins after "
             "6.5s",
@@ -198,7 +195,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="forget",
-            column="forget",
             kind="flag",
             doc="make the kernels forget, before the trial, the path MTUs that they have learned",
             default=True,

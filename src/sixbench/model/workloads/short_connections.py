@@ -40,7 +40,6 @@ PARAMETERS = (
     SHORT_WARMUP,
     Parameter(
         name="in-flight",
-        column="in_flight",
         kind="count",
         doc="connections at the same time: the next one begins when one ends; with a rate, at most this many",
         minimum=1,
@@ -51,7 +50,6 @@ PARAMETERS = (
     RATE,
     Parameter(
         name="first-close",
-        column="first_close",
         kind="choice",
         doc="who closes first and keeps the connection in TIME-WAIT: the client, or the server; or the client closes "
         "by a reset",

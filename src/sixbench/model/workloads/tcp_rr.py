@@ -47,7 +47,6 @@ KIND = WorkloadKind(
         CONGESTION,
         Parameter(
             name="busy-poll",
-            column="busy_poll",
             kind="flag",
             doc="both sides poll their sockets instead of sleeping: it takes a core on each side, and saves the "
             "wake-ups",

@@ -35,7 +35,6 @@ ATOMIC = "atomic"
 
 DATAGRAM = Parameter(
     name="datagram",
-    column="datagram_bytes",
     kind="size",
     doc="UDP payload of each datagram, from 32B to 65507B over IPv4 and 65527B over IPv6; "
     "must be given, unless a model says it",
@@ -58,7 +57,6 @@ POLICY = replace(
 )
 SEGMENTATION = Parameter(
     name="segmentation",
-    column="segmentation",
     kind="choice",
     choices=("auto", "never", "always"),
     doc="UDP_SEGMENT, with which several datagrams go to the sender's kernel in one piece: without a rate, "
@@ -240,7 +238,6 @@ KIND = WorkloadKind(
         DATAGRAM,
         Parameter(
             name="rate",
-            column="rate_bps",
             kind="rate",
             doc="UDP payload bits per second, or datagrams per second as in 1000pps",
             minimum=1,
@@ -259,7 +256,6 @@ KIND = WorkloadKind(
         SEGMENTATION,
         Parameter(
             name="batch",
-            column="batch",
             kind="count",
             doc="how many datagrams one system call sends at most; each carries the time before its call",
             minimum=1,
@@ -268,7 +264,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="spin",
-            column="spin_ns",
             kind="duration",
             doc="how long before a datagram is due the sender begins to spin instead of sleeping, at most",
             minimum=0,
