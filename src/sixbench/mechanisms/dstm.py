@@ -275,7 +275,6 @@ DSTM = Mechanism(
     family=lambda options: 4,
     install=_install,
     headers=_HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(2, 33),
     node_order="the hosts, then the tunnel end point",
     executed_by=(KERNEL, EBPF, USER),

@@ -63,7 +63,7 @@ class Mechanism:
     install: Install
     headers: tuple[str, ...] = ()
     inner_mtu_bytes: int | None = None
-    carriers: frozenset[Family]
+    carriers: frozenset[Family] = frozenset({4, 6})
     node_count: tuple[int, int] = (0, 0)
     node_order: str = ""
     executed_by: tuple[Engine, ...] = (KERNEL,)

@@ -178,7 +178,6 @@ MAP_T = Mechanism(
     doc="MAP-T (RFC 7599): CEs translate to IPv6, each within its ports; a border relay finds them by a rule.",
     family=lambda options: 4,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(2, MAX_CES + 1),
     node_order="the CEs, then the border relay",
     executed_by=(EBPF, USER),

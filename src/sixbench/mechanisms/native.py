@@ -61,7 +61,6 @@ DUAL_STACK = Mechanism(
     doc="Both families from end to end; the client's address selection decides (RFC 4213 section 2, RFC 6724).",
     family=_chosen_family,
     install=_dual_stack,
-    carriers=frozenset({4, 6}),
     options=(
         Parameter(
             name="prefer",

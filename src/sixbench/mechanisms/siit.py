@@ -53,7 +53,6 @@ SIIT = Mechanism(
     family=_client_family,
     server_family=_server_family,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(1, 2),
     node_order="the translators from the client on",
     executed_by=(EBPF, USER, tayga.TAYGA, jool.JOOL),

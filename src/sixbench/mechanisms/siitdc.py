@@ -60,7 +60,6 @@ SIIT_DC = Mechanism(
     family=lambda options: 4,
     server_family=_server_family,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(1, 2),
     node_order="the border relay, then the edge relay if servers have IPv4 alone",
     executed_by=(EBPF, USER, TAYGA, JOOL),

@@ -113,7 +113,6 @@ SIX_RD = Mechanism(
     family=family_of,
     install=_install,
     headers=HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(1, 8),
     node_order="the CEs, then the border relay",
     executed_by=(KERNEL, EBPF, USER),

@@ -76,7 +76,6 @@ SIX_TO_FOUR = Mechanism(
     family=family_of,
     install=_install,
     headers=HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(1, 8),
     node_order="the routers (or hosts) of the sites",
     executed_by=(KERNEL, EBPF, USER),

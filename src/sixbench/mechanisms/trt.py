@@ -81,7 +81,6 @@ TRT = Mechanism(
     family=lambda options: 6,
     server_family=lambda options, nodes: 4,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(USER,),
     options=(PREFIX, OWN_SESSIONS, DNS64, RESOLVER),
