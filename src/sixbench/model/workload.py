@@ -208,7 +208,7 @@ class WorkloadKind:
     primary: str
     headline: tuple[str, ...]
     metrics: tuple[str, ...]
-    check: Callable[[Params, frozenset[Family]], Wrong | None]
+    check: Callable[[Params, frozenset[Family]], Wrong | None] = lambda params, families: None
     summarise: Callable[[Params, Result, Result], Measured]
     traffic: Callable[[Params, Result, Result], Traffic]
     parts: Callable[[Params], tuple[Part, ...]] | None = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..parameter import Parameter, Params, Wrong
+from ..parameter import Parameter, Params, Scalar, Wrong
 from ..topology import Family
 from ..workload import Measured, Result
 
@@ -77,14 +77,7 @@ SNDBUF = Parameter(
     maximum=2**30,
     unless_given="the kernel's, with autotuning",
 )
-RCVBUF = Parameter(
-    name="rcvbuf",
-    kind="size",
-    doc="SO_RCVBUF of both ends",
-    minimum=2048,
-    maximum=2**30,
-    unless_given="the kernel's, with autotuning",
-)
+RCVBUF = replace(SNDBUF, name="rcvbuf", column="rcvbuf_bytes", doc="SO_RCVBUF of both ends")
 PACKET_LOG = Parameter(
     name="packet-log",
     kind="flag",
@@ -132,6 +125,22 @@ def one_length(params: Params, *lengths: Parameter) -> Wrong | None:
         return None
     words = " or ".join(parameter.name for parameter in lengths)
     return Wrong(next(reversed(given), None), f"give one of {words}" + (f", not {len(given)}" if given else ""))
+
+
+def of_one_length(*lengths: Parameter) -> Callable[[Params, frozenset[Family]], Wrong | None]:
+    """A check that asks for nothing but exactly one of these."""
+    return lambda params, families: one_length(params, *lengths)
+
+
+def all_but(own: Parameter) -> Callable[[Params], dict[str, Scalar]]:
+    """What the agent is given, where one parameter does not concern it."""
+    return lambda params: {column: value for column, value in params.items() if column != own.column}
+
+
+def gap_by(per_second: Parameter) -> Callable[[Params], float | None]:
+    """The time from one thing to the next, in ns, where the parameter says how many there are in a second."""
+    column = per_second.column
+    return lambda params: SECOND_NS / float(params[column]) if column in params else None
 
 
 def udp_size(params: Params, size: Parameter, families: frozenset[Family]) -> Wrong | None:

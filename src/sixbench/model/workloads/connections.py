@@ -12,7 +12,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
-from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, histogram, is_behind, rate
+from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, gap_by, histogram, is_behind, rate
 from .short_connections import RATE as SHORT_RATE
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     results=_results,
-    gap_ns=lambda params: SECOND_NS / float(params[RATE.column]) if RATE.column in params else None,
+    gap_ns=gap_by(RATE),
     fills_tables=True,
     quick_count=QUICK_COUNT,
 )

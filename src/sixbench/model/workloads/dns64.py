@@ -10,7 +10,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
-from .common import DURATION, SECOND_NS, TIMEOUT, histogram, is_behind, rate
+from .common import DURATION, SECOND_NS, TIMEOUT, gap_by, histogram, is_behind, rate
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -161,7 +161,7 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     results=_results,
-    gap_ns=lambda params: SECOND_NS / float(params[RATE.column]) if RATE.column in params else None,
+    gap_ns=gap_by(RATE),
     asks_resolver=True,
     has_series=False,
 )

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
 
-from ..parameter import Parameter, Params, Wrong
+from ..parameter import Parameter, Params
 from ..reason import ReasonKind
-from ..topology import Family
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
 from .common import CONGESTION, SECOND_NS
 
@@ -59,10 +58,6 @@ def direction_verdict(way: Result) -> VerdictName | None:
     if stalled or not kernel["confirmed"] or way["kernel_bytes"] != probed:
         return "inconsistent"
     return "fine" if probed == interface else "discovered-by-icmp"
-
-
-def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    return None
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -210,7 +205,6 @@ KIND = WorkloadKind(
         *("pmtu_probes", "pmtu_probe", "pmtu_lost_probes"),
         *("black_hole_hop", "black_hole_hop_reverse"),
     ),
-    check=_check,
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (_expected()[side],),
