@@ -12,6 +12,10 @@ Answered = TypeVar("Answered")
 """What its answer is read as: a form, or a result as it came."""
 
 
+REQUESTS: dict[str, type[Request[Any]]] = {}
+"""All of them, by their `op`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request(Generic[Answered]):
     """A request. `answer` is the form of its `ok` object: that which the class names, as `Request[CountersAnswer]`."""
@@ -24,6 +28,8 @@ class Request(Generic[Answered]):
             for named in get_args(base):
                 if isinstance(named, type) and issubclass(named, Form):
                     cls.answer = named
+        if "op" in vars(cls):
+            REQUESTS[cls.op] = cls
 
     def to_json(self, request_id: int) -> dict[str, Any]:
         """The object that is one line; fields that are None are left out."""
