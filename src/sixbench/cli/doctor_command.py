@@ -12,7 +12,6 @@ import typer
 
 from ..model.errors import UsageError
 from . import completions
-from .command_groups import MACHINE
 from .common import print_json
 from .options import JSON
 
@@ -30,11 +29,6 @@ NOT_ITS_ENGINE = "-"
 YES_MEANS = (
     '"yes" means that echoes went from end to end of a throw-away network, in the headers that the mechanism claims'
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("doctor", rich_help_panel=MACHINE)(doctor)
 
 
 def doctor(

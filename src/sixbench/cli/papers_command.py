@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import completions
-from .command_groups import EXPERIMENTS
 from .common import load_experiment, load_paper, print_json
 from .options import JSON
 from .plan_text import time_words, trials_words
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.paper import Claim, Paper, PublishedTable
     from ..run.estimate import Estimate
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("papers", rich_help_panel=EXPERIMENTS)(papers)
 
 
 def papers(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 from typer.main import get_group
 
-from .command_groups import BY_HAND, GroupedCommands
+from .command_groups import GroupedCommands, with_subcommands
 from .common import note
 
 if TYPE_CHECKING:
@@ -43,14 +43,11 @@ class _OneForEachMechanism(GroupedCommands):
         self._made = given
 
 
-translate_app = typer.Typer(
-    no_args_is_help=True,
-    cls=_OneForEachMechanism,
-    rich_markup_mode=None,
-    help="Take captured packets through a mechanism.\n\n"
+translate_app = with_subcommands(
+    "Take captured packets through a mechanism.\n\n"
     "What comes out is written as a capture. With --explain it says which rule decided about each packet. No network "
     "is built and no root is needed, unless --engine names a device of the kernel or of another program.",
-    pretty_exceptions_enable=False,
+    _OneForEachMechanism,
 )
 
 _COMMON: dict[str, tuple[Any, Any]] = {
@@ -96,11 +93,6 @@ _COMMON: dict[str, tuple[Any, Any]] = {
         ),
     ),
 }
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command, with one below it for each mechanism."""
-    app.add_typer(translate_app, name="translate", rich_help_panel=BY_HAND)
 
 
 def _command(kind: PacketKind) -> Callable[..., int]:
