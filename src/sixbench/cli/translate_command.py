@@ -123,7 +123,7 @@ def _typed(option: Option) -> tuple[Any, Any]:
         name = f"--no-{option.name}" if option.turns_off else f"--{option.name}"
         return bool, typer.Option(False, name, help=option.help)
     default: Any = ... if option.is_required else [] if option.is_repeated else None
-    declared = typer.Option(default, f"--{option.name}", metavar=option.metavar, help=option.help)
+    declared = typer.Option(default, f"--{option.name}", metavar=option.shown_as, help=option.help)
     if option.is_repeated:
         return list[str], declared
     return str if option.is_required else str | None, declared
