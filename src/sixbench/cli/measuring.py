@@ -209,12 +209,10 @@ class _Shown(Observer):
         self._measuring = measuring
 
     def arrived(self, seen: Arrived) -> None:
-        """Prints a line."""
         path = self._measuring.order[len(self._measuring.outcomes)].path
         note(measure_text.arriving(path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
 
 
 def _environment(machines: Machines) -> Environment:
-    """The environment of this machine."""
     environment = gather(find_agent(), read_sysctls(machines.client), in_user_namespace=False)
     return environment if os.geteuid() == 0 else replace(environment, privileges="user")

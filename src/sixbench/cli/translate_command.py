@@ -28,7 +28,6 @@ class _OneForEachMechanism(GroupedCommands):
 
     @property
     def commands(self) -> MutableMapping[str, Any]:
-        """The commands by the mechanism's name."""
         if not self._made:
             from .packet_mechanisms import PACKET_MECHANISMS
 

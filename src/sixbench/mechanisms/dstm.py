@@ -66,7 +66,6 @@ class _Pool:
 
     @property
     def gateway(self) -> IPv4Address:
-        """The TEP's."""
         return self.prefix[1]
 
     def leased(self, number: int) -> IPv4Address:
@@ -205,7 +204,6 @@ class _Asked:
 
     @property
     def server(self) -> str:
-        """The node that is asked."""
         return self.hosts[0].asking.second
 
     @property
@@ -220,7 +218,6 @@ class _Asked:
 
     @property
     def start(self) -> Request:
-        """The server's beginning."""
         end_points = {_asking_address(host): host.end_point for host in self.hosts}
         return Request(
             op="broker-start",
@@ -241,7 +238,6 @@ class _Asked:
         )
 
     def ask(self, host: _Host) -> Request:
-        """A host's question."""
         return Request(
             op="broker-request",
             fields={

@@ -81,5 +81,4 @@ class Mechanism:
         return tuple(engine.name for engine in (*self.executed_by, *others))
 
     def option(self, name: str) -> Parameter | None:
-        """The option of that name."""
         return next((option for option in self.options if option.name == name), None)

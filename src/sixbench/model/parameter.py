@@ -135,7 +135,6 @@ class Parameter:
     parser: Callable[[object], Scalar] | None = None
 
     def __post_init__(self) -> None:
-        """Completes the column."""
         if not self.column:
             words = re.sub("[-.]", "_", self.name)
             object.__setattr__(self, "column", words + _ENDINGS.get(self.kind, ""))

@@ -270,7 +270,6 @@ class WorkloadKind:
         return completed
 
     def by_column(self, column: str) -> Parameter | None:
-        """The parameter of that column."""
         return next((p for p in self.parameters if p.column == column), None)
 
 

@@ -58,7 +58,6 @@ class LossSum:
         self._not_told: dict[str, None] = {}
 
     def add(self, lost: of_trial.Losses) -> None:
-        """Adds those of a trial."""
         if lost.not_told is not None and lost.lost:
             self._not_told.setdefault(lost.not_told)
         for where, what, datagrams, others in _places(lost):
@@ -71,7 +70,6 @@ class LossSum:
             )
 
     def told(self) -> Losses:
-        """The sum."""
         places = sorted(self._found.values(), key=lambda place: (-place.datagrams, -place.other_packets))
         return Losses(places=places, not_told=list(self._not_told))
 

@@ -180,7 +180,6 @@ _COUNTED = frozenset({"connections", "frames", "frames/s"})
 
 
 def _measured(value: float | None, unit: str) -> str:
-    """A value with its unit."""
     return f"{_rate(value)} {unit}" if value is not None and unit in _COUNTED else words.quantity(value, unit)
 
 

@@ -65,7 +65,6 @@ class Section:
     remark: Callable[[ReportData], str] = lambda _: ""
 
     def filled(self, data: ReportData) -> list[Table]:
-        """The tables that have rows."""
         return [table for table in self.tables(data) if table is not None and table.rows]
 
 

@@ -69,7 +69,6 @@ class TunnelSum:
         self._found: dict[tuple[str, str], TunnelEnd] = {}
 
     def add(self, tunnels: Tunnels) -> None:
-        """Adds those of a trial."""
         for node, devices in tunnels.items():
             for device, counted in devices.items():
                 known = self._found.get((node, device)) or TunnelEnd(node=node, device=device)

@@ -89,7 +89,6 @@ class _Dots:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             heights_in: list[float] = []
             for item in self.items:
@@ -131,7 +130,6 @@ class _Dots:
 
     @property
     def row_in(self) -> float:
-        """Height of a row."""
         return 0.33 if self.is_labelled_above else 0.19
 
     def _metric(self, values: Axes, change: Axes | None, item: Measured, index: int) -> None:

@@ -106,7 +106,6 @@ class _Forest:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             heights_in = [self.row_in * len(findings) for _, findings in self.page]
             figure = style.figure(0.8 + sum(0.62 + height_in for height_in in heights_in), self.width_in)
@@ -147,7 +146,6 @@ class _Forest:
 
     @property
     def row_in(self) -> float:
-        """Height of a row."""
         return 0.33 if self.is_narrow else 0.165
 
     def _row(self, axes: Axes, place: int, change: Change, gid: str) -> None:

@@ -112,7 +112,6 @@ class _Sweep:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             count = len(self.panels)
             columns = style.panel_columns(count, self.width_in)

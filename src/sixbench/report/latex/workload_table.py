@@ -50,7 +50,6 @@ class _Maker:
     experiment: Experiment
 
     def table(self, run: str, prefix: str) -> Float:
-        """The table."""
         levels, groups = rows.varying(self.findings), rows.grouped(self.findings)
         made = [cells(group, levels) for group in groups]
         keep = self._kept(made, len(levels))
