@@ -42,14 +42,6 @@ class Losses:
     not_told: list[str] = field(default_factory=list)
 
 
-def losses(of_trials: Iterable[of_trial.Losses]) -> Losses:
-    """Adds up."""
-    found = LossSum()
-    for one in of_trials:
-        found.add(one)
-    return found.told()
-
-
 class LossSum:
     """What the trials of a path lost, added up one trial at a time."""
 

@@ -54,14 +54,6 @@ Tunnels = Mapping[str, Mapping[str, TunnelCounters]]
 """The ends of tunnels by node and device: `tunnels` of a trial's evidence."""
 
 
-def tunnel_ends(of_trials: Iterable[Tunnels]) -> list[TunnelEnd]:
-    """The ends in the order of the records, each over all trials."""
-    found = TunnelSum()
-    for tunnels in of_trials:
-        found.add(tunnels)
-    return found.ends()
-
-
 class TunnelSum:
     """The ends of tunnels, added up one trial at a time."""
 
