@@ -17,7 +17,7 @@ from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.frame_networks import with_networks
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.report.losses import LostAt, losses
+from sixbench.report.losses import LossSum, LostAt
 from sixbench.run.proof.drops import Drops, read_counters
 from sixbench.run.proof.losses import LossEvidence, joined, loss_evidence, without
 
@@ -182,16 +182,17 @@ def test_ranges_are_sets(all_numbers: set[int], taken: set[int]) -> None:
 
 def test_a_report_adds_up_the_trials_of_a_path() -> None:
     place = LostPlace(where="by r1, going to exit", what="the queue was full", datagrams=5, other_packets=0)
-    told = losses(
-        [
-            Losses(located=(place,), unlocated=2, refused={"EAGAIN": 1}),
-            Losses(located=(place,), unlocated=0),
-            Losses(lost=4, not_told="no CAP_BPF"),
-            Losses(lost=0, not_told="not asked"),
-            Losses(),
-            Losses(located=(replace(place, datagrams=0, other_packets=-3),)),
-        ]
-    )
+    added = LossSum()
+    for one in (
+        Losses(located=(place,), unlocated=2, refused={"EAGAIN": 1}),
+        Losses(located=(place,), unlocated=0),
+        Losses(lost=4, not_told="no CAP_BPF"),
+        Losses(lost=0, not_told="not asked"),
+        Losses(),
+        Losses(located=(replace(place, datagrams=0, other_packets=-3),)),
+    ):
+        added.add(one)
+    told = added.told()
     assert told.places[0] == LostAt(where="by r1, going to exit", what="the queue was full", datagrams=10, trials=3)
     assert [place.where for place in told.places[1:]] == [
         "where nobody saw it",

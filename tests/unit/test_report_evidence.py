@@ -18,7 +18,7 @@ from sixbench.model.trial import TrialRecord
 from sixbench.report import evidence
 from sixbench.report.path_descriptions import path_descriptions
 from sixbench.report.path_tables import paths_table, tunnels_table
-from sixbench.report.tunnel_counts import TunnelEnd, tunnel_ends
+from sixbench.report.tunnel_counts import TunnelEnd, TunnelSum
 from sixbench.report.validity import trials as count_trials
 from sixbench.report.ways import way_of
 from sixbench.store import Run
@@ -179,7 +179,10 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
         }
 
     told = [{"r1": {"t": trial({"ttl": 1}, 5)}}, {}, {"r1": {"t": trial({"ttl": 2, "ecn": 9}, 0)}}]
-    [end] = tunnel_ends(evidence_from_json({"tunnels": one}).tunnels or {} for one in told)
+    added = TunnelSum()
+    for one in told:
+        added.add(evidence_from_json({"tunnels": one}).tunnels or {})
+    [end] = added.ends()
     assert (end.node, end.device, end.trials) == ("r1", "t", 2)
     assert end.encapsulated == Count(packets=200, bytes=2000)
     assert end.slow == {"outer-fragment": Count(packets=5, bytes=50)}
@@ -189,7 +192,9 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
 
 def test_an_engine_without_a_slow_path_has_none_rather_than_an_empty_one() -> None:
     nothing = Count(packets=0, bytes=0)
-    [end] = tunnel_ends([{"r1": {"t": TunnelCounters(encapsulated=nothing, decapsulated=nothing)}}])
+    added = TunnelSum()
+    added.add({"r1": {"t": TunnelCounters(encapsulated=nothing, decapsulated=nothing)}})
+    [end] = added.ends()
     assert end.slow_packets is None
     assert TunnelEnd(node="r1", device="t", slow_encapsulated=nothing).slow_packets == 0
 

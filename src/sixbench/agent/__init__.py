@@ -8,5 +8,3 @@ from .binary import agent_version, find_agent
 from .client import Agent, AgentHub
 from .machine import Seat
 from .packets import PacketDecision, PacketMechanism
-
-__all__ = ["Agent", "AgentHub", "PacketDecision", "PacketMechanism", "Seat", "agent_version", "find_agent"]

@@ -88,7 +88,6 @@ class Decoded(Form):
 
     @property
     def kept(self) -> KeptPacket:
-        """What is shown of it."""
         return KeptPacket(wire_bytes=self.wire_bytes, layers=tuple(self.layers))
 
 

@@ -134,22 +134,18 @@ class LocalProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its number."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """What it has ended with."""
         return self._process.returncode
 
     @property
     def how_it_ended(self) -> str:
-        """In words."""
         code = self._process.returncode
         return f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits for its end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=timeout_s)
         return self._process.returncode is not None

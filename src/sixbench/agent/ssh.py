@@ -251,7 +251,6 @@ class RemoteProcess:
 
     @property
     def how_it_ended(self) -> str:
-        """In words."""
         return self._words
 
     def wait(self, timeout_s: float) -> bool:

@@ -29,8 +29,6 @@ from ..model.finding import Analysis
 if TYPE_CHECKING:
     from ..store import Run
 
-__all__ = ["analyse"]
-
 
 def analyse(run: Run, paper: Any = None) -> Analysis:
     """All that a report is made from, besides the run itself.

@@ -55,7 +55,6 @@ class _Figure:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             has_errors = any(one.bias is not None for over in self.found for one in over.at)
             panels = [self._values, self._errors] if has_errors else [self._values]

@@ -73,7 +73,6 @@ class OverPath:
 
     @property
     def trials(self) -> int:
-        """The number of valid trials."""
         return sum(one.trials for one in self.at)
 
     @property

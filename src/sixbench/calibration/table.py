@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ..report import words
-from ..report.tables import Column, Table
+from ..report.tables import Column, Table, left
 from . import numbers
 from .metrics import BY_NAME
 from .results import OverPath
@@ -64,7 +64,7 @@ def truths_table(name: str, found: Sequence[OverPath]) -> Table:
         for over in found
         for one in over.at
     ]
-    columns = [Column(name=words.factor(metric.column)), *(Column(name=heading) for heading in HEADINGS)]
+    columns = [*left(words.factor(metric.column), *HEADINGS)]
     return Table(title=f"{metric.label}, truth by truth", columns=columns, rows=rows)
 
 

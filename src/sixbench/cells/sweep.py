@@ -174,7 +174,6 @@ class _Sweep:
                 self.observer.stopped(name, ["time"], self.decided)
 
     def end(self, state: RunState) -> None:
-        """Records how it ended."""
         before = self.writer.manifest
         self.writer.save_manifest(
             state=state,

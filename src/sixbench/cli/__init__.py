@@ -4,5 +4,3 @@ Each command imports what it needs when it runs, so that `sixbench --help` is qu
 """
 
 from .main import main
-
-__all__ = ["main"]

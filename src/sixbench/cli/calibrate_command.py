@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +13,11 @@ import typer
 from ..model.exit_codes import Exit
 from . import completions
 from .bugs import keeping_trials
-from .command_groups import MACHINE
 from .common import default_directory, note
 from .event_logs import event_log, observers
 from .options import CALIBRATION_OUT, EVENTS, QUIET, RESULTS_AS_JSON, WAIT
 from .progress import Progress
-from .running import agent_hub, begin_run, tell
+from .running import agent_hub, begin_run, first_manifest, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -29,11 +27,6 @@ if TYPE_CHECKING:
     from ..store import EventLog, RunWriter
 
 SEED = 1
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("calibrate", rich_help_panel=MACHINE)(calibrate)
 
 
 def calibrate(
@@ -89,7 +82,7 @@ def calibrate(
     from ..lab.privileges import enter_namespace_if_needed
     from ..run.other_runs import measuring
     from ..run.probing import probe_machine
-    from ..store import Manifest, holds_run
+    from ..store import holds_run
 
     metrics = chosen(only)
     directory = out or default_directory(NAME)
@@ -98,15 +91,7 @@ def calibrate(
         if out is not None and holds_run(out):
             return _go_on(out, hub, json, quiet, wait, log)
         experiment, environment = probe_machine(hub, design(metrics, quick=quick, blocks=blocks, seed=seed))
-        manifest = Manifest(
-            run=directory.resolve().name,
-            experiment=experiment,
-            environment=environment,
-            state="running",
-            started_realtime_ns=time.time_ns(),
-            quick=quick,
-            command=["sixbench", *sys.argv[1:]],
-        )
+        manifest = first_manifest(directory, experiment, environment, quick=quick)
         with (
             measuring(experiment.name, wait=wait, told=tell) as presence,
             begin_run(directory, manifest, is_named=out is not None) as writer,

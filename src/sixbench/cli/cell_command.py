@@ -14,7 +14,6 @@ import typer
 from ..model.errors import CapabilityError, UsageError
 from ..model.exit_codes import Exit
 from ..model.identifiers import NAME, NAME_RULE
-from .command_groups import MANY_MACHINES
 from .common import note
 from .running import agent_hub, known_calibration, tell
 
@@ -27,12 +26,6 @@ KEY: Path | None = typer.Option(
     metavar="FILE",
     help="The key that scheduler and cells have; default: ~/.config/sixbench/cells.key.",
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command("scheduler", rich_help_panel=MANY_MACHINES)(scheduler)
-    app.command("cell", rich_help_panel=MANY_MACHINES)(cell)
 
 
 def scheduler(

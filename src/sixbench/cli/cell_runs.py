@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,7 +18,7 @@ from .common import note
 from .event_logs import event_log, observers
 from .presenting import present
 from .progress import Progress
-from .running import begin_run, tell
+from .running import begin_run, first_manifest, tell
 
 if TYPE_CHECKING:
     from ..cells.client import DaskCells
@@ -70,20 +68,10 @@ def run_on_cells(
         own: whether the directory may have another name where there is one of that name.
     """
     from ..cells.checking import agreed
-    from ..store import Manifest, manifest_to_text, nowhere
+    from ..store import manifest_to_text, nowhere
 
     check_for_cells(experiment)
-    manifest = Manifest(
-        run=directory.resolve().name,
-        experiment=experiment,
-        environment=nowhere(),
-        state="running",
-        started_realtime_ns=time.time_ns(),
-        paper=paper,
-        quick=quick,
-        capture=capture,
-        command=["sixbench", *sys.argv[1:]],
-    )
+    manifest = first_manifest(directory, experiment, nowhere(), paper=paper, quick=quick, capture=capture)
     with taken_cells(experiment, address, key, wait) as cells:
         chosen = agreed(cells.choose(manifest_to_text(manifest)), experiment)
         manifest = replace(manifest, experiment=chosen.experiment, environment=chosen.environment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperGroup
 
 EXPERIMENTS = "Experiments"
@@ -34,6 +35,11 @@ class GroupedCommands(TyperGroup):
             with formatter.section(heading):
                 # Names of one width, so that the groups' texts begin in one column.
                 formatter.write_dl([(name.ljust(widest), text) for name, text in rows])
+
+
+def with_subcommands(help: str, cls: type[TyperGroup] = GroupedCommands) -> typer.Typer:
+    """A command that has commands below it."""
+    return typer.Typer(help=help, cls=cls, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def grouped(commands: dict[str, Any]) -> dict[str, dict[str, Any]]:

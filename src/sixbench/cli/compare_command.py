@@ -8,13 +8,7 @@ import typer
 
 from ..model.exit_codes import Exit
 from . import completions
-from .command_groups import RESULTS
 from .common import print_json, tell_problems
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("compare", rich_help_panel=RESULTS)(compare)
 
 
 def compare(

@@ -12,9 +12,9 @@ import typer
 
 from ..model.errors import UsageError
 from . import completions
-from .command_groups import MACHINE
 from .common import print_json
 from .options import JSON
+from .tables import table_lines
 
 if TYPE_CHECKING:
     from ..lab.doctor import Answer, Capability
@@ -30,11 +30,6 @@ NOT_ITS_ENGINE = "-"
 YES_MEANS = (
     '"yes" means that echoes went from end to end of a throw-away network, in the headers that the mechanism claims'
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("doctor", rich_help_panel=MACHINE)(doctor)
 
 
 def doctor(
@@ -162,11 +157,11 @@ def matrix(answers: Sequence[EngineAnswer]) -> list[str]:
     """A table of mechanisms by engines, as lines."""
     engines = list(dict.fromkeys(answer.engine for answer in answers))
     cells = {(answer.mechanism, answer.engine): str(answer.answer) for answer in answers}
-    rows = [("mechanism", *engines)]
-    for mechanism in dict.fromkeys(answer.mechanism for answer in answers):
-        rows.append((mechanism, *(cells.get((mechanism, engine), NOT_ITS_ENGINE) for engine in engines)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    rows = [
+        (mechanism, *(cells.get((mechanism, engine), NOT_ITS_ENGINE) for engine in engines))
+        for mechanism in dict.fromkeys(answer.mechanism for answer in answers)
+    ]
+    return table_lines(("mechanism", *engines), rows, left=1 + len(engines))
 
 
 def reasons(answers: Iterable[EngineAnswer]) -> list[str]:

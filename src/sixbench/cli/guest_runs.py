@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from ..model.quoting import listed, printable
 from .bugs import keeping_trials
 from .common import note
 from .presenting import present
-from .running import begin_run
+from .running import begin_run, first_manifest
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -76,18 +75,14 @@ def run_in_guests(
     """
     from ..agent import find_agent
     from ..run.environment import gather
-    from ..store import Manifest
 
-    manifest = Manifest(
-        run=directory.resolve().name,
-        experiment=experiment,
-        environment=replace(gather(find_agent(), {}, in_user_namespace=False), clock=clock),
-        state="running",
-        started_realtime_ns=time.time_ns(),
+    manifest = first_manifest(
+        directory,
+        experiment,
+        replace(gather(find_agent(), {}, in_user_namespace=False), clock=clock),
         paper=paper,
         quick=quick,
         capture=capture,
-        command=["sixbench", *sys.argv[1:]],
     )
     with begin_run(directory, manifest, is_named=not own) as writer:
         return resume_in_guests(writer, json, quiet)

@@ -5,25 +5,13 @@ from __future__ import annotations
 import typer
 
 from . import completions
-from .command_groups import MACHINE, GroupedCommands
+from .command_groups import with_subcommands
 from .common import print_json
 
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    kernels = typer.Typer(
-        help="Fetch, list and remove kernels for `run --kernel`.",
-        no_args_is_help=True,
-        cls=GroupedCommands,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-    )
-    kernels.command("add")(add)
-    kernels.command("list")(list_)
-    kernels.command("remove")(remove)
-    app.add_typer(kernels, name="kernels", rich_help_panel=MACHINE)
+kernels_app = with_subcommands("Fetch, list and remove kernels for `run --kernel`.")
 
 
+@kernels_app.command("add")
 def add(
     name: str = typer.Argument(
         help="The kernel, such as debian-6.1; see: sixbench kernels list.", autocompletion=completions.kernels
@@ -44,6 +32,7 @@ def add(
     typer.echo(f"{kernel.name}  {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256}")
 
 
+@kernels_app.command("list")
 def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")) -> None:
     """List the kernels that are kept and those that you can fetch."""
     from dataclasses import asdict
@@ -66,6 +55,7 @@ def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")
         typer.echo(f"{name:<12}  to fetch  from Debian {suite}, with: sixbench kernels add {name}")
 
 
+@kernels_app.command("remove")
 def remove(
     name: str = typer.Argument(
         help="The kernel, as `sixbench kernels list` names it.", autocompletion=completions.kept_kernels

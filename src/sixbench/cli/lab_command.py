@@ -14,7 +14,7 @@ import typer
 
 from ..model.exit_codes import Exit
 from . import completions
-from .command_groups import BY_HAND, GroupedCommands
+from .command_groups import with_subcommands
 from .common import load_experiment, note, print_json
 from .consent import require_consent
 from .options import ALLOW_FLAG, ALLOW_PROGRAMS, JSON
@@ -25,21 +25,13 @@ if TYPE_CHECKING:
     from ..model.path import Path as ExperimentPath
     from ..plan.yaml_source import Source
 
-lab_app = typer.Typer(
-    no_args_is_help=True,
-    cls=GroupedCommands,
-    rich_markup_mode=None,
-    help="Build a network and keep it up, to try things by hand.",
-    pretty_exceptions_enable=False,
-)
+lab_app = with_subcommands("Build a network and keep it up, to try things by hand.")
 
 _READY = "ready"
 
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.add_typer(lab_app, name="lab", rich_help_panel=BY_HAND)
-    app.command("clean", rich_help_panel=BY_HAND)(clean)
+WHICH_LAB: str | None = typer.Option(
+    None, "--lab", metavar="NAME", help="Which lab, if several are up.", autocompletion=completions.labs
+)
 
 
 @lab_app.command("up")
@@ -176,9 +168,7 @@ def list_(json: bool = JSON) -> None:
 def exec_(
     node: str = typer.Argument(help="The node.", autocompletion=completions.lab_nodes),
     command: list[str] = typer.Argument(help="The command to run in it."),
-    lab: str | None = typer.Option(
-        None, "--lab", metavar="NAME", help="Which lab, if several are up.", autocompletion=completions.labs
-    ),
+    lab: str | None = WHICH_LAB,
 ) -> None:
     """Run a command inside a node, in its network namespace.
 
@@ -215,9 +205,7 @@ def capture(
         metavar="NODE[:INTERFACE]|LINK", help="A link (seen from its first end), or a node with an interface."
     ),
     out: Path = typer.Option(..., "--out", "-o", metavar="FILE", help="The pcap file to write."),
-    lab: str | None = typer.Option(
-        None, "--lab", metavar="NAME", help="Which lab, if several are up.", autocompletion=completions.labs
-    ),
+    lab: str | None = WHICH_LAB,
     seconds: float | None = typer.Option(
         None, "--seconds", metavar="S", help="Stop after this many seconds; default: at Ctrl-C."
     ),
@@ -262,9 +250,7 @@ def capture(
 
 @lab_app.command("down")
 def down(
-    lab: str | None = typer.Option(
-        None, "--lab", metavar="NAME", help="Which lab, if several are up.", autocompletion=completions.labs
-    ),
+    lab: str | None = WHICH_LAB,
 ) -> int:
     """Take a lab down, with everything in it."""
     from ..lab import registry

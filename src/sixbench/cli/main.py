@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -37,8 +38,9 @@ from . import (
     verify_command,
 )
 from .bugs import tell
-from .command_groups import GroupedCommands
+from .command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACHINES, RESULTS, TWO_MACHINES, GroupedCommands
 from .interrupts import between_imports
+from .iperf3_arguments import MeasureCommand
 from .program_path import search_usual_places
 
 NAME = "sixbench"
@@ -71,28 +73,55 @@ def _options(
     pass
 
 
-# Within a group of `command_groups`, --help lists commands in this order.
-papers_command.register(app)
-new_command.register(app)
-plan_command.register(app)
-run_command.register(app)
-rfc_command.register(app)
-profiles_command.register(app)
-runs_command.register(app)
-report_command.register(app)
-verify_command.register(app)
-compare_command.register(app)
-monitor_command.register(app)
-ui_command.register(app)
-serve_command.register(app)
-measure_command.register(app)
-cell_command.register(app)
-lab_command.register(app)
-theory_command.register(app)
-translate_command.register(app)
-doctor_command.register(app)
-calibrate_command.register(app)
-kernels_command.register(app)
+_COMMANDS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
+    EXPERIMENTS: {
+        "papers": papers_command.papers,
+        "new": new_command.new,
+        "plan": plan_command.plan,
+        "schema": plan_command.schema,
+        "run": run_command.run,
+        "resume": run_command.resume,
+        "rfc": rfc_command.rfc,
+        "profiles": profiles_command.profiles,
+    },
+    RESULTS: {
+        "runs": runs_command.runs,
+        "report": report_command.report,
+        "verify": verify_command.verify,
+        "compare": compare_command.compare,
+        "monitor": monitor_command.monitor,
+        "ui": ui_command.ui,
+    },
+    TWO_MACHINES: {
+        "serve": serve_command.serve,
+        "key": serve_command.key,
+        "measure": measure_command.measure,
+    },
+    MANY_MACHINES: {
+        "scheduler": cell_command.scheduler,
+        "cell": cell_command.cell,
+    },
+    BY_HAND: {
+        "lab": lab_command.lab_app,
+        "clean": lab_command.clean,
+        "theory": theory_command.theory,
+        "translate": translate_command.translate_app,
+    },
+    MACHINE: {
+        "doctor": doctor_command.doctor,
+        "calibrate": calibrate_command.calibrate,
+        "kernels": kernels_command.kernels_app,
+    },
+}
+"""By group. --help lists them in this order."""
+
+for _group, _commands_of_group in _COMMANDS.items():
+    for _name, _command in _commands_of_group.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_group)
+        else:
+            _class = MeasureCommand if _name == "measure" else None
+            app.command(_name, rich_help_panel=_group, cls=_class)(_command)
 
 
 def main(arguments: list[str] | None = None) -> int:

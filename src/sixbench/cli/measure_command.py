@@ -11,9 +11,7 @@ import typer
 
 from ..model.errors import UsageError
 from . import completions
-from .command_groups import TWO_MACHINES
 from .event_logs import event_log
-from .iperf3_arguments import MeasureCommand
 from .options import EVENTS
 
 if TYPE_CHECKING:
@@ -23,11 +21,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 5210
 """The default port of `sixbench serve`."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("measure", rich_help_panel=TWO_MACHINES, cls=MeasureCommand)(measure)
 
 
 def measure(

@@ -28,10 +28,11 @@ from ..run.other_runs import Presence
 from ..run.requirements import read_sysctls
 from ..run.session import expected_ns
 from ..run.trial import Outcome
-from ..store import Environment, EventLog, Manifest, Run, RunState, create_run, write_derived
+from ..store import Environment, EventLog, Run, RunState, create_run, write_derived
 from .bugs import keeping_trials
 from .common import note
 from .progress import Progress
+from .running import first_manifest
 
 
 class Measuring:
@@ -69,14 +70,7 @@ class Measuring:
             path.name: (machines.addresses[path.family].client, machines.addresses[path.family].server)
             for path in experiment.paths
         }
-        self.manifest = Manifest(
-            run=out.resolve().name if out is not None else experiment.name,
-            experiment=experiment,
-            environment=_environment(machines),
-            state="running",
-            started_realtime_ns=time.time_ns(),
-            command=["sixbench", *sys.argv[1:]],
-        )
+        self.manifest = first_manifest(out or Path(experiment.name), experiment, _environment(machines))
         self.writer = None if out is None else create_run(out, self.manifest)
 
     def run(self) -> int:
@@ -215,12 +209,10 @@ class _Shown(Observer):
         self._measuring = measuring
 
     def arrived(self, seen: Arrived) -> None:
-        """Prints a line."""
         path = self._measuring.order[len(self._measuring.outcomes)].path
         note(measure_text.arriving(path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
 
 
 def _environment(machines: Machines) -> Environment:
-    """The environment of this machine."""
     environment = gather(find_agent(), read_sysctls(machines.client), in_user_namespace=False)
     return environment if os.geteuid() == 0 else replace(environment, privileges="user")

@@ -12,7 +12,6 @@ import typer
 from ..model.errors import Interrupted, UsageError
 from ..model.exit_codes import Exit
 from . import completions
-from .command_groups import RESULTS
 from .common import note, print_json
 from .options import JSON
 
@@ -29,11 +28,6 @@ KEEP = "1GiB"
 _SET_BY_MONITOR = ("--out", "--json", "-J")
 _NAP_S = 30.0
 """The longest sleep at once: after it the clock is read again, which goes on while a machine is suspended."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("monitor", rich_help_panel=RESULTS)(monitor)
 
 
 def monitor(

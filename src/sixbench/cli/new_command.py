@@ -8,16 +8,10 @@ from pathlib import Path
 import typer
 
 from . import completions
-from .command_groups import EXPERIMENTS
 from .common import note, print_json
 from .tables import print_table
 
 SUFFIX = ".yaml"
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("new", rich_help_panel=EXPERIMENTS)(new)
 
 
 def new(

@@ -18,14 +18,12 @@ _ICMP = choice("both", "v4", "v6", "none")
 LW4O6_OPTIONS = (
     Option(
         name="role",
-        metavar="aftr|b4",
         read=choice("aftr", "b4"),
         is_required=True,
         help="The lwAFTR, or the lwB4 of the only --binding: it takes packets that have its address and ports already.",
     ),
     Option(
         name="br",
-        metavar="ADDRESS",
         read=ipv6,
         is_required=True,
         help="The lwAFTR's address: where lwB4s send packets, and from where they take them.",
@@ -48,14 +46,12 @@ LWAFTR_OPTIONS = (
     Option(name="hairpin", turns_off=True, help="The lwAFTR: do not send packets from one lwB4 on to another."),
     Option(
         name="tell",
-        metavar="both|v4|v6|none",
         read=_ICMP,
         help="The lwAFTR: by which ICMP sources are told of packets that are not carried (RFC 7596 section 6.2); "
         "default: both.",
     ),
     Option(
         name="icmp",
-        metavar="both|v4|v6|none",
         read=_ICMP,
         help="The lwAFTR: which ICMP to take: v4, what comes from the IPv4 side (RFC 7596 section 8.1); v6, errors "
         "about packets in the tunnel (RFC 2473 section 8); default: both.",

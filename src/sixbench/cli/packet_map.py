@@ -22,28 +22,24 @@ _A_RULE = "PREFIX,IPV4/N,EA-BITS[,OFFSET], such as 2001:db8:100::/40,203.0.113.0
 RULE_OPTIONS = (
     Option(
         name="rule-prefix",
-        metavar="PREFIX",
         read=ipv6_prefix,
         is_required=True,
         help="The Rule IPv6 prefix: what the IPv6 prefixes of all customer edges begin with.",
     ),
     Option(
         name="rule-ipv4",
-        metavar="IPV4/N",
         read=ipv4_net,
         is_required=True,
         help="The Rule IPv4 prefix: the addresses that the customer edges share.",
     ),
     Option(
         name="ea-bits",
-        metavar="N",
         read=_EA_BITS,
         is_required=True,
         help="How many bits follow the rule prefix: those of the IPv4 address behind its prefix, then the PSID.",
     ),
     Option(
         name="psid-offset",
-        metavar="N",
         read=_PSID_OFFSET,
         help=f"How many bits of a port precede the PSID; default: {DEFAULT_PSID_OFFSET}.",
     ),
@@ -56,7 +52,6 @@ RULE_OPTIONS = (
     ),
     Option(
         name="ce",
-        metavar="PREFIX",
         read=ipv6_prefix,
         help="Be the customer edge with this End-user IPv6 prefix; default: the border relay.",
     ),
@@ -65,7 +60,6 @@ RULE_OPTIONS = (
 
 DMR_PREFIX = Option(
     name="dmr-prefix",
-    metavar="PREFIX",
     read=ipv6_prefix,
     is_required=True,
     help="The prefix of the Default Mapping Rule, in which IPv4 addresses outside are embedded (RFC 6052).",
@@ -74,7 +68,6 @@ DMR_PREFIX = Option(
 
 BORDER_RELAY = Option(
     name="br",
-    metavar="ADDRESS",
     read=ipv6,
     is_required=True,
     help="The border relay's address: where customer edges send packets, and from where they take them.",

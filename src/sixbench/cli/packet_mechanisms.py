@@ -45,12 +45,7 @@ PACKET_MECHANISMS = (
         doc="A router of a 6to4 site, or a relay (RFC 3056, RFC 3964).",
         options=(
             local(ipv4),
-            Option(
-                name="relay",
-                metavar="ADDRESS",
-                read=ipv4,
-                help="The router that leads to native IPv6; default: none.",
-            ),
+            Option(name="relay", read=ipv4, help="The router that leads to native IPv6; default: none."),
             Option(name="private", help="Take private IPv4 addresses, which RFC 3964 section 5.3 says to drop."),
             *IPV6_TUNNEL,
             OWN6,
@@ -62,9 +57,7 @@ PACKET_MECHANISMS = (
         doc="A customer edge or the border relay of a 6rd domain (RFC 5969).",
         options=(
             local(ipv4),
-            Option(
-                name="prefix", metavar="PREFIX", read=ipv6_prefix, is_required=True, help="The domain's 6rd prefix."
-            ),
+            Option(name="prefix", read=ipv6_prefix, is_required=True, help="The domain's 6rd prefix."),
             Option(
                 name="ipv4-mask",
                 metavar="BITS",
@@ -74,7 +67,6 @@ PACKET_MECHANISMS = (
             ),
             Option(
                 name="br",
-                metavar="ADDRESS",
                 read=ipv4,
                 help="The border relay. If it is the address of --local, this end is the border relay.",
             ),
@@ -103,7 +95,6 @@ PACKET_MECHANISMS = (
             remote(address),
             Option(
                 name="key",
-                metavar="N",
                 read=number(0, 2**32 - 1),
                 help="32 bits; packets with another key are dropped (RFC 2890). Default: no key.",
             ),

@@ -19,10 +19,7 @@ TIMEOUTS = ("udp", "tcp-established", "tcp-transitory", "icmp")
 """Of what a session is, each with an option."""
 CLAT_NETWORK = "192.0.0.0/29"
 """The IPv4 service continuity prefix (RFC 7335)."""
-
-
-def _port(text: str) -> int:
-    return number(0, _MAX_PORT)(text)
+_port = number(0, _MAX_PORT)
 
 
 def _pool(text: str) -> dict[str, Any]:
@@ -80,7 +77,6 @@ _STATE_OPTIONS = (
     ),
     Option(
         name="filtering",
-        metavar="endpoint-independent|address-dependent",
         read=choice("endpoint-independent", "address-dependent"),
         help="Who may send from IPv4 to a binding: anybody, which is the default, or addresses that were sent to.",
     ),
@@ -89,14 +85,10 @@ _STATE_OPTIONS = (
     _timeout("tcp-transitory", "TCP that begins or ends", "240"),
     _timeout("icmp", "echoes", "60"),
     Option(
-        name="max-sessions",
-        metavar="N",
-        read=number(1, 2**24),
-        help="How many sessions there may be at a time; default: 1048576.",
+        name="max-sessions", read=number(1, 2**24), help="How many sessions there may be at a time; default: 1048576."
     ),
     Option(
         name="seed",
-        metavar="N",
         read=number(0, 2**64 - 1),
         help="Decides which addresses, ports and identifications are drawn; default: an IPv6 host's own port if it is "
         "free, or else the next one that is.",
@@ -106,20 +98,17 @@ NAT64_OPTIONS = _STATE_OPTIONS
 XLAT_OPTIONS = (
     Option(
         name="role",
-        metavar="clat|plat",
         read=choice("clat", "plat"),
         is_required=True,
         help="The CLAT, or the PLAT. --prefix is the PLAT's for both.",
     ),
     Option(
         name="clat-prefix",
-        metavar="PREFIX",
         read=ipv6_prefix,
         help="The CLAT: the prefix in which its clients' addresses are embedded (RFC 6052). --eam maps them otherwise.",
     ),
     Option(
         name="inside",
-        metavar="IPV4/N",
         read=ipv4_net,
         is_repeated=True,
         help=f"The CLAT: its clients' addresses; may be repeated. Default: {CLAT_NETWORK} (RFC 7335).",

@@ -13,14 +13,29 @@ Given = Mapping[str, Any]
 """The values of the options that were given, by option without its dashes."""
 
 
+@dataclass(frozen=True)
+class Reader:
+    """Reads a value from the text on the command line. Raises `ValueError`, whose message says what would be right.
+
+    Attributes:
+        metavar: how help shows a value.
+    """
+
+    parse: Callable[[str], Any]
+    metavar: str
+
+    def __call__(self, text: str) -> Any:
+        return self.parse(text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Option:
     """An option of a mechanism.
 
     Attributes:
         name: such as `local`, given as `--local`.
-        read: from the text on the command line. Raises `ValueError`, whose message says what would be right. None: the
-            option is a flag and has no value.
+        read: None: the option is a flag and has no value.
+        metavar: how help shows its value, if not as the reader has it.
         turns_off: whether the flag is given as `--no-NAME`, because the opposite is the default.
     """
 
@@ -32,35 +47,39 @@ class Option:
     is_repeated: bool = False
     turns_off: bool = False
 
-
-def ipv4(text: str) -> str:
-    """An IPv4 address. As all readers of values, raises `ValueError`, which says what would be right."""
-    return _parsed(IPv4Address, text, "an IPv4 address, such as 192.0.2.1")
-
-
-def ipv6(text: str) -> str:
-    """An IPv6 address, without a zone."""
-    return _parsed(IPv6Address, text, "an IPv6 address, such as 2001:db8::1")
+    @property
+    def shown_as(self) -> str:
+        """How help shows its value."""
+        return self.metavar or (self.read.metavar if isinstance(self.read, Reader) else "")
 
 
-def address(text: str) -> str:
-    """An address of either family."""
-    return _parsed(ip_address, text, "an address, such as 192.0.2.1 or 2001:db8::1")
+def _parsed(kind: Callable[[str], Any], metavar: str, what: str, *, has_length: bool = False) -> Reader:
+    """A reader of addresses or prefixes, without a zone.
+
+    Args:
+        what: what it reads, with an example.
+        has_length: whether a prefix must have its length.
+    """
+
+    def read(text: str) -> str:
+        try:
+            if "%" in text or (has_length and "/" not in text):
+                raise ValueError
+            return str(kind(text))
+        except ValueError as error:
+            raise ValueError(f"{shown(text)} is not {what}") from error
+
+    return Reader(read, metavar)
 
 
-def ipv6_prefix(text: str) -> str:
-    """An IPv6 prefix with its length."""
-    return _prefix(IPv6Network, text, "an IPv6 prefix, such as 64:ff9b::/96")
-
-
-def ipv4_net(text: str) -> str:
-    """An IPv4 prefix, or an address for itself."""
-    return _parsed(IPv4Network, text, "an IPv4 prefix or address, such as 198.51.100.0/24")
-
-
-def ipv6_net(text: str) -> str:
-    """An IPv6 prefix, or an address for itself."""
-    return _parsed(IPv6Network, text, "an IPv6 prefix or address, such as 2001:db8:ff::/64")
+ipv4 = _parsed(IPv4Address, "ADDRESS", "an IPv4 address, such as 192.0.2.1")
+ipv6 = _parsed(IPv6Address, "ADDRESS", "an IPv6 address, such as 2001:db8::1")
+address = _parsed(ip_address, "ADDRESS", "an address, such as 192.0.2.1 or 2001:db8::1")
+ipv6_prefix = _parsed(IPv6Network, "PREFIX", "an IPv6 prefix, such as 64:ff9b::/96", has_length=True)
+ipv4_net = _parsed(IPv4Network, "IPV4/N", "an IPv4 prefix or address, such as 198.51.100.0/24")
+ipv6_net = _parsed(IPv6Network, "IPV6/N", "an IPv6 prefix or address, such as 2001:db8:ff::/64")
+_MAPPED4 = _parsed(IPv4Network, "", "an IPv4 prefix, such as 192.0.2.1/32", has_length=True)
+_MAPPED6 = _parsed(IPv6Network, "", "an IPv6 prefix, such as 2001:db8::1/128", has_length=True)
 
 
 def eam(text: str) -> list[str]:
@@ -68,8 +87,7 @@ def eam(text: str) -> list[str]:
     parts = text.split("=")
     if len(parts) != 2:
         raise ValueError(f"{shown(text)} is not IPV4/N=IPV6/M, such as 192.0.2.1/32=2001:db8::1/128")
-    ipv4 = _prefix(IPv4Network, parts[0], "an IPv4 prefix, such as 192.0.2.1/32")
-    return [ipv4, _prefix(IPv6Network, parts[1], "an IPv6 prefix, such as 2001:db8::1/128")]
+    return [_MAPPED4(parts[0]), _MAPPED6(parts[1])]
 
 
 def fields(what: str, *readers: Callable[[str], Any], optional: int = 0) -> Callable[[str], list[Any]]:
@@ -89,22 +107,7 @@ def fields(what: str, *readers: Callable[[str], Any], optional: int = 0) -> Call
     return read
 
 
-def _parsed(kind: Callable[[str], Any], text: str, what: str) -> str:
-    try:
-        if "%" in text:  # a zone, which no packet has
-            raise ValueError
-        return str(kind(text))
-    except ValueError as error:
-        raise ValueError(f"{shown(text)} is not {what}") from error
-
-
-def _prefix(kind: Callable[[str], Any], text: str, what: str) -> str:
-    if "/" not in text:
-        raise ValueError(f"{shown(text)} is not {what}")
-    return _parsed(kind, text, what)
-
-
-def number(least: int, most: int) -> Callable[[str], int]:
+def number(least: int, most: int) -> Reader:
     """A reader of whole numbers within bounds, which are inclusive."""
 
     def read(text: str) -> int:
@@ -113,7 +116,7 @@ def number(least: int, most: int) -> Callable[[str], int]:
             raise ValueError(f"{shown(text)} is not a number from {least} to {most}")
         return value
 
-    return read
+    return Reader(read, "N")
 
 
 def numbers(least: int, most: int) -> Callable[[str], list[int]]:
@@ -122,7 +125,7 @@ def numbers(least: int, most: int) -> Callable[[str], list[int]]:
     return lambda text: [read(part) for part in text.split(",")]
 
 
-def choice(*choices: str) -> Callable[[str], str]:
+def choice(*choices: str) -> Reader:
     """A reader of one of some words."""
 
     def read(text: str) -> str:
@@ -130,4 +133,4 @@ def choice(*choices: str) -> Callable[[str], str]:
             raise ValueError(f"{shown(text)} is not one of {', '.join(choices)}")
         return text
 
-    return read
+    return Reader(read, "|".join(choices))

@@ -28,7 +28,6 @@ def siit_line(given: Given) -> dict[str, Any]:
 SIIT_OPTIONS = (
     Option(
         name="prefix",
-        metavar="PREFIX",
         read=ipv6_prefix,
         is_repeated=True,
         help="A prefix in which IPv4 addresses are embedded (RFC 6052), of 32, 40, 48, 56, 64 or 96 bits; may be "
@@ -48,11 +47,7 @@ SIIT_OPTIONS = (
         help="Translate packets from one host of --eam to another twice, back to IPv6 (RFC 7757 section 4.2.2).",
     ),
     Option(
-        name="deny",
-        metavar="IPV4/N",
-        read=ipv4_net,
-        is_repeated=True,
-        help="IPv4 addresses that are never translated; may be repeated.",
+        name="deny", read=ipv4_net, is_repeated=True, help="IPv4 addresses that are never translated; may be repeated."
     ),
     Option(
         name="allow-private",
@@ -61,20 +56,17 @@ SIIT_OPTIONS = (
     Option(name="allow-reserved", help="Translate 240.0.0.0/4, which RFC 1112 reserved."),
     Option(
         name="own4",
-        metavar="ADDRESS",
         read=ipv4,
         help="The address from which IPv4 hosts get the translator's errors; default: 192.0.0.8 (RFC 7600).",
     ),
     Option(
         name="own6",
-        metavar="ADDRESS",
         read=ipv6,
         help="The address from which IPv6 hosts get the translator's errors; default: that of --own4 in the first "
         "prefix.",
     ),
     Option(
         name="error-pool4",
-        metavar="IPV4/N",
         read=ipv4_net,
         is_repeated=True,
         help="Addresses from which errors of IPv6 routers come that nothing maps (RFC 6791); may be repeated. Default: "
@@ -82,7 +74,6 @@ SIIT_OPTIONS = (
     ),
     Option(
         name="error-pool6",
-        metavar="IPV6/N",
         read=ipv6_net,
         is_repeated=True,
         help="Addresses from which errors of IPv4 routers come that nothing maps; may be repeated. Default: --own6.",
@@ -97,7 +88,6 @@ SIIT_OPTIONS = (
     ),
     Option(
         name="zero-checksum",
-        metavar="drop|compute|forward",
         read=choice("drop", "compute", "forward"),
         help="What becomes of UDP without a checksum (RFC 7915 section 4.5); default: drop.",
     ),
@@ -107,18 +97,8 @@ SIIT_OPTIONS = (
         read=number(1280, 65_535),
         help="To which IPv4 packets without DF are fragmented (RFC 7915 section 4); default: 1280.",
     ),
-    Option(
-        name="mtu4",
-        metavar="BYTES",
-        read=number(68, 65_535),
-        help="MTU of the next hop in IPv4; default: 1500.",
-    ),
-    Option(
-        name="mtu6",
-        metavar="BYTES",
-        read=number(1280, 65_535),
-        help="MTU of the next hop in IPv6; default: 1500.",
-    ),
+    Option(name="mtu4", metavar="BYTES", read=number(68, 65_535), help="MTU of the next hop in IPv4; default: 1500."),
+    Option(name="mtu6", metavar="BYTES", read=number(1280, 65_535), help="MTU of the next hop in IPv6; default: 1500."),
     Option(
         name="plateaus",
         metavar="BYTES,BYTES,...",
@@ -127,13 +107,11 @@ SIIT_OPTIONS = (
     ),
     Option(
         name="tos",
-        metavar="N",
         read=number(0, 255),
         help="The TOS octet of all IPv4 packets; default: the IPv6 packet's traffic class.",
     ),
     Option(
         name="traffic-class",
-        metavar="N",
         read=number(0, 255),
         help="The traffic class of all IPv6 packets; default: the IPv4 packet's TOS octet.",
     ),
@@ -144,7 +122,6 @@ SIIT_OPTIONS = (
     ),
     Option(
         name="identification-seed",
-        metavar="N",
         read=number(0, 2**64 - 1),
         help="Decides the identifications of IPv4 packets that may be fragmented; default: they are counted from 1.",
     ),
@@ -158,7 +135,6 @@ def without(*names: str) -> tuple[Option, ...]:
 
 RELAY = Option(
     name="role",
-    metavar="br|er",
     read=choice("br", "er"),
     is_required=True,
     help="The border relay (RFC 7755), or an edge relay in front of IPv4 servers (RFC 7756).",

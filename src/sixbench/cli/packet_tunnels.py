@@ -15,7 +15,6 @@ def local(read: Callable[[str], str]) -> Option:
     """The option for this end's address."""
     return Option(
         name="local",
-        metavar="ADDRESS",
         read=read,
         is_required=True,
         help="This end's address: the source of outer packets. Packets that are for it come out of the tunnel; all "
@@ -25,13 +24,12 @@ def local(read: Callable[[str], str]) -> Option:
 
 def remote(read: Callable[[str], str]) -> Option:
     """The option for the other end's address."""
-    return Option(name="remote", metavar="ADDRESS", read=read, is_required=True, help="The other end's address.")
+    return Option(name="remote", read=read, is_required=True, help="The other end's address.")
 
 
 def _own(read: Callable[[str], str], family: int) -> Option:
     return Option(
         name=f"own{family}",
-        metavar="ADDRESS",
         read=read,
         help=f"The address from which IPv{family} hosts are told of errors, such as that a packet is too long for the "
         "tunnel; default: none, so that such packets are only dropped.",
@@ -51,20 +49,17 @@ def _tunnel_options(least_mtu: int) -> tuple[Option, ...]:
         ),
         Option(
             name="ttl",
-            metavar="N",
             read=number(0, 255),
             help="TTL or hop limit of outer packets; 0: the inner packet's; default: 64.",
         ),
         Option(
             name="tos",
-            metavar="N",
             read=number(0, 255),
             help="TOS octet of outer packets, of which the DSCP is taken; default: the inner packet's.",
         ),
         Option(name="ecn", turns_off=True, help="Do not let ECN pass through the tunnel (RFC 6040)."),
         Option(
             name="pmtu",
-            metavar="static|dynamic",
             read=choice("static", "dynamic"),
             help="static: outer packets may be fragmented, which is the default; dynamic: they may not (RFC 4213 "
             "section 3.2).",

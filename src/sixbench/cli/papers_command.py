@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import completions
-from .command_groups import EXPERIMENTS
 from .common import load_experiment, load_paper, print_json
 from .options import JSON
 from .plan_text import time_words, trials_words
+from .tables import print_table
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.paper import Claim, Paper, PublishedTable
     from ..run.estimate import Estimate
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("papers", rich_help_panel=EXPERIMENTS)(papers)
 
 
 def papers(
@@ -139,9 +134,7 @@ def _print_table(table: PublishedTable) -> None:
         typer.echo(f"  [{number}] {column.heading}{unit}")
     heads = [f"[{number}]" for number in range(1, len(table.columns) + 1)]
     body = [["" if cell is None else f"{cell:.10g}" for cell in row.cells] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
-    for line in (heads, *body):
-        typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+    print_table(heads, body, left=0, indent=2)
 
 
 def _place(claim: Claim) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from . import completions
-from .command_groups import EXPERIMENTS
 from .common import experiment_source, load_experiment, print_json
 from .options import HOSTS, SEED, SET
 
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
     from ..model.topology import Link
     from ..plan.yaml_source import Source
     from ..run.estimate import Estimate
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("plan", rich_help_panel=EXPERIMENTS)(plan)
-    app.command("schema", rich_help_panel=EXPERIMENTS)(schema)
 
 
 def schema() -> None:

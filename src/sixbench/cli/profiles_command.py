@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from . import completions
-from .command_groups import EXPERIMENTS
 from .common import print_json
 from .options import JSON
 
 if TYPE_CHECKING:
     from ..plan.profile_file import Profile
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("profiles", rich_help_panel=EXPERIMENTS)(profiles)
 
 
 def profiles(

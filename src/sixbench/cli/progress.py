@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..model.experiment import Combination, Experiment, PlannedTrial
@@ -77,20 +76,15 @@ class Progress(Observer):
             self._go_live()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
     def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
-        """So many trials are done of so many that are expected, which leaves so much time. `decided`: so many
-        combinations need no more blocks."""
         self._decided = decided
         self._done, self._expected, self._left = done, expected, f"{_clock(remaining_ns)} left"
 
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
-        """This trial is next."""
         self._combinations = len(experiment.combinations)
         self._now = trial_words(combination.workload.kind, combination.levels, planned.path)
         original = experiment.path(planned.path).aa_of
@@ -103,7 +97,6 @@ class Progress(Observer):
         self._show()
 
     def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
-        """Cells measure these blocks."""
         number = "1 cell" if cells == 1 else f"{cells} cells"
         self._now = f"{'block' if len(blocks) == 1 else 'blocks'} {listed(map(str, blocks))} on {number}"
         self._show()

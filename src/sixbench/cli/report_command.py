@@ -8,17 +8,11 @@ from pathlib import Path
 import typer
 
 from . import completions
-from .command_groups import RESULTS
 from .common import load_paper, note, tell_problems
 from .presenting import terminal_report
 
 LEAST_WIDTH_IN, MOST_WIDTH_IN = 2.5, 20.0
 """Narrower figures have no room for their axes beside text of 8 points."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("report", rich_help_panel=RESULTS)(report)
 
 
 def report(

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 import typer
 
 from . import completions
-from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment
-from .consent import require_consent, without_consent
+from .consent import require_consent
 from .event_logs import event_log
 from .options import ALLOW_PROGRAMS, EVENTS, MEAN_IT, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
-from .running import agent_hub, begin_run, known_calibration, tell
+from .running import agent_hub, begin_run, first_manifest, known_calibration, tell
 
 DEFAULT_PROFILE = "8219"
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("rfc", rich_help_panel=EXPERIMENTS)(rfc)
 
 
 def rfc(
@@ -79,7 +72,7 @@ def rfc(
     from ..rfc.tests import TESTS
     from ..run.other_runs import measuring
     from ..run.probing import probe_machine
-    from ..store import Manifest, check_free
+    from ..store import check_free
 
     loaded = load_experiment(experiment, set_, False, None, None)
     try:
@@ -103,15 +96,8 @@ def rfc(
         )
         with measuring(made.name, wait=wait, told=tell) as presence:
             directory = out or default_directory(f"{made.name}-rfc")
-            manifest = Manifest(
-                run=directory.resolve().name,
-                experiment=made,
-                environment=environment,
-                state="running",
-                started_realtime_ns=time.time_ns(),
-                procedure=procedure,
-                calibration=known_calibration(environment.kernel),
-                command=["sixbench", *without_consent(sys.argv[1:])],
+            manifest = first_manifest(
+                directory, made, environment, procedure=procedure, calibration=known_calibration(environment.kernel)
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
                 return measure_and_present(made, writer, [], hub, presence, json, quiet, log)

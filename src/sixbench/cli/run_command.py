@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +13,14 @@ from . import completions
 from .bugs import keeping_trials
 from .cell_command import KEY
 from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
-from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
-from .consent import refuse_programs_in_guests, require_consent, require_consent_to_hosts, without_consent
+from .consent import refuse_programs_in_guests, require_consent, require_consent_to_hosts
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .options import ALLOW_HOSTS, ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
-from .running import agent_hub, begin_run, known_calibration, tell
+from .running import agent_hub, begin_run, first_manifest, known_calibration, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -30,12 +28,6 @@ if TYPE_CHECKING:
     from ..model.trial import TrialRecord
     from ..run.other_runs import Presence
     from ..store import EventLog, Run, RunWriter
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command("run", rich_help_panel=EXPERIMENTS)(run)
-    app.command("resume", rich_help_panel=EXPERIMENTS)(resume)
 
 
 def run(
@@ -95,7 +87,7 @@ def run(
     loaded = load_experiment(experiment, *changes)
     guest_clock = check_clock(clock, loaded)
     require_consent(loaded.paths, allowed=allow_programs)
-    from ..store import Manifest, check_free
+    from ..store import check_free
 
     if out is not None:
         check_free(out, loaded.text)
@@ -118,17 +110,14 @@ def run(
         )
         with measuring(loaded.name, wait=wait, told=tell) as presence:
             directory = out or default_directory(loaded.name)
-            manifest = Manifest(
-                run=directory.resolve().name,
-                experiment=loaded,
-                environment=environment,
-                state="running",
-                started_realtime_ns=time.time_ns(),
+            manifest = first_manifest(
+                directory,
+                loaded,
+                environment,
                 paper=paper_name(experiment),
                 quick=quick,
                 capture=capture,
                 calibration=known_calibration(environment.kernel),
-                command=["sixbench", *without_consent(sys.argv[1:])],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
                 return measure_and_present(loaded, writer, [], hub, presence, json, quiet, log)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .common import note
+from .consent import without_consent
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
     from ..model.calibration import Calibration
-    from ..store import Manifest, RunWriter
+    from ..model.experiment import Experiment
+    from ..store import Environment, Manifest, RunWriter
 
 
 def tell(sentence: str) -> None:
@@ -23,6 +27,21 @@ def agent_hub() -> AgentHub:
     from ..agent import AgentHub, find_agent
 
     return AgentHub(find_agent())
+
+
+def first_manifest(directory: Path, experiment: Experiment, environment: Environment, **more: Any) -> Manifest:
+    """The manifest of a run that begins now, by this command line."""
+    from ..store import Manifest
+
+    return Manifest(
+        run=directory.resolve().name,
+        experiment=experiment,
+        environment=environment,
+        state="running",
+        started_realtime_ns=time.time_ns(),
+        command=["sixbench", *without_consent(sys.argv[1:])],
+        **more,
+    )
 
 
 def begin_run(directory: Path, manifest: Manifest, *, is_named: bool) -> RunWriter:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import completions
-from .command_groups import RESULTS
 from .common import note, print_json
 from .options import JSON
 from .tables import table_lines
@@ -19,11 +18,6 @@ if TYPE_CHECKING:
     from ..report.listed_runs import ListedRun
 
 DEFAULT_DIRECTORY = Path("runs")
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("runs", rich_help_panel=RESULTS)(runs)
 
 
 def runs(

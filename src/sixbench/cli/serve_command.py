@@ -11,17 +11,10 @@ from pathlib import Path
 
 import typer
 
-from .command_groups import TWO_MACHINES
 from .common import note
 
 KEY_BYTES = 32
 """Length of a pre-shared key of the Noise Protocol Framework (revision 34, section 9)."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command("serve", rich_help_panel=TWO_MACHINES)(serve)
-    app.command("key", rich_help_panel=TWO_MACHINES)(key)
 
 
 def serve(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import completions
-from .command_groups import BY_HAND
 from .common import print_json
 from .fragments_table import print_fragments
 from .options import JSON
@@ -15,11 +14,6 @@ from .tables import print_table
 
 if TYPE_CHECKING:
     from ..theory import FullPacket, Row
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("theory", rich_help_panel=BY_HAND)(theory)
 
 
 def theory(

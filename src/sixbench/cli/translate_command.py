@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 from typer.main import get_group
 
-from .command_groups import BY_HAND, GroupedCommands
+from .command_groups import GroupedCommands, with_subcommands
 from .common import note
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ class _OneForEachMechanism(GroupedCommands):
 
     @property
     def commands(self) -> MutableMapping[str, Any]:
-        """The commands by the mechanism's name."""
         if not self._made:
             from .packet_mechanisms import PACKET_MECHANISMS
 
@@ -43,14 +42,11 @@ class _OneForEachMechanism(GroupedCommands):
         self._made = given
 
 
-translate_app = typer.Typer(
-    no_args_is_help=True,
-    cls=_OneForEachMechanism,
-    rich_markup_mode=None,
-    help="Take captured packets through a mechanism.\n\n"
+translate_app = with_subcommands(
+    "Take captured packets through a mechanism.\n\n"
     "What comes out is written as a capture. With --explain it says which rule decided about each packet. No network "
     "is built and no root is needed, unless --engine names a device of the kernel or of another program.",
-    pretty_exceptions_enable=False,
+    _OneForEachMechanism,
 )
 
 _COMMON: dict[str, tuple[Any, Any]] = {
@@ -98,11 +94,6 @@ _COMMON: dict[str, tuple[Any, Any]] = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command, with one below it for each mechanism."""
-    app.add_typer(translate_app, name="translate", rich_help_panel=BY_HAND)
-
-
 def _command(kind: PacketKind) -> Callable[..., int]:
     """A function with a parameter for each option."""
 
@@ -131,7 +122,7 @@ def _typed(option: Option) -> tuple[Any, Any]:
         name = f"--no-{option.name}" if option.turns_off else f"--{option.name}"
         return bool, typer.Option(False, name, help=option.help)
     default: Any = ... if option.is_required else [] if option.is_repeated else None
-    declared = typer.Option(default, f"--{option.name}", metavar=option.metavar, help=option.help)
+    declared = typer.Option(default, f"--{option.name}", metavar=option.shown_as, help=option.help)
     if option.is_repeated:
         return list[str], declared
     return str if option.is_required else str | None, declared

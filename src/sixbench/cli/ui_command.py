@@ -13,7 +13,6 @@ import typer
 
 from ..model.exit_codes import Exit
 from . import completions
-from .command_groups import RESULTS
 from .common import note
 
 if TYPE_CHECKING:
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
     from ..ui.tls import Identity
 
 PORT = 8066
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("ui", rich_help_panel=RESULTS)(ui)
 
 
 def ui(

@@ -8,16 +8,10 @@ import typer
 
 from ..model.exit_codes import Exit
 from . import completions
-from .command_groups import RESULTS
 from .common import print_json
 from .options import JSON
 
 VERIFY_SCHEMA = "sixbench.verification/1"
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("verify", rich_help_panel=RESULTS)(verify)
 
 
 def verify(

@@ -11,7 +11,5 @@ from .agent import EBPF, USER
 from .engine import Engine
 from .kernel import KERNEL
 
-__all__ = ["EBPF", "ENGINES", "KERNEL", "USER", "Engine"]
-
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (KERNEL, EBPF, USER)}
 """The engines that several mechanisms share, by name."""

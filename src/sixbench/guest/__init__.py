@@ -14,20 +14,3 @@ from .initramfs import JOB
 from .kernels import Kernel, add_kernel, find_kernel, kept_kernels, remove_kernel
 from .kvm import why_no_kvm
 from .machine import find_qemu
-
-__all__ = [
-    "JOB",
-    "DeviceGuest",
-    "GuestCommand",
-    "GuestResult",
-    "Kernel",
-    "add_kernel",
-    "boot",
-    "device_fields",
-    "device_guest",
-    "find_kernel",
-    "find_qemu",
-    "kept_kernels",
-    "remove_kernel",
-    "why_no_kvm",
-]

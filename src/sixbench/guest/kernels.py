@@ -53,7 +53,6 @@ class Kernel:
 
     @property
     def directory(self) -> Path:
-        """The directory where it is kept."""
         return _directory(self.name)
 
     @property

@@ -40,20 +40,6 @@ from .sixtofour import SIX_TO_FOUR
 from .teredo import TEREDO
 from .trt import TRT
 
-__all__ = [
-    "MECHANISMS",
-    "SHIPPED",
-    "SHIPPED_GUESTS",
-    "Mechanism",
-    "MechanismError",
-    "by_preference",
-    "commands_of",
-    "engine_of",
-    "find_engine",
-    "install",
-    "legs_of",
-]
-
 MECHANISMS: Mapping[str, Mechanism] = {
     mechanism.name: mechanism
     for mechanism in (

@@ -64,14 +64,12 @@ BIH = Mechanism(
     options=(
         Parameter(
             name="pool",
-            column="pool",
             kind="ipv4-prefix",
             doc="the IPv4 addresses for the host and for IPv6 nodes, one each",
             default=DEFAULT_POOL,
         ),
         Parameter(
             name="host-prefix",
-            column="host_prefix",
             kind="ipv6-prefix",
             doc="the IPv6 prefix in which the host embeds its own IPv4 address; it is routed to the host",
             default=DEFAULT_HOST_PREFIX,

@@ -128,7 +128,6 @@ TUNNEL_BROKER = Mechanism(
     family=family_of,
     install=_install,
     headers=_HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order="the client, then the broker",
     executed_by=(EBPF, USER),

@@ -25,7 +25,6 @@ TUNNEL_PREFIX_V4 = IPv4Network("203.0.113.0/30")
 
 MTU = Parameter(
     name="mtu",
-    column="mtu_bytes",
     kind="mtu-or-size",
     doc="MTU of the tunnel; where it is more than the carrier has room for, outer packets are fragmented",
     minimum=MIN_MTU_V4,
@@ -34,7 +33,6 @@ MTU = Parameter(
 )
 TTL = Parameter(
     name="ttl",
-    column="ttl",
     kind="count",
     doc="TTL or hop limit of outer packets; 0: the inner packet's",
     minimum=0,
@@ -43,19 +41,15 @@ TTL = Parameter(
 )
 TOS = Parameter(
     name="tos",
-    column="tos",
     kind="count",
     doc="TOS octet of outer packets, of which the DSCP is taken",
     minimum=0,
     maximum=255,
     unless_given="the inner packet's",
 )
-ECN = Parameter(
-    name="ecn", column="ecn", kind="flag", doc="whether ECN passes through the tunnel (RFC 6040)", default=True
-)
+ECN = Parameter(name="ecn", kind="flag", doc="whether ECN passes through the tunnel (RFC 6040)", default=True)
 PMTU = Parameter(
     name="pmtu",
-    column="pmtu",
     kind="choice",
     choices=("static", "dynamic"),
     doc="static: outer packets may be fragmented; dynamic: they may not, and sources are told (RFC 4213 section 3.2)",

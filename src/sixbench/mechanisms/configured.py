@@ -90,26 +90,14 @@ def _outer(options: Options) -> Family:
 
 
 def _key(doc: str, most: int) -> Parameter:
-    return Parameter(name="key", column="key", kind="count", doc=doc, minimum=0, maximum=most)
+    return Parameter(name="key", kind="count", doc=doc, minimum=0, maximum=most)
 
 
 _FAMILIES = (
     Parameter(
-        name="inner",
-        column="inner",
-        kind="choice",
-        choices=("ipv6", "ipv4"),
-        doc="family of the packets inside",
-        default="ipv6",
+        name="inner", kind="choice", choices=("ipv6", "ipv4"), doc="family of the packets inside", default="ipv6"
     ),
-    Parameter(
-        name="outer",
-        column="outer",
-        kind="choice",
-        choices=("ipv4", "ipv6"),
-        doc="family of the carrier",
-        default="ipv4",
-    ),
+    Parameter(name="outer", kind="choice", choices=("ipv4", "ipv6"), doc="family of the carrier", default="ipv4"),
 )
 _ENDS = "its two ends"
 
@@ -119,7 +107,6 @@ SIX_IN_FOUR = Mechanism(
     family=family_of,
     install=_installer("ipv6", family_of, lambda options: 4),
     headers=("ipv4",),
-    carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order=_ENDS,
     executed_by=(KERNEL, EBPF, USER),
@@ -132,7 +119,6 @@ FOUR_IN_SIX = Mechanism(
     family=lambda options: 4,
     install=_installer("ipv4", lambda options: 4, lambda options: 6),
     headers=("ipv6",),
-    carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order=_ENDS,
     executed_by=(KERNEL, EBPF, USER),
@@ -145,7 +131,6 @@ GRE = Mechanism(
     family=_inner,
     install=_installer("gre", _inner, _outer),
     headers=("ipv4", "gre"),
-    carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order=_ENDS,
     executed_by=(KERNEL, EBPF, USER),
@@ -158,7 +143,6 @@ VXLAN = Mechanism(
     family=_inner,
     install=_installer("ethernet", _inner, _outer),
     headers=("ipv4", "udp", "vxlan", "ethernet"),
-    carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order=_ENDS,
     executed_by=(KERNEL,),

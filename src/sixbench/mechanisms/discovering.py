@@ -26,7 +26,6 @@ STATIC, RA, DNS64 = "static", "ra", "dns64"
 
 DISCOVERY = Parameter(
     name="discovery",
-    column="discovery",
     kind="choice",
     choices=(STATIC, RA, DNS64),
     doc="how the CLAT learns the prefix: it has it from the start; the router next to it advertises it (RFC 8781); or "
@@ -40,7 +39,6 @@ TELLER = replace(
 )
 OPTION_108 = Parameter(
     name="option-108",
-    column="option_108",
     kind="flag",
     doc="whether the CLAT first asks the router next to it by DHCP for an IPv4 address, and is told to do without (RFC "
     "8925)",

@@ -66,7 +66,6 @@ class _Pool:
 
     @property
     def gateway(self) -> IPv4Address:
-        """The TEP's."""
         return self.prefix[1]
 
     def leased(self, number: int) -> IPv4Address:
@@ -205,7 +204,6 @@ class _Asked:
 
     @property
     def server(self) -> str:
-        """The node that is asked."""
         return self.hosts[0].asking.second
 
     @property
@@ -220,7 +218,6 @@ class _Asked:
 
     @property
     def start(self) -> Request:
-        """The server's beginning."""
         end_points = {_asking_address(host): host.end_point for host in self.hosts}
         return Request(
             op="broker-start",
@@ -241,7 +238,6 @@ class _Asked:
         )
 
     def ask(self, host: _Host) -> Request:
-        """A host's question."""
         return Request(
             op="broker-request",
             fields={
@@ -275,29 +271,22 @@ DSTM = Mechanism(
     family=lambda options: 4,
     install=_install,
     headers=_HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(2, 33),
     node_order="the hosts, then the tunnel end point",
     executed_by=(KERNEL, EBPF, USER),
     options=(
         *TUNNEL_OPTIONS,
         Parameter(
-            name="server",
-            column="server",
-            kind="name",
-            doc="the node that leases addresses",
-            unless_given="the tunnel end point",
+            name="server", kind="name", doc="the node that leases addresses", unless_given="the tunnel end point"
         ),
         Parameter(
             name="pool",
-            column="pool",
             kind="ipv4-prefix",
             doc="the addresses: the first is the tunnel end point's, the others are leased",
             default=DEFAULT_POOL,
         ),
         Parameter(
             name="lease",
-            column="lease_ns",
             kind="duration",
             doc="how long an address is leased, in whole seconds; hosts renew it at half of that",
             minimum=_NS_PER_S,

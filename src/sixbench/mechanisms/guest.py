@@ -93,7 +93,6 @@ GUEST = Mechanism(
     family=near_family,
     server_family=far_family,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(ITSELF,),
     options=(*IN_GUEST, *MAPPING),

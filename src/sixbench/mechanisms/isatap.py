@@ -114,7 +114,6 @@ ISATAP = Mechanism(
     family=family_of,
     install=_install,
     headers=HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(2, 8),
     node_order="the hosts, then the router",
     executed_by=(KERNEL, EBPF, USER),

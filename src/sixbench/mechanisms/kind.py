@@ -63,7 +63,7 @@ class Mechanism:
     install: Install
     headers: tuple[str, ...] = ()
     inner_mtu_bytes: int | None = None
-    carriers: frozenset[Family]
+    carriers: frozenset[Family] = frozenset({4, 6})
     node_count: tuple[int, int] = (0, 0)
     node_order: str = ""
     executed_by: tuple[Engine, ...] = (KERNEL,)
@@ -81,5 +81,4 @@ class Mechanism:
         return tuple(engine.name for engine in (*self.executed_by, *others))
 
     def option(self, name: str) -> Parameter | None:
-        """The option of that name."""
         return next((option for option in self.options if option.name == name), None)

@@ -103,7 +103,6 @@ LW4O6 = Mechanism(
         *TUNNEL_OPTIONS,
         Parameter(
             name="psid-bits",
-            column="psid_bits",
             kind="count",
             doc="the length of the number of a set of ports; there are as many sets as it can count",
             minimum=1,

@@ -30,21 +30,18 @@ MAX_CES = 32
 RULE_OPTIONS = (
     Parameter(
         name="rule-prefix",
-        column="rule_prefix",
         kind="ipv6-prefix",
         doc="the Rule IPv6 prefix: what the IPv6 prefixes of all CEs begin with",
         default=DEFAULT_RULE_PREFIX,
     ),
     Parameter(
         name="rule-ipv4",
-        column="rule_ipv4",
         kind="ipv4-prefix",
         doc="the Rule IPv4 prefix: the addresses that the CEs share",
         default=DEFAULT_RULE_IPV4,
     ),
     Parameter(
         name="ea-bits",
-        column="ea_bits",
         kind="count",
         doc="how many bits follow the rule prefix: those of the IPv4 address behind its prefix, then the PSID",
         minimum=0,
@@ -53,7 +50,6 @@ RULE_OPTIONS = (
     ),
     Parameter(
         name="psid-offset",
-        column="psid_offset",
         kind="count",
         doc="how many bits of a port precede the PSID; 0: a CE's ports are one range",
         minimum=0,

@@ -66,7 +66,6 @@ MAP_E = Mechanism(
     family=lambda options: 4,
     install=_install,
     headers=HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(2, MAX_CES + 1),
     node_order="the CEs, then the border relay",
     executed_by=(KERNEL, EBPF, USER),

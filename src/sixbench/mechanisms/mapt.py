@@ -27,7 +27,6 @@ from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, translator
 
 DMR_PREFIX = Parameter(
     name="dmr-prefix",
-    column="dmr_prefix",
     kind="ipv6-prefix",
     doc="the prefix of the Default Mapping Rule, in which IPv4 addresses outside are embedded (RFC 6052)",
     default=DEFAULT_PREFIX,
@@ -179,7 +178,6 @@ MAP_T = Mechanism(
     doc="MAP-T (RFC 7599): CEs translate to IPv6, each within its ports; a border relay finds them by a rule.",
     family=lambda options: 4,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(2, MAX_CES + 1),
     node_order="the CEs, then the border relay",
     executed_by=(EBPF, USER),

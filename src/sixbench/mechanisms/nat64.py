@@ -33,7 +33,6 @@ FIRST_PORT = 1024
 
 PORTS = Parameter(
     name="ports",
-    column="ports",
     kind="count",
     doc="how many ports, from 1024 on, the connections of all clients share",
     minimum=1,
@@ -148,7 +147,6 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
         *OPTIONS,
         Parameter(
             name="clat-prefix",
-            column="clat_prefix",
             kind="ipv6-prefix",
             doc="the IPv6 prefix in which the CLAT embeds its clients' addresses",
             default=DEFAULT_CLAT_PREFIX,

@@ -61,11 +61,9 @@ DUAL_STACK = Mechanism(
     doc="Both families from end to end; the client's address selection decides (RFC 4213 section 2, RFC 6724).",
     family=_chosen_family,
     install=_dual_stack,
-    carriers=frozenset({4, 6}),
     options=(
         Parameter(
             name="prefer",
-            column="prefer",
             kind="choice",
             choices=("default", "ipv4"),
             doc="default: the policy table of RFC 6724 section 2.1; ipv4: with IPv4 before IPv6 (section 10.3)",

@@ -41,7 +41,6 @@ NAT_PT = Mechanism(
     family=NAT64.family,
     server_family=NAT64.server_family,
     install=_install,
-    carriers=NAT64.carriers,
     node_count=(1, 1),
     executed_by=(EBPF, USER),
     held_against="RFC 4966 made it historic. One node must do both, and must see all packets and all questions. Its "

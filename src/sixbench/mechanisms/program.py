@@ -132,7 +132,6 @@ PROGRAM = Mechanism(
     family=near_family,
     server_family=far_family,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(ITSELF,),
     options=OPTIONS,

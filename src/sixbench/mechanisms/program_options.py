@@ -116,21 +116,18 @@ def _interface(value: object) -> str:
 
 START = Parameter(
     name="start",
-    column="start",
     kind="command",
     doc="the command that starts the program, which must stay in the foreground; no shell reads it",
     parser=_command,
 )
 READY = Parameter(
     name="ready",
-    column="ready",
     kind="command",
     doc="the command that ends with 0 once the program is ready; it is tried until then",
     parser=_command,
 )
 FILES = Parameter(
     name="files",
-    column="files",
     kind="files",
     doc="the files in the program's private directory {dir}: their content by name",
     parser=_files,
@@ -138,7 +135,6 @@ FILES = Parameter(
 )
 FAMILY = Parameter(
     name="family",
-    column="family",
     kind="families",
     doc="the family of packets, or that on the client's side and that on the server's",
     default="6",
@@ -146,14 +142,12 @@ FAMILY = Parameter(
 )
 PREFIX = Parameter(
     name="prefix",
-    column="prefix",
     kind="ipv6-prefix",
     doc="the IPv6 prefix in which the device embeds IPv4 addresses (RFC 6052); it is routed to the device's node",
     unless_given="it embeds none",
 )
 CLIENT_AS = Parameter(
     name="client-as",
-    column="client_as",
     kind="address",
     doc="the client's address as the server sees it; own: that of the device's node",
     unless_given="the client's own, or embedded in prefix",
@@ -161,7 +155,6 @@ CLIENT_AS = Parameter(
 )
 SERVER_AS = Parameter(
     name="server-as",
-    column="server_as",
     kind="address",
     doc="the server's address as the client knows it",
     unless_given="the server's own, or embedded in prefix",
@@ -169,7 +162,6 @@ SERVER_AS = Parameter(
 )
 INTERFACE = Parameter(
     name="interface",
-    column="interface",
     kind="interface",
     doc="the interface that the program makes; it is set up, and prefix, client-as and server-as are routed into it",
     parser=_interface,
@@ -177,7 +169,6 @@ INTERFACE = Parameter(
 )
 HOPS = Parameter(
     name="hops",
-    column="hops",
     kind="count",
     doc="how much less the hop limit is behind a device that changes the family",
     minimum=0,
@@ -187,7 +178,6 @@ HOPS = Parameter(
 NOBODY, LINUX, ITS_OWN = "none", "linux", "own"
 STATE = Parameter(
     name="state",
-    column="state",
     kind="choice",
     choices=(NOBODY, LINUX, ITS_OWN),
     doc="who keeps state of connections: nobody; Linux in the program's node, whose table is counted, and emptied "
@@ -196,14 +186,12 @@ STATE = Parameter(
 )
 DNS64 = Parameter(
     name="dns64",
-    column="dns64",
     kind="flag",
     doc="whether the program is a resolver that makes addresses in prefix (RFC 6147), for the workload dns64",
     default=False,
 )
 MEMORY = Parameter(
     name="memory",
-    column="memory_bytes",
     kind="size",
     doc="how much memory each process of the program may take (RLIMIT_DATA)",
     minimum=1 << 20,
@@ -212,7 +200,6 @@ MEMORY = Parameter(
 )
 READY_WITHIN = Parameter(
     name="ready-within",
-    column="ready_within_ns",
     kind="duration",
     doc="how long the program may take to be ready",
     minimum=10**6,
@@ -221,31 +208,22 @@ READY_WITHIN = Parameter(
 )
 KERNEL = Parameter(
     name="kernel",
-    column="kernel",
     kind="kernel",
     doc="the kernel of the emulated machine: debian-5.10, debian-6.1, debian-6.12, host, or FILE:MODULES",
     parser=_kernel,
 )
 SETUP = Parameter(
     name="setup",
-    column="setup",
     kind="commands",
     doc="the commands that are run in the machine once it has addresses and routes, in order; a shell reads each",
     parser=_setup,
     unless_given="none: it forwards",
 )
 GUEST_MEMORY = Parameter(
-    name="memory",
-    column="memory_bytes",
-    kind="size",
-    doc="the memory of the machine",
-    minimum=128 << 20,
-    maximum=3 << 30,
-    default=512 << 20,
+    name="memory", kind="size", doc="the memory of the machine", minimum=128 << 20, maximum=3 << 30, default=512 << 20
 )
 GUEST_READY_WITHIN = Parameter(
     name="ready-within",
-    column="ready_within_ns",
     kind="duration",
     doc="how long the machine may take until it forwards",
     minimum=10**9,

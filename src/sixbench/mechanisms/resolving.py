@@ -24,7 +24,6 @@ from .resolvers import RESOLVERS, resolver_program
 
 DNS64 = Parameter(
     name="dns64",
-    column="dns64",
     kind="name",
     doc="the node that resolves names for all nodes, with addresses in the prefix for what has IPv4 alone (RFC 6147)",
     unless_given="names resolve by a hosts file",
@@ -33,7 +32,6 @@ DNS64 = Parameter(
 OWN = "own"
 RESOLVER = Parameter(
     name="resolver",
-    column="resolver",
     kind="choice",
     choices=(OWN, *RESOLVERS),
     doc="who resolves names at the node that dns64 names: sixbench's own resolver, or one of Debian's packages",

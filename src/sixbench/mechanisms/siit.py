@@ -53,14 +53,12 @@ SIIT = Mechanism(
     family=_client_family,
     server_family=_server_family,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(1, 2),
     node_order="the translators from the client on",
     executed_by=(EBPF, USER, tayga.TAYGA, jool.JOOL),
     options=(
         Parameter(
             name="client",
-            column="client",
             kind="choice",
             choices=("ipv6", "ipv4"),
             doc="the family of the client's side; every translator changes it",
@@ -68,15 +66,10 @@ SIIT = Mechanism(
         ),
         PREFIX,
         Parameter(
-            name="pool",
-            column="pool",
-            kind="ipv4-prefix",
-            doc="the IPv4 addresses for IPv6 nodes, one each",
-            default=DEFAULT_POOL,
+            name="pool", kind="ipv4-prefix", doc="the IPv4 addresses for IPv6 nodes, one each", default=DEFAULT_POOL
         ),
         Parameter(
             name="eam",
-            column="eam",
             kind="eam",
             parser=embedding.parse_table,
             doc="explicit address mappings (RFC 7757) instead of the pool's, IPv4 to IPv6",

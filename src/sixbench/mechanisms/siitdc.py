@@ -60,7 +60,6 @@ SIIT_DC = Mechanism(
     family=lambda options: 4,
     server_family=_server_family,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(1, 2),
     node_order="the border relay, then the edge relay if servers have IPv4 alone",
     executed_by=(EBPF, USER, TAYGA, JOOL),
@@ -68,7 +67,6 @@ SIIT_DC = Mechanism(
         *OPTIONS,
         Parameter(
             name="edge-prefix",
-            column="edge_prefix",
             kind="ipv6-prefix",
             doc="the IPv6 prefix in which the edge relay's table has its servers' addresses",
             default=DEFAULT_EDGE_PREFIX,

@@ -87,7 +87,6 @@ SIX_OVER_FOUR = Mechanism(
     family=family_of,
     install=_install,
     headers=HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(2, 8),
     node_order="the nodes that are on its virtual Ethernet",
     executed_by=(EBPF, USER),

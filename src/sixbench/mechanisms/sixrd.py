@@ -113,19 +113,12 @@ SIX_RD = Mechanism(
     family=family_of,
     install=_install,
     headers=HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(1, 8),
     node_order="the CEs, then the border relay",
     executed_by=(KERNEL, EBPF, USER),
     options=(
         *TUNNEL_OPTIONS,
-        Parameter(
-            name="prefix",
-            column="prefix",
-            kind="ipv6-prefix",
-            doc="the domain's 6rd prefix",
-            default=DEFAULT_PREFIX,
-        ),
+        Parameter(name="prefix", kind="ipv6-prefix", doc="the domain's 6rd prefix", default=DEFAULT_PREFIX),
         Parameter(
             name="ipv4-mask",
             column="ipv4_mask_bits",
@@ -135,7 +128,7 @@ SIX_RD = Mechanism(
             maximum=31,
             default=0,
         ),
-        Parameter(name="br", column="br", kind="name", doc="the border relay", unless_given="the last node"),
+        Parameter(name="br", kind="name", doc="the border relay", unless_given="the last node"),
     ),
     sample=("r1", "r2"),
 )

@@ -76,7 +76,6 @@ SIX_TO_FOUR = Mechanism(
     family=family_of,
     install=_install,
     headers=HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(1, 8),
     node_order="the routers (or hosts) of the sites",
     executed_by=(KERNEL, EBPF, USER),
@@ -84,14 +83,12 @@ SIX_TO_FOUR = Mechanism(
         *TUNNEL_OPTIONS,
         Parameter(
             name="relay",
-            column="relay",
             kind="name",
             doc="the router that leads to native IPv6, for which sites have a default route",
             unless_given="none",
         ),
         Parameter(
             name="private",
-            column="private",
             kind="flag",
             doc="whether to take private IPv4 addresses, which RFC 3964 section 5.3 says to drop",
             default=False,

@@ -280,7 +280,6 @@ TEREDO = Mechanism(
     options=(
         Parameter(
             name="server",
-            column="server",
             kind="name",
             doc="the router that tells clients their addresses, and passes on what finds the way",
             unless_given="the relay",

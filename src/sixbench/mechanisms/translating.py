@@ -28,14 +28,12 @@ HOPS_OF_OWN = 1
 
 PREFIX = Parameter(
     name="prefix",
-    column="prefix",
     kind="ipv6-prefix",
     doc="the IPv6 prefix in which IPv4 addresses are embedded (RFC 6052)",
     default=DEFAULT_PREFIX,
 )
 ZERO_CHECKSUM = Parameter(
     name="zero-checksum",
-    column="zero_checksum",
     kind="choice",
     choices=("drop", "compute"),
     doc="what becomes of UDP over IPv4 without a checksum (RFC 7915 section 4.5)",
@@ -43,7 +41,6 @@ ZERO_CHECKSUM = Parameter(
 )
 LOWEST_IPV6_MTU = Parameter(
     name="lowest-ipv6-mtu",
-    column="lowest_ipv6_mtu_bytes",
     kind="mtu",
     doc="the size to which IPv4 packets that may be fragmented are cut for IPv6 (RFC 7915 section 4)",
     minimum=ETHERNET_MIN_MTU_V6,

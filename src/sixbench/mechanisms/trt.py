@@ -34,7 +34,6 @@ LOOPBACK_MTU_BYTES = 65536
 
 OWN_SESSIONS = Parameter(
     name="sessions",
-    column="sessions",
     kind="count",
     doc="how many connections, and pairs that exchange datagrams, the relay has at most",
     minimum=1,
@@ -82,7 +81,6 @@ TRT = Mechanism(
     family=lambda options: 6,
     server_family=lambda options, nodes: 4,
     install=_install,
-    carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(USER,),
     options=(PREFIX, OWN_SESSIONS, DNS64, RESOLVER),

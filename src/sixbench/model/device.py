@@ -93,7 +93,6 @@ class Tunnel(Device):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What an engine must be able to do."""
         return (*super().kind, self.payload, f"ipv{self.outer}", str(self.mapping["kind"]))
 
 
@@ -136,7 +135,6 @@ class Translator(Device):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What an engine must be able to do."""
         return (*super().kind, str(self.mapping["kind"]))
 
 

@@ -65,7 +65,6 @@ class Statistics:
     margins: dict[str, float] = field(default_factory=dict)
 
     def margin_of(self, workload: str) -> float:
-        """The margin of a workload's metrics."""
         return self.margins.get(workload, self.margin)
 
     def margins_of(self, workloads: Iterable[str]) -> list[float]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Direction = Literal["higher", "lower", "neither"]
+Scale = Literal["ratio", "difference"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +33,43 @@ class Metric:
     better: Direction
     label: str
     reference: str
-    scale: Literal["ratio", "difference"] = "ratio"
+    scale: Scale = "ratio"
 
     @property
     def column(self) -> str:
         """Name with unit, as in trial records."""
         return self.name if self.name.endswith(f"_{self.suffix}") else f"{self.name}_{self.suffix}"
+
+
+_UNITS = {
+    "ns": "ns",
+    "bps": "bit/s",
+    "pps": "packets/s",
+    "per_s": "1/s",
+    "per_min": "1/min",
+    "bytes": "bytes",
+    "ratio": "1",
+    "cores": "cores",
+    "hop": "hop",
+}
+"""By suffix, where the suffix says it."""
+_OFTEN_ZERO = ("ratio", "hop")
+"""The suffixes of values that are compared by a difference."""
+
+
+def _metric(
+    name: str, suffix: str, better: Direction, label: str, reference: str, unit: str = "", scale: Scale | None = None
+) -> Metric:
+    """A metric; its unit and its scale are those of the suffix, unless they are given."""
+    return Metric(
+        name=name,
+        suffix=suffix,
+        unit=unit or _UNITS[suffix],
+        better=better,
+        label=label,
+        reference=reference,
+        scale=scale or ("difference" if suffix in _OFTEN_ZERO else "ratio"),
+    )
 
 
 def _times(prefix: str, label: str, reference: str, *statistics: str) -> list[Metric]:
@@ -51,48 +83,28 @@ def _times(prefix: str, label: str, reference: str, *statistics: str) -> list[Me
         "max": "maximum",
         "stdev": "standard deviation",
     }
-    return [
-        Metric(
-            name=f"{prefix}_{s}",
-            suffix="ns",
-            unit="ns",
-            better="lower",
-            label=f"{label}, {words[s]}",
-            reference=reference,
-        )
-        for s in statistics
-    ]
+    return [_metric(f"{prefix}_{s}", "ns", "lower", f"{label}, {words[s]}", reference) for s in statistics]
 
 
 def _path_mtu(name: str, label: str, reference: str) -> Metric:
-    return Metric(name=f"pmtu_{name}", suffix="bytes", unit="bytes", better="higher", label=label, reference=reference)
+    return _metric(f"pmtu_{name}", "bytes", "higher", label, reference)
 
 
 def _time(name: str, label: str, reference: str) -> Metric:
-    return Metric(name=name, suffix="ns", unit="ns", better="lower", label=label, reference=reference)
+    return _metric(name, "ns", "lower", label, reference)
 
 
 def _cores(name: str, label: str, reference: str = "/proc/stat") -> Metric:
-    return Metric(name=f"cpu_{name}", suffix="cores", unit="cores", better="lower", label=label, reference=reference)
+    return _metric(f"cpu_{name}", "cores", "lower", label, reference)
 
 
 def _share(name: str, label: str, reference: str) -> Metric:
     """A share that is better the lower it is, and often is zero."""
-    return Metric(
-        name=name,
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label=label,
-        reference=reference,
-        scale="difference",
-    )
+    return _metric(name, "ratio", "lower", label, reference)
 
 
 def _hop(name: str, label: str) -> Metric:
-    return Metric(
-        name=name, suffix="hop", unit="hop", better="neither", label=label, reference="RFC 2923", scale="difference"
-    )
+    return _metric(name, "hop", "neither", label, "RFC 2923")
 
 
 SESSION_MEMORY = "session_memory"
@@ -101,58 +113,20 @@ TEARDOWN_RATE = "teardown_rate"
 
 
 def _connections(what: str, better: Direction, label: str) -> Metric:
-    return Metric(
-        name=f"connections_{what}",
-        suffix="count",
-        unit="connections",
-        better=better,
-        label=label,
-        reference="RFC 3511 section 5.2",
-        scale="difference",
+    return _metric(
+        f"connections_{what}", "count", better, label, "RFC 3511 section 5.2", unit="connections", scale="difference"
     )
 
 
 _ALL = [
-    Metric(
-        name="goodput", suffix="bps", unit="bit/s", better="higher", label="Goodput", reference="RFC 2647 section 3.17"
-    ),
-    Metric(
-        name="goodput_reverse",
-        suffix="bps",
-        unit="bit/s",
-        better="higher",
-        label="Goodput, server to client",
-        reference="RFC 2647 section 3.17",
-    ),
+    _metric("goodput", "bps", "higher", "Goodput", "RFC 2647 section 3.17"),
+    _metric("goodput_reverse", "bps", "higher", "Goodput, server to client", "RFC 2647 section 3.17"),
     *(
-        Metric(
-            name=f"goodput_ipv{family}",
-            suffix="bps",
-            unit="bit/s",
-            better="higher",
-            label=f"Goodput of the IPv{family} flows",
-            reference="RFC 2647 section 3.17",
-        )
+        _metric(f"goodput_ipv{family}", "bps", "higher", f"Goodput of the IPv{family} flows", "RFC 2647 section 3.17")
         for family in (4, 6)
     ),
-    Metric(
-        name="share_ipv6",
-        suffix="ratio",
-        unit="1",
-        better="neither",
-        label="Share of IPv6 in the goodput",
-        reference="RFC 5166 section 2.3",
-        scale="difference",
-    ),
-    Metric(
-        name="fairness",
-        suffix="ratio",
-        unit="1",
-        better="higher",
-        label="Jain's fairness index of the flows",
-        reference="RFC 5166 section 2.3, DEC-TR-301",
-        scale="difference",
-    ),
+    _metric("share_ipv6", "ratio", "neither", "Share of IPv6 in the goodput", "RFC 5166 section 2.3"),
+    _metric("fairness", "ratio", "higher", "Jain's fairness index of the flows", "RFC 5166 section 2.3, DEC-TR-301"),
     _time("transfer_time", "Transfer time", "RFC 6349 section 4.1"),
     *_times("rtt", "Round-trip time", "RFC 2681", "mean", "min", "p50", "p90", "p99", "p999", "stdev"),
     *_times(
@@ -160,62 +134,38 @@ _ALL = [
     ),
     *_times("rtt_idle", "Round-trip time, idle", "RFC 2681", "mean", "p50", "p99"),
     *_times("rtt_loaded", "Round-trip time under load", "RFC 2681", "mean", "p50", "p99"),
-    Metric(
-        name="rtt_increase",
-        suffix="ns",
-        unit="ns",
-        better="lower",
-        label="Increase of the median round-trip time under load",
-        reference="RFC 2681; the idea of draft-ietf-ippm-responsiveness",
+    _metric(
+        "rtt_increase",
+        "ns",
+        "lower",
+        "Increase of the median round-trip time under load",
+        "RFC 2681; the idea of draft-ietf-ippm-responsiveness",
         scale="difference",
     ),
     *(
-        Metric(
-            name=f"round_trips_{state}",
-            suffix="per_min",
-            unit="1/min",
-            better="higher",
-            label=f"Round trips per minute, {words}",
-            reference="the idea of draft-ietf-ippm-responsiveness: a minute over the mean round trip",
+        _metric(
+            f"round_trips_{state}",
+            "per_min",
+            "higher",
+            f"Round trips per minute, {words}",
+            "the idea of draft-ietf-ippm-responsiveness: a minute over the mean round trip",
         )
         for state, words in (("idle", "idle"), ("loaded", "under load"))
     ),
-    Metric(
-        name="transactions_rate",
-        suffix="per_s",
-        unit="1/s",
-        better="higher",
-        label="Transactions per second",
-        reference="RFC 3511 section 5.3",
-    ),
+    _metric("transactions_rate", "per_s", "higher", "Transactions per second", "RFC 3511 section 5.3"),
     *_times("transaction", "Transaction time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     _connections("established", "higher", "Connections established"),
     _connections("alive", "higher", "Connections alive at the end"),
     _connections("refused", "lower", "Connections refused"),
     _connections("timed_out", "lower", "Connections that timed out"),
-    Metric(
-        name="establishment_rate",
-        suffix="per_s",
-        unit="1/s",
-        better="higher",
-        label="Connections established per second",
-        reference="RFC 3511 section 5.3",
-    ),
-    Metric(
-        name=TEARDOWN_RATE,
-        suffix="per_s",
-        unit="1/s",
-        better="higher",
-        label="Tracked connections forgotten per second",
-        reference="RFC 9693",
-    ),
-    Metric(
-        name=SESSION_MEMORY,
-        suffix="bytes",
-        unit="bytes",
-        better="lower",
-        label="Memory of a session where connections are tracked",
-        reference="/proc/slabinfo (nf_conntrack)",
+    _metric("establishment_rate", "per_s", "higher", "Connections established per second", "RFC 3511 section 5.3"),
+    _metric(TEARDOWN_RATE, "per_s", "higher", "Tracked connections forgotten per second", "RFC 9693"),
+    _metric(
+        SESSION_MEMORY,
+        "bytes",
+        "lower",
+        "Memory of a session where connections are tracked",
+        "/proc/slabinfo (nf_conntrack)",
     ),
     *_times("time_to_v6only", "Time until a CLAT knows that it can do without IPv4", "RFC 8925", "p50"),
     *_times("time_to_prefix", "Time until a CLAT has its prefix", "RFC 8781, RFC 7050", "mean", "p50", "max"),
@@ -229,50 +179,26 @@ _ALL = [
             f"connect_ipv{family}", f"Connection time over IPv{family} alone", "RFC 3511 section 5.3", "mean"
         )
     ),
-    Metric(
-        name="ipv6_wins",
-        suffix="ratio",
-        unit="1",
-        better="neither",
-        label="Share of connections over IPv6",
-        reference="RFC 8305",
+    _metric("ipv6_wins", "ratio", "neither", "Share of connections over IPv6", "RFC 8305"),
+    _metric(
+        "time_lost",
+        "ns",
+        "lower",
+        "Time lost against the faster family alone",
+        "RFC 8305; the mean connection time less that of the faster family",
         scale="difference",
     ),
-    Metric(
-        name="time_lost",
-        suffix="ns",
-        unit="ns",
-        better="lower",
-        label="Time lost against the faster family alone",
-        reference="RFC 8305; the mean connection time less that of the faster family",
-        scale="difference",
-    ),
-    Metric(
-        name="attempts",
-        suffix="per_connection",
+    _metric(
+        "attempts",
+        "per_connection",
+        "lower",
+        "Connection attempts for a connection",
+        "RFC 8305 section 5",
         unit="attempts",
-        better="lower",
-        label="Connection attempts for a connection",
-        reference="RFC 8305 section 5",
     ),
     _share("failed", "Share of connections that failed", "RFC 8305"),
-    Metric(
-        name="answers_rate",
-        suffix="per_s",
-        unit="1/s",
-        better="higher",
-        label="Right answers per second",
-        reference="RFC 8219 section 9.2",
-    ),
-    Metric(
-        name="questions_answered",
-        suffix="ratio",
-        unit="1",
-        better="higher",
-        label="Questions with a right answer in time",
-        reference="RFC 8219 section 9.2",
-        scale="difference",
-    ),
+    _metric("answers_rate", "per_s", "higher", "Right answers per second", "RFC 8219 section 9.2"),
+    _metric("questions_answered", "ratio", "higher", "Questions with a right answer in time", "RFC 8219 section 9.2"),
     _share("questions_wrong", "Questions with another answer", "RFC 6147"),
     _share("questions_failed", "Questions that the resolver failed", "RFC 1035 section 4.1.1"),
     _share("questions_unanswered", "Questions without an answer in time", "RFC 8219 section 9.2"),
@@ -284,58 +210,18 @@ _ALL = [
     *_times("pdv_reverse", "PDV from the server", "RFC 5481 section 4.2", "p999"),
     _time("recovery", "Time to recover from an overload", "RFC 2544 section 26.5"),
     _time("jitter_rfc3550", "Jitter (RFC 3550)", "RFC 3550 section 6.4.1"),
-    Metric(
-        name="packets_rate",
-        suffix="pps",
-        unit="packets/s",
-        better="higher",
-        label="Datagrams received per second",
-        reference="RFC 2544 section 26.1",
-    ),
-    Metric(
-        name="packets_rate_reverse",
-        suffix="pps",
-        unit="packets/s",
-        better="higher",
-        label="Frames received per second, server to client",
-        reference="RFC 2544 section 26.1",
+    _metric("packets_rate", "pps", "higher", "Datagrams received per second", "RFC 2544 section 26.1"),
+    _metric(
+        "packets_rate_reverse", "pps", "higher", "Frames received per second, server to client", "RFC 2544 section 26.1"
     ),
     *_times("inter_frame_error", "Inter-frame error of the sender", "RFC 4689 section 3.3.1", "p50", "p99"),
     _share("corrupt_ratio", "Frames that arrived corrupt", "RFC 2544 section 10"),
     _share("late_ratio", "Frames that arrived after the residual time", "RFC 2544 section 23"),
-    Metric(
-        name="sent_rate",
-        suffix="pps",
-        unit="packets/s",
-        better="neither",
-        label="Datagrams sent per second",
-        reference="RFC 2544 section 26.1",
-    ),
-    Metric(
-        name="lost_rate",
-        suffix="pps",
-        unit="packets/s",
-        better="lower",
-        label="Datagrams lost per second",
-        reference="RFC 7680",
-    ),
+    _metric("sent_rate", "pps", "neither", "Datagrams sent per second", "RFC 2544 section 26.1"),
+    _metric("lost_rate", "pps", "lower", "Datagrams lost per second", "RFC 7680"),
     _share("loss_ratio", "Loss", "RFC 7680"),
-    Metric(
-        name="mos_cqe",
-        suffix="cqe",
-        unit="MOS",
-        better="higher",
-        label="Conversational quality (MOS-CQE)",
-        reference="ITU-T G.107 Annex B",
-    ),
-    Metric(
-        name="r_factor",
-        suffix="factor",
-        unit="R",
-        better="higher",
-        label="Transmission rating factor",
-        reference="ITU-T G.107 section 7.1",
-    ),
+    _metric("mos_cqe", "cqe", "higher", "Conversational quality (MOS-CQE)", "ITU-T G.107 Annex B", unit="MOS"),
+    _metric("r_factor", "factor", "higher", "Transmission rating factor", "ITU-T G.107 section 7.1", unit="R"),
     _share("playout_loss_ratio", "Loss after the jitter buffer", "ITU-T G.107 section 7.5"),
     _time("mouth_to_ear", "Delay from mouth to ear", "ITU-T G.107 section 7.4"),
     _share("loss_reverse", "Loss, server to client", "RFC 7680"),
@@ -361,29 +247,15 @@ _ALL = [
     _time("pmtu_converge", "Time to find the path MTU by probing", "RFC 8899"),
     _time("pmtu_converge_kernel", "Time to learn the path MTU from ICMP", "RFC 1191, RFC 8201"),
     _time("pmtu_converge_tcp", "Time until TCP sends what fits the path", "RFC 4821 (TCP_INFO)"),
-    Metric(
-        name="pmtu_probes",
-        suffix="count",
+    _metric("pmtu_probes", "count", "lower", "Probes of the path MTU", "RFC 8899", unit="packets"),
+    _metric("pmtu_probe", "bytes", "lower", "Bytes sent to probe the path MTU", "RFC 8899"),
+    _metric(
+        "pmtu_lost_probes",
+        "count",
+        "lower",
+        "Packets lost until the path MTU was found",
+        "RFC 8899",
         unit="packets",
-        better="lower",
-        label="Probes of the path MTU",
-        reference="RFC 8899",
-    ),
-    Metric(
-        name="pmtu_probe",
-        suffix="bytes",
-        unit="bytes",
-        better="lower",
-        label="Bytes sent to probe the path MTU",
-        reference="RFC 8899",
-    ),
-    Metric(
-        name="pmtu_lost_probes",
-        suffix="count",
-        unit="packets",
-        better="lower",
-        label="Packets lost until the path MTU was found",
-        reference="RFC 8899",
         scale="difference",
     ),
     _hop("black_hole_hop", "Hop of a black hole, client to server"),
@@ -398,37 +270,37 @@ _ALL = [
     _cores("other", "CPU of programs that are none of the bench's", "/proc/stat, getrusage(2)"),
     _time("cpu_per_byte", "CPU time per byte", "/proc/stat"),
     _time("cpu_per_packet", "CPU time per packet", "/proc/stat"),
-    Metric(
-        name="cycles_per_packet",
-        suffix="per_packet",
+    _metric(
+        "cycles_per_packet",
+        "per_packet",
+        "lower",
+        "CPU cycles per packet",
+        "perf_event_open(2), PERF_COUNT_HW_CPU_CYCLES",
         unit="cycles",
-        better="lower",
-        label="CPU cycles per packet",
-        reference="perf_event_open(2), PERF_COUNT_HW_CPU_CYCLES",
     ),
-    Metric(
-        name="instructions_per_packet",
-        suffix="per_packet",
+    _metric(
+        "instructions_per_packet",
+        "per_packet",
+        "lower",
+        "Instructions per packet",
+        "perf_event_open(2), PERF_COUNT_HW_INSTRUCTIONS",
         unit="instructions",
-        better="lower",
-        label="Instructions per packet",
-        reference="perf_event_open(2), PERF_COUNT_HW_INSTRUCTIONS",
     ),
-    Metric(
-        name="instructions_per_byte",
-        suffix="per_byte",
+    _metric(
+        "instructions_per_byte",
+        "per_byte",
+        "lower",
+        "Instructions per byte",
+        "an emulated machine's clock, which counts them (QEMU, -icount)",
         unit="instructions",
-        better="lower",
-        label="Instructions per byte",
-        reference="an emulated machine's clock, which counts them (QEMU, -icount)",
     ),
-    Metric(
-        name="instructions_per_cycle",
-        suffix="per_cycle",
+    _metric(
+        "instructions_per_cycle",
+        "per_cycle",
+        "higher",
+        "Instructions per CPU cycle",
+        "perf_event_open(2)",
         unit="instructions",
-        better="higher",
-        label="Instructions per CPU cycle",
-        reference="perf_event_open(2)",
     ),
     _time("bpf_encapsulate", "Run time of the encapsulating program", "bpf(2), BPF_ENABLE_STATS"),
     _time("bpf_decapsulate", "Run time of the decapsulating program", "bpf(2), BPF_ENABLE_STATS"),

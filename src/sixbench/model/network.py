@@ -119,7 +119,6 @@ class Network(Blueprint):
 
     @property
     def family(self) -> Family:
-        """The family of the client's addresses."""
         return self.legs[0].family
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import isfunction
 from typing import Literal
 
 from .experiment import Combination, Experiment, PlannedTrial
@@ -124,64 +125,18 @@ class Observers(Observer):
         self._observers = observers
         self.wants_values = any(one.wants_values for one in observers)
 
-    def planned(self, experiment: Experiment, directory: str, done: int) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.planned(experiment, directory, done)
 
-    def built(self, path: str, topology: int, elapsed_ns: int) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.built(path, topology, elapsed_ns)
+def _told_to_all(name: str) -> Callable[..., None]:
+    """The method of that name: tells all, and values only those that want them."""
+    is_of_values = name in ("arrived", "sampled")
 
-    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
-        """Tells all."""
+    def told(self: Observers, *what: object, **named: object) -> None:
         for one in self._observers:
-            one.progress(done, expected, remaining_ns, decided)
+            if one.wants_values or not is_of_values:
+                getattr(one, name)(*what, **named)
 
-    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.trial_begins(experiment, combination, planned)
+    return told
 
-    def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.blocks_out(blocks, cells)
 
-    def arrived(self, seen: Arrived) -> None:
-        """Tells those that want values."""
-        for one in self._observers:
-            if one.wants_values:
-                one.arrived(seen)
-
-    def sampled(self, seen: SenderSample) -> None:
-        """Tells those that want values."""
-        for one in self._observers:
-            if one.wants_values:
-                one.sampled(seen)
-
-    def trial_ended(self, record: TrialRecord) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.trial_ended(record)
-
-    def block_ended(self, block: int) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.block_ended(block)
-
-    def stopped(self, combination: str, rules: Sequence[StopRule], blocks: int) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.stopped(combination, rules, blocks)
-
-    def ended(self, state: str, trials: int) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.ended(state, trials)
-
-    def report_written(self, file: str) -> None:
-        """Tells all."""
-        for one in self._observers:
-            one.report_written(file)
+for _name in [name for name, one in vars(Observer).items() if isfunction(one)]:
+    setattr(Observers, _name, _told_to_all(_name))

@@ -92,6 +92,15 @@ _QUANTITIES: dict[ParameterKind, tuple[Callable[[object], float], Callable[[floa
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,15}")
 """A word, such as a congestion control, whose name Linux keeps in 16 bytes (TCP_CA_NAME_MAX)."""
 
+_ENDINGS: dict[ParameterKind, str] = {
+    "size": "_bytes",
+    "rate": "_bps",
+    "packet-rate": "_pps",
+    "duration": "_ns",
+    "ratio": "_ratio",
+    "mtu": "_bytes",
+    "mtu-or-size": "_bytes",
+}
 _SUFFIX = re.compile(r"(?:\A|_)(bytes|bps|pps|ns|ratio|packets)\Z")
 
 
@@ -102,7 +111,8 @@ class Parameter:
     Attributes:
         name: as an experiment writes it, such as `message`. `gaps.shape` is `shape` in a mapping, as in
             `gaps: {distribution: gamma, shape: 2}`; the parameter that is `distribution` there is named `gaps`.
-        column: the protocol's and the records' name, with its unit, such as `message_bytes`.
+        column: the protocol's and the records' name, with its unit, such as `message_bytes`; left out: it follows from
+            the name and the kind.
         minimum, maximum: inclusive, in the column's unit.
         length: whether it sets how long a trial is rather than what it is (then it is no level unless swept).
         identifying: whether it says what is sent, so that it belongs to the levels wherever it is given.
@@ -112,7 +122,7 @@ class Parameter:
     """
 
     name: str
-    column: str
+    column: str = ""
     kind: ParameterKind
     doc: str
     minimum: float | None = None
@@ -123,6 +133,11 @@ class Parameter:
     default: Scalar | None = None
     unless_given: str = ""
     parser: Callable[[object], Scalar] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.column:
+            words = re.sub("[-.]", "_", self.name)
+            object.__setattr__(self, "column", words + _ENDINGS.get(self.kind, ""))
 
     @property
     def suffix(self) -> str:

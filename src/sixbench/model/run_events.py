@@ -7,7 +7,7 @@ trial (`model.experiment.LinkChange`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -19,6 +19,26 @@ from .trial import TrialRecord
 from .workloads import WORKLOADS
 
 RUN_EVENTS_SCHEMA = "sixbench.run-event/1"
+
+
+class _Event(Form):
+    at_realtime_ns: Time
+
+
+class _OfTrial(_Event):
+    """`repeat`: which repeat of its trial it is, from 1."""
+
+    key: Name
+    block: Natural
+    combination: Name
+    path: Name
+    repeat: Natural = ABSENT
+
+
+class _OfFlow(_Event):
+    key: Name
+    flow: Name
+    direction: Literal["forward", "reverse"]
 
 
 class PlannedPath(Form):
@@ -42,11 +62,10 @@ class PlannedCombination(Form):
     paths: list[Name] = ABSENT
 
 
-class Planned(Form):
+class Planned(_Event):
     """A run begins, or goes on after `done` trials."""
 
     event: Literal["planned"]
-    at_realtime_ns: Time
     version: Name = Field(alias="schema")
     experiment: Name
     title: Text
@@ -59,41 +78,29 @@ class Planned(Form):
     done: Natural
 
 
-class Built(Form):
+class Built(_Event):
     """A network was built, because a trial on that path needed it first. `topology`: its form, from 0."""
 
     event: Literal["built"]
-    at_realtime_ns: Time
     path: Name
     topology: Natural
     elapsed_ns: Natural
 
 
-class TrialStarted(Form):
-    """A trial begins; `done` of `expected` trials have ended, and the others take `remaining_ns`. `repeat`: which
-    repeat of its trial it is, from 1."""
+class TrialStarted(_OfTrial):
+    """A trial begins; `done` of `expected` trials have ended, and the others take `remaining_ns`."""
 
     event: Literal["trial-started"]
-    at_realtime_ns: Time
-    key: Name
-    block: Natural
-    combination: Name
-    path: Name
     done: Natural
     expected: Natural
     remaining_ns: Natural
     decided: Natural = ABSENT
-    repeat: Natural = ABSENT
 
 
-class Values(Form):
+class Values(_OfFlow):
     """What arrived at a receiver between two moments of a trial, by its own clock."""
 
     event: Literal["values"]
-    at_realtime_ns: Time
-    key: Name
-    flow: Name
-    direction: Literal["forward", "reverse"]
     from_ns: Natural
     to_ns: Natural
     received_bytes: Natural
@@ -102,14 +109,10 @@ class Values(Form):
     jitter_rfc3550_ns: Number = ABSENT
 
 
-class SenderValues(Form):
+class SenderValues(_OfFlow):
     """How senders of TCP fare at a moment of a trial, by their own clock."""
 
     event: Literal["sender-values"]
-    at_realtime_ns: Time
-    key: Name
-    flow: Name
-    direction: Literal["forward", "reverse"]
     t_ns: Natural
     rtt_ns: Natural = ABSENT
     cwnd_packets: Number = ABSENT
@@ -123,74 +126,52 @@ class EventReason(Form):
     text: Text
 
 
-class TrialEnded(Form):
-    """A trial was recorded. `value`: of the metric that stands first for its workload. `repeat`: as in
-    `TrialStarted`."""
+class TrialEnded(_OfTrial):
+    """A trial was recorded. `value`: of the metric that stands first for its workload."""
 
     event: Literal["trial-ended"]
-    at_realtime_ns: Time
-    key: Name
-    block: Natural
-    combination: Name
-    path: Name
     status: Literal["ok", "invalid", "failed"]
     reasons: Annotated[list[EventReason], Field(max_length=MAX_ITEMS)]
     elapsed_ns: Natural
     value: Number = ABSENT
-    repeat: Natural = ABSENT
 
 
-class BlockDone(Form):
+class BlockDone(_Event):
     """Each combination that takes part in the block has all its trials."""
 
     event: Literal["block-done"]
-    at_realtime_ns: Time
     block: Natural
 
 
-class Stopped(Form):
+class Stopped(_Event):
     """A combination needs no more blocks, by these rules."""
 
     event: Literal["stopped"]
-    at_realtime_ns: Time
     combination: Name
     rules: Annotated[list[StopRule], Field(min_length=1, max_length=5)]
     blocks: Natural
 
 
-class ReportWritten(Form):
+class ReportWritten(_Event):
     """The report of the run is there."""
 
     event: Literal["report-written"]
-    at_realtime_ns: Time
     file: Text
 
 
-class Ended(Form):
+class Ended(_Event):
     """The run is over, in the state that its manifest has."""
 
     event: Literal["ended"]
-    at_realtime_ns: Time
     state: Literal["complete", "partial", "interrupted"]
     trials: Natural
 
 
-RunEvent = Annotated[
-    Planned | Built | TrialStarted | Values | SenderValues | TrialEnded | BlockDone | Stopped | ReportWritten | Ended,
-    Field(discriminator="event"),
-]
-RUN_EVENTS: tuple[type[Form], ...] = (
-    Planned,
-    Built,
-    TrialStarted,
-    Values,
-    SenderValues,
-    TrialEnded,
-    BlockDone,
-    Stopped,
-    ReportWritten,
-    Ended,
+_Kinds = (
+    Planned | Built | TrialStarted | Values | SenderValues | TrialEnded | BlockDone | Stopped | ReportWritten | Ended
 )
+RunEvent = Annotated[_Kinds, Field(discriminator="event")]
+RUN_EVENTS: tuple[type[Form], ...] = get_args(_Kinds)
 """In the order in which a run has them."""
 
 _ANY: TypeAdapter[Any] = TypeAdapter(RunEvent)

@@ -123,7 +123,6 @@ class Interface:
         require(DEVICE, self.name, "an interface")
 
     def address(self, family: Family) -> IPv4Interface | IPv6Interface | None:
-        """Its address of that family."""
         return self.ipv4 if family == 4 else self.ipv6
 
 

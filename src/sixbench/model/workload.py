@@ -208,7 +208,7 @@ class WorkloadKind:
     primary: str
     headline: tuple[str, ...]
     metrics: tuple[str, ...]
-    check: Callable[[Params, frozenset[Family]], Wrong | None]
+    check: Callable[[Params, frozenset[Family]], Wrong | None] = lambda params, families: None
     summarise: Callable[[Params, Result, Result], Measured]
     traffic: Callable[[Params, Result, Result], Traffic]
     parts: Callable[[Params], tuple[Part, ...]] | None = None
@@ -270,7 +270,6 @@ class WorkloadKind:
         return completed
 
     def by_column(self, column: str) -> Parameter | None:
-        """The parameter of that column."""
         return next((p for p in self.parameters if p.column == column), None)
 
 

@@ -40,7 +40,6 @@ class LoadedRun:
 
     @property
     def directory(self) -> Path:
-        """The run directory."""
         return self._run.directory
 
     @property

@@ -79,19 +79,15 @@ def _probability(value: object) -> float:
 
 
 def _time(name: str, doc: str) -> Parameter:
-    return Parameter(
-        name=name, column=f"{name}_ns", kind="duration", doc=doc, minimum=0, maximum=MAX_DELAY_NS, default=0
-    )
+    return Parameter(name=name, kind="duration", doc=doc, minimum=0, maximum=MAX_DELAY_NS, default=0)
 
 
 def _share(name: str, doc: str) -> Parameter:
-    return Parameter(name=name, column=f"{name}_ratio", kind="ratio", doc=doc, minimum=0, maximum=1, default=0.0)
+    return Parameter(name=name, kind="ratio", doc=doc, minimum=0, maximum=1, default=0.0)
 
 
 def _list(name: str, doc: str) -> Parameter:
-    return Parameter(
-        name=name, column=name.replace("-", "_"), kind="packets", parser=_packets, doc=doc, unless_given="none"
-    )
+    return Parameter(name=name, kind="packets", parser=_packets, doc=doc, unless_given="none")
 
 
 DELAY = _time("delay", "time that is added to every packet, each way")
@@ -104,7 +100,6 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="jitter-distribution",
-        column="jitter_distribution",
         kind="choice",
         choices=DISTRIBUTIONS,
         doc="uniform, normal or pareto (shape 3, moved to the mean 0); delays under 0 are 0",
@@ -112,7 +107,6 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="jitter-correlation",
-        column="jitter_correlation_ratio",
         kind="ratio",
         parser=_correlation,
         doc="correlation of one packet's jitter with the next one's",
@@ -120,7 +114,6 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="delay-file",
-        column="delay_file",
         kind="file",
         doc=(
             "a file beside the experiment with delays to draw from, one a line, such as 12.5ms; it replaces delay "
@@ -130,7 +123,6 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="in-order",
-        column="in_order",
         kind="flag",
         doc=(
             "packets leave in the order in which they came, as on most links; none leaves before the one that came "
@@ -150,7 +142,6 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="gilbert-elliott",
-        column="gilbert_elliott",
         kind="states",
         parser=_states,
         doc=(

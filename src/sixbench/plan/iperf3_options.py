@@ -25,99 +25,67 @@ class Iperf3Option:
     is_harmless: bool = False
 
 
+def _flag(instead: str, *names: str, is_harmless: bool = False) -> Iperf3Option:
+    return Iperf3Option(names=names, instead=instead, is_harmless=is_harmless)
+
+
+def _valued(instead: str, *names: str, is_harmless: bool = False) -> Iperf3Option:
+    return Iperf3Option(names=names, instead=instead, is_harmless=is_harmless, takes_value=True)
+
+
 _SERVER = "it belongs to the server; there write: sixbench serve"
 _TRANSPORT = "only TCP and UDP are measured"
 _AUTHENTICATION = "clients prove who they are with a key: make one with sixbench key FILE, and give it with --key FILE"
 _TRAFFIC_CLASS = "packets leave with the class 0, and nothing changes that yet"
 
 OTHER_OPTIONS: tuple[Iperf3Option, ...] = (
-    Iperf3Option(
-        names=("-f", "--format"),
-        takes_value=True,
-        instead="each number is printed with the unit that fits it; -J has bits per second",
-        is_harmless=True,
+    _valued(
+        "each number is printed with the unit that fits it; -J has bits per second", "-f", "--format", is_harmless=True
     ),
-    Iperf3Option(
-        names=("-I", "--pidfile"),
-        takes_value=True,
-        instead='leave it out; in a shell "$!" is the process of the last background command',
-    ),
-    Iperf3Option(names=("-F", "--file"), takes_value=True, instead="what is sent comes from memory; leave it out"),
-    Iperf3Option(
-        names=("-A", "--affinity"), takes_value=True, instead="write: taskset --cpu-list N sixbench measure ..."
-    ),
-    Iperf3Option(
-        names=("-V", "--verbose"), instead="what it would add is always printed; -J has everything", is_harmless=True
-    ),
-    Iperf3Option(
-        names=("--json-stream",),
-        instead="write -J for one document at the end; on a terminal, intervals are shown as they arrive",
-    ),
-    Iperf3Option(names=("--json-stream-full-output",), instead="write -J, which has everything"),
-    Iperf3Option(names=("--logfile",), takes_value=True, instead="redirect the output: sixbench measure ... > FILE"),
-    Iperf3Option(names=("--forceflush",), instead="each line is printed at once", is_harmless=True),
-    Iperf3Option(
-        names=("--timestamps",),
-        instead='pipe the output through "ts"; trials in -J and --out carry the time at which they began',
-    ),
-    Iperf3Option(names=("--rcv-timeout",), takes_value=True, instead="a trial ends 15 s beyond its time at the latest"),
-    Iperf3Option(names=("--snd-timeout",), takes_value=True, instead="a trial ends 15 s beyond its time at the latest"),
-    Iperf3Option(names=("--cntl-ka",), instead="a server that has gone is noticed without it", is_harmless=True),
-    Iperf3Option(names=("-m", "--mptcp"), instead=_TRANSPORT),
-    Iperf3Option(names=("-d", "--debug"), instead="there is nothing more to print; -J has everything"),
-    Iperf3Option(names=("-v", "--version"), instead="write: sixbench --version"),
-    Iperf3Option(names=("-s", "--server"), instead=_SERVER),
-    Iperf3Option(names=("-D", "--daemon"), instead=f"{_SERVER} ... &"),
-    Iperf3Option(names=("-1", "--one-off"), instead=f"{_SERVER} --one-off"),
-    Iperf3Option(names=("--server-bitrate-limit",), takes_value=True, instead=f"{_SERVER} --max-rate RATE"),
-    Iperf3Option(names=("--server-max-duration",), takes_value=True, instead=f"{_SERVER} --max-duration S"),
-    Iperf3Option(names=("--idle-timeout",), takes_value=True, instead=f"{_SERVER}, which has no such limit"),
-    Iperf3Option(names=("--rsa-private-key-path",), takes_value=True, instead=_AUTHENTICATION),
-    Iperf3Option(names=("--authorized-users-path",), takes_value=True, instead=_AUTHENTICATION),
-    Iperf3Option(names=("--time-skew-threshold",), takes_value=True, instead=_AUTHENTICATION),
-    Iperf3Option(names=("--use-pkcs1-padding",), instead=_AUTHENTICATION),
-    Iperf3Option(names=("--sctp",), instead=_TRANSPORT),
-    Iperf3Option(names=("-X", "--xbind"), takes_value=True, instead=f"it belongs to SCTP; {_TRANSPORT}"),
-    Iperf3Option(names=("--nstreams",), takes_value=True, instead=f"it belongs to SCTP; {_TRANSPORT}"),
-    Iperf3Option(
-        names=("--connect-timeout",), takes_value=True, instead="write: timeout 5 sixbench measure ... for 5 s in all"
-    ),
-    Iperf3Option(
-        names=("--pacing-timer",),
-        takes_value=True,
-        instead="datagrams have an absolute schedule, which needs no timer",
-        is_harmless=True,
-    ),
-    Iperf3Option(
-        names=("--fq-rate",), takes_value=True, instead="TCP has no rate of its own here; -u -b RATE has one for UDP"
-    ),
-    Iperf3Option(
-        names=("--cport",),
-        takes_value=True,
-        instead="the kernel chooses the ports of data; -B ADDR chooses the address",
-    ),
-    Iperf3Option(names=("-S", "--tos"), takes_value=True, instead=_TRAFFIC_CLASS),
-    Iperf3Option(names=("--dscp",), takes_value=True, instead=_TRAFFIC_CLASS),
-    Iperf3Option(
-        names=("-L", "--flowlabel"), takes_value=True, instead="the kernel chooses the flow label of each connection"
-    ),
-    Iperf3Option(
-        names=("-T", "--title"), takes_value=True, instead="lines have no title; --out DIR keeps a run under a name"
-    ),
-    Iperf3Option(
-        names=("--extra-data",), takes_value=True, instead="the document has no place for it; --out DIR keeps the run"
-    ),
-    Iperf3Option(
-        names=("--get-server-output",), instead="what the server counted is always in the results", is_harmless=True
-    ),
-    Iperf3Option(
-        names=("--udp-counters-64bit",), instead="counters of datagrams are always long enough", is_harmless=True
-    ),
-    Iperf3Option(names=("--repeating-payload",), instead="what is sent comes from memory; leave it out"),
-    Iperf3Option(names=("--dont-fragment",), instead="write: -u --set df=set"),
-    Iperf3Option(names=("--gsro",), instead="write: -u --set segmentation=always"),
-    Iperf3Option(names=("--username",), takes_value=True, instead=_AUTHENTICATION),
-    Iperf3Option(names=("--rsa-public-key-path",), takes_value=True, instead=_AUTHENTICATION),
+    _valued('leave it out; in a shell "$!" is the process of the last background command', "-I", "--pidfile"),
+    _valued("what is sent comes from memory; leave it out", "-F", "--file"),
+    _valued("write: taskset --cpu-list N sixbench measure ...", "-A", "--affinity"),
+    _flag("what it would add is always printed; -J has everything", "-V", "--verbose", is_harmless=True),
+    _flag("write -J for one document at the end; on a terminal, intervals are shown as they arrive", "--json-stream"),
+    _flag("write -J, which has everything", "--json-stream-full-output"),
+    _valued("redirect the output: sixbench measure ... > FILE", "--logfile"),
+    _flag("each line is printed at once", "--forceflush", is_harmless=True),
+    _flag('pipe the output through "ts"; trials in -J and --out carry the time at which they began', "--timestamps"),
+    _valued("a trial ends 15 s beyond its time at the latest", "--rcv-timeout"),
+    _valued("a trial ends 15 s beyond its time at the latest", "--snd-timeout"),
+    _flag("a server that has gone is noticed without it", "--cntl-ka", is_harmless=True),
+    _flag(_TRANSPORT, "-m", "--mptcp"),
+    _flag("there is nothing more to print; -J has everything", "-d", "--debug"),
+    _flag("write: sixbench --version", "-v", "--version"),
+    _flag(_SERVER, "-s", "--server"),
+    _flag(f"{_SERVER} ... &", "-D", "--daemon"),
+    _flag(f"{_SERVER} --one-off", "-1", "--one-off"),
+    _valued(f"{_SERVER} --max-rate RATE", "--server-bitrate-limit"),
+    _valued(f"{_SERVER} --max-duration S", "--server-max-duration"),
+    _valued(f"{_SERVER}, which has no such limit", "--idle-timeout"),
+    _valued(_AUTHENTICATION, "--rsa-private-key-path"),
+    _valued(_AUTHENTICATION, "--authorized-users-path"),
+    _valued(_AUTHENTICATION, "--time-skew-threshold"),
+    _flag(_AUTHENTICATION, "--use-pkcs1-padding"),
+    _flag(_TRANSPORT, "--sctp"),
+    _valued(f"it belongs to SCTP; {_TRANSPORT}", "-X", "--xbind"),
+    _valued(f"it belongs to SCTP; {_TRANSPORT}", "--nstreams"),
+    _valued("write: timeout 5 sixbench measure ... for 5 s in all", "--connect-timeout"),
+    _valued("datagrams have an absolute schedule, which needs no timer", "--pacing-timer", is_harmless=True),
+    _valued("TCP has no rate of its own here; -u -b RATE has one for UDP", "--fq-rate"),
+    _valued("the kernel chooses the ports of data; -B ADDR chooses the address", "--cport"),
+    _valued(_TRAFFIC_CLASS, "-S", "--tos"),
+    _valued(_TRAFFIC_CLASS, "--dscp"),
+    _valued("the kernel chooses the flow label of each connection", "-L", "--flowlabel"),
+    _valued("lines have no title; --out DIR keeps a run under a name", "-T", "--title"),
+    _valued("the document has no place for it; --out DIR keeps the run", "--extra-data"),
+    _flag("what the server counted is always in the results", "--get-server-output", is_harmless=True),
+    _flag("counters of datagrams are always long enough", "--udp-counters-64bit", is_harmless=True),
+    _flag("what is sent comes from memory; leave it out", "--repeating-payload"),
+    _flag("write: -u --set df=set", "--dont-fragment"),
+    _flag("write: -u --set segmentation=always", "--gsro"),
+    _valued(_AUTHENTICATION, "--username"),
+    _valued(_AUTHENTICATION, "--rsa-public-key-path"),
 )
 
 OTHER_BY_NAME: dict[str, Iperf3Option] = {name: option for option in OTHER_OPTIONS for name in option.names}

@@ -84,7 +84,6 @@ DIRECTION_SETTINGS: Mapping[str, Parameter] = _IN_DIRECTIONS
 
 MTU = Parameter(
     name="mtu",
-    column="mtu_bytes",
     kind="mtu",
     doc="largest IP packet, in whole bytes; it is the only size without a unit",
     minimum=MIN_MTU_V4,
@@ -94,7 +93,6 @@ MTU = Parameter(
 _OF_LINKS = (
     Parameter(
         name="profile",
-        column="profile",
         kind="profile",
         parser=_profile,
         doc=(
@@ -107,7 +105,6 @@ _OF_LINKS = (
     *_IN_DIRECTIONS.values(),
     Parameter(
         name="emulator",
-        column="emulator",
         kind="choice",
         choices=EMULATORS,
         doc="what delays and drops: netem, which is the kernel's, or user, which is our own",
@@ -115,7 +112,6 @@ _OF_LINKS = (
     ),
     Parameter(
         name="offload",
-        column="offload",
         kind="flag",
         doc="segmentation offload at both ends (TSO, GSO, GRO)",
         unless_given="off on links with a rate or impairments, on without",

@@ -27,21 +27,18 @@ MAX_FILTER_RULES = 10_000
 _OF_NODES = (
     Parameter(
         name="masquerade",
-        column="masquerade",
         kind="flag",
         doc="packets that it forwards leave with its own address as their source (NAT), in both families",
         default=False,
     ),
     Parameter(
         name="mss-clamp",
-        column="mss_clamp",
         kind="flag",
         doc="the MSS of TCP connections that it forwards is lowered to what its links carry, in both families",
         default=False,
     ),
     Parameter(
         name="icmp",
-        column="icmp",
         kind="choice",
         choices=get_args(IcmpPolicy),
         doc=(
@@ -52,7 +49,6 @@ _OF_NODES = (
     ),
     Parameter(
         name="drop",
-        column="drop",
         kind="choice",
         choices=get_args(FragmentPolicy),
         doc=(
@@ -63,7 +59,6 @@ _OF_NODES = (
     ),
     Parameter(
         name="filter-rules",
-        column="filter_rules",
         kind="count",
         minimum=0,
         maximum=MAX_FILTER_RULES,

@@ -22,15 +22,7 @@ MAX_CODEL_NS = 10 * 10**9
 
 
 def _codel(name: str, default_ns: int, doc: str) -> Parameter:
-    return Parameter(
-        name=name,
-        column=f"{name.replace('-', '_')}_ns",
-        kind="duration",
-        doc=doc,
-        minimum=1000,
-        maximum=MAX_CODEL_NS,
-        default=default_ns,
-    )
+    return Parameter(name=name, kind="duration", doc=doc, minimum=1000, maximum=MAX_CODEL_NS, default=default_ns)
 
 
 CODEL_TARGET = _codel("queue-target", 5_000_000, "for CoDel: the waiting time of packets that it tolerates")
@@ -135,7 +127,6 @@ def _queue(value: object) -> Scalar:
 RATE_PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         name="rate",
-        column="rate_bps",
         kind="rate",
         doc="bits per second on the wire, each way; preamble, gap and FCS are included",
         minimum=MIN_RATE_BPS,
@@ -144,7 +135,6 @@ RATE_PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="queue",
-        column="queue",
         kind="queue",
         parser=_queue,
         doc=(
@@ -155,7 +145,6 @@ RATE_PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="queue-discipline",
-        column="queue_discipline",
         kind="choice",
         choices=DISCIPLINES,
         doc=(
@@ -168,14 +157,12 @@ RATE_PARAMETERS: tuple[Parameter, ...] = (
     CODEL_INTERVAL,
     Parameter(
         name="queue-ecn",
-        column="queue_ecn",
         kind="flag",
         doc="for CoDel: packets whose senders know ECN (RFC 3168) are marked instead of dropped",
         unless_given="false with codel, true with fq_codel",
     ),
     Parameter(
         name="burst",
-        column="burst_bytes",
         kind="size",
         doc="bucket of the rate limiter: how much may leave at once after a pause",
         minimum=1,

@@ -74,7 +74,6 @@ class Reader:
         return value
 
     def sequence(self, path: KeyPath, value: Any, what: str) -> list[Any]:
-        """A list."""
         if not isinstance(value, list):
             self.problem(path, f"{what} must be a list, not {shown(value)}")
             return []

@@ -18,7 +18,6 @@ class NamedFiles:
     """The files with delays and the profiles that the settings of a link name, and what was read from them."""
 
     def __init__(self, *, reader: Reader, profiles: Profiles) -> None:
-        """Begins with nothing read."""
         self.reader = reader
         self.profiles = profiles
         self.delays_ns: dict[str, tuple[int, ...]] = {}

@@ -8,5 +8,3 @@ The slow libraries (matplotlib, jinja2) are imported when a format or figure tha
 """
 
 from .formats import FORMATS, Format, find_format, latex_for_paper, write_figures
-
-__all__ = ["FORMATS", "Format", "find_format", "latex_for_paper", "write_figures"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from ..model.finding import CellEffect, CellValue
 from ..store import Cell, Run
 from . import rows, words
-from .tables import Column, Table
+from .tables import Column, Table, left, right
 
 LEAST_P = 0.001
 
@@ -44,11 +44,10 @@ def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
     names = list(dict.fromkeys(value.cell for effect in effects for value in effect.cells))
     levels = rows.varying(effects)
     columns = [
-        Column(name="metric"),
-        *(Column(name=words.factor(column), align="right") for column in levels),
-        Column(name="path"),
-        *(Column(name=name, align="right") for name in names),
-        Column(name="alike", align="right"),
+        *left("metric"),
+        *right(*(words.factor(column) for column in levels)),
+        *left("path"),
+        *right(*names, "alike"),
     ]
     made = []
     for effect in effects:

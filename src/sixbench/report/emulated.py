@@ -13,7 +13,7 @@ from ..model.units import format_duration
 from ..store import Run
 from . import words
 from .link_descriptions import impairments_words
-from .tables import Column, Table, without_empty
+from .tables import Table, left, right, without_empty
 
 TITLE = "Links with a known truth"
 NOT_BRIEF = ("emulator", "trials", "packets")
@@ -44,11 +44,8 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
     if not found:
         return None
     columns = [
-        *(Column(name=name) for name in ("link", "from", "emulator", "configured")),
-        *(
-            Column(name=name, align="right")
-            for name in ("trials", "packets", "lost", "delay", "late by", "late by, 99 %")
-        ),
+        *left("link", "from", "emulator", "configured"),
+        *right("trials", "packets", "lost", "delay", "late by", "late by, 99 %"),
     ]
     made = [[*place, *_did(own)] for place, own in found.items()]
     kept = [index for index, column in enumerate(columns) if not (brief and column.name in NOT_BRIEF)]

@@ -168,7 +168,6 @@ class _Sum:
         self.losses = LossSum()
 
     def add(self, trial: TrialRecord) -> None:
-        """Adds a trial."""
         if trial.engine:
             self.engines.setdefault(trial.engine)
         evidence = trial.evidence
@@ -200,7 +199,6 @@ class _Sum:
             self.losses.add(evidence.losses)
 
     def told(self) -> PathEvidence:
-        """The summary."""
         links = [one.told(name) for name, one in self.links.items()]
         return PathEvidence(
             path=self.path,
@@ -234,7 +232,6 @@ class _LinkSum:
         self.max_ip_bytes: int | None = None
 
     def add(self, segment: Segment) -> None:
-        """Adds what a trial saw."""
         if segment.claimed is not None:
             self.claimed.setdefault(segment.claimed)
         _add(self.seen, segment.stacks)
@@ -248,7 +245,6 @@ class _LinkSum:
             self.max_ip_bytes = max(segment.max_ip_bytes, self.max_ip_bytes or 0)
 
     def told(self, name: str) -> LinkEvidence:
-        """The summary."""
         return LinkEvidence(
             link=name,
             node=self.node,

@@ -9,7 +9,7 @@ from ..model.kernels import COLUMN
 from ..model.workloads import WORKLOADS
 from . import rows, words
 from .intervals import half_interval, of_confidence
-from .tables import Column, Table
+from .tables import Table, left, right
 
 _BESIDE_HEADLINE = ("rtt_mean", "rtt_jitter", "tcp_jitter_mean", "cpu_system", "instructions_per_packet")
 """Metrics that are shown beside a workload's headline: what papers tabulate, and what a packet costs."""
@@ -39,11 +39,7 @@ def _table(estimates: Sequence[Estimate], confidence: float) -> Table:
     title = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)}, kernel by kernel, {unit}"
     return Table(
         title=title + of_confidence(estimates, confidence),
-        columns=[
-            *(Column(name=words.factor(column)) for column in others),
-            Column(name="path"),
-            *(Column(name=kernel, align="right") for kernel in kernels),
-        ],
+        columns=[*left(*(words.factor(column) for column in others), "path"), *right(*kernels)],
         rows=[[*place, *(cells.get(kernel, words.MISSING) for kernel in kernels)] for place, cells in lines.items()],
     )
 

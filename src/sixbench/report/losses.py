@@ -42,14 +42,6 @@ class Losses:
     not_told: list[str] = field(default_factory=list)
 
 
-def losses(of_trials: Iterable[of_trial.Losses]) -> Losses:
-    """Adds up."""
-    found = LossSum()
-    for one in of_trials:
-        found.add(one)
-    return found.told()
-
-
 class LossSum:
     """What the trials of a path lost, added up one trial at a time."""
 
@@ -58,7 +50,6 @@ class LossSum:
         self._not_told: dict[str, None] = {}
 
     def add(self, lost: of_trial.Losses) -> None:
-        """Adds those of a trial."""
         if lost.not_told is not None and lost.lost:
             self._not_told.setdefault(lost.not_told)
         for where, what, datagrams, others in _places(lost):
@@ -71,7 +62,6 @@ class LossSum:
             )
 
     def told(self) -> Losses:
-        """The sum."""
         places = sorted(self._found.values(), key=lambda place: (-place.datagrams, -place.other_packets))
         return Losses(places=places, not_told=list(self._not_told))
 

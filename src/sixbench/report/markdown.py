@@ -104,13 +104,9 @@ def _table(table: tables.Table) -> str:
 def _answers_table(said: list[answers.Answer], confidence: float) -> tables.Table:
     """A row an answer; the bars are code, so that their characters are equally wide."""
     columns = [
-        tables.Column(name="what"),
-        tables.Column(name="values"),
-        tables.Column(name=f"change [{100 * confidence:g} % interval]", align="right"),
-        tables.Column(name="theory", align="right"),
-        tables.Column(name="A/A", align="right"),
-        tables.Column(name=_DRAWN),
-        tables.Column(name="answer"),
+        *tables.left("what", "values"),
+        *tables.right(f"change [{100 * confidence:g} % interval]", "theory", "A/A"),
+        *tables.left(_DRAWN, "answer"),
     ]
     made = [
         [

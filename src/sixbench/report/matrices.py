@@ -13,7 +13,7 @@ from ..model.workloads import WORKLOADS
 from . import rows, words
 from .intervals import half_interval, of_confidence
 from .kernel_tables import is_on_several, kernel_tables
-from .tables import Column, Table
+from .tables import Table, left, right
 
 PATH = None
 """Stands for the paths, where no factor is across."""
@@ -91,7 +91,7 @@ def _matrix(estimates: Sequence[Estimate], axes: _Axes, order: Sequence[Estimate
         title=f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)} by {by}"
         + (f", {others}" if others else "")
         + of_confidence(estimates, confidence),
-        columns=[Column(name=words.factor(axes.down)), *(Column(name=name, align="right") for name in across)],
+        columns=[*left(words.factor(axes.down)), *right(*across)],
         rows=[[level, *(cells.get((level, name), words.MISSING) for name in across)] for level in down],
     )
 

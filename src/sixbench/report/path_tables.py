@@ -11,7 +11,7 @@ from ..model.finding import Analysis, Estimate
 from ..model.units import scale
 from . import rows, words
 from .path_descriptions import PathDescription
-from .tables import Column, Table, without_empty
+from .tables import Column, Table, left, right, table_of, without_empty
 from .tunnel_counts import TranslatorSum, TunnelEnd, total
 
 HEADERS = "packets are"
@@ -21,15 +21,11 @@ HEADERS = "packets are"
 def paths_table(paths: Sequence[PathDescription], *, addresses: bool = True) -> Table:
     """A row a path; `addresses`: whether there is room for them."""
     columns = [
-        Column(name="path"),
-        Column(name="mechanism"),
-        Column(name="engine"),
-        Column(name="nodes"),
+        *left("path", "mechanism", "engine", "nodes"),
         *([Column(name="addresses"), Column(name="tunnel ends")] if addresses else []),
-        Column(name="headers"),
-        Column(name="tunnel MTU", align="right"),
-        Column(name="installed in", align="right"),
-        Column(name="role"),
+        *left("headers"),
+        *right("tunnel MTU", "installed in"),
+        *left("role"),
     ]
     return without_empty(
         Table(
@@ -73,28 +69,12 @@ def tunnels_table(paths: Sequence[PathDescription]) -> Table | None:
         for described in paths
         for end in described.evidence.tunnels
     ]
-    if not made:
-        return None
     columns = [
-        Column(name="path"),
-        Column(name="engine"),
-        Column(name="end"),
-        *(
-            Column(name=name, align="right")
-            for name in (
-                "trials",
-                "encapsulated",
-                "by slow path",
-                "decapsulated",
-                "by slow path",
-                "slow share",
-                "dropped",
-            )
-        ),
-        Column(name="dropped by reason"),
-        Column(name="to the slow path by reason"),
+        *left("path", "engine", "end"),
+        *right("trials", "encapsulated", "by slow path", "decapsulated", "by slow path", "slow share", "dropped"),
+        *left("dropped by reason", "to the slow path by reason"),
     ]
-    return without_empty(Table(title="Packets at the ends of the tunnels", columns=columns, rows=made))
+    return table_of("Packets at the ends of the tunnels", columns, made)
 
 
 def translators_table(paths: Sequence[PathDescription]) -> Table | None:
@@ -116,15 +96,13 @@ def translators_table(paths: Sequence[PathDescription]) -> Table | None:
         for described in paths
         for one in described.evidence.translators
     ]
-    if not made:
-        return None
     columns = [
-        *(Column(name=name) for name in ("path", "engine", "translator")),
-        *(Column(name=name, align="right") for name in ("trials", "to IPv6", "to IPv4", "slow share")),
-        *(Column(name=name) for name in ("by the slow path, by clause", "answered by clause", "dropped by clause")),
-        Column(name="fragments left waiting", align="right"),
+        *left("path", "engine", "translator"),
+        *right("trials", "to IPv6", "to IPv4", "slow share"),
+        *left("by the slow path, by clause", "answered by clause", "dropped by clause"),
+        *right("fragments left waiting"),
     ]
-    return without_empty(Table(title="Packets at the translators", columns=columns, rows=made))
+    return table_of("Packets at the translators", columns, made)
 
 
 def _left_waiting(one: TranslatorSum) -> str:
@@ -156,10 +134,7 @@ def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
             remarks += [f"{described.path.name}, {one.node}: {said}"] if said else []
     if not made:
         return None
-    columns = [
-        *(Column(name=name) for name in ("path", "engine", "translator")),
-        *(Column(name=name, align="right") for name in ("to IPv6", "to IPv4", "slow", "answered", "dropped")),
-    ]
+    columns = [*left("path", "engine", "translator"), *right("to IPv6", "to IPv4", "slow", "answered", "dropped")]
     return Summary(
         table=without_empty(Table(title="Translators", columns=columns, rows=made)), remarks=remarks, note=""
     )
@@ -180,14 +155,8 @@ def sessions_table(paths: Sequence[PathDescription]) -> Table | None:
         for described in paths
         for one in described.evidence.sessions
     ]
-    if not made:
-        return None
-    columns = [
-        *(Column(name=name) for name in ("path", "node")),
-        *(Column(name=name, align="right") for name in ("trials", "before", "at the end", "at most")),
-        Column(name="refused or given up"),
-    ]
-    return without_empty(Table(title="Sessions of nodes that keep state", columns=columns, rows=made))
+    columns = [*left("path", "node"), *right("trials", "before", "at the end", "at most"), *left("refused or given up")]
+    return table_of("Sessions of nodes that keep state", columns, made)
 
 
 def programs_under_test_table(paths: Sequence[PathDescription]) -> Table | None:
@@ -207,14 +176,12 @@ def programs_under_test_table(paths: Sequence[PathDescription]) -> Table | None:
         for described in paths
         for one in described.evidence.programs
     ]
-    if not made:
-        return None
     columns = [
-        *(Column(name=name) for name in ("path", "node", "in")),
-        *(Column(name=name, align="right") for name in ("trials", "CPU time", "cores", "memory", "processes")),
-        Column(name="listens at"),
+        *left("path", "node", "in"),
+        *right("trials", "CPU time", "cores", "memory", "processes"),
+        *left("listens at"),
     ]
-    return without_empty(Table(title="What programs under test used", columns=columns, rows=made))
+    return table_of("What programs under test used", columns, made)
 
 
 def losses_table(paths: Sequence[PathDescription]) -> Table | None:
@@ -227,13 +194,8 @@ def losses_table(paths: Sequence[PathDescription]) -> Table | None:
         made.extend(
             [described.path.name, "not known", reason, "", "", ""] for reason in described.evidence.losses.not_told
         )
-    if not made:
-        return None
-    columns = [
-        *(Column(name=name) for name in ("path", "where", "why")),
-        *(Column(name=name, align="right") for name in ("datagrams", "unnamed packets", "trials")),
-    ]
-    return without_empty(Table(title="Where packets were lost", columns=columns, rows=made))
+    columns = [*left("path", "where", "why"), *right("datagrams", "unnamed packets", "trials")]
+    return table_of("Where packets were lost", columns, made)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,10 +232,7 @@ def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> Sum
         quiet |= {reason: None for reason in telling if reason in QUIET_DROPS}
         said = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in QUIET_DROPS})
         remarks += [f"{described.path.name}: {said}"] if said else []
-    columns = [
-        *(Column(name=name) for name in ("path", "engine", HEADERS)),
-        *(Column(name=name, align="right") for name in ("in", "out", "slow", "dropped", "BPF ns")),
-    ]
+    columns = [*left("path", "engine", HEADERS), *right("in", "out", "slow", "dropped", "BPF ns")]
     return Summary(
         table=without_empty(Table(title="Tunnels", columns=columns, rows=made)),
         remarks=remarks,
@@ -303,12 +262,10 @@ def programs_table(analysis: Analysis) -> Table | None:
             ]
         )
     columns = [
-        Column(name="workload"),
-        *(Column(name=words.factor(column), align="right") for column in levels),
-        Column(name="path"),
-        Column(name="encapsulating", align="right"),
-        Column(name="decapsulating", align="right"),
-        Column(name="trials", align="right"),
+        *left("workload"),
+        *right(*(words.factor(column) for column in levels)),
+        *left("path"),
+        *right("encapsulating", "decapsulating", "trials"),
     ]
     return without_empty(Table(title="Run time of the BPF programs", columns=columns, rows=made))
 

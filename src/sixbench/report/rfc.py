@@ -16,7 +16,7 @@ from ..rfc.throughput import Throughput
 from ..rfc.traffic import PLAIN
 from ..store import Run
 from . import words
-from .tables import Column, Table, without_empty
+from .tables import Column, Table, left, right, without_empty
 
 TRAFFIC_WORDS = (
     "Plain frames go between one pair of networks, with one pair of ports, all of them on the path. With networks-256 "
@@ -58,18 +58,14 @@ def _throughputs(
         return None
     has_goals = len(found[0].goals) > 1
     columns = [
-        Column(name="path"),
-        Column(name="frame", align="right"),
+        *left("path"),
+        *right("frame"),
         *([Column(name="traffic")] if plain is not None else []),
         *([Column(name="goal")] if has_goals else []),
-        Column(name="frames/s", align="right"),
+        *right("frames/s"),
         *([Column(name="of plain", align="right")] if plain is not None else []),
-        Column(name="under", align="right"),
-        Column(name="line", align="right"),
-        Column(name="tester", align="right"),
-        Column(name="trials", align="right"),
-        Column(name="refused", align="right"),
-        Column(name="remark"),
+        *right("under", "line", "tester", "trials", "refused"),
+        *left("remark"),
     ]
     rows = [
         [
@@ -152,17 +148,13 @@ def test_tables(run: Run) -> list[Table]:
 
 def _test_table(title: str, found: Sequence[Found]) -> Table:
     columns = [
-        Column(name="path"),
-        Column(name="frame", align="right"),
-        Column(name="traffic"),
-        Column(name="frames/s", align="right"),
-        Column(name="what"),
-        Column(name="value", align="right"),
-        Column(name="p1", align="right"),
-        Column(name="p99", align="right"),
-        Column(name="trials", align="right"),
-        Column(name="refused", align="right"),
-        Column(name="remark"),
+        *left("path"),
+        *right("frame"),
+        *left("traffic"),
+        *right("frames/s"),
+        *left("what"),
+        *right("value", "p1", "p99", "trials", "refused"),
+        *left("remark"),
     ]
     rows = [
         [
@@ -188,7 +180,6 @@ _COUNTED = frozenset({"connections", "frames", "frames/s"})
 
 
 def _measured(value: float | None, unit: str) -> str:
-    """A value with its unit."""
     return f"{_rate(value)} {unit}" if value is not None and unit in _COUNTED else words.quantity(value, unit)
 
 

@@ -13,7 +13,7 @@ from ..model.finding import Analysis
 from ..store import Run
 from . import calibrated, cells, emulated, matrices, path_tables, rfc, rows, run_description, tables, validity, words
 from .path_descriptions import PathDescription, path_descriptions
-from .tables import Column, Table
+from .tables import Table, left
 from .tunnel_counts import total
 
 
@@ -65,7 +65,6 @@ class Section:
     remark: Callable[[ReportData], str] = lambda _: ""
 
     def filled(self, data: ReportData) -> list[Table]:
-        """The tables that have rows."""
         return [table for table in self.tables(data) if table is not None and table.rows]
 
 
@@ -76,7 +75,7 @@ def environment(data: ReportData) -> list[tuple[str, str]]:
 
 
 def _environment(data: ReportData) -> Table:
-    columns = [Column(name="what"), Column(name="value")]
+    columns = left("what", "value")
     made = [[name, value or words.MISSING] for name, value in environment(data)]
     return Table(title="Environment", columns=columns, rows=made)
 

@@ -25,6 +25,16 @@ class Column:
     align: Align = "left"
 
 
+def left(*names: str) -> list[Column]:
+    """Columns of text."""
+    return [Column(name=name) for name in names]
+
+
+def right(*names: str) -> list[Column]:
+    """Columns of numbers."""
+    return [Column(name=name, align="right") for name in names]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A table of texts; every row has a cell a column."""
@@ -91,17 +101,16 @@ def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table
             unit = f" ({made.unit})" if made.unit else ""
             change_unit = f" ({made.change_unit})" if made.change_unit else ""
             columns = [
-                *(Column(name=words.factor(column), align="right") for column in level_columns),
-                Column(name="path"),
-                Column(name=f"value{unit}", align="right"),
-                Column(name=f"{baselines[0] if len(baselines) == 1 else 'baseline'}{unit}", align="right"),
-                Column(name=f"change{change_unit}", align="right"),
-                Column(name=f"{100 * confidence:g} % CI", align="right"),
-                Column(name="verdict"),
-                Column(name="n", align="right"),
-                Column(name=f"A/A{change_unit}", align="right"),
-                Column(name=f"theory{change_unit}", align="right"),
-                Column(name="invalid", align="right"),
+                *right(*(words.factor(column) for column in level_columns)),
+                *left("path"),
+                *right(
+                    f"value{unit}",
+                    f"{baselines[0] if len(baselines) == 1 else 'baseline'}{unit}",
+                    f"change{change_unit}",
+                    f"{100 * confidence:g} % CI",
+                ),
+                *left("verdict"),
+                *right("n", f"A/A{change_unit}", f"theory{change_unit}", "invalid"),
             ]
             found.append(without_empty(Table(title=title(group), columns=columns, rows=made.rows)))
     return found
@@ -142,13 +151,9 @@ def published_table(published: list[PublishedComparison], confidence: float) -> 
         for item in published
     ]
     columns = [
-        Column(name="what"),
-        Column(name="published", align="right"),
-        Column(name="ours", align="right"),
-        Column(name=f"{100 * confidence:g} % CI", align="right"),
-        Column(name="ours vs published", align="right"),
-        Column(name="source"),
-        Column(name="note"),
+        *left("what"),
+        *right("published", "ours", f"{100 * confidence:g} % CI", "ours vs published"),
+        *left("source", "note"),
     ]
     return without_empty(Table(title="Published values beside ours", columns=columns, rows=made))
 
@@ -165,7 +170,7 @@ def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
     headings = [f"{c.heading} ({c.unit})" if c.unit and c.unit not in c.heading else c.heading for c in table.columns]
     columns, made = [], []
     if paired:
-        columns = [Column(name="of"), *(Column(name=heading, align="right") for heading in headings)]
+        columns = [*left("of"), *right(*headings)]
     else:
         for heading, column in zip(headings, table.columns, strict=True):
             columns += [Column(name=heading, align="right")]
@@ -214,12 +219,7 @@ def reasons_table(trials: Trials) -> Table:
     """Invalid and failed trials by reason."""
     return Table(
         title="Trials that do not count",
-        columns=[
-            Column(name="status"),
-            Column(name="trials", align="right"),
-            Column(name="paths"),
-            Column(name="reason"),
-        ],
+        columns=[*left("status"), *right("trials"), *left("paths", "reason")],
         rows=[[reason.status, str(reason.count), ", ".join(reason.paths), reason.text] for reason in trials.reasons],
     )
 
@@ -276,6 +276,11 @@ def with_notes(table: Table, width: int) -> tuple[Table, list[str]]:
     return Table(title=table.title, columns=columns, rows=rows), [
         f"{number}: {text}" for text, number in numbers.items()
     ]
+
+
+def table_of(title: str, columns: list[Column], rows: list[list[str]]) -> Table | None:
+    """A table without columns that say nothing; None where it has no rows."""
+    return without_empty(Table(title=title, columns=columns, rows=rows)) if rows else None
 
 
 def without_empty(table: Table) -> Table:

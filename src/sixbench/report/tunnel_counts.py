@@ -54,14 +54,6 @@ Tunnels = Mapping[str, Mapping[str, TunnelCounters]]
 """The ends of tunnels by node and device: `tunnels` of a trial's evidence."""
 
 
-def tunnel_ends(of_trials: Iterable[Tunnels]) -> list[TunnelEnd]:
-    """The ends in the order of the records, each over all trials."""
-    found = TunnelSum()
-    for tunnels in of_trials:
-        found.add(tunnels)
-    return found.ends()
-
-
 class TunnelSum:
     """The ends of tunnels, added up one trial at a time."""
 
@@ -69,7 +61,6 @@ class TunnelSum:
         self._found: dict[tuple[str, str], TunnelEnd] = {}
 
     def add(self, tunnels: Tunnels) -> None:
-        """Adds those of a trial."""
         for node, devices in tunnels.items():
             for device, counted in devices.items():
                 known = self._found.get((node, device)) or TunnelEnd(node=node, device=device)

@@ -6,7 +6,6 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from ..agent import Agent, AgentHub
 from ..model.errors import CapabilityError, UsageError
@@ -76,9 +75,7 @@ class Machines:
         self.server = self._hub.connect(self.target.host, self._arguments())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._hub.stop([self.client, self.server])
 
     def _arguments(self) -> list[str]:

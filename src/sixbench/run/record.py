@@ -29,12 +29,10 @@ class Trial:
 
     @property
     def path(self) -> Path:
-        """Its path."""
         return self.experiment.path(self.planned.path)
 
     @property
     def kind(self) -> WorkloadKind:
-        """The kind of its workload."""
         return WORKLOADS[self.combination.workload.kind]
 
 

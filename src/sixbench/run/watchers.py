@@ -37,7 +37,6 @@ class Watchers:
         return self._by_host.get(host)
 
     def close(self) -> None:
-        """Ends all of them."""
         self._hub.stop(list(self._by_host.values()))
         self._by_host.clear()
 

@@ -32,30 +32,3 @@ from .proportion import clopper_pearson, wilson
 from .sample_size import values_needed
 from .sequential import Looks
 from .unpaired import Unpaired, compare_unpaired
-
-__all__ = [
-    "LASTING",
-    "MIN_BASELINE",
-    "Comparison",
-    "Departure",
-    "Estimator",
-    "Looks",
-    "Pairs",
-    "Unpaired",
-    "alike_p_value",
-    "clopper_pearson",
-    "coefficient_of_variation",
-    "compare",
-    "compare_all",
-    "compare_unpaired",
-    "departures",
-    "half_width",
-    "half_widths",
-    "held_out",
-    "holm",
-    "student_quantile",
-    "sudden_width",
-    "trimmed_mean",
-    "values_needed",
-    "wilson",
-]

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ..model.errors import UsageError
@@ -26,7 +25,7 @@ _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class EventLog(Observer):
-    """Appends the events of a run to a file. Use as a context manager.
+    """Appends the events of a run to a file, a line for each that it is told of. Use as a context manager.
 
     Attributes:
         problem: why nothing is written any more; None: all was written.
@@ -54,17 +53,13 @@ class EventLog(Observer):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         os.close(self._descriptor)
 
     def planned(self, experiment: Experiment, directory: str, done: int) -> None:
-        """Writes `planned`."""
         self._append(planned_event(experiment, directory, done, self._clock_ns()))
 
     def built(self, path: str, topology: int, elapsed_ns: int) -> None:
-        """Writes `built`."""
         self._write("built", path=path, topology=topology, elapsed_ns=elapsed_ns)
 
     def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
@@ -74,38 +69,30 @@ class EventLog(Observer):
             self._progress["decided"] = decided
 
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
-        """Writes `trial-started`."""
         what: dict[str, Any] = {"key": planned.key, "block": planned.block}
         what |= {"combination": combination.name, "path": planned.path}
         what |= {} if planned.repeat is None else {"repeat": planned.repeat}
         self._write("trial-started", **what, **self._progress)
 
     def arrived(self, seen: Arrived) -> None:
-        """Writes `values`."""
         self._write("values", **_known(seen))
 
     def sampled(self, seen: SenderSample) -> None:
-        """Writes `sender-values`."""
         self._write("sender-values", **_known(seen))
 
     def trial_ended(self, record: TrialRecord) -> None:
-        """Writes `trial-ended`."""
         self._append(trial_ended_event(record, self._clock_ns()))
 
     def block_ended(self, block: int) -> None:
-        """Writes `block-done`."""
         self._write("block-done", block=block)
 
     def stopped(self, combination: str, rules: Sequence[StopRule], blocks: int) -> None:
-        """Writes `stopped`."""
         self._append(stopped_event(combination, rules, blocks, self._clock_ns()))
 
     def ended(self, state: str, trials: int) -> None:
-        """Writes `ended`."""
         self._write("ended", state=state, trials=trials)
 
     def report_written(self, file: str) -> None:
-        """Writes `report-written`."""
         self._write("report-written", file=file)
 
     def _begin_line(self) -> None:

@@ -99,7 +99,6 @@ class Folder:
         return Path(os.readlink(f"/proc/self/fd/{self.descriptor}")) if here.st_nlink else self.path
 
     def names(self) -> list[str]:
-        """The names in it, in order."""
         with os.scandir(self.descriptor) as entries:
             return sorted(entry.name for entry in entries)
 

@@ -204,7 +204,6 @@ class MonitorWriter:
         self.close()
 
     def close(self) -> None:
-        """Unlocks the directory."""
         self.folder.close()
 
     @property
@@ -213,7 +212,6 @@ class MonitorWriter:
         return self.folder.current_path
 
     def read(self) -> Monitor:
-        """As `read_monitor`."""
         return _read(self.folder)
 
     def save_settings(self, settings: Settings) -> None:

@@ -49,7 +49,6 @@ class Run:
 
     @cached_property
     def by_key(self) -> dict[str, TrialRecord]:
-        """The trials by their key."""
         return {trial.key: trial for trial in self.trials}
 
     def file(self, key: str, name: str, most_bytes: int = MAX_FILE_BYTES) -> bytes | None:

@@ -38,7 +38,6 @@ class Packets:
 
     @property
     def count(self) -> int:
-        """The number of packets."""
         return self.full_count + 1
 
     @property

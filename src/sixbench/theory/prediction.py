@@ -28,7 +28,6 @@ class LinkLoad:
 
     @property
     def count(self) -> int:
-        """The number of packets."""
         return len(self.sizes_bytes)
 
     @property

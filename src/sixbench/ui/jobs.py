@@ -55,7 +55,6 @@ class Job:
             self.key = None
 
     def told(self) -> dict[str, Any]:
-        """For the page."""
         return {
             "run": self.name,
             "title": self.title,
@@ -74,7 +73,6 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
 
     def told(self) -> list[dict[str, Any]]:
-        """All of them."""
         return [job.told() for job in self._jobs.values()]
 
     def is_under_way(self, name: str) -> bool:

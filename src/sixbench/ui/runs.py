@@ -80,7 +80,6 @@ class Runs:
         return sorted(found, key=lambda one: (one["started_realtime_ns"] or 0, one["run"]), reverse=True)
 
     def one(self, name: str) -> dict[str, Any]:
-        """What is told of a run."""
         try:
             inside = self.folder(name)
             key = _changes(inside)

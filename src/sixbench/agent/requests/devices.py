@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ...model.observation import TranslatorsAnswer, TranslatorState, TunnelsAnswer
 from ..answers import BringUpAnswer, Nothing, TranslatorAnswer, TunnelAnswer
 from .request import Request
 
 
-@dataclass(frozen=True, kw_only=True)
 class TunnelAdd(Request[TunnelAnswer]):
     """A tunnel's end, carried by the node itself."""
 
-    op: ClassVar[str] = "tunnel-add"
     device: str
     mtu_bytes: int
     outer: str
@@ -32,28 +29,22 @@ class TunnelAdd(Request[TunnelAnswer]):
     engine: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class TunnelRemove(Request[Nothing]):
     """The end of a tunnel; answered with its last counters."""
 
-    op: ClassVar[str] = "tunnel-remove"
     device: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class TunnelCounters(Request[TunnelsAnswer]):
     """What became of the packets of the node's tunnels."""
 
-    op: ClassVar[str] = "tunnel-counters"
     device: str | None = None
     run_time: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class TranslatorAdd(Request[TranslatorAnswer]):
     """A translator of the node."""
 
-    op: ClassVar[str] = "translator-add"
     device: str
     mtu_bytes: int
     mapping: Mapping[str, Any]
@@ -61,27 +52,21 @@ class TranslatorAdd(Request[TranslatorAnswer]):
     engine: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class TranslatorRemove(Request[TranslatorState]):
     """The end of a translator; answered with its last counters."""
 
-    op: ClassVar[str] = "translator-remove"
     device: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class TranslatorCounters(Request[TranslatorsAnswer]):
     """What became of the packets of the node's translators."""
 
-    op: ClassVar[str] = "translator-counters"
     device: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class TranslatorBringUp(Request[BringUpAnswer]):
     """What a CLAT does from the moment at which it has no prefix until it translates."""
 
-    op: ClassVar[str] = "translator-bring-up"
     discovery: Mapping[str, Any]
     translator: Mapping[str, Any]
     dhcp: Mapping[str, Any] | None = None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import Any
 
 from ...model.workload import Result
 from ..answers import Nothing, ProgressAnswer, ServeAnswer, check
@@ -15,7 +15,6 @@ _HERE = {"here": True}
 """Marks a field that is not sent, because only the orchestrator needs it."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Side(Request[Answered]):
     """What both sides are told."""
 
@@ -28,18 +27,13 @@ class _Side(Request[Answered]):
     params: Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Serve(_Side[ServeAnswer]):
     """The serving side of a trial."""
 
-    op: ClassVar[str] = "serve"
 
-
-@dataclass(frozen=True, kw_only=True)
 class Run(_Side[Result]):
     """The client's side of a trial; answered with its result when it is over."""
 
-    op: ClassVar[str] = "run"
     port: int
     cookie: bool | None = None
 
@@ -50,7 +44,6 @@ class Run(_Side[Result]):
         return answer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Finish(Request[Result]):
     """The end of a serving side; answered with its result.
 
@@ -59,7 +52,6 @@ class Finish(Request[Result]):
             is not checked.
     """
 
-    op: ClassVar[str] = "finish"
     session: str
     workload: str | None = field(default=None, metadata=_HERE)
     params: Mapping[str, Any] = field(default_factory=dict, metadata=_HERE)
@@ -77,17 +69,13 @@ class Finish(Request[Result]):
         return answer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Progress(Request[ProgressAnswer]):
     """What has arrived at a session so far."""
 
-    op: ClassVar[str] = "progress"
     session: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cancel(Request[Nothing]):
     """The early end of a session."""
 
-    op: ClassVar[str] = "cancel"
     session: str

@@ -47,7 +47,6 @@ class _Figure:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             across = 1 if style.is_narrow(self.width_in) else 2
             figure = style.figure(0.6 + 3.0 * 2 / across, self.width_in)

@@ -122,10 +122,8 @@ class _Overall(Observer):
         self._observer.progress(total, total + left, int(each_ns * left))
 
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
-        """This trial is next."""
         self._observer.trial_begins(experiment, combination, planned)
 
     def trial_ended(self, record: TrialRecord) -> None:
-        """A trial was recorded."""
         self._measured += 1
         self._observer.trial_ended(record)

@@ -9,11 +9,10 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ..parameter import Params, Wrong
+from ..parameter import Params
 from ..reason import ReasonKind
-from ..topology import Family
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
-from .common import COUNT, INTERVAL, SECOND_NS, TIMEOUT
+from .common import COUNT, INTERVAL, SECOND_NS, TIMEOUT, all_but
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -32,10 +31,6 @@ PROBE_INTERVAL = replace(
     default=SECOND_NS // 1000,
 )
 PATIENCE = replace(TIMEOUT, doc="how long IPv4 may take to work", default=10 * SECOND_NS)
-
-
-def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    return None
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -139,10 +134,6 @@ def _results(side: Side, params: Params) -> tuple[Expected, ...]:
     return nothing_of_its_own(side, params) if side == "server" else (Expected(form=_client()),)
 
 
-def _agent_params(params: Params) -> dict[str, Any]:
-    return {column: value for column, value in params.items() if column != REPETITIONS.column}
-
-
 KIND = WorkloadKind(
     name="bring-up",
     title="Bring-up of a CLAT",
@@ -159,11 +150,10 @@ KIND = WorkloadKind(
         "time_to_configured_p50",
         *("time_to_ipv4_mean", "time_to_ipv4_p50", "time_to_ipv4_max"),
     ),
-    check=_check,
     summarise=_summarise,
     traffic=_traffic,
     results=_results,
-    agent_params=_agent_params,
+    agent_params=all_but(REPETITIONS),
     brings_up=True,
     needs_network="a CLAT that learns its prefix",
     has_series=False,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..parameter import Parameter, Params, Wrong
+from ..parameter import Parameter, Params, Scalar, Wrong
 from ..topology import Family
 from ..workload import Measured, Result
 
@@ -17,7 +17,6 @@ TOO_BIG = ("fragmentation-needed", "packet-too-big")
 
 MESSAGE = Parameter(
     name="message",
-    column="message_bytes",
     kind="size",
     doc="what the application writes at a time",
     minimum=1,
@@ -27,7 +26,6 @@ MESSAGE = Parameter(
 )
 DURATION = Parameter(
     name="duration",
-    column="duration_ns",
     kind="duration",
     doc="how long to measure",
     minimum=10**6,
@@ -37,7 +35,6 @@ DURATION = Parameter(
 )
 WARMUP = Parameter(
     name="warmup",
-    column="warmup_ns",
     kind="duration",
     doc="time before the measuring, not counted",
     minimum=0,
@@ -52,17 +49,10 @@ BYTES = Parameter(
     name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=10**13
 )
 COUNT = Parameter(
-    name="count",
-    column="count",
-    kind="count",
-    doc="how many to do, instead of a duration",
-    minimum=1,
-    maximum=10**9,
-    length=True,
+    name="count", kind="count", doc="how many to do, instead of a duration", minimum=1, maximum=10**9, length=True
 )
 INTERVAL = Parameter(
     name="interval",
-    column="interval_ns",
     kind="duration",
     doc="length of an interval of the series",
     minimum=10**6,
@@ -72,7 +62,6 @@ INTERVAL = Parameter(
 )
 TIMEOUT = Parameter(
     name="timeout",
-    column="timeout_ns",
     kind="duration",
     doc="how long to wait for an answer",
     minimum=10**6,
@@ -82,36 +71,23 @@ TIMEOUT = Parameter(
 )
 SNDBUF = Parameter(
     name="sndbuf",
-    column="sndbuf_bytes",
     kind="size",
     doc="SO_SNDBUF of both ends",
     minimum=2048,
     maximum=2**30,
     unless_given="the kernel's, with autotuning",
 )
-RCVBUF = Parameter(
-    name="rcvbuf",
-    column="rcvbuf_bytes",
-    kind="size",
-    doc="SO_RCVBUF of both ends",
-    minimum=2048,
-    maximum=2**30,
-    unless_given="the kernel's, with autotuning",
-)
+RCVBUF = replace(SNDBUF, name="rcvbuf", column="rcvbuf_bytes", doc="SO_RCVBUF of both ends")
 PACKET_LOG = Parameter(
     name="packet-log",
-    column="packet_log",
     kind="flag",
     doc="record what became of each of the first 500000 datagrams, in packets.parquet beside the record",
     length=True,
     default=False,
 )
-CONGESTION = Parameter(
-    name="congestion", column="congestion", kind="word", doc="TCP congestion control", default="cubic"
-)
+CONGESTION = Parameter(name="congestion", kind="word", doc="TCP congestion control", default="cubic")
 DIRECTION = Parameter(
     name="direction",
-    column="direction",
     kind="choice",
     doc="who sends: the client, the server, or both at once",
     choices=("forward", "reverse", "both"),
@@ -119,17 +95,15 @@ DIRECTION = Parameter(
 )
 MSS = Parameter(
     name="mss",
-    column="mss_bytes",
     kind="size",
     doc="TCP_MAXSEG: largest segment, options included",
     minimum=88,
     maximum=32767,
     unless_given="by the MTU",
 )
-NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once", default=False)
+NODELAY = Parameter(name="nodelay", kind="flag", doc="TCP_NODELAY: send at once", default=False)
 DF = Parameter(
     name="df",
-    column="df",
     kind="choice",
     choices=("clear", "set", "probe", "kernel"),
     doc="who may fragment a datagram: any router; nobody; nobody, whatever path MTU is known; as the system does",
@@ -151,6 +125,22 @@ def one_length(params: Params, *lengths: Parameter) -> Wrong | None:
         return None
     words = " or ".join(parameter.name for parameter in lengths)
     return Wrong(next(reversed(given), None), f"give one of {words}" + (f", not {len(given)}" if given else ""))
+
+
+def of_one_length(*lengths: Parameter) -> Callable[[Params, frozenset[Family]], Wrong | None]:
+    """A check that asks for nothing but exactly one of these."""
+    return lambda params, families: one_length(params, *lengths)
+
+
+def all_but(own: Parameter) -> Callable[[Params], dict[str, Scalar]]:
+    """What the agent is given, where one parameter does not concern it."""
+    return lambda params: {column: value for column, value in params.items() if column != own.column}
+
+
+def gap_by(per_second: Parameter) -> Callable[[Params], float | None]:
+    """The time from one thing to the next, in ns, where the parameter says how many there are in a second."""
+    column = per_second.column
+    return lambda params: SECOND_NS / float(params[column]) if column in params else None
 
 
 def udp_size(params: Params, size: Parameter, families: frozenset[Family]) -> Wrong | None:

@@ -25,7 +25,6 @@ WINDOW = "flows"
 FLOWS = {
     family: Parameter(
         name=f"ipv{family}-flows",
-        column=f"ipv{family}_flows",
         kind="count",
         doc=f"flows over IPv{family}",
         minimum=1,
@@ -36,7 +35,6 @@ FLOWS = {
 }
 TRANSPORT = Parameter(
     name="transport",
-    column="transport",
     kind="choice",
     choices=("tcp", "udp"),
     doc="bulk transfer over TCP, or datagrams at a rate",
@@ -48,7 +46,6 @@ DATAGRAM = replace(
 )
 RATE = Parameter(
     name="rate",
-    column="rate_bps",
     kind="rate",
     doc="UDP payload bits per second of each flow; must be given with transport udp",
     minimum=1,

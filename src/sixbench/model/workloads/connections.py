@@ -12,7 +12,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
-from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, histogram, is_behind, rate
+from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, gap_by, histogram, is_behind, rate
 from .short_connections import RATE as SHORT_RATE
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ TESTERS_OWN = frozenset({"EADDRNOTAVAIL", "EADDRINUSE", "EMFILE", "ENFILE", "ENO
 
 TRANSPORT = Parameter(
     name="transport",
-    column="transport",
     kind="choice",
     choices=("tcp", "udp"),
     doc="what a connection is: one of TCP, or datagrams of UDP between the same addresses and ports",
@@ -48,7 +47,6 @@ RATE = replace(
 )
 HOLD = Parameter(
     name="hold",
-    column="hold_ns",
     kind="duration",
     doc="how long nothing is sent, once all have been opened, before they are asked",
     minimum=0,
@@ -58,7 +56,6 @@ HOLD = Parameter(
 )
 SERVER_PORTS = Parameter(
     name="server-ports",
-    column="server_ports",
     kind="count",
     doc="how many ports of the server they go to, by turns; Linux gives the ports of a translator out for each anew",
     minimum=1,
@@ -194,7 +191,7 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     results=_results,
-    gap_ns=lambda params: SECOND_NS / float(params[RATE.column]) if RATE.column in params else None,
+    gap_ns=gap_by(RATE),
     fills_tables=True,
     quick_count=QUICK_COUNT,
 )

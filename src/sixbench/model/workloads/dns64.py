@@ -10,7 +10,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
-from .common import DURATION, SECOND_NS, TIMEOUT, histogram, is_behind, rate
+from .common import DURATION, SECOND_NS, TIMEOUT, gap_by, histogram, is_behind, rate
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -30,15 +30,10 @@ RATE = Parameter(
     identifying=True,
 )
 PREFIX = Parameter(
-    name="prefix",
-    column="prefix",
-    kind="ipv6-prefix",
-    doc="the prefix in which the addresses have to be",
-    unless_given="the path's",
+    name="prefix", kind="ipv6-prefix", doc="the prefix in which the addresses have to be", unless_given="the path's"
 )
 SELF_TEST = Parameter(
     name="self-test",
-    column="self_test",
     kind="flag",
     doc="ask the server itself, which then answers with AAAA records: what the tester can do (RFC 8219 section 9.2.1)",
     default=False,
@@ -166,7 +161,7 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     results=_results,
-    gap_ns=lambda params: SECOND_NS / float(params[RATE.column]) if RATE.column in params else None,
+    gap_ns=gap_by(RATE),
     asks_resolver=True,
     has_series=False,
 )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ..leg import Address
 from ..networks import address_in, following
-from ..parameter import Parameter, Params, Scalar, Wrong
+from ..parameter import Parameter, Params, Wrong
 from ..topology import Family
-from ..workload import Expected, Result, Side, Traffic, WorkloadKind, apart, nothing_of_its_own
-from .common import COUNT, DIRECTION, DURATION, INTERVAL, SHORT_WARMUP, one_length
-from .frames_metrics import flows_of, summarise
+from ..workload import Expected, Result, Side, Traffic, WorkloadKind, apart
+from .common import COUNT, DIRECTION, DURATION, INTERVAL, SHORT_WARMUP, all_but, one_length
+from .frames_metrics import summarise
 from .frames_parameters import (
     CLIENT_NETWORKS,
     ENGINE,
@@ -36,6 +35,7 @@ from .frames_parameters import (
     has_native,
     rate_pps,
 )
+from .two_ways import arrived, ends_of, flows_of, traffic_of
 
 __all__ = [
     "ENGINE",
@@ -110,31 +110,23 @@ def _no_flows(params: Params) -> Wrong | None:
     return None
 
 
-def _agent_params(params: Params) -> dict[str, Scalar]:
-    return {column: value for column, value in params.items() if column != TOLERANCE.column}
-
-
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     receivers = {name: receiver for name, (_, receiver) in flows_of(params, client, server).items()}
     unique = {name: int(one["unique"]) for name, one in receivers.items()}
     payload = {name: int(one["unique_bytes"]) for name, one in receivers.items()}
-    whole = replace(
-        _arrived(unique, payload),
-        messages=sum(int(one["received"]) + int(one.get("warmup_received", 0)) for one in receivers.values()),
-        destinations=_destinations(params),
-    )
+    whole = replace(traffic_of(receivers), destinations=_destinations(params))
     natives = {name: one["native"] for name, one in receivers.items() if "native" in one}
     if not natives:
         return whole
     native = {name: int(one["unique"]) for name, one in natives.items()}
     native_payload = {name: payload[name] * count // max(1, unique[name]) for name, count in native.items()}
-    own = _arrived(
+    own = arrived(
         {name: count - native[name] for name, count in unique.items()},
         {name: size - native_payload[name] for name, size in payload.items()},
     )
     family: Family = 4 if next(iter(natives.values()))["family"] == 4 else 6
     other: Family = 6 if family == 4 else 4
-    return replace(whole, by_family={other: own, family: _arrived(native, native_payload)})
+    return replace(whole, by_family={other: own, family: arrived(native, native_payload)})
 
 
 def _destinations(params: Params) -> frozenset[Address]:
@@ -144,28 +136,10 @@ def _destinations(params: Params) -> frozenset[Address]:
     return frozenset(address_in(network) for row in rows for network in row)
 
 
-def _arrived(unique: Mapping[str, int], payload_bytes: Mapping[str, int]) -> Traffic:
-    """The traffic of so many frames that arrived in each direction."""
-    return Traffic(
-        forward_payload_bytes=payload_bytes.get("forward", 0),
-        reverse_payload_bytes=payload_bytes.get("reverse", 0),
-        forward_datagrams=unique.get("forward"),
-        messages=sum(unique.values()),
-    )
-
-
 def _results(side: Side, params: Params) -> tuple[Expected, ...]:
-    """Of a flow in one direction, forward, the result itself is that of its end."""
     from .frames_results import FrameReceiver, FrameSender
 
-    sent, received = Expected(form=FrameSender), Expected(form=FrameReceiver)
-    forward, reverse = (sent, received) if side == "client" else (received, sent)
-    direction = DIRECTION.of(params)
-    if direction == "forward":
-        return (forward,)
-    places = ("forward_sender", "reverse_receiver") if side == "client" else ("forward_receiver", "reverse_sender")
-    ends = (replace(forward, place=places[0]), replace(reverse, place=places[1]))
-    return nothing_of_its_own(side, params) + (ends if direction == "both" else ends[1:])
+    return ends_of(side, params, Expected(form=FrameSender), Expected(form=FrameReceiver))
 
 
 KIND = WorkloadKind(
@@ -195,7 +169,6 @@ KIND = WorkloadKind(
         TOLERANCE,
         Parameter(
             name="spin",
-            column="spin_ns",
             kind="duration",
             doc="how long before a frame is due the sender begins to spin instead of sleeping, at most",
             minimum=0,
@@ -231,7 +204,7 @@ KIND = WorkloadKind(
     summarise=summarise,
     traffic=_traffic,
     results=_results,
-    agent_params=_agent_params,
+    agent_params=all_but(TOLERANCE),
     families=lambda params: BOTH_FAMILIES if has_native(params) else frozenset(),
     own_first=True,
     gap_ns=lambda params: 1e9 / rate_pps(params, "forward") if PACKET_RATE.column in params else None,

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..parameter import Params
 from ..reason import ReasonKind
 from ..workload import Measured, Result
-from .common import DIRECTION, histogram, rate
+from .common import histogram, rate
 from .frames_parameters import MAX_BEHIND, STEP_AFTER, TOLERANCE, due_ns, rate_pps
-
-
-def flows_of(params: Params, client: Result, server: Result) -> dict[str, tuple[Result, Result]]:
-    """The results of the sender and of the receiver of each flow, by its direction."""
-    direction = DIRECTION.of(params)
-    if direction == "forward":
-        return {"forward": (client, server)}
-    flows = {"reverse": (server["reverse_sender"], client["reverse_receiver"])}
-    if direction == "both":
-        flows = {"forward": (client["forward_sender"], server["forward_receiver"])} | flows
-    return flows
-
+from .two_ways import flows_of, together
 
 _OF_BOTH = (
     ("goodput_bps", "goodput_reverse_bps"),
@@ -38,21 +25,11 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
     """The measurements of the flows. Where there are two, the metrics are those of the flow from client to server; the
     other one has its rate, goodput and loss."""
     flows = {name: _flow(params, name, *ends) for name, ends in flows_of(params, client, server).items()}
-    if len(flows) == 1:
-        return next(iter(flows.values()))
-    measured, reverse = flows["forward"], flows["reverse"]
-    for column, other in _OF_BOTH:
-        if column in reverse.metrics:
-            measured.metrics[other] = reverse.metrics[column]
+    measured = together(flows, _OF_BOTH)
     recovered = [flow.metrics["recovery_ns"] for flow in flows.values() if "recovery_ns" in flow.metrics]
     if recovered:
         measured.metrics["recovery_ns"] = max(recovered)
-    return replace(
-        measured,
-        series={f"{name}_{source}": series for name, flow in flows.items() for source, series in flow.series.items()},
-        invalid=[replace(one, text=f"{one.text} ({name})") for name, flow in flows.items() for one in flow.invalid],
-        notes=[f"{note} ({name})" for name, flow in flows.items() for note in flow.notes],
-    )
+    return measured
 
 
 def _flow(params: Params, direction: str, sender: Result, receiver: Result) -> Measured:

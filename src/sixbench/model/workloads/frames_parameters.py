@@ -23,7 +23,6 @@ MAX_BEHIND = 0.001
 
 FRAME = Parameter(
     name="frame",
-    column="frame_bytes",
     kind="size",
     doc="size of the client's frames with the frame check sequence, as RFC 2544 counts it; must be given. The server's "
     "have the same payload",
@@ -49,7 +48,6 @@ PACKET_RATE_REVERSE = replace(
 )
 STEP_AFTER = Parameter(
     name="step-after",
-    column="step_after_ns",
     kind="duration",
     doc="after so much of the measured time both directions have the rate step-rate (RFC 2544 section 26.5)",
     minimum=10**6,
@@ -65,7 +63,6 @@ STEP_RATE = replace(
 )
 PORTS = Parameter(
     name="ports",
-    column="ports",
     kind="choice",
     choices=("fixed", "pseudo-random"),
     doc="one pair of UDP ports, or pseudo-random ones (RFC 4814)",
@@ -74,7 +71,6 @@ PORTS = Parameter(
 )
 FLOWS = Parameter(
     name="flows",
-    column="flows",
     kind="count",
     doc="how many pairs of pseudo-random ports take turns",
     minimum=1,
@@ -84,7 +80,6 @@ FLOWS = Parameter(
 )
 NATIVE = Parameter(
     name="native",
-    column="native_ratio",
     kind="ratio",
     doc="share of the frames that go natively, over the other family, beside those on the path: 10%, 50% and 90% "
     "are RFC 8219's (section 5.3) and RFC 5180's (section 7)",
@@ -95,7 +90,6 @@ NATIVE = Parameter(
 )
 NETWORKS = Parameter(
     name="networks",
-    column="networks",
     kind="count",
     doc="to how many networks behind the receiving host frames go, in pseudo-random order: 1, then 256 (RFC 2544 "
     "section 12)",
@@ -106,7 +100,6 @@ NETWORKS = Parameter(
 )
 EXTENSION_HEADERS = Parameter(
     name="extension-headers",
-    column="extension_headers",
     kind="choice",
     choices=("none", *EXTENSION_BYTES),
     doc="extension headers of the IPv6 frames (RFC 5180 section 5.3), which are a part of their size; the chain is "
@@ -116,7 +109,6 @@ EXTENSION_HEADERS = Parameter(
 )
 ENGINE = Parameter(
     name="engine",
-    column="engine",
     kind="choice",
     choices=("packet", "xdp"),
     doc="who sends and takes frames: packet sockets, or XDP at the interfaces that have it, which the record names",
@@ -125,7 +117,6 @@ ENGINE = Parameter(
 )
 RESIDUAL = Parameter(
     name="residual",
-    column="residual_ns",
     kind="duration",
     doc="how long after the end frames still count as received (RFC 2544 section 23); later ones are late",
     minimum=0,
@@ -135,7 +126,6 @@ RESIDUAL = Parameter(
 )
 TOLERANCE = Parameter(
     name="tolerance",
-    column="tolerance_ns",
     kind="duration",
     doc="how late 99.9 % of the frames may leave at most, or the gap between two frames if that is longer; a trial in "
     "which they leave later is invalid",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import model_validator
 
-from ..form import ABSENT, Counts, Form, Name, Natural
-from ..result_form import Histogram, SideResult
-from ..results import Sequences
-from .udp_results import Waits
+from ..form import ABSENT, Form, Name, Natural
+from ..result_form import Histogram
+from .udp_results import FlowReceiver, FlowSender
 
 
 class NativeSent(Form):
@@ -26,62 +25,33 @@ class NativeReceived(Form):
     unique: Natural
 
 
-class FrameSender(SideResult):
+class FrameSender(FlowSender):
     """The sending end."""
 
-    sent: Natural
-    sent_bytes: Natural
+    packets = "frames"
     due: Natural
-    send_errors: Counts = ABSENT
-    measured_ns: Natural = ABSENT
-    scheduled_ns: Natural = ABSENT
     lateness: Histogram
     inter_frame_error: Histogram
-    unsent: Natural = ABSENT
-    waits: Waits = ABSENT
-    warmup_sent: Natural = ABSENT
     native: NativeSent = ABSENT
     engine: Name = ABSENT
     engine_refused: Name = ABSENT
 
-    @model_validator(mode="after")
-    def _has_a_window(self) -> FrameSender:
-        if self.sent and self.measured_ns is None:
-            raise ValueError("frames were sent, in no time")
-        return self
 
-
-class FrameReceiver(SideResult):
+class FrameReceiver(FlowReceiver):
     """The receiving end."""
 
-    received: Natural
-    unique: Natural
-    duplicates: Natural
-    reordered: Natural
+    packets = "frames"
     corrupt: Natural
     late: Natural
-    lost_middle: Natural
-    lost_tail: Natural = ABSENT
     last_lost: Natural = ABSENT
-    unique_bytes: Natural
-    measured_bytes: Natural = ABSENT
-    measured_ns: Natural = ABSENT
-    one_way_delay: Histogram
-    one_way_delay_negative: Natural = ABSENT
-    ipdv: Histogram
-    pdv: Histogram
     ring_drops: Natural
-    warmup_received: Natural = ABSENT
-    sequences: Sequences = ABSENT
     native: NativeReceived | None = ABSENT
     otherwise_extended: Natural = ABSENT
     engine: Name = ABSENT
     engine_refused: Name = ABSENT
 
     @model_validator(mode="after")
-    def _has_a_window(self) -> FrameReceiver:
+    def _has_natives(self) -> Self:
         if self.native is not None and self.native.unique > self.unique:
             raise ValueError("more native frames arrived than frames at all")
-        if self.unique and ABSENT in (self.measured_bytes, self.measured_ns):
-            raise ValueError("frames arrived, in no time")
         return self

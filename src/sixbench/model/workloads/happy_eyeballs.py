@@ -7,39 +7,31 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ..parameter import Parameter, Params, Scalar, Wrong
+from ..parameter import Parameter, Params
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
-from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, histogram
+from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, all_but, histogram
 
 MS = 10**6
 FAMILIES: tuple[Family, ...] = (4, 6)
 
 
 def _time(name: str, doc: str, default_ns: int, least_ns: int = 0) -> Parameter:
-    return Parameter(
-        name=name,
-        column=f"{name.replace('-', '_')}_ns",
-        kind="duration",
-        doc=doc,
-        minimum=least_ns,
-        maximum=60 * SECOND_NS,
-        default=default_ns,
-    )
+    return Parameter(name=name, kind="duration", doc=doc, minimum=least_ns, maximum=60 * SECOND_NS, default=default_ns)
 
 
 A_AFTER = _time("a-after", "when the A answer arrives, counted from the queries; no packets are sent for it", 0)
 AAAA_AFTER = _time("aaaa-after", "when the AAAA answer arrives, counted in the same way", 0)
 
 
-def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    return None
-
-
-def _agent_params(params: Params) -> dict[str, Scalar]:
-    """The agent's parameters: all but the policy that orders the addresses, which is not the agent's business."""
-    return {name: value for name, value in params.items() if name != "prefer"}
+PREFER = Parameter(
+    name="prefer",
+    kind="choice",
+    choices=("default", "ipv4"),
+    doc="the client's address selection: the policy table of RFC 6724 section 2.1, or IPv4 first (10.3)",
+    unless_given="that of a dual-stack path, else default",
+)
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -164,14 +156,7 @@ KIND = WorkloadKind(
         ),
         A_AFTER,
         AAAA_AFTER,
-        Parameter(
-            name="prefer",
-            column="prefer",
-            kind="choice",
-            choices=("default", "ipv4"),
-            doc="the client's address selection: the policy table of RFC 6724 section 2.1, or IPv4 first (10.3)",
-            unless_given="that of a dual-stack path, else default",
-        ),
+        PREFER,
         replace(TIMEOUT, doc="how long a connection may take, with all its attempts"),
         CONGESTION,
     ),
@@ -181,10 +166,9 @@ KIND = WorkloadKind(
         *("ipv6_wins", "connect_mean", "connect_p50", "connect_p99", "connect_ipv4_mean", "connect_ipv6_mean"),
         *("time_lost", "attempts", "failed"),
     ),
-    check=_check,
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (_expected()[side],),
     families=lambda _: frozenset(FAMILIES),
-    agent_params=_agent_params,
+    agent_params=all_but(PREFER),
 )

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..parameter import Params, Scalar, Wrong
-from ..topology import Family
+from ..parameter import Params, Scalar
 from ..workload import Measured, Part, Result, Traffic, WorkloadKind
 from . import ping, tcp_stream
-from .common import CONGESTION, DIRECTION, DURATION, INTERVAL, WARMUP, one_length
+from .common import CONGESTION, DIRECTION, DURATION, INTERVAL, WARMUP, of_one_length
 from .compete import total
 
 IDLE, LOAD, LOADED = "idle", "load", "loaded"
@@ -25,10 +24,6 @@ PROBE_TIMEOUT_NS = 5 * 10**9
 
 PROBE_INTERVAL = replace(ping.PROBE_INTERVAL, name="probe-interval", column="probe_interval_ns", maximum=10**9)
 LOAD_DIRECTION = replace(DIRECTION, doc="who sends the load: the client, the server, or both at once", default="both")
-
-
-def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    return one_length(params, DURATION)
 
 
 def _parts(params: Params) -> tuple[Part, ...]:
@@ -102,7 +97,7 @@ KIND = WorkloadKind(
         *(f"rtt_{state}_{statistic}" for state in (IDLE, LOADED) for statistic in STATISTICS),
         *("rtt_increase", "round_trips_idle", "round_trips_loaded", "goodput", "goodput_reverse", "loss_ratio"),
     ),
-    check=_check,
+    check=of_one_length(DURATION),
     summarise=_summarise,
     traffic=_traffic,
     parts=_parts,

@@ -6,9 +6,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..parameter import Parameter, Params, Wrong
+from ..parameter import Parameter, Params
 from ..reason import Excuse, ReasonKind
-from ..topology import Family
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
 from .common import (
     COUNT,
@@ -19,7 +18,7 @@ from .common import (
     SHORT_WARMUP,
     TIMEOUT,
     histogram,
-    one_length,
+    of_one_length,
     refusal_keys,
     refusals,
 )
@@ -29,22 +28,11 @@ if TYPE_CHECKING:
     from ..form import Form
 
 PAYLOAD = Parameter(
-    name="payload",
-    column="payload_bytes",
-    kind="size",
-    doc="data of the echo request",
-    minimum=24,
-    maximum=65507,
-    identifying=True,
-    default=56,
+    name="payload", kind="size", doc="data of the echo request", minimum=24, maximum=65507, identifying=True, default=56
 )
 PROBE_INTERVAL = replace(
     INTERVAL, doc="time from one echo request to the next", minimum=10**5, length=False, default=SECOND_NS // 100
 )
-
-
-def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    return one_length(params, DURATION, COUNT)
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -114,7 +102,7 @@ KIND = WorkloadKind(
     primary="rtt_p50",
     headline=("rtt_p50", "rtt_p99", "loss_ratio"),
     metrics=(*(f"rtt_{s}" for s in STATISTICS), "rtt_jitter_mean", "rtt_jitter_p99", "loss_ratio", "refused_ratio"),
-    check=_check,
+    check=of_one_length(DURATION, COUNT),
     summarise=_summarise,
     traffic=_traffic,
     results=_results,

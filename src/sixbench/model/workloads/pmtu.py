@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
 
-from ..parameter import Parameter, Params, Wrong
+from ..parameter import Parameter, Params
 from ..reason import ReasonKind
-from ..topology import Family
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
 from .common import CONGESTION, SECOND_NS
 
@@ -59,10 +58,6 @@ def direction_verdict(way: Result) -> VerdictName | None:
     if stalled or not kernel["confirmed"] or way["kernel_bytes"] != probed:
         return "inconsistent"
     return "fine" if probed == interface else "discovered-by-icmp"
-
-
-def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    return None
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -170,7 +165,6 @@ KIND = WorkloadKind(
     parameters=(
         Parameter(
             name="probe-timeout",
-            column="probe_timeout_ns",
             kind="duration",
             doc="how long to wait for the answer to a probe, or three round trips if that is longer",
             minimum=10**6,
@@ -179,7 +173,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="transfer",
-            column="transfer_bytes",
             kind="size",
             doc="how much TCP sends each way",
             minimum=1,
@@ -188,7 +181,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="stall-timeout",
-            column="stall_timeout_ns",
             kind="duration",
             doc="TCP counts as stalled after this time without an acknowledgement; where it probes, it begins after "
             "6.5s",
@@ -198,7 +190,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="forget",
-            column="forget",
             kind="flag",
             doc="make the kernels forget, before the trial, the path MTUs that they have learned",
             default=True,
@@ -214,7 +205,6 @@ KIND = WorkloadKind(
         *("pmtu_probes", "pmtu_probe", "pmtu_lost_probes"),
         *("black_hole_hop", "black_hole_hop_reverse"),
     ),
-    check=_check,
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (_expected()[side],),

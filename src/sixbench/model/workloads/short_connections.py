@@ -5,21 +5,20 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..parameter import Parameter, Params, Wrong
+from ..parameter import Parameter, Params
 from ..reason import ReasonKind
-from ..topology import Family
-from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, nothing_of_its_own
+from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
 from .common import (
     CONGESTION,
     COUNT,
     DURATION,
     INTERVAL,
-    SECOND_NS,
     SHORT_WARMUP,
     TIMEOUT,
+    gap_by,
     histogram,
     is_behind,
-    one_length,
+    of_one_length,
     rate,
 )
 
@@ -40,7 +39,6 @@ PARAMETERS = (
     SHORT_WARMUP,
     Parameter(
         name="in-flight",
-        column="in_flight",
         kind="count",
         doc="connections at the same time: the next one begins when one ends; with a rate, at most this many",
         minimum=1,
@@ -51,7 +49,6 @@ PARAMETERS = (
     RATE,
     Parameter(
         name="first-close",
-        column="first_close",
         kind="choice",
         doc="who closes first and keeps the connection in TIME-WAIT: the client, or the server; or the client closes "
         "by a reset",
@@ -64,18 +61,7 @@ PARAMETERS = (
 )
 
 
-def gap_ns(params: Params) -> float | None:
-    """The time from the beginning of one connection to the next, where there is a rate."""
-    return SECOND_NS / float(params[RATE.column]) if RATE.column in params else None
-
-
-def check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    """What is wrong with the parameters; None if nothing is."""
-    return one_length(params, DURATION, COUNT)
-
-
-def summarise(params: Params, client: Result, server: Result) -> Measured:
-    """Connections per second, and how long each took."""
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
     histogram(measured, client, "transaction", "transaction", "mean", "p50", "p99")
@@ -114,7 +100,7 @@ def _schedule(measured: Measured, params: Params, client: Result) -> None:
         measured.notes.append(f"{held_back} connections had to wait until another one in flight ended")
 
 
-def traffic(payload_bytes: int, client: Result) -> Traffic:
+def _traffic(payload_bytes: int, client: Result) -> Traffic:
     """Each connection carries so many bytes each way."""
     carried = payload_bytes * int(client["transactions"])
     connections = int(client["transactions"]) + int(client.get("warmup_transactions", 0))
@@ -122,8 +108,7 @@ def traffic(payload_bytes: int, client: Result) -> Traffic:
     return Traffic(forward_payload_bytes=carried, reverse_payload_bytes=carried, messages=messages)
 
 
-def results(side: Side, params: Params) -> tuple[Expected, ...]:
-    """What is expected of either side's result."""
+def _results(side: Side, params: Params) -> tuple[Expected, ...]:
     if side == "server":
         return nothing_of_its_own(side, params)
     return (Expected(form=_client(), keys=("attempts", "offered_ns") if RATE.column in params else ()),)
@@ -150,3 +135,24 @@ def _client() -> type[Form]:
         unstarted: Natural = ABSENT
 
     return Connections
+
+
+def kind_of(
+    *, name: str, title: str, doc: str, payload_bytes: int, headline: tuple[str, ...], metrics: tuple[str, ...]
+) -> WorkloadKind:
+    """The workload whose connections carry so many bytes each way. Its first headline metric is its primary one."""
+    return WorkloadKind(
+        name=name,
+        title=title,
+        transport="tcp",
+        doc=doc,
+        parameters=PARAMETERS,
+        primary=headline[0],
+        headline=headline,
+        metrics=metrics,
+        check=of_one_length(DURATION, COUNT),
+        summarise=_summarise,
+        traffic=lambda params, client, server: _traffic(payload_bytes, client),
+        results=_results,
+        gap_ns=gap_by(RATE),
+    )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..parameter import Parameter, Params, Wrong
-from ..topology import Family
+from ..parameter import Parameter
 from ..workload import WorkloadKind
 from .common import (
     CONGESTION,
@@ -19,14 +18,9 @@ from .common import (
     SHORT_WARMUP,
     SNDBUF,
     TIMEOUT,
-    one_length,
+    of_one_length,
 )
 from .request_response import HEADLINE, METRICS, RESPONSE, results, summarise, traffic
-
-
-def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    return one_length(params, DURATION, COUNT)
-
 
 KIND = WorkloadKind(
     name="tcp-rr",
@@ -47,7 +41,6 @@ KIND = WorkloadKind(
         CONGESTION,
         Parameter(
             name="busy-poll",
-            column="busy_poll",
             kind="flag",
             doc="both sides poll their sockets instead of sleeping: it takes a core on each side, and saves the "
             "wake-ups",
@@ -58,7 +51,7 @@ KIND = WorkloadKind(
     primary="rtt_p50",
     headline=HEADLINE,
     metrics=METRICS,
-    check=_check,
+    check=of_one_length(DURATION, COUNT),
     summarise=summarise,
     traffic=traffic,
     results=results,

@@ -38,7 +38,6 @@ just misses an edge costs less."""
 
 STREAMS = Parameter(
     name="streams",
-    column="streams",
     kind="count",
     doc="parallel connections in each direction",
     minimum=1,
@@ -217,7 +216,6 @@ KIND = WorkloadKind(
         DIRECTION,
         Parameter(
             name="threads",
-            column="threads",
             kind="count",
             doc="threads of each direction on each side, with an epoll set each for several streams",
             minimum=1,
@@ -226,7 +224,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="send",
-            column="send",
             kind="choice",
             doc="write; MSG_ZEROCOPY; or vmsplice and splice, which give the socket the pages themselves",
             choices=("copy", "zerocopy", "splice"),
@@ -234,7 +231,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="receive",
-            column="receive",
             kind="choice",
             doc="read; or MSG_TRUNC, with which the kernel discards what arrived",
             choices=("copy", "truncate"),
@@ -244,7 +240,6 @@ KIND = WorkloadKind(
         RCVBUF,
         Parameter(
             name="window",
-            column="window_bytes",
             kind="size",
             doc="TCP_WINDOW_CLAMP: largest window offered",
             minimum=1024,

@@ -34,7 +34,6 @@ _TAKES = {
 def _shape(name: str) -> Parameter:
     return Parameter(
         name=f"{name}.shape",
-        column=f"{name.replace('-', '_')}_shape",
         kind="number",
         doc="shape of pareto (above 1: with less there is no mean) and of gamma",
         minimum=0.01,
@@ -45,7 +44,6 @@ def _shape(name: str) -> Parameter:
 def _time(name: str, doc: str, minimum: int = 0, default: int | None = None, unless_given: str = "") -> Parameter:
     return Parameter(
         name=f"gaps.{name}",
-        column=f"gaps_{name}_ns",
         kind="duration",
         doc=doc,
         minimum=minimum,
@@ -60,7 +58,6 @@ def _size(
 ) -> Parameter:
     return Parameter(
         name=f"sizes.{name}",
-        column=f"sizes_{name}_bytes",
         kind="size",
         doc=doc,
         minimum=minimum,
@@ -76,7 +73,6 @@ def _period(name: str, column: str, doc: str) -> Parameter:
 
 GAPS = Parameter(
     name="gaps",
-    column="gaps",
     kind="choice",
     choices=DISTRIBUTIONS,
     identifying=True,
@@ -85,7 +81,6 @@ GAPS = Parameter(
 )
 SIZES = Parameter(
     name="sizes",
-    column="sizes",
     kind="choice",
     choices=DISTRIBUTIONS,
     identifying=True,
@@ -100,7 +95,6 @@ SIZES_MIN = _size(
 SIZES_MAX = _size("max", "largest datagram, likewise", default=MAX_BYTES)
 ON_OFF = Parameter(
     name="on-off",
-    column="on_off",
     kind="choice",
     choices=PERIODS,
     doc="distribution of the periods in which it sends, and of the silences between them",
@@ -133,7 +127,6 @@ DISTRIBUTED = (
 )
 SEED = Parameter(
     name="seed",
-    column="seed",
     kind="count",
     doc="seed of the random numbers: the same seed gives the same datagrams",
     minimum=0,
@@ -142,7 +135,6 @@ SEED = Parameter(
 )
 TRACE = Parameter(
     name="trace",
-    column="trace",
     kind="file",
     identifying=True,
     doc="a pcap or pcapng file, named from the experiment's folder: the times and sizes of its packets, repeated",

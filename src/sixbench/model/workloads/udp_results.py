@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Annotated
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, model_validator
 
@@ -65,41 +65,34 @@ class ReceivedLog(Form):
         return self
 
 
-class UdpSender(SideResult):
-    """The sending end of a flow of datagrams."""
+class FlowSender(SideResult):
+    """The sending end of a flow of numbered packets."""
+
+    packets: ClassVar = "datagrams"
+    """What they are called."""
 
     sent: Natural
     sent_bytes: Natural
     send_errors: Counts = ABSENT
-    refused: Natural = ABSENT
-    errors: Counts = ABSENT
     measured_ns: Natural = ABSENT
     scheduled_ns: Natural = ABSENT
     lateness: Histogram = ABSENT
     unsent: Natural = ABSENT
     waits: Waits = ABSENT
     warmup_sent: Natural = ABSENT
-    packet_log: SentLog = ABSENT
 
     @model_validator(mode="after")
-    def _has_a_window(self) -> UdpSender:
+    def _has_a_window(self) -> Self:
         if self.sent and self.measured_ns is None:
-            raise ValueError("datagrams were sent, in no time")
+            raise ValueError(f"{self.packets} were sent, in no time")
         return self
 
 
-class UnevenSender(UdpSender):
-    """One whose datagrams are not equally far apart, so that only it can tell how long its schedule was."""
+class FlowReceiver(SideResult):
+    """The receiving end of a flow of numbered packets."""
 
-    @model_validator(mode="after")
-    def _has_a_schedule(self) -> UnevenSender:
-        if self.sent and self.scheduled_ns is None:
-            raise ValueError("datagrams were sent, by a schedule of no length")
-        return self
-
-
-class UdpReceiver(SideResult):
-    """The receiving end of a flow of datagrams."""
+    packets: ClassVar = "datagrams"
+    """What they are called."""
 
     received: Natural
     unique: Natural
@@ -114,14 +107,37 @@ class UdpReceiver(SideResult):
     one_way_delay_negative: Natural = ABSENT
     ipdv: Histogram
     pdv: Histogram
-    jitter_rfc3550_ns: float = ABSENT
-    socket_drops: Natural = ABSENT
     warmup_received: Natural = ABSENT
     sequences: Sequences = ABSENT
-    packet_log: ReceivedLog = ABSENT
 
     @model_validator(mode="after")
-    def _has_a_window(self) -> UdpReceiver:
+    def _has_a_window(self) -> Self:
         if self.unique and ABSENT in (self.measured_bytes, self.measured_ns):
-            raise ValueError("datagrams arrived, in no time")
+            raise ValueError(f"{self.packets} arrived, in no time")
         return self
+
+
+class UdpSender(FlowSender):
+    """The sending end of a flow of datagrams."""
+
+    refused: Natural = ABSENT
+    errors: Counts = ABSENT
+    packet_log: SentLog = ABSENT
+
+
+class UnevenSender(UdpSender):
+    """One whose datagrams are not equally far apart, so that only it can tell how long its schedule was."""
+
+    @model_validator(mode="after")
+    def _has_a_schedule(self) -> UnevenSender:
+        if self.sent and self.scheduled_ns is None:
+            raise ValueError("datagrams were sent, by a schedule of no length")
+        return self
+
+
+class UdpReceiver(FlowReceiver):
+    """The receiving end of a flow of datagrams."""
+
+    jitter_rfc3550_ns: float = ABSENT
+    socket_drops: Natural = ABSENT
+    packet_log: ReceivedLog = ABSENT

@@ -16,7 +16,6 @@ REQUEST = replace(
 ANSWER = replace(RESPONSE, doc="UDP payload of the answer", maximum=2**20)
 BUSY_POLL = Parameter(
     name="busy-poll",
-    column="busy_poll",
     kind="flag",
     doc="both sides poll for the next datagram instead of sleeping until it arrives; takes two cores",
     default=False,

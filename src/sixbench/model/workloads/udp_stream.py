@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..parameter import Parameter, Params, Wrong
 from ..reason import Excuse, ReasonKind
 from ..topology import Family
-from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, apart, nothing_of_its_own
+from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, apart
 from .common import (
     BYTES,
     COUNT,
@@ -28,6 +28,7 @@ from .common import (
     udp_size,
 )
 from .traffic_models import MODEL, check_model, has_constant_gaps, has_model, is_drawn, mean_gap_ns, one_size
+from .two_ways import ends_of, flows_of, together, traffic_of
 
 MAX_DATAGRAMS = 2**32
 ATOMIC = "atomic"
@@ -35,7 +36,6 @@ ATOMIC = "atomic"
 
 DATAGRAM = Parameter(
     name="datagram",
-    column="datagram_bytes",
     kind="size",
     doc="UDP payload of each datagram, from 32B to 65507B over IPv4 and 65527B over IPv6; "
     "must be given, unless a model says it",
@@ -58,7 +58,6 @@ POLICY = replace(
 )
 SEGMENTATION = Parameter(
     name="segmentation",
-    column="segmentation",
     kind="choice",
     choices=("auto", "never", "always"),
     doc="UDP_SEGMENT, with which several datagrams go to the sender's kernel in one piece: without a rate, "
@@ -107,33 +106,11 @@ def _not_atomic(params: Params, families: frozenset[Family]) -> Wrong | None:
     return None
 
 
-def _flows(params: Params, client: Result, server: Result) -> dict[str, tuple[Result, Result]]:
-    """The results of the sender and of the receiver of each flow, by its direction."""
-    direction = DIRECTION.of(params)
-    if direction == "forward":
-        return {"forward": (client, server)}
-    flows = {"reverse": (server["reverse_sender"], client["reverse_receiver"])}
-    if direction == "both":
-        flows = {"forward": (client["forward_sender"], server["forward_receiver"])} | flows
-    return flows
-
-
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
     """The measurements of the flows. Where there are two, the metrics are those of the flow from client to server; the
     other one has goodput and loss."""
-    flows = {name: _flow(params, *ends) for name, ends in _flows(params, client, server).items()}
-    if len(flows) == 1:
-        return next(iter(flows.values()))
-    measured, reverse = flows["forward"], flows["reverse"]
-    for column, other in (("goodput_bps", "goodput_reverse_bps"), ("loss_ratio", "loss_reverse_ratio")):
-        if column in reverse.metrics:
-            measured.metrics[other] = reverse.metrics[column]
-    return replace(
-        measured,
-        series={f"{name}_{source}": series for name, flow in flows.items() for source, series in flow.series.items()},
-        invalid=[replace(one, text=f"{one.text} ({name})") for name, flow in flows.items() for one in flow.invalid],
-        notes=[f"{note} ({name})" for name, flow in flows.items() for note in flow.notes],
-    )
+    flows = {name: _flow(params, *ends) for name, ends in flows_of(params, client, server).items()}
+    return together(flows, (("goodput_bps", "goodput_reverse_bps"), ("loss_ratio", "loss_reverse_ratio")))
 
 
 def _flow(params: Params, client: Result, server: Result) -> Measured:
@@ -205,30 +182,16 @@ def _sent_pps(client: Result) -> float | None:
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
-    receivers = {name: receiver for name, (_, receiver) in _flows(params, client, server).items()}
-    return Traffic(
-        forward_payload_bytes=receivers["forward"]["unique_bytes"] if "forward" in receivers else 0,
-        reverse_payload_bytes=receivers["reverse"]["unique_bytes"] if "reverse" in receivers else 0,
-        forward_datagrams=receivers["forward"]["unique"] if "forward" in receivers else None,
-        messages=sum(int(one["received"]) + int(one.get("warmup_received", 0)) for one in receivers.values()),
-    )
+    return traffic_of({name: receiver for name, (_, receiver) in flows_of(params, client, server).items()})
 
 
 def _results(side: Side, params: Params) -> tuple[Expected, ...]:
-    """Of a flow in one direction, forward, the result itself is that of its end."""
     from .udp_results import UdpReceiver, UdpSender, UnevenSender
 
     sender = UdpSender if has_constant_gaps(params) else UnevenSender
     log = ("packet_log",) if PACKET_LOG.of(params) else ()
     sent = Expected(form=sender, keys=(*refusal_keys(params), *log))
-    received = Expected(form=UdpReceiver, keys=log)
-    forward, reverse = (sent, received) if side == "client" else (received, sent)
-    direction = DIRECTION.of(params)
-    if direction == "forward":
-        return (forward,)
-    places = ("forward_sender", "reverse_receiver") if side == "client" else ("forward_receiver", "reverse_sender")
-    ends = (replace(forward, place=places[0]), replace(reverse, place=places[1]))
-    return nothing_of_its_own(side, params) + (ends if direction == "both" else ends[1:])
+    return ends_of(side, params, sent, Expected(form=UdpReceiver, keys=log))
 
 
 KIND = WorkloadKind(
@@ -240,7 +203,6 @@ KIND = WorkloadKind(
         DATAGRAM,
         Parameter(
             name="rate",
-            column="rate_bps",
             kind="rate",
             doc="UDP payload bits per second, or datagrams per second as in 1000pps",
             minimum=1,
@@ -259,7 +221,6 @@ KIND = WorkloadKind(
         SEGMENTATION,
         Parameter(
             name="batch",
-            column="batch",
             kind="count",
             doc="how many datagrams one system call sends at most; each carries the time before its call",
             minimum=1,
@@ -268,7 +229,6 @@ KIND = WorkloadKind(
         ),
         Parameter(
             name="spin",
-            column="spin_ns",
             kind="duration",
             doc="how long before a datagram is due the sender begins to spin instead of sleeping, at most",
             minimum=0,

@@ -69,7 +69,6 @@ CODECS = {
 
 CODEC = Parameter(
     name="codec",
-    column="codec",
     kind="choice",
     choices=tuple(CODECS),
     identifying=True,
@@ -78,7 +77,6 @@ CODEC = Parameter(
 )
 PACKETISATION = Parameter(
     name="packetisation",
-    column="packetisation_ns",
     kind="duration",
     doc="speech in a packet, in whole frames",
     minimum=10 * MS,
@@ -87,14 +85,12 @@ PACKETISATION = Parameter(
 )
 VAD = Parameter(
     name="vad",
-    column="vad",
     kind="flag",
     doc="voice activity detection: talk spurts of 1.004 s and pauses of 1.587 s (ITU-T P.59), exponential",
     default=False,
 )
 JITTER_BUFFER = Parameter(
     name="jitter-buffer",
-    column="jitter_buffer_ns",
     kind="duration",
     doc="a packet that is later than the fastest one by more than this is not played",
     minimum=0,

@@ -11,5 +11,3 @@ from .catalogue import drawings
 from .drawing import Drawing, Picture
 from .inline import for_page, svg
 from .save import write_figures
-
-__all__ = ["Drawing", "Picture", "drawings", "for_page", "svg", "write_figures"]

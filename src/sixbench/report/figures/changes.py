@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...model.finding import Finding
-from .. import words
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from ...model.finding import Estimate, Finding
+from .. import rows, words
 from . import style
 from .cut import Interval
 from .data import Context
@@ -80,3 +83,22 @@ def limits(shown: Sequence[Change], margin: float) -> tuple[float, float]:
 def _percent(ratio: float | None) -> float | None:
     known = words.finite(ratio)
     return None if known is None else words.as_percent(known)
+
+
+def value_handles(context: Context, estimates: Sequence[Estimate], *, is_joined: bool = True) -> list[Line2D]:
+    """The legend of values: the paths, and theory if any of them has it."""
+    handles = [style.path_handle(path, is_joined=is_joined) for path in context.paths(e.path for e in estimates)]
+    return [*handles, style.theory_handle()] if any(one.theory is not None for one in estimates) else handles
+
+
+def change_handles(
+    context: Context, findings: Sequence[Finding], *, has_theory: bool = True
+) -> Iterator[Line2D | Patch]:
+    """The legend of changes: what figures draw beside their markers."""
+    if has_theory and any(rows.contradicts_theory(finding) for finding in findings):
+        yield style.ring_handle()
+    yield style.margin_handle(context.margins_of(findings))
+    if any(finding.noise_low is not None for finding in findings):
+        yield style.noise_handle()
+    if any(change.pairs for change in changes(context, findings)):
+        yield style.pair_handle()

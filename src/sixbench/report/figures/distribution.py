@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import count, repeat
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -17,7 +19,7 @@ from ...store import Run
 from .. import rows, words
 from . import data, style
 from .data import Context
-from .drawing import Drawing, Picture
+from .drawing import Drawing, Picture, paged
 
 MOST_PANELS = 9
 MOST_PAGES = 3
@@ -79,9 +81,9 @@ def merge(path: str, histograms: Sequence[JsonObject]) -> Curve | None:
     agent writes them."""
     counts: dict[float, int] = {}
     for histogram in histograms:
-        for value, count in histogram.get("buckets") or []:
-            if value > 0 and count > 0:
-                counts[float(value)] = counts.get(float(value), 0) + int(count)
+        for value, seen in histogram.get("buckets") or []:
+            if value > 0 and seen > 0:
+                counts[float(value)] = counts.get(float(value), 0) + int(seen)
     total = sum(counts.values())
     if not total:
         return None
@@ -127,39 +129,31 @@ def _of_histogram(
     context: Context, workload: str, name: str, label: str, panels: list[_Panel], more: int
 ) -> list[Drawing]:
     pages = [panels[start : start + MOST_PANELS] for start in range(0, len(panels), MOST_PANELS)]
-    made = []
-    for number, page in enumerate(pages, start=1):
-        suffix = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
-        title = f"{words.workload_title(workload)}: distribution of the {label[:1].lower()}{label[1:]}{suffix}"
-        made.append(
-            Drawing(
-                name=f"{workload}-{name.replace('_', '-')}-distribution{f'-{number}' if len(pages) > 1 else ''}",
-                title=title,
-                caption=(
-                    "Each curve gives the share of values up to each time, over all valid trials. The axis of time is "
-                    f"logarithmic, and curves end at {100 * LAST:g} %. The values of one trial depend on one another, "
-                    "so only the intervals over trials tell how certain a difference is."
-                    + (
-                        f" {more} further combinations of levels are not drawn; the trials' records have them."
-                        if more
-                        else ""
-                    )
-                ),
-                section="workload",
-                workload=workload,
-                rank=number,
-                draw=lambda width_in, page=page, title=title, label=label: _draw(context, page, title, label, width_in),  # type: ignore[misc]
-            )
-        )
-    return made
+    caption = (
+        "Each curve gives the share of values up to each time, over all valid trials. The axis of time is "
+        f"logarithmic, and curves end at {100 * LAST:g} %. The values of one trial depend on one another, "
+        "so only the intervals over trials tell how certain a difference is."
+    )
+    if more:
+        caption += f" {more} further combinations of levels are not drawn; the trials' records have them."
+    return paged(
+        pages,
+        name=f"{workload}-{name.replace('_', '-')}-distribution",
+        title=f"{words.workload_title(workload)}: distribution of the {label[:1].lower()}{label[1:]}",
+        captions=repeat(caption),
+        section="workload",
+        workload=workload,
+        ranks=count(1),
+        draw=partial(_draw, context, label),
+    )
 
 
-def _draw(context: Context, panels: list[_Panel], title: str, label: str, width_in: float) -> Picture:
+def _draw(context: Context, label: str, panels: list[_Panel], title: str, width_in: float) -> Picture:
     with style.house_style():
         columns = style.panel_columns(len(panels), width_in)
-        count = math.ceil(len(panels) / columns)
-        figure = style.figure(0.75 + count * (2.4 if columns == 1 else 2.05), width_in)
-        grid = figure.add_gridspec(count, columns)
+        lines = math.ceil(len(panels) / columns)
+        figure = style.figure(0.75 + lines * (2.4 if columns == 1 else 2.05), width_in)
+        grid = figure.add_gridspec(lines, columns)
         panel_in = width_in / columns - 0.6
         for index, panel in enumerate(panels):
             row, column = divmod(index, columns)

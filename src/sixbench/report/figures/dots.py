@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -13,9 +14,9 @@ from matplotlib.patches import Patch
 from ...model.finding import Estimate, Finding
 from .. import rows, words
 from . import cut, data, style
-from .changes import PAIRS, Change, changes, limits
+from .changes import PAIRS, Change, change_handles, changes, limits, value_handles
 from .data import Context, Measured
-from .drawing import Drawing, Picture
+from .drawing import Drawing, Picture, paged
 
 MOST_ROWS = 45
 """Rows that a page holds, over all metrics."""
@@ -40,21 +41,16 @@ def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
     workload = items[0].workload
     constant = words.levels(rows.constant(e for item in items for panel in item.panels for e in panel.estimates))
     title = f"{words.workload_title(workload)}{f', {constant}' if constant else ''}: value of each path, and change"
-    found = []
-    for number, page in enumerate(pages, start=1):
-        suffix = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
-        found.append(
-            Drawing(
-                name=f"{workload}-values{f'-{number}' if len(pages) > 1 else ''}",
-                title=title + suffix,
-                caption=_caption(context, page),
-                section="workload",
-                workload=workload,
-                rank=0 if number == 1 else number,
-                draw=lambda width_in, page=page, suffix=suffix: _Dots(context, page, title + suffix, width_in).draw(),  # type: ignore[misc]
-            )
-        )
-    return found
+    return paged(
+        pages,
+        name=f"{workload}-values",
+        title=title,
+        captions=[_caption(context, page) for page in pages],
+        section="workload",
+        workload=workload,
+        ranks=chain([0], count(2)),
+        draw=lambda page, title, width_in: _Dots(context, page, title, width_in).draw(),
+    )
 
 
 def _caption(context: Context, page: Sequence[Measured]) -> str:
@@ -89,7 +85,6 @@ class _Dots:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             heights_in: list[float] = []
             for item in self.items:
@@ -131,7 +126,6 @@ class _Dots:
 
     @property
     def row_in(self) -> float:
-        """Height of a row."""
         return 0.33 if self.is_labelled_above else 0.19
 
     def _metric(self, values: Axes, change: Axes | None, item: Measured, index: int) -> None:
@@ -207,13 +201,11 @@ class _Dots:
         bars.lines[0].set_clip_on(False)  # a marker at zero is whole; its bar ends at the axis
         self.tips[gid] = [data.tip(path, estimate, None, finding)]
         if estimate.theory is not None:
-            axes.plot(
-                [estimate.theory / divisor] * 2,
-                [place - self.tick, place + self.tick],
-                color=path.colour,
-                linestyle=(0, (2, 1)),
-                linewidth=1,
-            )
+            self._theory(axes, estimate.theory / divisor, place, path)
+
+    def _theory(self, axes: Axes, expected: float, place: int, path: style.PathStyle) -> None:
+        ends = [place - self.tick, place + self.tick]
+        axes.plot([expected] * 2, ends, color=path.colour, linestyle=(0, (2, 1)), linewidth=1)
 
     def _changes(self, axes: Axes, findings: list[Finding | None], item: Measured, index: int) -> None:
         known = [(place, finding) for place, finding in enumerate(findings) if finding is not None]
@@ -266,33 +258,17 @@ class _Dots:
         self.tips[gid] = [f"{finding.path}\n{rows.row(finding).compared}"]
         expected = rows.expected_ratio(finding)
         if finding.ratio is not None and expected is not None:
-            axes.plot(
-                [words.as_percent(expected)] * 2,
-                [place - self.tick, place + self.tick],
-                color=path.colour,
-                linestyle=(0, (2, 1)),
-                linewidth=1,
-            )
+            self._theory(axes, words.as_percent(expected), place, path)
             if rows.contradicts_theory(finding):
                 style.ring(axes, change.value, place)
 
     def _handles(self) -> list[Line2D | Patch]:
         estimates = [e for item in self.items for panel in item.panels for e in panel.estimates]
-        handles: list[Line2D | Patch] = [
-            style.path_handle(path, is_joined=False) for path in self.context.paths(e.path for e in estimates)
-        ]
-        if any(estimate.theory is not None for estimate in estimates):
-            handles.append(style.theory_handle())
         findings = [finding for item in self.items for panel in item.panels for finding in panel.findings]
-        if any(rows.contradicts_theory(finding) for finding in findings):
-            handles.append(style.ring_handle())
-        if any(_is_compared(item) for item in self.items):
-            handles.append(style.margin_handle(self.context.margins_of(findings)))
-        if any(finding.noise_low is not None for finding in findings):
-            handles.append(style.noise_handle())
-        if any(change.pairs for change in changes(self.context, findings)):
-            handles.append(style.pair_handle())
-        return handles
+        return [
+            *value_handles(self.context, estimates, is_joined=False),
+            *(change_handles(self.context, findings) if findings else ()),
+        ]
 
 
 def _difference(finding: Finding, divisor: float) -> Change:

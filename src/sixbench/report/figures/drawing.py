@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
+
+PageT = TypeVar("PageT")
 
 Section = Literal["network", "overview", "workload", "published", "evidence", "rfc"]
 
@@ -50,6 +53,40 @@ class Drawing:
     workload: str | None = None
     rank: int = 1
     draw: Callable[[float], Picture]
+
+
+def paged(
+    pages: Sequence[PageT],
+    *,
+    name: str,
+    title: str,
+    captions: Iterable[str],
+    section: Section,
+    workload: str | None = None,
+    ranks: Iterable[int],
+    draw: Callable[[PageT, str, float], Picture],
+) -> list[Drawing]:
+    """A figure for each page, with its number in name and title where there are several.
+
+    Args:
+        captions, ranks: those of the pages.
+        draw: draws a page with its title, that many inches wide.
+    """
+    found = []
+    for number, (page, caption, rank) in enumerate(zip(pages, captions, ranks, strict=False), start=1):
+        end, suffix = (f"-{number}", f" ({number} of {len(pages)})") if len(pages) > 1 else ("", "")
+        found.append(
+            Drawing(
+                name=name + end,
+                title=title + suffix,
+                caption=caption,
+                section=section,
+                workload=workload,
+                rank=rank,
+                draw=partial(draw, page, title + suffix),
+            )
+        )
+    return found
 
 
 def slug(text: str) -> str:

@@ -68,7 +68,6 @@ class _Figure:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             columns = 1 if style.is_narrow(self.width_in) or len(self.followed) == 1 else _COLUMNS
             down = -(-len(self.followed) // columns)

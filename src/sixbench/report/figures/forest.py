@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -13,9 +14,9 @@ from matplotlib.patches import Patch
 from ...model.finding import Analysis, Finding
 from .. import marks, rows, words
 from . import cut, mark_look, style
-from .changes import PAIRS, Change, changes, limits
+from .changes import PAIRS, Change, change_handles, changes, limits
 from .data import Context
-from .drawing import Drawing, Picture
+from .drawing import Drawing, Picture, paged
 from .mark_look import look_of
 
 MOST_ROWS = 48
@@ -28,35 +29,28 @@ MOST_PAGES = 4
 def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
     """One figure for each workload, or several if it has many findings. They leave out findings that are differences
     rather than ratios."""
-    found = []
     shown = [finding for finding in rows.headline(analysis) if words.finite(finding.ratio) is not None]
-    for workload, findings in rows.by_workload(shown).items():
-        varying = rows.varying(findings)
-        pages = _pages(rows.by_metric(findings))
-        constant = words.levels(rows.constant(findings))
-        against = words.listing(dict.fromkeys(finding.baseline for finding in findings))
-        title = f"{words.workload_title(workload)}{f', {constant}' if constant else ''}: change against {against}"
-        left_out = len(findings) - sum(len(part) for page in pages[:MOST_PAGES] for _, part in page)
-        for number, page in enumerate(pages[:MOST_PAGES], start=1):
-            suffix = f" ({number} of {min(len(pages), MOST_PAGES)})" if len(pages) > 1 else ""
-            found.append(
-                Drawing(
-                    name=f"{workload}-changes{f'-{number}' if len(pages) > 1 else ''}",
-                    title=title + suffix,
-                    caption=_caption(
-                        context,
-                        left_out if number == min(len(pages), MOST_PAGES) else 0,
-                        [finding for _, part in page for finding in part],
-                    ),
-                    section="workload",
-                    workload=workload,
-                    rank=number,
-                    draw=lambda width_in, page=page, suffix=suffix, title=title, varying=varying: _Forest(  # type: ignore[misc]
-                        context, page, varying, title + suffix, width_in
-                    ).draw(),
-                )
-            )
-    return found
+    by_workload = rows.by_workload(shown).items()
+    return [drawing for workload, findings in by_workload for drawing in _of_workload(context, workload, findings)]
+
+
+def _of_workload(context: Context, workload: str, findings: list[Finding]) -> list[Drawing]:
+    pages = _pages(rows.by_metric(findings))[:MOST_PAGES]
+    of_pages = [[finding for _, part in page for finding in part] for page in pages]
+    left_out = len(findings) - sum(map(len, of_pages))
+    constant = words.levels(rows.constant(findings))
+    against = words.listing(dict.fromkeys(finding.baseline for finding in findings))
+    varying = rows.varying(findings)
+    return paged(
+        pages,
+        name=f"{workload}-changes",
+        title=f"{words.workload_title(workload)}{f', {constant}' if constant else ''}: change against {against}",
+        captions=[_caption(context, left_out if own is of_pages[-1] else 0, own) for own in of_pages],
+        section="workload",
+        workload=workload,
+        ranks=count(1),
+        draw=lambda page, title, width_in: _Forest(context, page, varying, title, width_in).draw(),
+    )
 
 
 def _caption(context: Context, left_out: int, findings: Sequence[Finding]) -> str:
@@ -106,7 +100,6 @@ class _Forest:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             heights_in = [self.row_in * len(findings) for _, findings in self.page]
             figure = style.figure(0.8 + sum(0.62 + height_in for height_in in heights_in), self.width_in)
@@ -147,7 +140,6 @@ class _Forest:
 
     @property
     def row_in(self) -> float:
-        """Height of a row."""
         return 0.33 if self.is_narrow else 0.165
 
     def _row(self, axes: Axes, place: int, change: Change, gid: str) -> None:
@@ -191,10 +183,4 @@ class _Forest:
 
     def _handles(self) -> list[Line2D | Patch]:
         findings = [finding for _, part in self.page for finding in part]
-        handles: list[Line2D | Patch] = [*mark_look.handles(findings)]
-        handles.append(style.margin_handle(self.context.margins_of(findings)))
-        if any(finding.noise_low is not None for finding in findings):
-            handles.append(style.noise_handle())
-        if any(change.pairs for change in changes(self.context, findings)):
-            handles.append(style.pair_handle())
-        return handles
+        return [*mark_look.handles(findings), *change_handles(self.context, findings, has_theory=False)]

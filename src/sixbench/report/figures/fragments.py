@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -19,7 +21,7 @@ from .. import words
 from ..rows import constant
 from . import style
 from .data import AsItem, Context
-from .drawing import Drawing, Picture
+from .drawing import Drawing, Picture, paged
 
 WORKLOAD = udp_stream.KIND.name
 GROUPS_OF_A_PAGE = 3
@@ -99,21 +101,16 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     """The figures of a run in which datagrams were fragmented. Other runs have none."""
     groups = [group for group in _groups(context, run) if group.is_telling]
     pages = [groups[at : at + GROUPS_OF_A_PAGE] for at in range(0, len(groups), GROUPS_OF_A_PAGE)]
-    found = []
-    for number, page in enumerate(pages, start=1):
-        suffix = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
-        found.append(
-            Drawing(
-                name=f"fragments{f'-{number}' if len(pages) > 1 else ''}",
-                title=f"Fragments, link by link{suffix}",
-                caption=_caption(page),
-                section="workload",
-                workload=WORKLOAD,
-                rank=number - 1,
-                draw=lambda width_in, page=page, suffix=suffix: _draw(context, page, suffix, width_in),  # type: ignore[misc]
-            )
-        )
-    return found
+    return paged(
+        pages,
+        name="fragments",
+        title="Fragments, link by link",
+        captions=map(_caption, pages),
+        section="workload",
+        workload=WORKLOAD,
+        ranks=count(),
+        draw=partial(_draw, context),
+    )
 
 
 def _groups(context: Context, run: Run) -> list[_Group]:
@@ -168,7 +165,7 @@ def _caption(groups: Sequence[_Group]) -> str:
     return f"{_CAPTION} Theory and counts differ in {different} of {words.count(total, 'trial')}, which have a ring."
 
 
-def _draw(context: Context, groups: Sequence[_Group], suffix: str, width_in: float) -> Picture:
+def _draw(context: Context, groups: Sequence[_Group], title: str, width_in: float) -> Picture:
     with style.house_style():
         paths = context.paths(path for group in groups for path in group.signatures)
         links = max(len(group.links) for group in groups)
@@ -184,7 +181,7 @@ def _draw(context: Context, groups: Sequence[_Group], suffix: str, width_in: flo
             if what == "packets":
                 levels = words.levels(constant([AsItem(one) for one in group.combinations]))
                 axes.set_title(style.wrapped(levels, width_in / columns))
-        style.title(figure, f"Fragments, link by link{suffix}")
+        style.title(figure, title)
         style.legend(figure, _handles(paths, is_ringed=any(group.different for group in groups)))
         return Picture(figure=figure)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Polygon, Rectangle
@@ -14,7 +16,7 @@ from .. import words
 from ..evidence import OnLinks, PathEvidence, Stack, by_path
 from . import style
 from .data import Context
-from .drawing import Drawing, Picture
+from .drawing import Drawing, Picture, paged
 
 MOST_ROWS = 34
 """Stacks of a page."""
@@ -57,20 +59,15 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
         if not pages or sum(len(one.rows) for one in (*pages[-1], group)) > MOST_ROWS:
             pages.append([])
         pages[-1].append(group)
-    found = []
-    for number, page in enumerate(pages, start=1):
-        suffix = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
-        found.append(
-            Drawing(
-                name=f"headers{f'-{number}' if len(pages) > 1 else ''}",
-                title=f"Packets of each path, link by link{suffix}",
-                caption=_caption(context, page),
-                section="evidence",
-                rank=number - 1,
-                draw=lambda width_in, page=page, suffix=suffix: _draw(context, page, suffix, width_in),  # type: ignore[misc]
-            )
-        )
-    return found
+    return paged(
+        pages,
+        name="headers",
+        title="Packets of each path, link by link",
+        captions=[_caption(context, page) for page in pages],
+        section="evidence",
+        ranks=count(),
+        draw=partial(_draw, context),
+    )
 
 
 def _caption(context: Context, groups: list[_Group]) -> str:
@@ -86,9 +83,9 @@ def _caption(context: Context, groups: list[_Group]) -> str:
     return text
 
 
-def _draw(context: Context, groups: list[_Group], suffix: str, width_in: float) -> Picture:
+def _draw(context: Context, groups: list[_Group], title: str, width_in: float) -> Picture:
     if style.is_narrow(width_in):
-        return _draw_narrow(context, groups, suffix, width_in)
+        return _draw_narrow(context, groups, title, width_in)
     with style.house_style():
         rows = sum(len(group.rows) for group in groups)
         height_in = 0.5 + _ROW_IN * rows + _GAP_IN * len(groups)
@@ -96,7 +93,7 @@ def _draw(context: Context, groups: list[_Group], suffix: str, width_in: float) 
         axes.text(
             0.09,
             height_in - 0.2,
-            f"Packets of each path, link by link{suffix}",
+            title,
             fontsize=9.5,
             fontweight="bold",
             va="center",
@@ -127,10 +124,10 @@ def _draw(context: Context, groups: list[_Group], suffix: str, width_in: float) 
         return Picture(figure=figure)
 
 
-def _draw_narrow(context: Context, groups: list[_Group], suffix: str, width_in: float) -> Picture:
+def _draw_narrow(context: Context, groups: list[_Group], heading: str, width_in: float) -> Picture:
     """Draws the links, the bar, and its headers in words, one below the other."""
     with style.house_style():
-        title = style.title_lines(f"Packets of each path, link by link{suffix}", width_in)
+        title = style.title_lines(heading, width_in)
         said = [[_in_words(row.stack, width_in) for row in group.rows] for group in groups]
         lines = sum(len(words_of) for of_group in said for words_of in of_group)
         rows = sum(len(of_group) for of_group in said)

@@ -67,7 +67,6 @@ class _ByKernel:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             others = [column for column in rows.varying(self.estimates) if column != COLUMN]
             panels = data.panels(self.estimates, [], others)

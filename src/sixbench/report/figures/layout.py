@@ -29,12 +29,10 @@ class Layout:
 
     @property
     def columns(self) -> int:
-        """How many columns there are."""
         return 1 + max((column for column, _ in self.cells.values()), default=0)
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
         return 1 + max((row for _, row in self.cells.values()), default=0)
 
 

@@ -38,12 +38,10 @@ class MarkLook:
 
     @property
     def colour(self) -> str:
-        """The colour of marker and interval."""
         return COLOURS[self.tone]
 
     @property
     def shape(self) -> str:
-        """The marker."""
         return _SHAPES.get(self.word, _NO_SHAPE)
 
     @property

@@ -53,7 +53,6 @@ class _PaperTable:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         columns = [index for index, column in enumerate(self.table.columns) if column.is_compared]
         across = 1 if style.is_narrow(self.width_in) else _ACROSS
         down = math.ceil(len(columns) / across)

@@ -88,7 +88,6 @@ class _Published:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             heights_in = [len(items) * self._row_in(items) for _, items in self.groups]
             figure = style.figure(0.75 + sum(0.65 + height_in for height_in in heights_in), self.width_in)
@@ -119,7 +118,6 @@ class _Published:
         return style.is_narrow(self.width_in)
 
     def _row_in(self, items: Sequence[PublishedComparison]) -> float:
-        """Height of a row."""
         return (0.24 if self.is_narrow else 0.07) + _LINE_IN * max(map(_lines, items))
 
     def _labels(self, axes: Axes, items: Sequence[PublishedComparison]) -> None:

@@ -182,7 +182,6 @@ class _Figure:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
             columns = style.panel_columns(len(self.panels), self.width_in)
             lines = math.ceil(len(self.panels) / columns)

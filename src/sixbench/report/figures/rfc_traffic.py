@@ -47,7 +47,6 @@ class _Figure:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         sizes = sorted({one.frame_bytes for one in self.found})
         of_size = {size: [one for one in self.found if one.frame_bytes == size] for size in sizes}
         columns = min(2, style.panel_columns(len(sizes), self.width_in))

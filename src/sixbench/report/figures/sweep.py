@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -14,11 +15,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ...model.finding import Finding
 from ...model.units import VIRTUAL
-from .. import rows, words
+from .. import words
 from . import change_panel, data, style
-from .changes import PAIRS, changes
+from .changes import PAIRS, change_handles, changes, value_handles
 from .data import Context, Measured, Panel
-from .drawing import Drawing, Picture
+from .drawing import Drawing, Picture, paged
 from .lines import Point, line, shift_pt
 
 MOST_PANELS = 9
@@ -30,26 +31,22 @@ _FLAT = 1.1
 
 def drawings(context: Context, items: Sequence[Measured], primary: str | None) -> list[Drawing]:
     """One figure for each metric of a workload in which a quantity varies, or several if it has many panels."""
-    found = []
-    for item in items:
-        pages = [item.panels[start : start + MOST_PANELS] for start in range(0, len(item.panels), MOST_PANELS)]
-        name = f"{item.workload}-{item.metric}" if item.is_first else f"{item.workload}-{item.metric}-by-{item.main}"
-        for number, panels in enumerate(pages, start=1):
-            page = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
-            found.append(
-                Drawing(
-                    name=f"{name}{f'-{number}' if len(pages) > 1 else ''}".replace("_", "-"),
-                    title=f"{item.title}{page}",
-                    caption=_caption(context, item, panels),
-                    section="workload",
-                    workload=item.workload,
-                    rank=0 if item.metric == primary and number == 1 else number,
-                    draw=lambda width_in, item=item, panels=panels, page=page: _Sweep(
-                        context, item, panels, page, width_in
-                    ).draw(),  # type: ignore[misc]
-                )
-            )
-    return found
+    return [drawing for item in items for drawing in _of_metric(context, item, is_primary=item.metric == primary)]
+
+
+def _of_metric(context: Context, item: Measured, *, is_primary: bool) -> list[Drawing]:
+    pages = [item.panels[start : start + MOST_PANELS] for start in range(0, len(item.panels), MOST_PANELS)]
+    name = f"{item.workload}-{item.metric}" if item.is_first else f"{item.workload}-{item.metric}-by-{item.main}"
+    return paged(
+        pages,
+        name=name.replace("_", "-"),
+        title=item.title,
+        captions=[_caption(context, item, panels) for panels in pages],
+        section="workload",
+        workload=item.workload,
+        ranks=chain([0 if is_primary else 1], count(2)),
+        draw=lambda panels, title, width_in: _Sweep(context, item, panels, title, width_in).draw(),
+    )
 
 
 def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
@@ -107,16 +104,14 @@ class _Sweep:
     context: Context
     item: Measured
     panels: list[Panel]
-    page: str
+    title: str
     width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        """The figure."""
         with style.house_style():
-            count = len(self.panels)
-            columns = style.panel_columns(count, self.width_in)
-            panel_rows = math.ceil(count / columns)
+            columns = style.panel_columns(len(self.panels), self.width_in)
+            panel_rows = math.ceil(len(self.panels) / columns)
             heights_in = self._heights_in(columns)
             figure = style.figure(0.75 + panel_rows * (sum(heights_in) + 0.35), self.width_in)
             each = len(heights_in)
@@ -133,7 +128,7 @@ class _Sweep:
                         axes.set_title(style.wrapped(panel.title, self.panel_in))
                     part(axes, panel, index, shared)
                     self._x_axis(axes, panel, labels=place == each - 1)
-            style.title(figure, f"{self.item.title}{self.page}")
+            style.title(figure, self.title)
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
 
@@ -260,21 +255,10 @@ class _Sweep:
     def _handles(self) -> list[Line2D | Patch]:
         estimates = [estimate for panel in self.panels for estimate in panel.estimates]
         findings = [finding for panel in self.panels for finding in panel.findings]
-        handles: list[Line2D | Patch] = [
-            style.path_handle(path) for path in self.context.paths(e.path for e in estimates)
+        return [
+            *value_handles(self.context, estimates),
+            *(change_handles(self.context, findings) if self.is_compared else ()),
         ]
-        if any(estimate.theory is not None for estimate in estimates):
-            handles.append(style.theory_handle())
-        compared = self.is_compared
-        if compared and any(rows.contradicts_theory(finding) for finding in findings):
-            handles.append(style.ring_handle())
-        if compared:
-            handles.append(style.margin_handle(self.context.margins_of(findings)))
-        if compared and any(finding.noise_low is not None for finding in findings):
-            handles.append(style.noise_handle())
-        if compared and any(change.pairs for change in changes(self.context, findings)):
-            handles.append(style.pair_handle())
-        return handles
 
 
 def _is_flat(panels: Sequence[Panel]) -> bool:

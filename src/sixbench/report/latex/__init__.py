@@ -7,5 +7,3 @@ XeLaTeX and LuaLaTeX from TeX Live 2020 on, with packages that every paper has: 
 
 from .document import render, render_table
 from .figures import Included
-
-__all__ = ["Included", "render", "render_table"]

@@ -47,7 +47,6 @@ class _Document:
         self.drawings = _drawings(run, analysis) if included else []
 
     def text(self) -> str:
-        """All of it."""
         parts = [self._head()]
         for section in SECTIONS:
             if section.name in _OWN:

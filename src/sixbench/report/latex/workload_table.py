@@ -9,7 +9,7 @@ from ...model.experiment import Experiment
 from ...model.finding import Finding, Mark
 from .. import rows, words
 from ..rows import FindingRow
-from ..tables import Cells, Column, cells
+from ..tables import Cells, Column, cells, left, right
 from .floats import Block, Float
 
 MOST_ROWS = 120
@@ -50,7 +50,6 @@ class _Maker:
     experiment: Experiment
 
     def table(self, run: str, prefix: str) -> Float:
-        """The table."""
         levels, groups = rows.varying(self.findings), rows.grouped(self.findings)
         made = [cells(group, levels) for group in groups]
         keep = self._kept(made, len(levels))
@@ -93,13 +92,11 @@ class _Maker:
         one_path, one_baseline = len(self.paths) == 1, len(self.baselines) == 1
         confidence = f"{100 * self.experiment.statistics.confidence:g} % CI"
         return [
-            *(Column(name=words.factor(column), align="right") for column in levels),
-            Column(name="path"),
-            Column(name=self.paths[0] if one_path else "value", align="right"),
-            Column(name=self.baselines[0] if one_baseline else "baseline", align="right"),
-            Column(name="change", align="right"),
-            Column(name=""),
-            *(Column(name=name, align="right") for name in (confidence, "n", "A/A", "theory", "invalid")),
+            *right(*(words.factor(column) for column in levels)),
+            *left("path"),
+            *right(self.paths[0] if one_path else "value", self.baselines[0] if one_baseline else "baseline", "change"),
+            *left(""),
+            *right(confidence, "n", "A/A", "theory", "invalid"),
         ]
 
     def _row(self, texts: list[str], row: FindingRow) -> list[str]:

@@ -28,7 +28,6 @@ class Barrier:
         self._token = b""
 
     def request(self) -> bytes:
-        """The next request."""
         self._token = secrets.token_bytes(_TOKEN_BYTES)
         echo = struct.pack("!BBHHH", _ECHO_REQUEST, 0, 0, 0, 0) + self._token
         echo = echo[:2] + struct.pack("!H", _checksum(echo)) + echo[4:]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import count
-from types import TracebackType
 from typing import Self
 
 from ...agent import AgentHub, PacketDecision
@@ -71,9 +70,7 @@ class DevicePassage:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lab.close()
 
     def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:

@@ -62,7 +62,6 @@ class Viewpoint:
 
     @property
     def link(self) -> Link:
-        """The link."""
         return self.crossing.link
 
     @property
