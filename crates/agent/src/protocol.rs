@@ -137,6 +137,7 @@ pub fn parse(line: &[u8]) -> Result<Numbered, NotARequest> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use sixbench_measure::random::{Random, Stream};
 
     use super::*;
 
@@ -184,14 +185,6 @@ mod tests {
         assert_eq!(parse(b"\xff\xfe{}").expect_err("not UTF-8").id, None);
     }
 
-    /// xorshift64* (Marsaglia 2003, Vigna 2016).
-    fn random(state: &mut u64) -> usize {
-        *state ^= *state >> 12;
-        *state ^= *state << 25;
-        *state ^= *state >> 27;
-        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize
-    }
-
     #[test]
     fn a_million_lines_that_were_requests_are_read_or_refused() {
         const REQUESTS: [&[u8]; 5] = [
@@ -202,14 +195,15 @@ mod tests {
             br#"{"id":1,"op":"serve","session":"s","workload":"w","address":"::1","token":"00112233445566778899aabbccddeeff","params":{"a":[{}]}}"#,
         ];
         const PIECES: &[u8] = b"\"{}[]:,\\u\n0-1e9.\xff\x00 aop";
-        let mut state = 0x5eed;
+        let mut numbers = Random::new(0x5eed, Stream::Corruption, 0);
+        let mut below = |limit: usize| (numbers.next_u64() % limit as u64) as usize;
         let (mut read, mut line) = (0, Vec::new());
         for case in 0..1_000_000 {
             line.clear();
             line.extend_from_slice(REQUESTS[case % REQUESTS.len()]);
-            for _ in 0..random(&mut state) % 4 {
-                let (at, piece) = (random(&mut state) % line.len(), PIECES[random(&mut state) % PIECES.len()]);
-                match random(&mut state) % 3 {
+            for _ in 0..below(4) {
+                let (at, piece) = (below(line.len()), PIECES[below(PIECES.len())]);
+                match below(3) {
                     0 => line[at] = piece,
                     1 => line.insert(at, piece),
                     _ => line.truncate(at.max(1)),
