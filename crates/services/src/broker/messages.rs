@@ -57,34 +57,20 @@ pub struct Granted {
     pub lifetime_s: u32,
 }
 
-/// Why a client gets nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum Refusal {
-    Stranger,
-    WrongToken,
-    Malformed,
-    TooLong,
-    Deadline,
-    NoRoom,
-    NoLease,
-    System,
-}
-
-impl Refusal {
-    /// The protocol document's reason.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Stranger => "stranger",
-            Self::WrongToken => "wrong-token",
-            Self::Malformed => "malformed",
-            Self::TooLong => "too-long",
-            Self::Deadline => "deadline",
-            Self::NoRoom => "no-room",
-            Self::NoLease => "no-lease",
-            Self::System => "system",
-        }
+sixbench_wire::named! {
+    /// Why a client gets nothing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    #[allow(missing_docs)]
+    pub enum Refusal by reason {
+        Stranger = "stranger",
+        WrongToken = "wrong-token",
+        Malformed = "malformed",
+        TooLong = "too-long",
+        Deadline = "deadline",
+        NoRoom = "no-room",
+        NoLease = "no-lease",
+        System = "system",
     }
 }
 
