@@ -12,7 +12,7 @@ enum verdict { PASS, DONE, SLOW, DROP };
 
 static __always_inline enum verdict verdict_of(int outcome)
 {
-#define OUTCOME_CASE(name, reason, verdict)                                                                            \
+#define OUTCOME_CASE(name, reason, verdict, words)                                                                     \
 	case OUTCOME_##name:                                                                                           \
 		return verdict;
 	switch (outcome) {

@@ -53,20 +53,20 @@ fn compile(source: &Path, object: &Path, definitions: &[&str]) -> Result<(), Str
     Err(format!("{clang} cannot compile {}{remedy}: {}", source.display(), words.replace('\n', " | ")))
 }
 
-/// The lines `OUTCOME(NAME, "reason", VERDICT)` become `pub enum Outcome`.
+/// Each `OUTCOME(NAME, "reason", VERDICT, "words")` becomes a value of `pub enum Outcome`.
 fn write_outcomes(header: &Path, output: &Path) -> Result<(), String> {
     let text = fs::read_to_string(header).map_err(|error| format!("reading {}: {error}", header.display()))?;
-    let (mut names, mut reasons, mut verdicts) = (String::new(), String::new(), String::new());
+    let [mut names, mut reasons, mut verdicts, mut words] = [const { String::new() }; 4];
     let mut count = 0;
-    for line in text.lines().filter_map(|line| line.trim().strip_prefix("OUTCOME(")) {
-        let fields: Vec<&str> = line.split(')').next().unwrap_or_default().split(',').map(str::trim).collect();
-        let [name, reason, verdict] = fields[..] else {
-            return Err(format!("{}: not an outcome: {line}", header.display()));
+    for entry in text.split("\tOUTCOME(").skip(1) {
+        let [name, reason, verdict, said, ..] = entry.split('"').collect::<Vec<_>>()[..] else {
+            return Err(format!("{}: not an outcome: {entry}", header.display()));
         };
-        let (name, verdict) = (camel_case(name), camel_case(verdict));
+        let [name, verdict] = [name, verdict].map(|field| camel_case(field.trim_matches([',', ' ', '\\', '\n', '\t'])));
         let _ = writeln!(names, "{name},");
-        let _ = writeln!(reasons, "Self::{name} => {reason},");
+        let _ = writeln!(reasons, "Self::{name} => {reason:?},");
         let _ = writeln!(verdicts, "Self::{name} => Verdict::{verdict},");
+        let _ = writeln!(words, "Self::{name} => {said:?},");
         count += 1;
     }
     let all = names.replace('\n', "\nSelf::");
@@ -83,6 +83,8 @@ pub const ALL: [Self; {count}] = [Self::{all}];
 pub fn reason(self) -> &'static str {{ match self {{\n{reasons}}} }}
 /// What a program does then.
 pub fn verdict(self) -> Verdict {{ match self {{\n{verdicts}}} }}
+/// What it says of a packet, as a sentence.
+pub fn words(self) -> &'static str {{ match self {{\n{words}}} }}
 }}\n"
     );
     fs::write(output, code).map_err(|error| format!("writing {}: {error}", output.display()))

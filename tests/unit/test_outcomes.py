@@ -14,7 +14,7 @@ DROPPED_BY_THE_SLOW_PATH = "outer-too-big"
 def reasons(*verdicts: str) -> set[str]:
     """Those with which a packet can be counted."""
     header = (ROOT / "bpf" / "outcomes.h").read_text()
-    lines = re.findall(r'OUTCOME\((\w+), "([a-z0-9-]+)", (\w+)\)', header)
+    lines = re.findall(r'OUTCOME\((\w+), "([a-z0-9-]+)", (\w+),', header)
     return {reason for name, reason, verdict in lines if verdict in verdicts and name != "UNDECIDED"}
 
 

@@ -1,7 +1,5 @@
 //! `emulate-add`, `emulate-change`, `emulate-record`, `emulate-remove`: links with a known truth.
 
-use std::fmt;
-
 use serde::Deserialize;
 use serde_json::json;
 use sixbench_emulate::{Emulator, Error, Impairments, Restart, Spec};
@@ -21,25 +19,14 @@ pub struct Change {
 }
 
 /// The request `emulate-record`.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     link: String,
     #[serde(default)]
     restart: bool,
     #[serde(default)]
-    token: Option<String>,
-}
-
-/// Without the token.
-impl fmt::Debug for Record {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Record")
-            .field("link", &self.link)
-            .field("restart", &self.restart)
-            .finish_non_exhaustive()
-    }
+    token: Option<Token>,
 }
 
 /// The emulated links of the node; its thread starts with the first.
@@ -65,10 +52,7 @@ impl Emulation {
 
     /// What was done to packets.
     pub fn record(&self, request: &Record) -> Outcome {
-        let token = request.token.as_deref().map(|text| {
-            Token::parse(text).ok_or_else(|| Failure::bad_request("emulate-record: token is not 32 hexadecimal digits"))
-        });
-        let mark = token.transpose()?.map(|token| token.short().to_be_bytes());
+        let mark = request.token.map(|token| token.short().to_be_bytes());
         let restart = request.restart.then_some(Restart { mark });
         Ok(self.emulator(&request.link)?.record(&request.link, restart)?)
     }

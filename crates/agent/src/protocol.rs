@@ -24,154 +24,83 @@ pub struct Numbered {
     pub request: Request,
 }
 
-/// What can be asked. Operations without parameters have braces so that serde refuses unknown keys there too.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
-#[allow(missing_docs)]
-pub enum Request {
-    Hello(Hello),
-    Exec(exec::Request),
-    Sysctl(sysctl::Request),
-    Counters {},
-    ConnectionTracking(tracking::Request),
-    ForgetPathMtu {},
-    Cpu {},
-    CaptureStart(capture::Start),
-    CaptureStop {
-        capture: String,
-    },
-    PacketSend(packet_send::Request),
-    DropsStart(drops::Start),
-    DropsStop {},
-    TimersStart(timers::Start),
-    TimersStop {},
-    PerfStart {},
-    PerfStop {},
-    AwakeStart(awake::Start),
-    Awake {},
-    Serve(sessions::Serve),
-    Run(sessions::Run),
-    Finish(sessions::Finish),
-    Progress {
-        session: String,
-    },
-    Cancel {
-        session: String,
-    },
-    VlanBegin(vlans::Begin),
-    TunnelAdd(Box<sixbench_plane::Spec>),
-    TunnelRemove {
-        device: String,
-    },
-    TunnelCounters(tunnels::Counters),
-    TranslatorAdd(Box<translators::Add>),
-    TranslatorRemove {
-        device: String,
-    },
-    TranslatorCounters(translators::Counters),
-    TranslatorBringUp(Box<bring_up::BringUp>),
-    EmulateAdd(Box<sixbench_emulate::Spec>),
-    EmulateChange(Box<emulation::Change>),
-    EmulateRecord(emulation::Record),
-    EmulateRemove {
-        link: String,
-    },
-    MulticastForward(multicast::Request),
-    MulticastCounters {},
-    MulticastStop {},
-    RouterAdvertise(discovery::Advertise),
-    AdvertiseStop {
-        device: String,
-    },
-    RouterSolicit(discovery::Solicit),
-    PrefixDiscover(prefix::Request),
-    DhcpServe(dhcp::Serve),
-    DhcpStop {
-        device: String,
-    },
-    DhcpAsk(dhcp::Ask),
-    BrokerStart(Box<broker::Start>),
-    BrokerStatus {},
-    BrokerStop {},
-    #[serde(rename = "broker-request")]
-    BrokerAsk(Box<broker::Request>),
-    BrokerRelease(broker::Release),
-    DnsStart(Box<dns::Request>),
-    DnsCounters {},
-    DnsStop {},
-    RelayStart(relay::Request),
-    RelayCounters {},
-    RelayStop {},
-    DeviceStart(Box<device::Start>),
-    DeviceCounters(device::Counters),
-    DeviceLog(device::Said),
+macro_rules! requests {
+    ($($op:literal => $name:ident $(($parameters:ty))? $({ $($key:ident: $value:ty)? })?,)*) => {
+        /// What can be asked. Operations without parameters have braces so that serde refuses unknown keys there too.
+        #[derive(Debug, Deserialize)]
+        #[serde(tag = "op", deny_unknown_fields)]
+        #[allow(missing_docs)]
+        pub enum Request { $(#[serde(rename = $op)] $name $(($parameters))? $({ $($key: $value)? })?,)* }
+
+        impl Request {
+            /// The operation's name, for messages.
+            pub fn op(&self) -> &'static str {
+                match self { $(Self::$name { .. } => $op,)* }
+            }
+        }
+    };
 }
 
-impl Request {
-    /// The operation's name, for messages.
-    pub fn op(&self) -> &'static str {
-        match self {
-            Request::Hello(_) => "hello",
-            Request::Exec(_) => "exec",
-            Request::Sysctl(_) => "sysctl",
-            Request::Counters {} => "counters",
-            Request::ConnectionTracking(_) => "connection-tracking",
-            Request::ForgetPathMtu {} => "forget-path-mtu",
-            Request::Cpu {} => "cpu",
-            Request::CaptureStart(_) => "capture-start",
-            Request::CaptureStop { .. } => "capture-stop",
-            Request::PacketSend(_) => "packet-send",
-            Request::DropsStart(_) => "drops-start",
-            Request::DropsStop {} => "drops-stop",
-            Request::TimersStart(_) => "timers-start",
-            Request::TimersStop {} => "timers-stop",
-            Request::PerfStart {} => "perf-start",
-            Request::PerfStop {} => "perf-stop",
-            Request::AwakeStart(_) => "awake-start",
-            Request::Awake {} => "awake",
-            Request::Serve(_) => "serve",
-            Request::Run(_) => "run",
-            Request::Finish(_) => "finish",
-            Request::Progress { .. } => "progress",
-            Request::Cancel { .. } => "cancel",
-            Request::VlanBegin(_) => "vlan-begin",
-            Request::TunnelAdd(_) => "tunnel-add",
-            Request::TunnelRemove { .. } => "tunnel-remove",
-            Request::TunnelCounters(_) => "tunnel-counters",
-            Request::TranslatorAdd(_) => "translator-add",
-            Request::TranslatorRemove { .. } => "translator-remove",
-            Request::TranslatorCounters(_) => "translator-counters",
-            Request::TranslatorBringUp(_) => "translator-bring-up",
-            Request::EmulateAdd(_) => "emulate-add",
-            Request::EmulateChange(_) => "emulate-change",
-            Request::EmulateRecord(_) => "emulate-record",
-            Request::EmulateRemove { .. } => "emulate-remove",
-            Request::MulticastForward(_) => "multicast-forward",
-            Request::MulticastCounters {} => "multicast-counters",
-            Request::MulticastStop {} => "multicast-stop",
-            Request::RouterAdvertise(_) => "router-advertise",
-            Request::AdvertiseStop { .. } => "advertise-stop",
-            Request::RouterSolicit(_) => "router-solicit",
-            Request::PrefixDiscover(_) => "prefix-discover",
-            Request::DhcpServe(_) => "dhcp-serve",
-            Request::DhcpStop { .. } => "dhcp-stop",
-            Request::DhcpAsk(_) => "dhcp-ask",
-            Request::BrokerStart(_) => "broker-start",
-            Request::BrokerStatus {} => "broker-status",
-            Request::BrokerStop {} => "broker-stop",
-            Request::BrokerAsk(_) => "broker-request",
-            Request::BrokerRelease(_) => "broker-release",
-            Request::DnsStart(_) => "dns-start",
-            Request::DnsCounters {} => "dns-counters",
-            Request::DnsStop {} => "dns-stop",
-            Request::RelayStart(_) => "relay-start",
-            Request::RelayCounters {} => "relay-counters",
-            Request::RelayStop {} => "relay-stop",
-            Request::DeviceStart(_) => "device-start",
-            Request::DeviceCounters(_) => "device-counters",
-            Request::DeviceLog(_) => "device-log",
-        }
-    }
+requests! {
+    "hello" => Hello(Hello),
+    "exec" => Exec(exec::Request),
+    "sysctl" => Sysctl(sysctl::Request),
+    "counters" => Counters {},
+    "connection-tracking" => ConnectionTracking(tracking::Request),
+    "forget-path-mtu" => ForgetPathMtu {},
+    "cpu" => Cpu {},
+    "capture-start" => CaptureStart(capture::Start),
+    "capture-stop" => CaptureStop { capture: String },
+    "packet-send" => PacketSend(packet_send::Request),
+    "drops-start" => DropsStart(drops::Start),
+    "drops-stop" => DropsStop {},
+    "timers-start" => TimersStart(timers::Start),
+    "timers-stop" => TimersStop {},
+    "perf-start" => PerfStart {},
+    "perf-stop" => PerfStop {},
+    "awake-start" => AwakeStart(awake::Start),
+    "awake" => Awake {},
+    "serve" => Serve(sessions::Serve),
+    "run" => Run(sessions::Run),
+    "finish" => Finish(sessions::Finish),
+    "progress" => Progress { session: String },
+    "cancel" => Cancel { session: String },
+    "vlan-begin" => VlanBegin(vlans::Begin),
+    "tunnel-add" => TunnelAdd(Box<sixbench_plane::Spec>),
+    "tunnel-remove" => TunnelRemove { device: String },
+    "tunnel-counters" => TunnelCounters(tunnels::Counters),
+    "translator-add" => TranslatorAdd(Box<translators::Add>),
+    "translator-remove" => TranslatorRemove { device: String },
+    "translator-counters" => TranslatorCounters(translators::Counters),
+    "translator-bring-up" => TranslatorBringUp(Box<bring_up::BringUp>),
+    "emulate-add" => EmulateAdd(Box<sixbench_emulate::Spec>),
+    "emulate-change" => EmulateChange(Box<emulation::Change>),
+    "emulate-record" => EmulateRecord(emulation::Record),
+    "emulate-remove" => EmulateRemove { link: String },
+    "multicast-forward" => MulticastForward(multicast::Request),
+    "multicast-counters" => MulticastCounters {},
+    "multicast-stop" => MulticastStop {},
+    "router-advertise" => RouterAdvertise(discovery::Advertise),
+    "advertise-stop" => AdvertiseStop { device: String },
+    "router-solicit" => RouterSolicit(discovery::Solicit),
+    "prefix-discover" => PrefixDiscover(prefix::Request),
+    "dhcp-serve" => DhcpServe(dhcp::Serve),
+    "dhcp-stop" => DhcpStop { device: String },
+    "dhcp-ask" => DhcpAsk(dhcp::Ask),
+    "broker-start" => BrokerStart(Box<broker::Start>),
+    "broker-status" => BrokerStatus {},
+    "broker-stop" => BrokerStop {},
+    "broker-request" => BrokerAsk(Box<broker::Request>),
+    "broker-release" => BrokerRelease(broker::Release),
+    "dns-start" => DnsStart(Box<dns::Request>),
+    "dns-counters" => DnsCounters {},
+    "dns-stop" => DnsStop {},
+    "relay-start" => RelayStart(relay::Request),
+    "relay-counters" => RelayCounters {},
+    "relay-stop" => RelayStop {},
+    "device-start" => DeviceStart(Box<device::Start>),
+    "device-counters" => DeviceCounters(device::Counters),
+    "device-log" => DeviceLog(device::Said),
 }
 
 /// The first request of all.
@@ -208,6 +137,7 @@ pub fn parse(line: &[u8]) -> Result<Numbered, NotARequest> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use sixbench_measure::random::{Random, Stream};
 
     use super::*;
 
@@ -255,14 +185,6 @@ mod tests {
         assert_eq!(parse(b"\xff\xfe{}").expect_err("not UTF-8").id, None);
     }
 
-    /// xorshift64* (Marsaglia 2003, Vigna 2016).
-    fn random(state: &mut u64) -> usize {
-        *state ^= *state >> 12;
-        *state ^= *state << 25;
-        *state ^= *state >> 27;
-        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize
-    }
-
     #[test]
     fn a_million_lines_that_were_requests_are_read_or_refused() {
         const REQUESTS: [&[u8]; 5] = [
@@ -273,14 +195,15 @@ mod tests {
             br#"{"id":1,"op":"serve","session":"s","workload":"w","address":"::1","token":"00112233445566778899aabbccddeeff","params":{"a":[{}]}}"#,
         ];
         const PIECES: &[u8] = b"\"{}[]:,\\u\n0-1e9.\xff\x00 aop";
-        let mut state = 0x5eed;
+        let mut numbers = Random::new(0x5eed, Stream::Corruption, 0);
+        let mut below = |limit: usize| (numbers.next_u64() % limit as u64) as usize;
         let (mut read, mut line) = (0, Vec::new());
         for case in 0..1_000_000 {
             line.clear();
             line.extend_from_slice(REQUESTS[case % REQUESTS.len()]);
-            for _ in 0..random(&mut state) % 4 {
-                let (at, piece) = (random(&mut state) % line.len(), PIECES[random(&mut state) % PIECES.len()]);
-                match random(&mut state) % 3 {
+            for _ in 0..below(4) {
+                let (at, piece) = (below(line.len()), PIECES[below(PIECES.len())]);
+                match below(3) {
                     0 => line[at] = piece,
                     1 => line.insert(at, piece),
                     _ => line.truncate(at.max(1)),

@@ -2,12 +2,10 @@
 
 mod table;
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use sixbench_traffic as traffic;
@@ -36,7 +34,7 @@ pub struct Serve {
     /// Further addresses, listened on with the same port.
     #[serde(default)]
     pub also: Vec<Pair>,
-    token: Secret,
+    token: Token,
     /// Not yet checked.
     #[serde(default)]
     pub params: Map<String, Value>,
@@ -53,7 +51,7 @@ pub struct Run {
     #[serde(default)]
     also: Vec<Pair>,
     port: u16,
-    token: Secret,
+    token: Token,
     #[serde(default)]
     cookie: bool,
     #[serde(default)]
@@ -77,10 +75,6 @@ pub struct Finish {
     timeout_ns: u64,
     first_silence_ns: Option<u64>,
 }
-
-/// A token that debug output does not tell.
-#[derive(Clone, Copy)]
-struct Secret(Token);
 
 /// How a workload is found by its name.
 type Find = fn(&str) -> traffic::Result<&'static dyn Workload>;
@@ -191,7 +185,7 @@ fn settle(result: traffic::Result<Value>, cancel: &Cancel) -> Outcome {
     Ok(result?)
 }
 
-fn endpoint(address: IpAddr, peer: IpAddr, port: u16, Secret(token): Secret) -> Result<Endpoint, Failure> {
+fn endpoint(address: IpAddr, peer: IpAddr, port: u16, token: Token) -> Result<Endpoint, Failure> {
     if address.is_ipv4() != peer.is_ipv4() {
         return Err(Failure::bad_request(format!("address {address} and peer {peer} are of different families")));
     }
@@ -204,7 +198,7 @@ fn with_further(first: Endpoint, also: &[Pair]) -> Result<Vec<Endpoint>, Failure
         return Err(Failure::bad_request(format!("`also` has at most {MAX_FURTHER} pairs of addresses")));
     }
     let Endpoint { port, token, .. } = first;
-    let further = also.iter().map(|pair| endpoint(pair.address, pair.peer, port, Secret(token)));
+    let further = also.iter().map(|pair| endpoint(pair.address, pair.peer, port, token));
     std::iter::once(Ok(first)).chain(further).collect()
 }
 
@@ -213,19 +207,6 @@ fn anybody(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    }
-}
-
-impl<'de> Deserialize<'de> for Secret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Token::parse(&text).map(Secret).ok_or_else(|| D::Error::custom("a token is 32 hexadecimal digits"))
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Secret")
     }
 }
 

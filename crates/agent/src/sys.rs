@@ -131,8 +131,7 @@ impl PacketSocket {
 
     /// Lets the kernel hold so many bytes of packets that were not read yet, beyond `net.core.rmem_max` where that is permitted.
     pub fn set_buffer_bytes(&self, bytes: usize) -> io::Result<()> {
-        setsockopt(&self.0, sockopt::RcvBufForce, &bytes).or_else(|_| setsockopt(&self.0, sockopt::RcvBuf, &bytes))?;
-        Ok(())
+        sixbench_packet::set_receive_buffer(self, bytes)
     }
 
     /// Begins to see the packets of the device with that index. A device that is down is an error.
@@ -200,19 +199,7 @@ impl PacketSocket {
 
     /// Packets that found the socket's buffer full, since this was last asked.
     pub fn drops(&self) -> io::Result<u64> {
-        let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut length = mem::size_of_val(&counts) as u32;
-        // SAFETY: the kernel writes at most `length` bytes into `counts`, of which every value is valid.
-        check(unsafe {
-            libc::getsockopt(
-                self.0.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut counts).cast(),
-                &raw mut length,
-            )
-        })?;
-        Ok(u64::from(counts.tp_drops))
+        sixbench_packet::drops(self)
     }
 }
 

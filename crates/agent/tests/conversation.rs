@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Agent, Fifo};
+use common::{Agent, Fifo, session, with};
 use serde_json::{Value, json};
 
 fn agent_command() -> Command {
@@ -112,14 +112,12 @@ fn cpu_samples_have_cores_and_clocks() {
 #[test]
 fn sessions_are_refused_with_reasons() {
     let mut agent = Agent::here().greeted();
-    let session = |workload: &str, peer: &str| {
-        json!({"session": "s", "workload": workload, "address": "127.0.0.1", "peer": peer,
-               "token": "00112233445566778899aabbccddeeff"})
-    };
-    assert_eq!(agent.error("serve", session("carrier-pigeon", "127.0.0.1"))["code"], "unknown-workload");
-    let mut bad_token = session("ping", "127.0.0.1");
-    bad_token["token"] = json!("secret");
-    let refusal = agent.error("serve", bad_token);
+    let serve = |workload| session("s", workload, "127.0.0.1", &json!({}));
+    assert_eq!(
+        agent.error("serve", with(serve("carrier-pigeon"), json!({"peer": "127.0.0.1"})))["code"],
+        "unknown-workload"
+    );
+    let refusal = agent.error("serve", with(serve("ping"), json!({"peer": "127.0.0.1", "token": "secret"})));
     assert_eq!(refusal["code"], "bad-request");
     assert!(refusal["message"].as_str().expect("text").contains("32 hexadecimal digits"), "{refusal}");
     assert_eq!(agent.error("finish", json!({"session": "s", "timeout_ns": 1}))["code"], "no-session");
@@ -130,14 +128,12 @@ fn sessions_are_refused_with_reasons() {
 fn a_run_can_be_cancelled_while_others_are_answered() {
     let mut agent = Agent::here().greeted();
     let side = |session: &str| {
-        json!({"session": session, "workload": "tcp-rr", "address": "127.0.0.1", "peer": "127.0.0.1",
-               "token": "00112233445566778899aabbccddeeff", "params": {"duration_ns": 3_600_000_000_000_u64}})
+        let params = json!({"duration_ns": 3_600_000_000_000_u64});
+        with(common::session(session, "tcp-rr", "127.0.0.1", &params), json!({"peer": "127.0.0.1"}))
     };
     let port = agent.ok("serve", side("server"))["port"].clone();
     assert_eq!(agent.error("serve", side("server"))["code"], "session-exists");
-    let mut client = side("client");
-    client["port"] = port;
-    let run = agent.send("run", client);
+    let run = agent.send("run", with(side("client"), json!({"port": port})));
     agent.ok("cpu", json!({}));
     let cancel = agent.send("cancel", json!({"session": "client"}));
     let mut responses = [agent.receive(), agent.receive()];

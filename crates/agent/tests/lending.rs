@@ -4,18 +4,17 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Agent, PATIENCE};
+use common::{Agent, PATIENCE, in_namespace_of};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 /// A namespace that plays a machine, with a cable between its interfaces e1 and e2.
 fn machine() -> Option<Agent> {
-    let mut machine = Agent::in_own_namespace()?;
+    let mut machine = Agent::node()?;
     let lines = "link add e1 address 02:00:00:00:00:e1 type veth peer name e2
         link set e2 up
         link set e1 mtu 1400 up
@@ -30,9 +29,7 @@ fn machine() -> Option<Agent> {
 }
 
 fn begin(machine: &Agent, interface: &str) -> Agent {
-    let mut command = Command::new("nsenter");
-    command.args(["-t", &machine.pid().to_string(), "-n", env!("CARGO_BIN_EXE_sixbench-agent")]);
-    Agent::spawn(command.args(["node", "--name", "n2", "--borrow", interface]))
+    Agent::spawn(in_namespace_of(machine).args(["node", "--name", "n2", "--borrow", interface]))
 }
 
 fn names(node: &mut Agent) -> Vec<String> {
@@ -125,8 +122,7 @@ fn they_are_home_when_their_keeper_was_killed() {
 fn they_are_home_when_nobody_says_anything_any_more() {
     let Some(mut machine) = machine() else { return };
     let before = state(&mut machine);
-    let mut command = Command::new("nsenter");
-    command.args(["-t", &machine.pid().to_string(), "-n", env!("CARGO_BIN_EXE_sixbench-agent")]);
+    let mut command = in_namespace_of(&machine);
     let mut node = Agent::spawn(command.args(["node", "--name", "n2", "--borrow", "e1", "--end-after-silence", "1"]));
     // Its input stays open, as it does at the end of a connection that was cut.
     assert_eq!(node.wait().code(), Some(1));
@@ -165,8 +161,7 @@ fn what_the_kernel_gave_back_is_restored() {
 fn what_the_machine_needs_is_refused() {
     let Some(mut machine) = machine() else { return };
     let refused = |machine: &Agent, interface: &str, ssh: &str| {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &machine.pid().to_string(), "-n", env!("CARGO_BIN_EXE_sixbench-agent")]);
+        let mut command = in_namespace_of(machine);
         command.args(["node", "--name", "n2", "--borrow", interface]).env("SSH_CONNECTION", ssh);
         let output = command.output().expect("the agent starts");
         assert_eq!(output.status.code(), Some(3));

@@ -4,11 +4,10 @@ mod common;
 
 use std::thread;
 
-use common::Agent;
+use common::{Agent, join, trial};
 use serde_json::{Value, json};
 
 const MS: u64 = 1_000_000;
-const TOKEN: &str = "00112233445566778899aabbccddeeff";
 /// Long enough for a machine that has other things to do.
 const PROBE_TIMEOUT_NS: u64 = 60 * MS;
 
@@ -28,32 +27,15 @@ use Family::{V4, V6};
 impl Chain {
     /// With a link for each of these MTUs. `None`, with the reason printed, where the machine does not permit it.
     fn build(mtus: &[u32]) -> Option<Self> {
-        let nodes = (0..=mtus.len()).map(|_| Agent::in_own_namespace()).collect::<Option<Vec<_>>>()?;
+        let nodes = (0..=mtus.len()).map(|_| Agent::node()).collect::<Option<Vec<_>>>()?;
         let mut chain = Self { nodes };
         let last = mtus.len() - 1;
         for (link, mtu) in mtus.iter().enumerate() {
-            let pid = chain.nodes[link + 1].pid();
-            // Without duplicate address detection addresses can be used at once.
-            let prepare =
-                "sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0; ip link set lo up";
-            if link == 0 {
-                chain.shell(0, prepare);
-            }
-            chain.shell(link + 1, prepare);
-            chain.shell(
-                link,
-                &format!(
-                    "ip link add right mtu {mtu} type veth peer name left mtu {mtu} netns {pid}; ip link set right up; \
-                     ip address add 10.0.{link}.1/24 dev right; ip address add 2001:db8:{link}::1/64 dev right nodad"
-                ),
-            );
-            chain.shell(
-                link + 1,
-                &format!(
-                    "ip link set left up; ip address add 10.0.{link}.2/24 dev left; \
-                     ip address add 2001:db8:{link}::2/64 dev left nodad"
-                ),
-            );
+            let (before, after) = chain.nodes.split_at_mut(link + 1);
+            let addresses = [1, 2].map(|end| [format!("10.0.{link}.{end}/24"), format!("2001:db8:{link}::{end}/64")]);
+            let [near, far] = addresses.each_ref().map(|addresses| addresses.each_ref().map(String::as_str));
+            join((&mut before[link], "right", &near), (&mut after[0], "left", &far));
+            chain.set_mtu(link, *mtu);
         }
         for node in 0..=mtus.len() {
             let mut script = "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1; true".to_owned();
@@ -74,7 +56,7 @@ impl Chain {
     }
 
     fn shell(&mut self, node: usize, command: &str) -> String {
-        self.nodes[node].exec(&["sh", "-ec", command])
+        self.nodes[node].shell(command)
     }
 
     /// Has a router let no message through, and send none, that tells of an MTU.
@@ -123,16 +105,7 @@ impl Chain {
     /// A session of the workload between the hosts; `seen` is the client's address as the server sees it.
     fn trial(&mut self, workload: &str, ends: [&str; 2], seen: &str, params: Value) -> (Value, Value) {
         let server = self.nodes.len() - 1;
-        let session = |address: &str, peer: &str| json!({"session": "s", "workload": workload, "address": address, "peer": peer, "token": TOKEN, "params": params});
-        let port = self.nodes[server].ok("serve", session(ends[1], seen))["port"].clone();
-        let mut run = session(ends[0], ends[1]);
-        run["port"] = port;
-        let client = self.nodes[0].ok("run", run);
-        let mut finish = json!({"session": "s", "timeout_ns": 10_000 * MS});
-        if let Some(sent) = client.get("sent") {
-            finish["sent"] = sent.clone();
-        }
-        (client, self.nodes[server].ok("finish", finish))
+        trial(&mut self.nodes, [0, server], workload, ends, seen, &params)
     }
 
     /// What `pmtu` finds, there and back.

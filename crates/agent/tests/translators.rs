@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Agent;
+use common::{Agent, join, with};
 use serde_json::{Value, json};
 
 fn translator(engine: &str) -> Value {
@@ -15,22 +15,19 @@ fn translator(engine: &str) -> Value {
 
 /// A node that translates for itself: its own IPv6 address is 192.0.2.1 to the IPv4 host beyond.
 fn pair(engine: &str) -> Option<[Agent; 2]> {
-    let mut nodes = [Agent::in_own_namespace()?, Agent::in_own_namespace()?];
-    let pid = nodes[1].pid();
-    let shell = |node: &mut Agent, command: &str| node.exec(&["sh", "-ec", command]);
-    shell(&mut nodes[0], &format!("ip link set lo up; ip link add e0 type veth peer name e0 netns {pid}"));
-    shell(&mut nodes[0], "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
-    shell(&mut nodes[0], "ip link set e0 up; ip address add 198.51.100.1/24 dev e0");
-    shell(&mut nodes[0], "ip address add 2001:db8::1/128 dev lo");
-    shell(&mut nodes[1], "ip link set lo up; ip link set e0 up; ip address add 198.51.100.2/24 dev e0");
-    shell(&mut nodes[1], "ip route add 192.0.2.1 via 198.51.100.1");
+    let mut nodes = [Agent::node()?, Agent::node()?];
+    let [translating, host] = &mut nodes;
+    join((translating, "e0", &["198.51.100.1/24"]), (host, "e0", &["198.51.100.2/24"]));
+    translating.shell("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
+    translating.shell("ip address add 2001:db8::1/128 dev lo");
+    host.shell("ip route add 192.0.2.1 via 198.51.100.1");
     // A link that has just come up loses packets until the kernel has noticed.
-    shell(&mut nodes[0], "for n in $(seq 100); do ping -c 1 -W 1 198.51.100.2 && exit 0; done; exit 1");
-    nodes[0].ok("translator-add", translator(engine));
-    shell(&mut nodes[0], "ip route add 192.0.2.1 dev t0");
+    translating.shell("for n in $(seq 100); do ping -c 1 -W 1 198.51.100.2 && exit 0; done; exit 1");
+    translating.ok("translator-add", translator(engine));
+    translating.shell("ip route add 192.0.2.1 dev t0");
     // The kernel makes an address usable after it has answered.
     let route = "ip -6 route add 64:ff9b:1::/96 dev t0 src 2001:db8::1";
-    shell(&mut nodes[0], &format!("for n in $(seq 500); do {route} && exit 0; sleep 0.01; done; exit 1"));
+    translating.shell(&format!("for n in $(seq 500); do {route} && exit 0; sleep 0.01; done; exit 1"));
     Some(nodes)
 }
 
@@ -48,11 +45,11 @@ fn echoes_go_through_and_are_counted() {
             assert_eq!(counted["slow"]["to-ipv4"], counted["to_ipv4"], "{counted}");
         }
         // What nothing maps is dropped by a clause that is told.
-        node.exec(&["sh", "-ec", "ip -6 route add 2001:db8:9::/64 dev t0; ping -c 1 -W 1 2001:db8:9::1 || true"]);
+        node.shell("ip -6 route add 2001:db8:9::/64 dev t0; ping -c 1 -W 1 2001:db8:9::1 || true");
         let removed = node.ok("translator-remove", json!({"device": "t0"}));
         assert_eq!(removed["drops"]["no-mapping"]["packets"], 1, "{removed}");
         assert_eq!(node.error("translator-counters", json!({"device": "t0"}))["code"], "no-translator");
-        assert_eq!(node.exec(&["sh", "-ec", "ip -o link show t0 2>/dev/null | wc -l"]).trim(), "0");
+        assert_eq!(node.shell("ip -o link show t0 2>/dev/null | wc -l").trim(), "0");
     }
 }
 
@@ -66,14 +63,10 @@ fn translators_that_cannot_be_are_refused() {
         (json!({"mapping": {"kind": "siit", "prefixes": ["64:ff9b:1::/95"]}}), "none of the lengths"),
         (json!({"mapping": {"kind": "siit", "prefixes": ["64:ff9b:1::/96"], "tos": 0}}), "does not do tos"),
     ] {
-        let mut asked = translator("ebpf");
-        for (key, value) in change.as_object().expect("an object") {
-            asked[key] = value.clone();
-        }
-        let error = node.error("translator-add", asked);
+        let error = node.error("translator-add", with(translator("ebpf"), change));
         assert_eq!(error["code"], "bad-params", "{error}");
         assert!(error["message"].as_str().is_some_and(|message| message.contains(words)), "{error}");
-        assert_eq!(node.exec(&["sh", "-ec", "ip -o link show type tun | wc -l"]).trim(), "0", "nothing is left");
+        assert_eq!(node.shell("ip -o link show type tun | wc -l").trim(), "0", "nothing is left");
     }
     node.ok("translator-add", translator("user"));
     assert_eq!(node.error("translator-add", translator("user"))["code"], "translator-exists");

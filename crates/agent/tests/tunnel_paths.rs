@@ -2,13 +2,12 @@
 
 mod common;
 
-use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::chain::{Chain, HOST_1, HOST_2, ROUTER_1, ROUTER_2, fixed, packets, tunnel};
-use nix::sched::{CloneFlags, setns};
+use common::{Agent, within};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket};
 use serde_json::json;
 
@@ -35,15 +34,9 @@ fn over_a_narrow_link(engine: &'static str, outer: &str, pmtu: &str) -> Option<C
     let mut chain = Chain::build()?;
     chain.engine = engine;
     chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
-    for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
-        let ends = [format!("{outer}{from}"), format!("{outer}{to}")];
-        let mut tunnel = fixed("sb0", [&ends[0], &ends[1]], "gre", 1500 - if outer == "10.0.0." { 24 } else { 44 });
-        tunnel["pmtu"] = json!(pmtu);
-        chain.add(router, tunnel);
-        chain.shell(
-            router,
-            &format!("ip route add 2001:db8:{to}::/64 dev sb0; ip route replace 10.{to}.0.0/24 dev sb0"),
-        );
+    let mtu_bytes = 1500 - if outer == "10.0.0." { 24 } else { 44 };
+    chain.tunnel_between_routers(outer, "gre", mtu_bytes, &json!({"pmtu": pmtu}));
+    for router in [ROUTER_1, ROUTER_2] {
         chain.shell(router, "ip link set e1 mtu 1400");
     }
     Some(chain)
@@ -271,10 +264,8 @@ fn a_tunnel_may_follow_a_tunnel() {
 }
 
 /// First fragments of packets whose rest never comes, from a peer.
-fn send_incomplete_fragments(namespace_of: u32, count: u16) {
-    let send = move || {
-        let namespace = File::open(format!("/proc/{namespace_of}/ns/net")).expect("a namespace");
-        setns(namespace, CloneFlags::CLONE_NEWNET).expect("it may be entered");
+fn send_incomplete_fragments(from: &Agent, count: u16) {
+    within(from, move || {
         let socket =
             socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Raw).expect("a raw socket");
         for identification in 1..=count {
@@ -284,8 +275,7 @@ fn send_incomplete_fragments(namespace_of: u32, count: u16) {
             let to = SockaddrIn::new(10, 0, 0, 2, 0);
             sendto(socket.as_raw_fd(), &packet, &to, MsgFlags::empty()).expect("it is sent");
         }
-    };
-    thread::spawn(send).join().expect("they are sent");
+    });
 }
 
 #[test]
@@ -295,15 +285,14 @@ fn fragments_that_never_complete_take_bounded_memory() {
         let Some(mut chain) = Chain::build() else { return };
         chain.engine = engine;
         chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
-        for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
-            let ends = [format!("10.0.0.{from}"), format!("10.0.0.{to}")];
-            chain.add(router, fixed("sb0", [&ends[0], &ends[1]], "ipv6", 1480));
-            chain.shell(router, &format!("ip route add 2001:db8:{to}::/64 dev sb0; ip link set e1 mtu 1300"));
+        chain.tunnel_between_routers("10.0.0.", "ipv6", 1480, &json!({}));
+        for router in [ROUTER_1, ROUTER_2] {
+            chain.shell(router, "ip link set e1 mtu 1300");
         }
         // Fragments that are long enough to be sent so, and reassembled, before.
         chain.shell(HOST_1, "ping -c 1 -W 5 -s 1400 2001:db8:2::2");
         chain.shell(ROUTER_2, "sysctl -qw net.ipv4.ipfrag_time=2");
-        send_incomplete_fragments(chain.nodes[ROUTER_1].pid(), 10_000);
+        send_incomplete_fragments(&chain.nodes[ROUTER_1], 10_000);
         chain.shell(HOST_1, "ping -c 10 -i 0.01 -W 5 2001:db8:2::2");
         let held = chain.shell(ROUTER_2, "sed -n 's/^FRAG: inuse [0-9]* memory //p' /proc/net/sockstat");
         let most = chain.shell(ROUTER_2, "cat /proc/sys/net/ipv4/ipfrag_high_thresh");

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::Agent;
 use common::chain::{Chain, HOST_1, HOST_2, ROUTER_1, ROUTER_2, fixed, packets, tunnel};
-use serde_json::json;
+use common::{Agent, with};
+use serde_json::{Value, json};
 
 /// Makes a tunnel between the routers.
 type Setup = fn(&mut Chain) -> Proof;
@@ -44,43 +44,26 @@ fn prove(setup: Setup, engine: &'static str) -> Option<Chain> {
     Some(chain)
 }
 
-fn between_routers(chain: &mut Chain, outer: &str, payload: &str, mtu_bytes: u32, key: Option<u32>) {
-    for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
-        let ends = [format!("{outer}{from}"), format!("{outer}{to}")];
-        let mut tunnel = fixed("sb0", [&ends[0], &ends[1]], payload, mtu_bytes);
-        if let Some(key) = key {
-            tunnel["gre_key"] = json!(key);
-        }
-        chain.add(router, tunnel);
-        if payload != "ipv6" {
-            chain.shell(router, &format!("ip route replace 10.{to}.0.0/24 dev sb0"));
-        }
-        if payload != "ipv4" {
-            chain.shell(router, &format!("ip route replace 2001:db8:{to}::/64 dev sb0"));
-        }
-    }
-}
-
 fn configured(chain: &mut Chain) -> Proof {
     chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
-    between_routers(chain, "10.0.0.", "ipv6", 1480, None);
+    chain.tunnel_between_routers("10.0.0.", "ipv6", 1480, &json!({}));
     Proof::between_hosts("2001:db8:2::2", 1480)
 }
 
 fn ipv4_in_ipv6(chain: &mut Chain) -> Proof {
-    between_routers(chain, "2001:db8::", "ipv4", 1460, None);
+    chain.tunnel_between_routers("2001:db8::", "ipv4", 1460, &json!({}));
     Proof::between_hosts("10.2.0.2", 1460)
 }
 
 fn gre(chain: &mut Chain) -> Proof {
     chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
-    between_routers(chain, "10.0.0.", "gre", 1476, None);
+    chain.tunnel_between_routers("10.0.0.", "gre", 1476, &json!({}));
     Proof { client: HOST_1, to: vec!["2001:db8:2::2", "10.2.0.2"], mtu_bytes: 1476 }
 }
 
 fn gre_with_a_key(chain: &mut Chain) -> Proof {
     chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
-    between_routers(chain, "2001:db8::", "gre", 1452, Some(7));
+    chain.tunnel_between_routers("2001:db8::", "gre", 1452, &json!({"gre_key": 7}));
     Proof { client: HOST_1, to: vec!["2001:db8:2::2", "10.2.0.2"], mtu_bytes: 1452 }
 }
 
@@ -227,17 +210,16 @@ fn engines_understand_each_other() {
     assert!(packets(&one, "encapsulated") > 1000 && packets(&other, "slow_decapsulated") > 1000, "{one} {other}");
 }
 
+fn on_loopback() -> Value {
+    with(fixed("sb0", ["192.0.2.1", "192.0.2.2"], "ipv6", 1480), json!({"underlay": ["lo"]}))
+}
+
 #[test]
 #[ignore = "needs root: it loads BPF programs"]
 fn tunnels_are_refused_with_reasons() {
     let Some(mut agent) = Agent::in_own_namespace() else { return };
     agent.exec(&["sh", "-c", "ip link set lo up; ip address add 192.0.2.1/32 dev lo"]);
-    let good = || {
-        let mut tunnel = tunnel("sb0", "192.0.2.1", &json!({"kind": "fixed", "remote": "192.0.2.2"}));
-        tunnel["underlay"] = json!(["lo"]);
-        tunnel
-    };
-    for (key, value, code) in [
+    let cases = [
         ("mtu_bytes", json!(1279), "bad-params"),
         ("local", json!("2001:db8::1"), "bad-params"),
         ("mapping", json!({"kind": "fixed", "remote": "192.0.2.1"}), "bad-params"),
@@ -247,14 +229,10 @@ fn tunnels_are_refused_with_reasons() {
         ("device", json!("longer-than-11"), "bad-params"),
         ("ttl", json!(0), "bad-request"),
         ("underlay", json!(["eth9"]), "system"),
-    ] {
-        let mut tunnel = good();
-        tunnel[key] = value;
-        let error = agent.error("tunnel-add", tunnel);
-        assert_eq!(error["code"], code, "{key}: {error}");
-    }
-    agent.ok("tunnel-add", good());
-    assert_eq!(agent.error("tunnel-add", good())["code"], "tunnel-exists");
+    ];
+    agent.refuses("tunnel-add", on_loopback, cases);
+    agent.ok("tunnel-add", on_loopback());
+    assert_eq!(agent.error("tunnel-add", on_loopback())["code"], "tunnel-exists");
     assert_eq!(agent.error("tunnel-counters", json!({"device": "sb1"}))["code"], "no-tunnel");
 }
 
@@ -268,7 +246,7 @@ fn run_time_is_measured_from_start_to_stop() {
     };
     let error = ask(&mut chain, "stop");
     assert_eq!(error["error"]["code"], "bad-params", "{error}");
-    let runs = |answer: serde_json::Value| {
+    let runs = |answer: Value| {
         answer["ok"]["tunnels"]["sb0"]["programs"]["encapsulate"]["runs"].as_u64().unwrap_or_else(|| panic!("{answer}"))
     };
     for window in [10, 20] {
@@ -288,8 +266,7 @@ fn run_time_is_measured_from_start_to_stop() {
 fn without_bpf_there_is_a_reason_and_another_engine() {
     let Some(mut agent) = Agent::in_own_namespace_without("-bpf,-sys_admin") else { return };
     agent.exec(&["sh", "-c", "ip link set lo up; ip address add 192.0.2.1/32 dev lo"]);
-    let mut tunnel = tunnel("sb0", "192.0.2.1", &json!({"kind": "fixed", "remote": "192.0.2.2"}));
-    tunnel["underlay"] = json!(["lo"]);
+    let mut tunnel = on_loopback();
     let error = agent.error("tunnel-add", tunnel.clone());
     assert_eq!(error["code"], "system", "{error}");
     assert_eq!(error["context"]["missing_capabilities"], json!(["CAP_BPF"]), "{error}");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::chain::{Chain, HOST_1, HOST_2, ROUTER_1, ROUTER_2, fixed};
+use common::chain::{Chain, HOST_1, HOST_2, ROUTER_1, ROUTER_2};
 use serde_json::{Value, json};
 
 fn begin(chain: &mut Chain, router: usize, vlan_id: u16) {
@@ -76,10 +76,7 @@ fn a_tunnel_over_it_sees_packets_without_the_tag() {
             begin(&mut chain, router, 100);
         }
         chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
-        for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
-            chain.add(router, fixed("sb0", [&format!("10.0.0.{from}"), &format!("10.0.0.{to}")], "ipv6", 1480));
-            chain.shell(router, &format!("ip route replace 2001:db8:{to}::/64 dev sb0"));
-        }
+        chain.tunnel_between_routers("10.0.0.", "ipv6", 1480, &json!({}));
         chain.proves_itself(HOST_1, HOST_2, "2001:db8:2::2", 1480);
         chain.agrees("sb0");
     }

@@ -8,7 +8,7 @@ use std::ptr;
 /// Room for a time of arrival.
 const CONTROL_BYTES: usize = 64;
 /// What the kernel may keep of what has come, and of what is on its way out.
-const SOCKET_BUFFER_BYTES: libc::c_int = 32 << 20;
+const SOCKET_BUFFER_BYTES: usize = 32 << 20;
 
 /// A socket that has every packet which comes in by an interface, and sends out by it. It never blocks.
 #[derive(Debug)]
@@ -22,38 +22,16 @@ impl PacketSocket {
         {
             sixbench_packet::enable(&socket, option)?;
         }
-        socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        for (name, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
-            socket
-                .set(libc::SOL_SOCKET, name, SOCKET_BUFFER_BYTES)
-                .or_else(|_| socket.set(libc::SOL_SOCKET, plain, SOCKET_BUFFER_BYTES))?;
-        }
+        sixbench_packet::set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        sixbench_packet::set_receive_buffer(&socket, SOCKET_BUFFER_BYTES)?;
+        sixbench_packet::set_send_buffer(&socket, SOCKET_BUFFER_BYTES)?;
         sixbench_packet::bind(&socket, ifindex, sixbench_packet::ALL_PROTOCOLS)?;
         Ok(socket)
     }
 
     /// Packets that the kernel had no room for since the last call.
     pub fn drops(&self) -> io::Result<u64> {
-        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut length = mem::size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: the pointers are to `statistics` and `length`, which says how long that is; both live through the call.
-        let result = unsafe {
-            libc::getsockopt(
-                self.0.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        check(result as isize).map(|_| u64::from(statistics.tp_drops))
-    }
-
-    fn set(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        let length = mem::size_of_val(&value) as libc::socklen_t;
-        // SAFETY: the pointer and the length are those of `value`, which lives through the call.
-        let result = unsafe { libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const value).cast(), length) };
-        check(result as isize).map(|_| ())
+        sixbench_packet::drops(self)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Packet sockets (`packet(7)`): the frames of one interface as they are, for those who carry, tunnel and capture them.
 //!
-//! What lives here is how such a socket is opened, set and bound; what is read from it and sent by it is the business of
-//! `emulate`, `plane` and `agent`. `unsafe` only in [`sys`].
+//! What lives here is how such a socket is opened, set and bound, and options of any socket that no crate wraps; what is read
+//! from it and sent by it is the business of `emulate`, `plane` and `agent`. `unsafe` only in [`sys`].
 
 mod sys;
 
-pub use sys::{bind, enable, open};
+pub use sys::{
+    bind, drops, enable, open, option_bytes, set_option, set_option_bytes, set_receive_buffer, set_send_buffer,
+};
 
 /// What is told of every packet beside it has its VLAN tag, which the kernel moves out of it. Linux 2.6.27.
 pub const AUXILIARY_DATA: libc::c_int = libc::PACKET_AUXDATA;

@@ -18,11 +18,55 @@ pub fn open() -> io::Result<OwnedFd> {
 
 /// Switches an option of packet sockets on.
 pub fn enable(socket: &impl AsFd, option: libc::c_int) -> io::Result<()> {
-    let value: libc::c_int = 1;
-    let length = mem::size_of_val(&value) as libc::socklen_t;
-    let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: the pointer and the length are those of `value`, which lives through the call.
-    check(unsafe { libc::setsockopt(fd, libc::SOL_PACKET, option, (&raw const value).cast(), length) })
+    set_option(socket, libc::SOL_PACKET, option, 1)
+}
+
+/// Sets an option of any socket that is a number.
+pub fn set_option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    set_option_bytes(socket, level, name, &value.to_ne_bytes())
+}
+
+/// Sets an option whose value has that layout in memory.
+pub fn set_option_bytes(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &[u8]) -> io::Result<()> {
+    let (fd, length) = (socket.as_fd().as_raw_fd(), length_of(value));
+    // SAFETY: the pointer and the length are those of `value`, which lives through the call; the kernel only reads it.
+    check(unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), length) })
+}
+
+/// Reads an option as the bytes that the kernel gives, and how many these are.
+pub fn option_bytes(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &mut [u8]) -> io::Result<usize> {
+    let (fd, mut length) = (socket.as_fd().as_raw_fd(), length_of(value));
+    // SAFETY: `value` is writable for `length` bytes, and the kernel writes no more than `length` says.
+    check(unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut length) })?;
+    Ok((length as usize).min(value.len()))
+}
+
+fn length_of(value: &[u8]) -> libc::socklen_t {
+    libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX)
+}
+
+/// Lets the kernel hold so many bytes that were not read yet, beyond `net.core.rmem_max` where that is permitted.
+pub fn set_receive_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
+    set_either(socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], bytes)
+}
+
+/// Lets the socket have so many bytes under way, beyond `net.core.wmem_max` where that is permitted.
+pub fn set_send_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
+    set_either(socket, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], bytes)
+}
+
+fn set_either(socket: &impl AsFd, [name, other]: [libc::c_int; 2], bytes: usize) -> io::Result<()> {
+    let set = |name| set_option(socket, libc::SOL_SOCKET, name, bytes as libc::c_int);
+    set(name).or_else(|_| set(other))
+}
+
+/// Packets that found the buffer of a packet socket full, since this was last asked.
+pub fn drops(socket: &impl AsFd) -> io::Result<u64> {
+    // `struct tpacket_stats`: how many came, and how many of these were dropped.
+    let mut counts = [0; 8];
+    option_bytes(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut counts)?;
+    let [_, _, _, _, dropped @ ..] = counts;
+    Ok(u32::from_ne_bytes(dropped).into())
 }
 
 /// Binds a socket to an interface: it sends by it, and sees packets of that protocol that pass it.

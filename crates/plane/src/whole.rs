@@ -6,7 +6,6 @@
 
 mod carrier_error;
 mod echo;
-mod explanations;
 mod node;
 mod outer;
 mod sections;
@@ -54,7 +53,7 @@ pub struct Carried {
 impl Carried {
     /// What the outcome says of the packet, as a sentence.
     pub fn words(&self) -> &'static str {
-        explanations::of(self.outcome)
+        self.outcome.words()
     }
 }
 

@@ -62,16 +62,10 @@ fn packet(ends: [Ipv4Addr; 2], number: u8, ports: [u16; 2], offset_bytes: u16) -
         message[2..4].copy_from_slice(&ports[1].to_be_bytes());
     }
     let header = ipv4::Repr {
-        source: ends[0],
-        destination: ends[1],
-        traffic_class: 0,
         identification: 7,
-        dont_fragment: false,
-        more_fragments: false,
         offset_bytes,
         hop_limit: 60,
-        protocol: number,
-        payload_bytes: message.len(),
+        ..ipv4::Repr::new([ends[0], ends[1]], number, message.len())
     };
     [&header.emit()[..], &message].concat()
 }

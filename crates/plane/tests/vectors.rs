@@ -3,7 +3,8 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use common::Bench;
 use serde::Deserialize;
@@ -14,7 +15,7 @@ use sixbench_plane::program::Features;
 use sixbench_plane::slow::rules;
 use sixbench_plane::spec::{Family, Mapping, Payload};
 use sixbench_plane::whole::{Node, Verdict, Whole};
-use sixbench_wire::checksum;
+use sixbench_wire::{ipv4, ipv6};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +31,18 @@ struct Vector {
     outcome: String,
     #[serde(default)]
     packet_out: Option<String>,
+}
+
+/// All of them, with their names.
+fn vectors() -> Vec<(String, Vector)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
+    let vector = |path: PathBuf| {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).expect("text");
+        let vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (name, vector)
+    };
+    fs::read_dir(folder).expect("a folder").map(|entry| vector(entry.expect("an entry").path())).collect()
 }
 
 #[test]
@@ -55,14 +68,9 @@ fn every_vector_has_its_outcome_on_linux_5_10() {
 /// Those that are expected to have any, of which there are at least so many.
 fn all_vectors_have_their_outcome(features: Features, least: usize, expected: impl Fn(Vector) -> Option<Vector>) {
     let Some(bench) = Bench::build() else { return };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
     let mut wrong = Vec::new();
     let mut count = 0;
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        let text = fs::read_to_string(&path).expect("text");
-        let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (name, vector) in vectors() {
         let Some(vector) = expected(vector) else { continue };
         if let Err(difference) = check(&bench, &vector, features) {
             wrong.push(format!("{name}: {difference}"));
@@ -115,14 +123,10 @@ fn hex(bytes: &[u8]) -> String {
 /// The slow path's own rules, against the same vectors: all but those about what the kernel does for it.
 #[test]
 fn the_slow_path_agrees() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
     let not_for_it =
         ["not-ours", "outer-fragment", "outer-checksum", "outer-truncated", "outer-options", "gre-checksum"];
     let mut count = 0;
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let text = fs::read_to_string(&path).expect("text");
-        let vector: Vector = serde_json::from_str(&text).expect("a vector");
+    for (name, vector) in vectors() {
         if not_for_it.contains(&vector.outcome.as_str()) {
             continue;
         }
@@ -138,7 +142,7 @@ fn the_slow_path_agrees() {
             "decapsulated" => Ok(without_padding(bytes(&vector.packet_out.expect("a packet")))),
             reason => Err(reason),
         };
-        assert_eq!(outcome.map_err(Outcome::reason), expected, "{}", path.display());
+        assert_eq!(outcome.map_err(Outcome::reason), expected, "{name}");
         count += 1;
     }
     assert!(count > 90, "{count} vectors");
@@ -160,25 +164,19 @@ fn slowly_encapsulated(tunnel: &Spec, packet: &[u8], ethernet_destination: [u8; 
         Payload::Gre => 47,
     };
     let bytes = gre.len() + packet.len();
-    let mut out = Vec::new();
-    if tunnel.outer == Family::Ipv4 {
-        out.extend([0x45, outer.tos]);
-        out.extend((20 + bytes as u16).to_be_bytes());
-        out.extend([0, 0, if outer.dont_fragment { 0x40 } else { 0 }, 0, outer.ttl, protocol, 0, 0]);
-        out.extend(&Address::from(tunnel.local).0[..4]);
-        out.extend(&Address::from(outer.destination).0[..4]);
-        let sum = checksum::checksum(&out);
-        out[10..12].copy_from_slice(&sum.to_be_bytes());
-    } else {
-        out.extend([0x60 | (outer.tos >> 4), outer.tos << 4, 0, 0]);
-        out.extend((bytes as u16).to_be_bytes());
-        out.extend([protocol, outer.ttl]);
-        out.extend(Address::from(tunnel.local).0);
-        out.extend(Address::from(outer.destination).0);
-    }
-    out.extend(gre);
-    out.extend(packet);
-    Ok(out)
+    let header = match (tunnel.local, outer.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let plain = ipv4::Repr::new([source, destination], protocol, bytes);
+            let (traffic_class, hop_limit, dont_fragment) = (outer.tos, outer.ttl, outer.dont_fragment);
+            ipv4::Repr { traffic_class, hop_limit, dont_fragment, ..plain }.emit().to_vec()
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let plain = ipv6::Repr::new([source, destination], protocol, bytes);
+            ipv6::Repr { traffic_class: outer.tos, hop_limit: outer.ttl, ..plain }.emit().to_vec()
+        }
+        _ => panic!("ends of two families"),
+    };
+    Ok([&header, gre, packet].concat())
 }
 
 /// With the outer header that the kernel would take off.
@@ -201,12 +199,8 @@ fn slowly_decapsulated(tunnel: &Spec, packet: &[u8]) -> Result<Vec<u8>, Outcome>
 /// A packet alone, against the same vectors: all but those of mappings that ask a link or a node.
 #[test]
 fn whole_packets_agree() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
     let mut count = 0;
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let text = fs::read_to_string(&path).expect("text");
-        let vector: Vector = serde_json::from_str(&text).expect("a vector");
+    for (name, vector) in vectors() {
         let tunnel = specification(&vector);
         if matches!(tunnel.mapping, Mapping::Isatap { .. } | Mapping::SixOverFour { .. }) {
             assert!(Whole::new(&tunnel, Node::default()).is_err());
@@ -214,7 +208,7 @@ fn whole_packets_agree() {
         }
         let packet = bytes(&vector.packet);
         let carried = Whole::new(&tunnel, Node::default()).expect("a tunnel").carry(&packet);
-        assert!(carried.words().ends_with('.'), "{}", path.display());
+        assert!(carried.words().ends_with('.'), "{name}");
         let (reason, verdict) = match vector.outcome.as_str() {
             "encapsulated" => ("encapsulated", Verdict::Through(vec![bytes(&vector.packet_out.expect("a packet"))])),
             "decapsulated" => {
@@ -228,8 +222,8 @@ fn whole_packets_agree() {
             "inner-family" => ("not-ours", Verdict::Dropped),
             reason => (reason, Verdict::Dropped),
         };
-        assert_eq!((carried.outcome.reason(), carried.verdict), (reason, verdict), "{}", path.display());
-        assert!(carried.section.is_some() || carried.outcome == Outcome::SourceNotPeer, "{}", path.display());
+        assert_eq!((carried.outcome.reason(), carried.verdict), (reason, verdict), "{name}");
+        assert!(carried.section.is_some() || carried.outcome == Outcome::SourceNotPeer, "{name}");
         count += 1;
     }
     assert!(count > 80, "{count} vectors");

@@ -37,29 +37,22 @@ fn whole(spec: &Spec) -> Whole {
 
 fn ipv4_packet(dont_fragment: bool, number: u8, payload: &[u8]) -> Vec<u8> {
     let header = ipv4::Repr {
-        source: [198, 51, 100, 1].into(),
-        destination: [198, 51, 100, 2].into(),
-        traffic_class: 0,
         identification: 7,
         dont_fragment,
-        more_fragments: false,
-        offset_bytes: 0,
         hop_limit: 60,
-        protocol: number,
-        payload_bytes: payload.len(),
+        ..ipv4::Repr::new([[198, 51, 100, 1].into(), [198, 51, 100, 2].into()], number, payload.len())
     };
     [&header.emit()[..], payload].concat()
 }
 
 fn ipv6_packet(next_header: u8, payload: &[u8]) -> Vec<u8> {
     let header = ipv6::Repr {
-        source: "2001:db8:1::1".parse().expect("an address"),
-        destination: "2001:db8:2::1".parse().expect("an address"),
-        traffic_class: 0,
-        flow_label: 0,
         hop_limit: 60,
-        next_header,
-        payload_bytes: payload.len(),
+        ..ipv6::Repr::new(
+            ["2001:db8:1::1".parse().expect("an address"), "2001:db8:2::1".parse().expect("an address")],
+            next_header,
+            payload.len(),
+        )
     };
     [&header.emit()[..], payload].concat()
 }

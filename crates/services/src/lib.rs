@@ -5,7 +5,7 @@
 //! learns its prefix ([`prefix`]). What may not: the agent's lines, and how tunnels carry packets (`sixbench-plane`).
 //!
 //! A service is a value: it works by a thread of its own, in the network namespace of the thread that started it, and ends when it is dropped.
-//! Formats and decisions are apart from sockets, in files without I/O. `unsafe` only in [`sys`].
+//! Formats and decisions are apart from sockets, in files without I/O. No `unsafe`.
 
 mod asking;
 pub mod broker;
@@ -18,7 +18,6 @@ pub mod prefix;
 mod random;
 pub mod relay;
 mod served;
-mod sys;
 mod worker;
 
 pub use error::{Error, Result};

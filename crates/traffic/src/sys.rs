@@ -8,14 +8,16 @@ pub mod mmsg;
 pub mod ring;
 pub mod xsk;
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::ptr;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollTimeout};
 use nix::sys::time::TimeSpec;
+pub use sixbench_packet::{
+    option_bytes as socket_option, set_option as set_socket_option, set_option_bytes as set_socket_option_bytes,
+};
 
 /// Waits for events no longer than so, to the nanosecond where the kernel can (`epoll_pwait2`, since Linux 5.11), else cut
 /// to milliseconds. How many came.
@@ -39,27 +41,4 @@ pub fn epoll_wait(epoll: &Epoll, events: &mut [EpollEvent], timeout: Duration) -
         Err(Errno::ENOSYS) => epoll.wait(events, EpollTimeout::try_from(timeout).unwrap_or(EpollTimeout::ZERO)),
         other => other.map(|ready| ready as usize),
     }
-}
-
-/// Reads a socket option as the bytes the kernel gives; the length is what it filled.
-pub fn socket_option(socket: &impl AsFd, level: i32, name: i32, value: &mut [u8]) -> io::Result<usize> {
-    let mut length = libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX);
-    // SAFETY: `value` is writable for `length` bytes, and the kernel writes no more than `length` says.
-    let result = unsafe {
-        libc::getsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
-    };
-    if result == 0 { Ok((length as usize).min(value.len())) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Sets a socket option that is an `int`.
-pub fn set_socket_option(socket: &impl AsFd, level: i32, name: i32, value: i32) -> io::Result<()> {
-    set_socket_option_bytes(socket, level, name, &value.to_ne_bytes())
-}
-
-/// Sets a socket option that is some other structure.
-pub fn set_socket_option_bytes(socket: &impl AsFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
-    let length = libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX);
-    // SAFETY: `value` is readable for `length` bytes, which is all that the kernel does with it.
-    let result = unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_ptr().cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -38,40 +38,30 @@ const SERVER_IDENTIFIER: u8 = 54;
 const PARAMETER_REQUEST_LIST: u8 = 55;
 const END: u8 = 255;
 
-/// What a message is for: RFC 2132 section 9.6.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Kind {
-    Discover = 1,
-    Offer,
-    Request,
-    Decline,
-    Ack,
-    Nak,
-    Release,
-    Inform,
+crate::named! {
+    /// What a message is for: RFC 2132 section 9.6.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(missing_docs)]
+    pub enum Kind by name {
+        Discover = "discover",
+        Offer = "offer",
+        Request = "request",
+        Decline = "decline",
+        Ack = "ack",
+        Nak = "nak",
+        Release = "release",
+        Inform = "inform",
+    }
 }
 
 impl Kind {
-    const ALL: [Self; 8] =
-        [Self::Discover, Self::Offer, Self::Request, Self::Decline, Self::Ack, Self::Nak, Self::Release, Self::Inform];
-
-    fn of(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
+    /// They are numbered in their order, from 1.
+    fn number(self) -> u8 {
+        self as u8 + 1
     }
 
-    /// As the protocol document has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Discover => "discover",
-            Self::Offer => "offer",
-            Self::Request => "request",
-            Self::Decline => "decline",
-            Self::Ack => "ack",
-            Self::Nak => "nak",
-            Self::Release => "release",
-            Self::Inform => "inform",
-        }
+    fn of(number: u8) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 
     /// Whether a server sends it.
@@ -80,31 +70,20 @@ impl Kind {
     }
 }
 
-/// Why a message is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
-    /// It is shorter than what precedes the options.
-    Length,
-    /// It is of BOOTP, or of another protocol.
-    Cookie,
-    /// The hardware address is not that of an Ethernet interface.
-    Hardware,
-    /// An option ends after the message does.
-    Option,
-    /// There is no message type, an unknown one, or that of the other side.
-    Type,
-}
-
-impl Flaw {
-    /// The protocol document's reason.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Length => "length",
-            Self::Cookie => "cookie",
-            Self::Hardware => "hardware-address",
-            Self::Option => "option-length",
-            Self::Type => "message-type",
-        }
+crate::named! {
+    /// Why a message is none.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Flaw by reason {
+        /// It is shorter than what precedes the options.
+        Length = "length",
+        /// It is of BOOTP, or of another protocol.
+        Cookie = "cookie",
+        /// The hardware address is not that of an Ethernet interface.
+        Hardware = "hardware-address",
+        /// An option ends after the message does.
+        Option = "option-length",
+        /// There is no message type, an unknown one, or that of the other side.
+        Type = "message-type",
     }
 }
 
@@ -185,7 +164,7 @@ impl Message {
             bytes.extend([code, value.len() as u8]);
             bytes.extend(value);
         };
-        put(MESSAGE_TYPE, &[self.kind as u8]);
+        put(MESSAGE_TYPE, &[self.kind.number()]);
         if let Some(bits) = self.prefix_bits {
             put(SUBNET_MASK, &mask(bits).to_be_bytes());
         }

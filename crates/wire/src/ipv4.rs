@@ -153,6 +153,22 @@ pub struct Repr {
 }
 
 impl Repr {
+    /// That of a packet between these, source first: no fragment, with a time to live of 64, all else 0.
+    pub fn new([source, destination]: [Ipv4Addr; 2], protocol: u8, payload_bytes: usize) -> Self {
+        Self {
+            source,
+            destination,
+            traffic_class: 0,
+            identification: 0,
+            dont_fragment: false,
+            more_fragments: false,
+            offset_bytes: 0,
+            hop_limit: 64,
+            protocol,
+            payload_bytes,
+        }
+    }
+
     /// That of a packet, without its options.
     pub fn parse(packet: &Packet<'_>) -> Self {
         let header = packet.header;

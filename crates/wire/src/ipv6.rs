@@ -215,6 +215,11 @@ pub struct Repr {
 }
 
 impl Repr {
+    /// That of a packet between these, source first, with a hop limit of 64, all else 0.
+    pub fn new([source, destination]: [Ipv6Addr; 2], next_header: u8, payload_bytes: usize) -> Self {
+        Self { source, destination, traffic_class: 0, flow_label: 0, hop_limit: 64, next_header, payload_bytes }
+    }
+
     /// That of a packet, whose extension headers are payload.
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {

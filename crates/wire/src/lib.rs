@@ -26,6 +26,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod layers;
 pub mod map;
+mod named;
 pub mod nat64;
 pub mod reassembly;
 pub mod siit;

@@ -9,55 +9,36 @@ pub enum Flaw {
     Malformed(Defect),
 }
 
-/// How a packet contradicts its format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Defect {
-    /// It is shorter than its header.
-    Header,
-    /// A length field says more than there is.
-    Length,
-    /// The version is not 4.
-    NotIpv4,
-    /// The version is not 6.
-    NotIpv6,
-    /// The version is neither.
-    NotIp,
-    /// IPv4's header length is under 20.
-    HeaderLength,
-    /// IPv4's total length is under the header's.
-    TotalLength,
-    /// There are more than [`MAX_EXTENSIONS`](crate::ipv6::MAX_EXTENSIONS).
-    Extensions,
-    /// GRE's version is not 0.
-    GreVersion,
-    /// GRE has the field that RFC 2784 took away.
-    GreRouting,
-    /// TCP's data offset is under 20.
-    DataOffset,
-    /// UDP's length is under 8.
-    UdpLength,
-    /// VXLAN's flag of a valid identifier is missing.
-    Vxlan,
-}
-
-impl Defect {
-    /// In words.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Header => "the packet ends within this header",
-            Self::Length => "its length field says more than the packet has",
-            Self::NotIpv4 => "the version is not 4",
-            Self::NotIpv6 => "the version is not 6",
-            Self::NotIp => "the version is neither 4 nor 6",
-            Self::HeaderLength => "the header length is under 20",
-            Self::TotalLength => "the total length is under the header length",
-            Self::Extensions => "more than 8 extension headers",
-            Self::GreVersion => "the version is not 0",
-            Self::GreRouting => "it has the routing field that RFC 2784 took away",
-            Self::DataOffset => "the data offset is under 20",
-            Self::UdpLength => "the length is under 8",
-            Self::Vxlan => "it is no VXLAN header",
-        }
+crate::named! {
+    /// How a packet contradicts its format.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Defect by reason {
+        /// It is shorter than its header.
+        Header = "the packet ends within this header",
+        /// A length field says more than there is.
+        Length = "its length field says more than the packet has",
+        /// The version is not 4.
+        NotIpv4 = "the version is not 4",
+        /// The version is not 6.
+        NotIpv6 = "the version is not 6",
+        /// The version is neither.
+        NotIp = "the version is neither 4 nor 6",
+        /// IPv4's header length is under 20.
+        HeaderLength = "the header length is under 20",
+        /// IPv4's total length is under the header's.
+        TotalLength = "the total length is under the header length",
+        /// There are more than [`MAX_EXTENSIONS`](crate::ipv6::MAX_EXTENSIONS).
+        Extensions = "more than 8 extension headers",
+        /// GRE's version is not 0.
+        GreVersion = "the version is not 0",
+        /// GRE has the field that RFC 2784 took away.
+        GreRouting = "it has the routing field that RFC 2784 took away",
+        /// TCP's data offset is under 20.
+        DataOffset = "the data offset is under 20",
+        /// UDP's length is under 8.
+        UdpLength = "the length is under 8",
+        /// VXLAN's flag of a valid identifier is missing.
+        Vxlan = "it is no VXLAN header",
     }
 }
 

@@ -13,30 +13,14 @@ use sixbench_wire::{checksum, ipv4, ipv6, protocol};
 const START: Duration = Duration::from_secs(1_700_000_000);
 
 fn header4(payload_bytes: usize, tos: u8) -> ipv4::Repr {
-    ipv4::Repr {
-        source: [198, 51, 100, 2].into(),
-        destination: [192, 0, 2, 18].into(),
-        traffic_class: tos,
-        identification: 7,
-        dont_fragment: false,
-        more_fragments: false,
-        offset_bytes: 0,
-        hop_limit: 60,
-        protocol: protocol::UDP,
-        payload_bytes,
-    }
+    let plain = ipv4::Repr::new([[198, 51, 100, 2].into(), [192, 0, 2, 18].into()], protocol::UDP, payload_bytes);
+    ipv4::Repr { traffic_class: tos, identification: 7, hop_limit: 60, ..plain }
 }
 
 fn header6(payload_bytes: usize, tos: u8) -> ipv6::Repr {
-    ipv6::Repr {
-        source: "2001:db8::1".parse().expect("an address"),
-        destination: "2001:db8::2".parse().expect("an address"),
-        traffic_class: tos,
-        flow_label: 5,
-        hop_limit: 60,
-        next_header: protocol::IPV4,
-        payload_bytes,
-    }
+    let ends = ["2001:db8::1", "2001:db8::2"].map(|end| end.parse().expect("an address"));
+    let plain = ipv6::Repr::new(ends, protocol::IPV4, payload_bytes);
+    ipv6::Repr { traffic_class: tos, flow_label: 5, hop_limit: 60, ..plain }
 }
 
 /// A packet, and its fragments.

@@ -25,29 +25,15 @@ fn fragment(is_ipv6: bool, identification: u16, offset_bytes: u16, bytes: usize,
     }
     if is_ipv6 {
         let fragment = Fragment { offset_bytes: offset_bytes.into(), more, identification: identification.into() };
-        let header = ipv6::Repr {
-            source: Ipv6Addr::LOCALHOST,
-            destination: Ipv6Addr::LOCALHOST,
-            traffic_class: 0,
-            flow_label: 0,
-            hop_limit: 64,
-            next_header: protocol::FRAGMENT,
-            payload_bytes: bytes + 8,
-        };
+        let header = ipv6::Repr::new([Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST], protocol::FRAGMENT, bytes + 8);
         let between = FragmentHeader { next_header: protocol::UDP, fragment };
         return [&header.emit()[..], &between.emit(), &data].concat();
     }
     let header = ipv4::Repr {
-        source: Ipv4Addr::new(198, 51, 100, 2),
-        destination: Ipv4Addr::new(192, 0, 2, 18),
-        traffic_class: 0,
         identification,
-        dont_fragment: false,
         more_fragments: more,
         offset_bytes,
-        hop_limit: 64,
-        protocol: protocol::UDP,
-        payload_bytes: bytes,
+        ..ipv4::Repr::new([Ipv4Addr::new(198, 51, 100, 2), Ipv4Addr::new(192, 0, 2, 18)], protocol::UDP, bytes)
     };
     [&header.emit()[..], &data].concat()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Agent;
+use super::{Agent, join, trial, with};
 
 /// A host, two routers and a host; IPv4 and IPv6 on every link, and no IPv6 route between the hosts but through tunnels.
 pub struct Chain {
@@ -18,52 +18,24 @@ pub const HOST_2: usize = 3;
 
 impl Chain {
     pub fn build() -> Option<Self> {
-        let nodes = [
-            Agent::in_own_namespace()?,
-            Agent::in_own_namespace()?,
-            Agent::in_own_namespace()?,
-            Agent::in_own_namespace()?,
-        ];
-        let mut chain = Self { nodes, engine: "ebpf" };
-        for node in 0..4 {
-            // Without duplicate address detection addresses can be used at once.
-            chain.shell(
-                node,
-                "ip link set lo up; sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0",
-            );
+        let mut nodes = [Agent::node()?, Agent::node()?, Agent::node()?, Agent::node()?];
+        let [host_1, router_1, router_2, host_2] = &mut nodes;
+        join((host_1, "e0", &["10.1.0.2/24"]), (router_1, "e0", &["10.1.0.1/24"]));
+        join(
+            (router_1, "e1", &["10.0.0.1/24", "2001:db8::1/64"]),
+            (router_2, "e1", &["10.0.0.2/24", "2001:db8::2/64"]),
+        );
+        join((host_2, "e0", &["10.2.0.2/24"]), (router_2, "e0", &["10.2.0.1/24"]));
+        for (host, router, number, other) in [(host_1, router_1, 1, 2), (host_2, router_2, 2, 1)] {
+            router.shell("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
+            router.shell(&format!("ip route add 10.{other}.0.0/24 via 10.0.0.{other}"));
+            host.shell(&format!("ip route add default via 10.{number}.0.1"));
         }
-        for (one, interface, other, peer) in [(0, "e0", 1, "e0"), (1, "e1", 2, "e1"), (2, "e0", 3, "e0")] {
-            let pid = chain.nodes[other].pid();
-            chain.shell(
-                one,
-                &format!("ip link add {interface} type veth peer name {peer} netns {pid}; ip link set {interface} up"),
-            );
-            chain.shell(other, &format!("ip link set {peer} up"));
-        }
-        for (host, router, number) in [(HOST_1, ROUTER_1, 1), (HOST_2, ROUTER_2, 2)] {
-            chain.shell(router, "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
-            chain.shell(
-                router,
-                &format!("ip address add 10.0.0.{number}/24 dev e1; ip address add 2001:db8::{number}/64 dev e1 nodad"),
-            );
-            chain.shell(
-                router,
-                &format!(
-                    "ip address add 10.{number}.0.1/24 dev e0; ip route add 10.{}.0.0/24 via 10.0.0.{}",
-                    3 - number,
-                    3 - number
-                ),
-            );
-            chain.shell(
-                host,
-                &format!("ip address add 10.{number}.0.2/24 dev e0; ip route add default via 10.{number}.0.1"),
-            );
-        }
-        Some(chain)
+        Some(Self { nodes, engine: "ebpf" })
     }
 
     pub fn shell(&mut self, node: usize, command: &str) -> String {
-        self.nodes[node].exec(&["sh", "-ec", command])
+        self.nodes[node].shell(command)
     }
 
     /// Gives the hosts addresses in these networks, behind their routers.
@@ -74,6 +46,20 @@ impl Chain {
                 host,
                 &format!("ip address add {network}2/64 dev e0 nodad; ip -6 route add default via {network}1"),
             );
+        }
+    }
+
+    /// A configured tunnel between the routers, whose addresses begin so, as the way to what is behind them; `changes` of its keys.
+    pub fn tunnel_between_routers(&mut self, outer: &str, payload: &str, mtu_bytes: u32, changes: &Value) {
+        for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
+            let ends = [format!("{outer}{from}"), format!("{outer}{to}")];
+            self.add(router, with(fixed("sb0", [&ends[0], &ends[1]], payload, mtu_bytes), changes.clone()));
+            if payload != "ipv6" {
+                self.shell(router, &format!("ip route replace 10.{to}.0.0/24 dev sb0"));
+            }
+            if payload != "ipv4" {
+                self.shell(router, &format!("ip route replace 2001:db8:{to}::/64 dev sb0"));
+            }
         }
     }
 
@@ -109,14 +95,9 @@ impl Chain {
     fn carries_tcp(&mut self, client: usize, server: usize, to: &str, direction: &str, most_bytes: u32) {
         let from = self.shell(client, &format!("ip -o route get {to} | sed 's/.* src //; s/ .*//'"));
         let from = from.trim();
-        let token = "00112233445566778899aabbccddeeff";
         let params = json!({"bytes": 4 << 20, "direction": direction});
-        let session = |address: &str, peer: &str| json!({"session": "s", "workload": "tcp-stream", "address": address, "peer": peer, "token": token, "params": params});
-        let port = self.nodes[server].ok("serve", session(to, from))["port"].clone();
-        let mut run = session(from, to);
-        run["port"] = port;
-        let result = self.nodes[client].ok("run", run);
-        let receiver = self.nodes[server].ok("finish", json!({"session": "s", "timeout_ns": 5_000_000_000_u64}));
+        let ends = [from, to];
+        let (result, receiver) = trial(&mut self.nodes, [client, server], "tcp-stream", ends, from, &params);
         let received = if direction == "forward" { &receiver["forward_receiver"] } else { &result["reverse_receiver"] };
         assert_eq!(received["received_bytes"], 4 << 20, "{direction}");
         assert!(received["socket"]["mss_bytes"].as_u64() <= Some(u64::from(most_bytes)), "{received}");
@@ -162,9 +143,6 @@ pub fn tunnel(device: &str, local: &str, mapping: &Value) -> Value {
 
 pub fn fixed(device: &str, ends: [&str; 2], payload: &str, mtu_bytes: u32) -> Value {
     let outer = if ends[0].contains(':') { "ipv6" } else { "ipv4" };
-    let mut tunnel = tunnel(device, ends[0], &json!({"kind": "fixed", "remote": ends[1]}));
-    tunnel["payload"] = json!(payload);
-    tunnel["outer"] = json!(outer);
-    tunnel["mtu_bytes"] = json!(mtu_bytes);
-    tunnel
+    let tunnel = tunnel(device, ends[0], &json!({"kind": "fixed", "remote": ends[1]}));
+    with(tunnel, json!({"payload": payload, "outer": outer, "mtu_bytes": mtu_bytes}))
 }

@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use nix::sched::{CloneFlags, setns};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
@@ -68,6 +69,15 @@ impl Agent {
         command.args(["--net", "setpriv", "--bounding-set", capabilities, "--inh-caps", capabilities]);
         command.args([env!("CARGO_BIN_EXE_sixbench-agent"), "node", "--name", "here", "--here"]);
         Some(Self::spawn(&mut command).greeted())
+    }
+
+    /// A node whose addresses can be used at once.
+    pub fn node() -> Option<Self> {
+        let mut node = Self::in_own_namespace()?;
+        node.shell(
+            "ip link set lo up; sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.default.accept_ra=0",
+        );
+        Some(node)
     }
 
     pub fn start(arguments: &[&str]) -> Self {
@@ -154,6 +164,19 @@ impl Agent {
         answer["stdout"].as_str().expect("text").to_owned()
     }
 
+    /// Runs commands; the first failure ends the test.
+    pub fn shell(&mut self, commands: &str) -> String {
+        self.exec(&["sh", "-ec", commands])
+    }
+
+    /// An operation is refused with these codes where a key of its request, which is good otherwise, has these values.
+    pub fn refuses<const N: usize>(&mut self, op: &str, good: impl Fn() -> Value, cases: [(&str, Value, &str); N]) {
+        for (key, value, code) in cases {
+            let error = self.error(op, with(good(), json!({key: value})));
+            assert_eq!(error["code"], code, "{key}: {error}");
+        }
+    }
+
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
@@ -173,6 +196,70 @@ impl Drop for Agent {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// An object with other values of some keys.
+pub fn with(mut object: Value, changes: Value) -> Value {
+    object.as_object_mut().expect("an object").extend(changes.as_object().expect("an object").clone());
+    object
+}
+
+/// Joins two nodes by a link; each end is a name and addresses.
+pub fn join(
+    (one, one_name, one_addresses): (&mut Agent, &str, &[&str]),
+    (other, other_name, other_addresses): (&mut Agent, &str, &[&str]),
+) {
+    let pid = other.pid();
+    one.shell(&format!("ip link add {one_name} type veth peer name {other_name} netns {pid}"));
+    for (node, name, addresses) in [(one, one_name, one_addresses), (other, other_name, other_addresses)] {
+        node.shell(&format!("ip link set {name} up"));
+        for address in addresses {
+            // Nobody can use an address before duplicate address detection is over.
+            let nodad = if address.contains(':') { "nodad" } else { "" };
+            node.shell(&format!("ip address add {address} dev {name} {nodad}"));
+        }
+    }
+}
+
+/// What `make` returns, made in a node's namespace: a socket stays there.
+pub fn within<T: Send + 'static>(node: &Agent, make: impl FnOnce() -> T + Send + 'static) -> T {
+    let namespace = File::open(format!("/proc/{}/ns/net", node.pid())).expect("the agent lives");
+    let made = thread::spawn(move || {
+        setns(namespace, CloneFlags::CLONE_NEWNET).expect("we may enter it");
+        make()
+    });
+    made.join().expect("no panic")
+}
+
+/// The agent in the network namespace of another.
+pub fn in_namespace_of(node: &Agent) -> Command {
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/proc/{}/ns/net", node.pid())).arg(env!("CARGO_BIN_EXE_sixbench-agent"));
+    command
+}
+
+/// What all sessions of the tests have in common.
+pub const TOKEN: &str = "00112233445566778899aabbccddeeff";
+
+/// `serve` of a workload, for whoever has the token.
+pub fn session(name: &str, workload: &str, address: &str, params: &Value) -> Value {
+    json!({"session": name, "workload": workload, "address": address, "token": TOKEN, "params": params})
+}
+
+/// A trial between addresses of two nodes, client first; the server knows its peer by the address at which it sees it. The results of both.
+pub fn trial(
+    nodes: &mut [Agent],
+    [client, server]: [usize; 2],
+    workload: &str,
+    [from, to]: [&str; 2],
+    seen: &str,
+    params: &Value,
+) -> (Value, Value) {
+    let side = |address, peer| with(session("s", workload, address, params), json!({"peer": peer}));
+    let served = nodes[server].ok("serve", side(to, seen));
+    let result = nodes[client].ok("run", with(side(from, to), json!({"port": served["port"]})));
+    let finish = json!({"session": "s", "sent": result["sent"], "timeout_ns": 10_000_000_000_u64});
+    (result, nodes[server].ok("finish", finish))
 }
 
 /// A named pipe: who holds its other end, and until when, is known without asking again and again.

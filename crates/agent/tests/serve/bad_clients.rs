@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::common::Agent;
-use crate::server::{KeyFile, Server, run, session};
+use crate::server::{KeyFile, Server, trial};
 
 const PLAIN: &[u8] = &preamble(0);
 const SEALED: &[u8] = &preamble(1);
@@ -80,10 +80,7 @@ fn good_client_beside_24_bad_ones(key: Option<&KeyFile>) {
     // They are there, some for two seconds; a good one that waited for them would not come to its end before they do.
     let mut remote = server.connect().greeted();
     let mut local = Agent::here().greeted();
-    let params = json!({"count": 50});
-    let served = remote.ok("serve", session("s", "udp-rr", "127.0.0.1", &params));
-    local.ok("run", run("c", "udp-rr", "127.0.0.1", &served, &params));
-    let finished = remote.ok("finish", json!({"session": "s", "timeout_ns": 20_000_000_000_u64}));
+    let (_, finished) = trial(&mut remote, &mut local, "udp-rr", "127.0.0.1", &json!({"count": 50}));
     assert_eq!(finished["transactions"], 50);
     let still_waiting = bad.iter().filter(|bad| !bad.is_finished()).count();
     end.store(true, Ordering::Relaxed);

@@ -4,14 +4,15 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::server::{KeyFile, Server, session};
+use crate::common::session;
+use crate::server::{KeyFile, Server};
 
 #[test]
 fn nothing_but_traffic_is_for_clients() {
     let server = Server::start(&[], None);
     let mut remote = server.connect().greeted();
     let endpoint = json!({"session": "s", "workload": "udp-stream", "address": "127.0.0.1", "peer": "192.0.2.1", "port": 9,
-                          "token": crate::server::TOKEN, "params": {"datagram_bytes": 1000, "count": 1}});
+                          "token": crate::common::TOKEN, "params": {"datagram_bytes": 1000, "count": 1}});
     for (op, parameters) in [
         ("exec", json!({"argv": ["true"]})),
         ("sysctl", json!({"set": {"net.ipv4.ip_forward": "1"}})),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
 
-use crate::common::{Agent, PATIENCE};
-use crate::server::{KeyFile, Server, session};
+use crate::common::{Agent, PATIENCE, session};
+use crate::server::{KeyFile, Server};
 
 /// Descriptors of the server under test. A quarter are places at its door, and an eighth of those are load.
 const DESCRIPTORS: usize = 512;

@@ -10,10 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::common::{Agent, PATIENCE};
-
-/// What a served session of a test has in common.
-pub const TOKEN: &str = "00112233445566778899aabbccddeeff";
+use crate::common::{Agent, PATIENCE, session, with};
 
 pub struct Server {
     child: Child,
@@ -83,13 +80,6 @@ impl Drop for Server {
     }
 }
 
-/// The agent in the network namespace of a process.
-pub fn in_namespace_of(pid: u32) -> Command {
-    let mut command = Command::new("nsenter");
-    command.arg(format!("--net=/proc/{pid}/ns/net")).arg(env!("CARGO_BIN_EXE_sixbench-agent"));
-    command
-}
-
 /// A key file, until this is dropped.
 pub struct KeyFile(pub PathBuf);
 
@@ -110,13 +100,18 @@ impl Drop for KeyFile {
     }
 }
 
-/// `serve` of a workload.
-pub fn session(name: &str, workload: &str, address: &str, params: &Value) -> Value {
-    json!({"session": name, "workload": workload, "address": address, "token": TOKEN, "params": params})
-}
-
 /// `run` against what `serve` answered.
 pub fn run(name: &str, workload: &str, address: &str, served: &Value, params: &Value) -> Value {
-    json!({"session": name, "workload": workload, "address": address, "peer": address, "token": TOKEN, "params": params,
-           "port": served["port"], "cookie": served["cookie"]})
+    let found = json!({"peer": address, "port": served["port"], "cookie": served["cookie"]});
+    with(session(name, workload, address, params), found)
+}
+
+/// A trial with the server, over its own address: the results of both.
+pub fn trial(remote: &mut Agent, local: &mut Agent, workload: &str, address: &str, params: &Value) -> (Value, Value) {
+    let served = remote.ok("serve", session("s", workload, address, params));
+    assert_eq!(served["cookie"], true);
+    let result = local.ok("run", run("c", workload, address, &served, params));
+    let sent = result.get("forward_sender").unwrap_or(&result)["sent"].clone();
+    let finished = remote.ok("finish", json!({"session": "s", "sent": sent, "timeout_ns": 20_000_000_000_u64}));
+    (result, finished)
 }

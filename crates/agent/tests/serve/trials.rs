@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::common::Agent;
-use crate::server::{KeyFile, Server, run, session};
+use crate::common::{Agent, session};
+use crate::server::{KeyFile, Server, run, trial};
 
 /// Everything over one control connection of IPv4: data of IPv6 too.
 fn measure_all(server: &Server) {
@@ -17,11 +17,7 @@ fn measure_all(server: &Server) {
             ("udp-stream", json!({"datagram_bytes": 100, "count": 20, "rate_bps": 10_000_000}), "unique", json!(20)),
             ("pmtu", json!({"transfer_bytes": 10_000}), "received_bytes", json!(10_000)),
         ] {
-            let served = remote.ok("serve", session("s", workload, address, &params));
-            assert_eq!(served["cookie"], true);
-            let result = local.ok("run", run("c", workload, address, &served, &params));
-            let finish = json!({"session": "s", "sent": result["sent"], "timeout_ns": 20_000_000_000_u64});
-            let finished = remote.ok("finish", finish);
+            let (_, finished) = trial(&mut remote, &mut local, workload, address, &params);
             assert_eq!(finished[key], expected, "{workload} over {address}: {finished}");
             if workload == "pmtu" {
                 assert_eq!(finished["reverse"]["forgotten"], false, "{finished}");
@@ -48,10 +44,7 @@ fn the_server_sends_where_the_client_asks_for_it() {
     let mut remote = server.connect().greeted();
     let mut local = Agent::here().greeted();
     let params = json!({"direction": "both", "datagram_bytes": 100, "count": 30, "rate_bps": 10_000_000});
-    let served = remote.ok("serve", session("s", "udp-stream", "::1", &params));
-    let result = local.ok("run", run("c", "udp-stream", "::1", &served, &params));
-    let sent = result["forward_sender"]["sent"].clone();
-    let finished = remote.ok("finish", json!({"session": "s", "sent": sent, "timeout_ns": 20_000_000_000_u64}));
+    let (result, finished) = trial(&mut remote, &mut local, "udp-stream", "::1", &params);
     assert_eq!(result["reverse_receiver"]["unique"], 30, "{result}");
     assert_eq!(
         (&finished["forward_receiver"]["unique"], &finished["reverse_sender"]["sent"]),

@@ -5,10 +5,8 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::common::Agent;
-use crate::{join, node, shell, within};
+use crate::common::{Agent, TOKEN, join, with, within};
 
-const TOKEN: &str = "00112233445566778899aabbccddeeff";
 const BROKER: &str = "192.0.2.254";
 
 /// A broker, and around it hosts that reach it over IPv4 only. The last one is a stranger to it.
@@ -19,22 +17,16 @@ struct Star {
 }
 
 impl Star {
-    fn build(changes: &Value) -> Option<Self> {
-        let mut star = Self { broker: node()?, hosts: [node()?, node()?, node()?], port: json!(0) };
-        shell(
-            &mut star.broker,
-            &format!("ip address add {BROKER}/32 dev lo; sysctl -qw net.ipv6.conf.all.forwarding=1"),
-        );
+    fn build(changes: Value) -> Option<Self> {
+        let mut star =
+            Self { broker: Agent::node()?, hosts: [Agent::node()?, Agent::node()?, Agent::node()?], port: json!(0) };
+        star.broker.shell(&format!("ip address add {BROKER}/32 dev lo; sysctl -qw net.ipv6.conf.all.forwarding=1"));
         for (number, host) in star.hosts.iter_mut().enumerate() {
             let (near, far) = (format!("10.0.{number}.2/24"), format!("10.0.{number}.1/24"));
             join((host, "e0", &[&near]), (&mut star.broker, &format!("e{number}"), &[&far]));
-            shell(host, &format!("ip route add {BROKER} via 10.0.{number}.1"));
+            host.shell(&format!("ip route add {BROKER} via 10.0.{number}.1"));
         }
-        let mut start = start();
-        for (key, value) in changes.as_object().expect("an object") {
-            start[key] = value.clone();
-        }
-        star.port = star.broker.ok("broker-start", start)["port"].clone();
+        star.port = star.broker.ok("broker-start", with(start(), changes))["port"].clone();
         Some(star)
     }
 
@@ -69,25 +61,25 @@ fn start() -> Value {
 }
 
 fn has_device(node: &mut Agent, device: &str) -> bool {
-    shell(node, "ip -o link show").contains(&format!(" {device}@"))
+    node.shell("ip -o link show").contains(&format!(" {device}@"))
 }
 
 #[test]
 #[ignore = "needs root: it loads BPF programs"]
 fn a_client_gets_a_tunnel_keeps_it_and_gives_it_back() {
-    let Some(mut star) = Star::build(&json!({})) else { return };
+    let Some(mut star) = Star::build(json!({})) else { return };
     let given = star.obtain(0);
     assert_eq!((&given["device"], &given["address"]), (&json!("sb0"), &json!("2001:db8:b00::2/64")));
     assert_eq!(
         (&given["server"], &given["mtu_bytes"], &given["lifetime_s"]),
         (&json!("2001:db8:b00::1"), &json!(1480), &json!(300))
     );
-    shell(&mut star.hosts[0], "ping -c 3 -i 0.01 -W 5 2001:db8:b00::1");
+    star.hosts[0].shell("ping -c 3 -i 0.01 -W 5 2001:db8:b00::1");
 
     // Another one is next to it, and they reach each other.
     assert_eq!(star.obtain(1)["address"], "2001:db8:b00:1::2/64");
-    shell(&mut star.hosts[0], "ip -6 route add default dev sb0");
-    shell(&mut star.hosts[1], "ip -6 route add default dev sb0; ping -c 3 -i 0.01 -W 5 -s 1432 -M do 2001:db8:b00::2");
+    star.hosts[0].shell("ip -6 route add default dev sb0");
+    star.hosts[1].shell("ip -6 route add default dev sb0; ping -c 3 -i 0.01 -W 5 -s 1432 -M do 2001:db8:b00::2");
 
     // Who asks again has the same.
     let mut again = star.obtain(0);
@@ -128,7 +120,7 @@ fn a_client_gets_a_tunnel_keeps_it_and_gives_it_back() {
 #[test]
 #[ignore = "needs root: it loads BPF programs"]
 fn strangers_and_liars_are_refused_and_counted() {
-    let Some(mut star) = Star::build(&json!({"pool": "2001:db8:b00::/64"})) else { return };
+    let Some(mut star) = Star::build(json!({"pool": "2001:db8:b00::/64"})) else { return };
     let request = star.request(2);
     assert_eq!(star.hosts[2].error("broker-request", request)["code"], "peer-lost");
     let mut request = star.request(0);
@@ -166,17 +158,17 @@ fn strangers_and_liars_are_refused_and_counted() {
 #[test]
 #[ignore = "needs root: it loads BPF programs"]
 fn a_lease_lives_as_long_as_its_client() {
-    let Some(mut star) = Star::build(&json!({"lifetime_s": 6})) else { return };
+    let Some(mut star) = Star::build(json!({"lifetime_s": 6})) else { return };
     star.obtain(0);
     star.obtain(1);
     star.hosts[1].kill();
     star.hosts[1].wait();
     // The kernel tells when the device is gone: that of the one who lives is still there then, renewed.
-    shell(&mut star.broker, "while ip link show sbb1 >/dev/null 2>&1; do :; done");
+    star.broker.shell("while ip link show sbb1 >/dev/null 2>&1; do :; done");
     let status = star.status();
     assert_eq!(status["leases"].as_array().map(Vec::len), Some(1), "{status}");
     assert_eq!(status["leases"][0]["client"], "10.0.0.2");
-    shell(&mut star.hosts[0], "ping -c 1 -W 5 2001:db8:b00::1");
+    star.hosts[0].shell("ping -c 1 -W 5 2001:db8:b00::1");
     let released = star.hosts[0].ok("broker-release", json!({"device": "sb0"}));
     assert!(released["renewals"].as_u64() > Some(0), "{released}");
 }
@@ -191,12 +183,8 @@ fn one_address() -> Value {
 
 #[test]
 fn an_address_is_leased_without_a_tunnel() {
-    let Some(mut star) = Star::build(&one_address()) else { return };
-    let requests = [0, 1].map(|host| {
-        let mut request = star.request(host);
-        request["tunnel"] = Value::Null;
-        request
-    });
+    let Some(mut star) = Star::build(one_address()) else { return };
+    let requests = [0, 1].map(|host| with(star.request(host), json!({"tunnel": null})));
     let given = star.hosts[0].ok("broker-request", requests[0].clone());
     assert_eq!((&given["address"], &given["server"]), (&json!("192.0.2.2/32"), &json!("192.0.2.1")));
     assert_eq!((&given["remote"], given.get("mtu_bytes")), (&json!("2001:db8::1"), None));
@@ -220,9 +208,9 @@ fn an_address_is_leased_without_a_tunnel() {
 
 #[test]
 fn brokers_are_refused_with_reasons() {
-    let Some(mut agent) = node() else { return };
-    shell(&mut agent, &format!("ip address add {BROKER}/32 dev lo"));
-    for (key, value, code) in [
+    let Some(mut agent) = Agent::node() else { return };
+    agent.shell(&format!("ip address add {BROKER}/32 dev lo"));
+    let cases = [
         ("address", json!("192.0.2.1"), "system"),
         ("clients", json!([]), "bad-params"),
         ("clients", json!([BROKER]), "bad-params"),
@@ -237,12 +225,8 @@ fn brokers_are_refused_with_reasons() {
         ("max_clients", json!(257), "bad-params"),
         ("pool", Value::Null, "bad-params"),
         ("addresses", one_address()["addresses"].clone(), "bad-params"),
-    ] {
-        let mut start = start();
-        start[key] = value;
-        let error = agent.error("broker-start", start);
-        assert_eq!(error["code"], code, "{key}: {error}");
-    }
+    ];
+    agent.refuses("broker-start", start, cases);
     agent.ok("broker-start", start());
     assert_eq!(agent.error("broker-start", start())["code"], "service-exists");
 }

@@ -5,21 +5,18 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use serde_json::{Value, json};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::common::Agent;
-use crate::{join, node, shell, within};
+use crate::common::{Agent, join, within};
 
 fn prefix() -> Value {
     json!({"prefix": "2001:db8:5::/64", "on_link": true, "autonomous": true, "valid_s": 86400, "preferred_s": 14400})
 }
 
 fn pair() -> Option<(Agent, Agent)> {
-    let (mut host, mut router) = (node()?, node()?);
+    let (mut host, mut router) = (Agent::node()?, Agent::node()?);
     join((&mut host, "e0", &["10.0.0.1/24", "fe80::1/64"]), (&mut router, "e0", &["10.0.0.2/24", "fe80::2/64"]));
     for node in [&mut host, &mut router] {
         // The one that the kernel chose, so that it is known which is used, and its own solicitations.
-        shell(
-            node,
-            "sysctl -qw net.ipv6.conf.e0.router_solicitations=0; ip -6 address show dev e0 | grep -o 'fe80::[^ ]*:[^ ]*:[^ ]*' | while read a; do ip address del $a dev e0; done",
+        node.shell("sysctl -qw net.ipv6.conf.e0.router_solicitations=0; ip -6 address show dev e0 | grep -o 'fe80::[^ ]*:[^ ]*:[^ ]*' | while read a; do ip address del $a dev e0; done",
         );
     }
     Some((host, router))
@@ -58,7 +55,7 @@ fn a_router_answers_who_asks() {
 fn solicitations_of_strangers_are_ignored_and_counted() {
     let Some((mut host, mut router)) = pair() else { return };
     router.ok("router-advertise", json!({"device": "e0", "prefixes": []}));
-    let index: u32 = shell(&mut host, "ip -o link show e0 | cut -d: -f1").trim().parse().expect("a number");
+    let index: u32 = host.shell("ip -o link show e0 | cut -d: -f1").trim().parse().expect("a number");
     let socket = within(&host, || Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6)).expect("a socket"));
     let to = SocketAddrV6::new(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2), 0, 0, index);
     let send = |hop_limit: u32, message: &[u8]| {
@@ -107,31 +104,25 @@ fn hosts_of_isatap_ask_their_router() {
 fn hosts_of_isatap_find_their_router() {
     let Some((mut host, _router)) = isatap() else { return };
     // With the next hop known, it is the fast path's.
-    shell(&mut host, "ping -c 1 -W 5 10.0.0.2");
+    host.shell("ping -c 1 -W 5 10.0.0.2");
     assert_eq!(host.ok("router-solicit", json!({"device": "sb0"}))["router"], "fe80::5efe:a00:2");
 }
 
 #[test]
 fn routers_are_refused_with_reasons() {
     let Some((mut host, _router)) = pair() else { return };
-    let request = |key: &str, value: Value| {
-        let mut request = json!({"device": "e0", "prefixes": []});
-        request[key] = value;
-        request
-    };
-    for (key, value, code) in [
+    let request = || json!({"device": "e0", "prefixes": []});
+    let cases = [
         ("device", json!("e9"), "system"),
         ("device", json!("lo"), "system"),
         ("mtu_bytes", json!(1279), "bad-params"),
         ("prefixes", json!([{"prefix": "2001:db8::/64", "valid_s": 1}]), "bad-params"),
         ("prefixes", json!([{"prefix": "2001:db8::1/64"}]), "bad-request"),
         ("router_lifetime_s", json!(65_536), "bad-request"),
-    ] {
-        let error = host.error("router-advertise", request(key, value));
-        assert_eq!(error["code"], code, "{key}: {error}");
-    }
-    host.ok("router-advertise", request("device", json!("e0")));
-    assert_eq!(host.error("router-advertise", request("device", json!("e0")))["code"], "service-exists");
+    ];
+    host.refuses("router-advertise", request, cases);
+    host.ok("router-advertise", request());
+    assert_eq!(host.error("router-advertise", request())["code"], "service-exists");
     host.ok("advertise-stop", json!({"device": "e0"}));
     assert_eq!(host.error("advertise-stop", json!({"device": "e0"}))["code"], "no-service");
 }

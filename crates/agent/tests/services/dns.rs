@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sixbench_wire::dns::{Message, Name};
 
-use crate::common::Agent;
-use crate::{join, node, within};
+use crate::common::{Agent, join, with, within};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -21,7 +20,7 @@ fn request() -> Value {
 }
 
 fn pair() -> Option<(Agent, Agent)> {
-    let (mut host, mut router) = (node()?, node()?);
+    let (mut host, mut router) = (Agent::node()?, Agent::node()?);
     join(
         (&mut host, "e0", &["198.18.0.1/24", "2001:2::1/64"]),
         (&mut router, "e0", &["198.18.0.2/24", "2001:2::2/64"]),
@@ -86,9 +85,7 @@ fn questions_are_answered_over_both_families_and_transports() {
     let expected = json!({"udp": 4, "tcp": 4, "outcomes": {"synthesised": 8}, "truncated": 2, "ignored": {}});
     assert_eq!(counters, expected);
     assert_eq!(router.error("dns-counters", json!({}))["code"], "no-service");
-    let mut without_dns64 = request();
-    without_dns64["prefix"] = Value::Null;
-    router.ok("dns-start", without_dns64);
+    router.ok("dns-start", with(request(), json!({"prefix": null})));
     ask_by_datagram(&host, servers()[0], &question("server"));
     assert_eq!(router.ok("dns-counters", json!({}))["outcomes"], json!({"no-data": 1}));
 }
@@ -116,24 +113,17 @@ fn clients_that_misbehave_do_not_keep_others_from_answers() {
 
 #[test]
 fn resolvers_that_cannot_be_are_refused() {
-    let Some(mut router) = node() else { return };
-    let with = |key: &str, value: Value| {
-        let mut request = request();
-        request["addresses"] = json!(["127.0.0.1"]);
-        request[key] = value;
-        request
-    };
-    for (key, value, code) in [
+    let Some(mut router) = Agent::node() else { return };
+    let request = || with(request(), json!({"addresses": ["127.0.0.1"]}));
+    let cases = [
         ("addresses", json!([]), "bad-params"),
         ("addresses", json!(["192.0.2.1"]), "system"),
         ("prefix", json!("2001:db8::/50"), "bad-params"),
         ("prefix", json!("2001:db8::1/64"), "bad-request"),
         ("names", json!([{"name": "a..b", "addresses": []}]), "bad-params"),
         ("names", json!([{"name": "a.arpa", "addresses": []}]), "bad-params"),
-    ] {
-        let error = router.error("dns-start", with(key, value));
-        assert_eq!(error["code"], code, "{key}: {error}");
-    }
-    router.ok("dns-start", with("port", json!(5353)));
-    assert_eq!(router.error("dns-start", with("port", json!(5354)))["code"], "service-exists");
+    ];
+    router.refuses("dns-start", request, cases);
+    router.ok("dns-start", with(request(), json!({"port": 5353})));
+    assert_eq!(router.error("dns-start", with(request(), json!({"port": 5354})))["code"], "service-exists");
 }

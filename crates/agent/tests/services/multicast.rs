@@ -5,8 +5,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 
 use serde_json::{Value, json};
 
-use crate::common::{Agent, PATIENCE};
-use crate::{join, node, shell, within};
+use crate::common::{Agent, PATIENCE, join, within};
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 192, 0, 1);
 const OTHER_GROUP: Ipv4Addr = Ipv4Addr::new(239, 193, 0, 1);
@@ -22,16 +21,17 @@ struct Ring {
 
 impl Ring {
     fn build() -> Option<Self> {
-        let mut ring = Self { host_1: node()?, router_1: node()?, router_2: node()?, host_2: node()? };
+        let mut ring =
+            Self { host_1: Agent::node()?, router_1: Agent::node()?, router_2: Agent::node()?, host_2: Agent::node()? };
         let Self { host_1, router_1, router_2, host_2 } = &mut ring;
         join((host_1, "e0", &["10.1.0.2/24"]), (router_1, "e0", &["10.1.0.1/24"]));
         join((router_1, "e1", &["10.0.1.1/24"]), (router_2, "e1", &["10.0.1.2/24"]));
         join((router_1, "e2", &["10.0.2.1/24"]), (router_2, "e2", &["10.0.2.2/24"]));
         join((router_2, "e0", &["10.2.0.1/24"]), (host_2, "e0", &["10.2.0.2/24"]));
-        shell(host_1, "ip route add default via 10.1.0.1");
-        shell(host_2, "ip route add default via 10.2.0.1");
-        shell(router_1, "sysctl -qw net.ipv4.ip_forward=1; ip route add 10.2.0.0/24 via 10.0.1.2");
-        shell(router_2, "sysctl -qw net.ipv4.ip_forward=1; ip route add 10.1.0.0/24 via 10.0.1.1");
+        host_1.shell("ip route add default via 10.1.0.1");
+        host_2.shell("ip route add default via 10.2.0.1");
+        router_1.shell("sysctl -qw net.ipv4.ip_forward=1; ip route add 10.2.0.0/24 via 10.0.1.2");
+        router_2.shell("sysctl -qw net.ipv4.ip_forward=1; ip route add 10.1.0.0/24 via 10.0.1.1");
         Some(ring)
     }
 
@@ -108,7 +108,7 @@ fn multicast_is_forwarded_once_and_never_in_circles() {
     // With it the kernel's table is gone.
     assert_eq!(ring.router_2.error("multicast-counters", json!({}))["code"], "no-service");
     assert_eq!(
-        shell(&mut ring.router_2, "tail -n +2 /proc/net/ip_mr_cache /proc/net/ip_mr_vif | grep -c : || true").trim(),
+        ring.router_2.shell("tail -n +2 /proc/net/ip_mr_cache /proc/net/ip_mr_vif | grep -c : || true").trim(),
         "0"
     );
     let forwarding = ring.router_2.ok("sysctl", json!({"get": ["net.ipv4.conf.all.mc_forwarding"]}));
@@ -123,8 +123,8 @@ fn a_router_follows_the_route_to_the_source() {
     send(&sender, GROUP, 8, "before");
     assert_eq!(receive(&receiver), "before");
     // What comes by the other link is the right one from now on: the kernel tells the router of it with the next packets.
-    shell(&mut ring.router_2, "ip route replace 10.1.0.0/24 via 10.0.2.1");
-    shell(&mut ring.router_1, "ip link set e1 down");
+    ring.router_2.shell("ip route replace 10.1.0.0/24 via 10.0.2.1");
+    ring.router_1.shell("ip link set e1 down");
     receiver.set_nonblocking(true).expect("a socket");
     let started = std::time::Instant::now();
     let mut buffer = [0; 100];
@@ -151,21 +151,21 @@ fn neighbours_of_6over4_find_each_other_through_routers() {
             }),
         );
     }
-    shell(&mut ring.host_1, "ping -c 3 -i 0.01 -W 5 fe80::a02:2%sb0");
-    let neighbours = shell(&mut ring.host_1, "ip -6 neighbour show dev sb0");
+    ring.host_1.shell("ping -c 3 -i 0.01 -W 5 fe80::a02:2%sb0");
+    let neighbours = ring.host_1.shell("ip -6 neighbour show dev sb0");
     assert!(neighbours.contains("fe80::a02:2 lladdr 00:00:0a:02:00:02"), "{neighbours}");
 }
 
 #[test]
 fn forwarding_is_refused_with_reasons() {
-    let Some(mut agent) = node() else { return };
+    let Some(mut agent) = Agent::node() else { return };
     let refused = |agent: &mut Agent, request: Value| agent.error("multicast-forward", request)["code"].clone();
     assert_eq!(refused(&mut agent, json!({"interfaces": ["lo"]})), "bad-params");
     assert_eq!(refused(&mut agent, json!({"interfaces": ["lo", "lo"]})), "bad-params");
     assert_eq!(refused(&mut agent, json!({"interfaces": ["lo", "e9"]})), "system");
     assert_eq!(refused(&mut agent, json!({"interfaces": ["lo", "e9"], "groups": ["10.0.0.0/8"]})), "bad-request");
     assert_eq!(agent.error("multicast-stop", json!({}))["code"], "no-service");
-    shell(&mut agent, "ip link add d0 type veth peer name d1");
+    agent.shell("ip link add d0 type veth peer name d1");
     agent.ok("multicast-forward", json!({"interfaces": ["d0", "d1"]}));
     assert_eq!(refused(&mut agent, json!({"interfaces": ["d0", "d1"]})), "service-exists");
     let counters = agent.ok("multicast-stop", json!({}));

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::common::Agent;
-use crate::{join, node, shell, within};
+use crate::common::{Agent, join, within};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const PREFIX: &str = "2001:db8:64::/96";
@@ -25,11 +24,11 @@ END";
 
 /// Client, relay, server.
 fn three(request: Value) -> Option<[Agent; 3]> {
-    let (mut client, mut relay, mut server) = (node()?, node()?, node()?);
+    let (mut client, mut relay, mut server) = (Agent::node()?, Agent::node()?, Agent::node()?);
     join((&mut client, "e0", &["2001:2::1/64"]), (&mut relay, "e0", &["2001:2::2/64"]));
     join((&mut relay, "e1", &["198.18.1.1/24"]), (&mut server, "e0", &["198.18.1.2/24"]));
-    shell(&mut client, &format!("ip -6 route add {PREFIX} via 2001:2::2"));
-    shell(&mut relay, STEERING);
+    client.shell(&format!("ip -6 route add {PREFIX} via 2001:2::2"));
+    relay.shell(STEERING);
     relay.ok("relay-start", request);
     Some([client, relay, server])
 }
@@ -188,7 +187,7 @@ fn what_is_for_no_server_is_refused() {
 
 #[test]
 fn relays_that_cannot_be_are_refused() {
-    let Some(mut relay) = node() else { return };
+    let Some(mut relay) = Agent::node() else { return };
     for (request, code) in [
         (json!({"prefix": "2001:db8:64::/64"}), "bad-params"),
         (json!({"prefix": "2001:db8:64::1/96"}), "bad-request"),

@@ -4,7 +4,9 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::{check, none_when_empty, set_option};
+use sixbench_packet::set_option;
+
+use super::{check, none_when_empty};
 
 /// Who told of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use aya::programs::{ProgramId, ProgramInfo};
+use sixbench_packet::set_option;
 
 use crate::abi;
 
@@ -16,6 +17,7 @@ mod far;
 pub use batch::{Destination, Message, ReceiveBatch, Received, SendBatch};
 pub use errors::{ErrorOrigin, ReceivedError, receive_error, set_receive_errors};
 pub use far::FarSocket;
+pub use sixbench_packet::{set_receive_buffer, set_send_buffer};
 
 // SAFETY: plain integers and arrays of them, without padding (asserted by the sizes and offsets in `abi`): every pattern of bits is a value.
 unsafe impl aya::Pod for abi::Tunnel {}
@@ -106,20 +108,6 @@ pub fn test_run(program: BorrowedFd<'_>, packet: &[u8], ifindex: u32, repeat: u3
     Ok(TestRun { action: attributes.retval as i32, packet: out, duration_ns: attributes.duration })
 }
 
-/// Lets the kernel hold so many bytes that were not read yet, beyond `net.core.rmem_max` where that is permitted.
-pub fn set_receive_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
-    let bytes = bytes as libc::c_int;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
-        .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))
-}
-
-/// Lets the socket have so many bytes under way, beyond `net.core.wmem_max` where that is permitted.
-pub fn set_send_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
-    let bytes = bytes as libc::c_int;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes)
-        .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes))
-}
-
 /// Lets the kernel fragment what the socket sends (over IPv4 by DF clear), or forbids it: then too long a packet is EMSGSIZE.
 pub fn set_dont_fragment(socket: &impl AsFd, is_ipv6: bool, is_set: bool) -> io::Result<()> {
     let (level, name, value) = match (is_ipv6, is_set) {
@@ -148,25 +136,9 @@ pub fn path_mtu_bytes(destination: IpAddr) -> io::Result<u32> {
     };
     let socket = UdpSocket::bind((local, 0))?;
     socket.connect((destination, 9))?; // Nothing is sent.
-    let mut value: libc::c_int = 0;
-    let mut length = mem::size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `value`, of which every pattern is valid.
-    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length) };
-    check(result as isize).map(|_| value as u32)
-}
-
-fn set_option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the pointer and the length are those of `value`, which lives through the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            name,
-            (&raw const value).cast(),
-            mem::size_of_val(&value) as libc::socklen_t,
-        )
-    };
-    check(result as isize).map(|_| ())
+    let mut value = [0; 4];
+    sixbench_packet::option_bytes(&socket, level, name, &mut value)?;
+    Ok(u32::from_ne_bytes(value))
 }
 
 fn check(result: isize) -> io::Result<usize> {

@@ -37,28 +37,19 @@ pub fn write(spec: &Spec, outer: &Outer, identification: u16, packet: &[u8]) -> 
     match (spec.local, outer.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let header = ipv4::Repr {
-                source,
-                destination,
                 traffic_class: outer.tos,
                 identification,
                 dont_fragment: outer.dont_fragment,
-                more_fragments: false,
-                offset_bytes: 0,
                 hop_limit: outer.ttl,
-                protocol: number,
-                payload_bytes,
+                ..ipv4::Repr::new([source, destination], number, payload_bytes)
             };
             [&header.emit()[..], gre, packet].concat()
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let header = ipv6::Repr {
-                source,
-                destination,
                 traffic_class: outer.tos,
-                flow_label: 0,
                 hop_limit: outer.ttl,
-                next_header: number,
-                payload_bytes,
+                ..ipv6::Repr::new([source, destination], number, payload_bytes)
             };
             [&header.emit()[..], gre, packet].concat()
         }

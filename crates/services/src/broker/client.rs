@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use sixbench_traffic::Token;
 
 use super::end::{self, End, SharedTunnels};
 use super::exchange::{Patience, ask};
-use super::messages::{Action, Answer, Granted, Question, Secret};
+use super::messages::{Action, Answer, Granted, Question};
 use crate::asking::default_timeout_ns;
 use crate::worker::{Stop, Woken, Worker, deadline, lock, wait};
 use crate::{Error, Result};
@@ -26,7 +27,7 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(500);
 pub struct Request {
     pub broker: IpAddr,
     pub port: u16,
-    pub token: Secret,
+    pub token: Token,
     pub local: IpAddr,
     pub device: String,
     #[serde(default)]

@@ -1,9 +1,8 @@
 //! What broker and client say: a line of JSON each. No I/O.
 
-use std::fmt;
 use std::net::IpAddr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use sixbench_traffic::Token;
 
 /// The longest line, its end not counted.
@@ -16,7 +15,7 @@ pub struct Question {
     /// What it wants. The lease is that of the connection's source address.
     pub action: Action,
     /// What proves that it may ask.
-    pub token: Secret,
+    pub token: Token,
 }
 
 /// What a client can want.
@@ -58,64 +57,20 @@ pub struct Granted {
     pub lifetime_s: u32,
 }
 
-/// Why a client gets nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum Refusal {
-    Stranger,
-    WrongToken,
-    Malformed,
-    TooLong,
-    Deadline,
-    NoRoom,
-    NoLease,
-    System,
-}
-
-impl Refusal {
-    /// The protocol document's reason.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Stranger => "stranger",
-            Self::WrongToken => "wrong-token",
-            Self::Malformed => "malformed",
-            Self::TooLong => "too-long",
-            Self::Deadline => "deadline",
-            Self::NoRoom => "no-room",
-            Self::NoLease => "no-lease",
-            Self::System => "system",
-        }
-    }
-}
-
-/// A token that debug output does not tell, and that is compared in the same time whatever is wrong with it.
-#[derive(Clone, Copy)]
-pub struct Secret(Token);
-
-impl PartialEq for Secret {
-    fn eq(&self, other: &Self) -> bool {
-        let differences = self.0.0.iter().zip(other.0.0).fold(0, |sum, (one, other)| sum | (one ^ other));
-        std::hint::black_box(differences) == 0
-    }
-}
-
-impl Serialize for Secret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:032x}", u128::from_be_bytes(self.0.0)))
-    }
-}
-
-impl<'de> Deserialize<'de> for Secret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Token::parse(&text).map(Secret).ok_or_else(|| de::Error::custom("a token is 32 hexadecimal digits"))
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Secret")
+sixbench_wire::named! {
+    /// Why a client gets nothing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    #[allow(missing_docs)]
+    pub enum Refusal by reason {
+        Stranger = "stranger",
+        WrongToken = "wrong-token",
+        Malformed = "malformed",
+        TooLong = "too-long",
+        Deadline = "deadline",
+        NoRoom = "no-room",
+        NoLease = "no-lease",
+        System = "system",
     }
 }
 
@@ -142,7 +97,7 @@ mod tests {
 
     #[test]
     fn questions_and_answers_are_lines() {
-        let token = Secret(Token::parse(TOKEN).expect("a token"));
+        let token = Token::parse(TOKEN).expect("a token");
         let question = Question { action: Action::Create, token };
         let text = line(&question);
         assert_eq!(text, format!("{{\"action\":\"create\",\"token\":\"{TOKEN}\"}}\n").as_bytes());
@@ -155,7 +110,7 @@ mod tests {
 
     #[test]
     fn other_tokens_are_not_equal() {
-        let secret = |text: &str| Secret(Token::parse(text).expect("a token"));
+        let secret = |text: &str| Token::parse(text).expect("a token");
         assert!(secret(TOKEN) == secret(TOKEN));
         assert!(secret(TOKEN) != secret("10112233445566778899aabbccddeeff"));
         assert!(secret(TOKEN) != secret("00112233445566778899aabbccddeefe"));

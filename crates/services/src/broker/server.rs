@@ -10,13 +10,14 @@ use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sixbench_plane::spec::Prefix;
+use sixbench_traffic::Token;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::addresses::Addresses;
 use super::end::{self, End, SharedTunnels};
 use super::exchange::{Patience, Trouble, read_line, write_line};
 use super::leases::{Lease, Leases, Pool};
-use super::messages::{self, Action, Answer, Granted, Question, Refusal, Secret};
+use super::messages::{self, Action, Answer, Granted, Question, Refusal};
 use crate::worker::{Stop, Woken, Worker, deadline, lock, wait};
 use crate::{Error, Result};
 
@@ -39,7 +40,7 @@ pub struct Start {
     #[serde(default)]
     pub port: u16,
     pub clients: BTreeSet<IpAddr>,
-    pub token: Secret,
+    pub token: Token,
     pub pool: Option<Prefix>,
     pub tunnel: Option<Map<String, Value>>,
     pub addresses: Option<Addresses>,
@@ -101,7 +102,7 @@ pub struct Broker {
 struct Desk {
     address: IpAddr,
     clients: BTreeSet<IpAddr>,
-    token: Secret,
+    token: Token,
     lifetime_s: u32,
     goods: Goods,
     tunnels: SharedTunnels,

@@ -24,18 +24,7 @@ pub struct Ends {
 pub fn frame(Ends { from, to }: Ends, payload: &[u8]) -> Vec<u8> {
     let datagram = udp::Repr { source_port: from.2, destination_port: to.2, payload_bytes: payload.len() };
     let datagram_bytes = udp::HEADER_BYTES + payload.len();
-    let packet = ipv4::Repr {
-        source: from.1,
-        destination: to.1,
-        traffic_class: 0,
-        identification: 0,
-        dont_fragment: false,
-        more_fragments: false,
-        offset_bytes: 0,
-        hop_limit: HOP_LIMIT,
-        protocol: protocol::UDP,
-        payload_bytes: datagram_bytes,
-    };
+    let packet = ipv4::Repr { hop_limit: HOP_LIMIT, ..ipv4::Repr::new([from.1, to.1], protocol::UDP, datagram_bytes) };
     let length = u16::try_from(datagram_bytes).unwrap_or(0);
     let pseudo_header = checksum::pseudo_header_v4(from.1, to.1, protocol::UDP, length);
     let mut frame = [to.0, from.0].concat();

@@ -75,33 +75,20 @@ fn four_hours() -> u32 {
     14_400
 }
 
-/// Why a message must be discarded: sections 6.1.1 and 6.1.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Flaw {
-    Type,
-    HopLimit,
-    Code,
-    Length,
-    OptionLength,
-    /// A source link-layer address of nobody.
-    SourceLinkLayerAddress,
-    /// An advertisement from an address that is not link-local.
-    Source,
-}
-
-impl Flaw {
-    /// The protocol document's reason.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Type => "type",
-            Self::HopLimit => "hop-limit",
-            Self::Code => "code",
-            Self::Length => "length",
-            Self::OptionLength => "option-length",
-            Self::SourceLinkLayerAddress => "source-link-layer-address",
-            Self::Source => "source",
-        }
+sixbench_wire::named! {
+    /// Why a message must be discarded: sections 6.1.1 and 6.1.2.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(missing_docs)]
+    pub enum Flaw by reason {
+        Type = "type",
+        HopLimit = "hop-limit",
+        Code = "code",
+        Length = "length",
+        OptionLength = "option-length",
+        /// A source link-layer address of nobody.
+        SourceLinkLayerAddress = "source-link-layer-address",
+        /// An advertisement from an address that is not link-local.
+        Source = "source",
     }
 }
 

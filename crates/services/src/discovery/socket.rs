@@ -12,7 +12,6 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::messages::{Arrived, HOP_LIMIT, Mac};
-use crate::sys::set_option;
 use crate::{Error, Result};
 
 /// ICMPV6_FILTER of `linux/icmpv6.h`: a bit for each type that is not wanted.
@@ -42,7 +41,7 @@ impl LinkSocket {
         let mut unwanted = [u32::MAX; 8];
         unwanted[usize::from(wanted >> 5)] &= !(1 << (wanted & 31));
         let unwanted: Vec<u8> = unwanted.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        set_option(&socket, libc::IPPROTO_ICMPV6, ICMPV6_FILTER, &unwanted)
+        sixbench_packet::set_option_bytes(&socket, libc::IPPROTO_ICMPV6, ICMPV6_FILTER, &unwanted)
             .and_then(|()| socket.bind_device(Some(device.as_bytes())))
             .and_then(|()| socket.set_recv_hoplimit_v6(true))
             .and_then(|()| socket.set_unicast_hops_v6(HOP_LIMIT.into()))

@@ -20,7 +20,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sixbench_netlink::{Client, Route, RouteKind};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::sys::set_option;
 use crate::worker::{Stop, Woken, Worker, wait};
 use crate::{Error, Result};
 use table::Upcall;
@@ -141,7 +140,7 @@ impl Router {
         socket.set_nonblocking(true).map_err(|error| failed("fcntl", error))?;
         let client = Client::open().map_err(|error| failed("socket(NETLINK_ROUTE)", error))?;
         let one = 1_i32.to_ne_bytes();
-        let tell = |option, value: &[u8]| set_option(&socket, libc::IPPROTO_IP, option, value);
+        let tell = |option, value: &[u8]| sixbench_packet::set_option_bytes(&socket, libc::IPPROTO_IP, option, value);
         tell(table::MRT_INIT, &one).map_err(|error| failed("setsockopt(MRT_INIT)", error))?;
         tell(table::MRT_ASSERT, &one).map_err(|error| failed("setsockopt(MRT_ASSERT)", error))?;
         let mut ifindices = Vec::with_capacity(interfaces.len());
@@ -198,7 +197,7 @@ impl Router {
             return Ok(());
         }
         let entry = table::entry(upcall.source, upcall.group, parent, outgoing);
-        set_option(&self.socket, libc::IPPROTO_IP, table::MRT_ADD_MFC, &entry)?;
+        sixbench_packet::set_option_bytes(&self.socket, libc::IPPROTO_IP, table::MRT_ADD_MFC, &entry)?;
         entries.insert(pair, parent);
         Ok(())
     }

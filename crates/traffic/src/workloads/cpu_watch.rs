@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use sixbench_measure::{clock, cpu};
 
+use crate::{Error, Result};
+
 /// The threads that measure each hold one. The first `started` starts the count of the warm-up; when all are dropped,
 /// the window is over.
 pub type Edges = mpsc::Sender<u64>;
@@ -31,6 +33,11 @@ impl CpuWatch {
         let (edges, started) = mpsc::channel();
         let thread = thread::Builder::new().name("cpu-watch".into()).spawn(move || watch(&started, warmup_ns))?;
         Ok((Self(thread), edges))
+    }
+
+    /// The same for a server.
+    pub fn of_server(warmup_ns: u64) -> Result<(Self, Edges)> {
+        Self::start(warmup_ns).map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))
     }
 
     /// The span, once all [`Edges`] are dropped. Absent where the window never opened.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sixbench_measure::{clock, cpu};
 
 use super::cpu_watch::{CpuWatch, Edges};
-use crate::{Error, Result};
+use crate::Result;
 
 /// After so long without a datagram the CPU is sampled, since it may be the end.
 pub const QUIET: Duration = Duration::from_millis(20);
@@ -21,8 +21,7 @@ pub struct ServerSpan {
 impl ServerSpan {
     /// Not yet begun.
     pub fn start() -> Result<Self> {
-        let (watch, edges) =
-            CpuWatch::start(0).map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))?;
+        let (watch, edges) = CpuWatch::of_server(0)?;
         Ok(Self { watch, edges, has_begun: false, quiet: None })
     }
 

@@ -18,45 +18,32 @@ pub enum Transport {
     Tcp,
 }
 
-/// What became of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// Answered with records that there are.
-    Answered,
-    /// Answered with records made of others.
-    Synthesised,
-    /// The name has no such records.
-    NoData,
-    /// There is no such name.
-    NoName,
-    /// It could not be found out.
-    Failed,
-    /// The message was flawed.
-    Malformed,
-    /// It was no question.
-    NotImplemented,
-    /// A transfer, or another class.
-    Refused,
-    /// EDNS of a version that there is not.
-    BadVersion,
+crate::named! {
+    /// What became of a question.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Outcome by name {
+        /// Answered with records that there are.
+        Answered = "answered",
+        /// Answered with records made of others.
+        Synthesised = "synthesised",
+        /// The name has no such records.
+        NoData = "no-data",
+        /// There is no such name.
+        NoName = "no-name",
+        /// It could not be found out.
+        Failed = "failed",
+        /// The message was flawed.
+        Malformed = "malformed",
+        /// It was no question.
+        NotImplemented = "not-implemented",
+        /// A transfer, or another class.
+        Refused = "refused",
+        /// EDNS of a version that there is not.
+        BadVersion = "bad-version",
+    }
 }
 
 impl Outcome {
-    /// For counters.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Synthesised => "synthesised",
-            Self::NoData => "no-data",
-            Self::NoName => "no-name",
-            Self::Failed => "failed",
-            Self::Malformed => "malformed",
-            Self::NotImplemented => "not-implemented",
-            Self::Refused => "refused",
-            Self::BadVersion => "bad-version",
-        }
-    }
-
     /// RFC 1035 section 4.1.1, RFC 6891 section 9.
     fn rcode(self) -> u16 {
         match self {
@@ -71,22 +58,14 @@ impl Outcome {
     }
 }
 
-/// Why a message is not answered at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ignored {
-    /// It is too short for a header.
-    Short,
-    /// It is an answer itself, so that two servers could go on for ever.
-    Response,
-}
-
-impl Ignored {
-    /// For counters.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Short => "short",
-            Self::Response => "response",
-        }
+crate::named! {
+    /// Why a message is not answered at all.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Ignored by name {
+        /// It is too short for a header.
+        Short = "short",
+        /// It is an answer itself, so that two servers could go on for ever.
+        Response = "response",
     }
 }
 

@@ -1,4 +1,5 @@
 //! What hostile packets are made with: each is made from a number, so that a failure can be repeated.
+#![allow(dead_code)] // Each file of tests uses a part.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

@@ -1,18 +1,7 @@
 //! Messages that nobody should send.
 
 use crate::held::{check, name, query, responder};
-
-/// xorshift64* (Marsaglia 2003, Vigna 2016).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
-    }
-}
+use crate::seeded::Random;
 
 fn questions() -> Vec<Vec<u8>> {
     let reverse = "2.0.2.1.2.1.6.c.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa";

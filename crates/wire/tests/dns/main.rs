@@ -4,3 +4,5 @@ mod held;
 mod hostile;
 mod names;
 mod rules;
+#[path = "../common/seeded.rs"]
+mod seeded;

@@ -5,24 +5,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use sixbench_wire::{checksum, ipv4, ipv6, protocol};
 
 /// Between IPv4 hosts, with DF.
-pub fn header4([source, destination]: [Ipv4Addr; 2], protocol: u8) -> ipv4::Repr {
-    ipv4::Repr {
-        source,
-        destination,
-        traffic_class: 0xe1,
-        identification: 0x1234,
-        dont_fragment: true,
-        more_fragments: false,
-        offset_bytes: 0,
-        hop_limit: 64,
-        protocol,
-        payload_bytes: 0,
-    }
+pub fn header4(ends: [Ipv4Addr; 2], protocol: u8) -> ipv4::Repr {
+    let plain = ipv4::Repr::new(ends, protocol, 0);
+    ipv4::Repr { traffic_class: 0xe1, identification: 0x1234, dont_fragment: true, ..plain }
 }
 
 /// Between IPv6 hosts.
-pub fn header6([source, destination]: [Ipv6Addr; 2], next_header: u8) -> ipv6::Repr {
-    ipv6::Repr { source, destination, traffic_class: 0xe1, flow_label: 5, hop_limit: 64, next_header, payload_bytes: 0 }
+pub fn header6(ends: [Ipv6Addr; 2], next_header: u8) -> ipv6::Repr {
+    ipv6::Repr { traffic_class: 0xe1, flow_label: 5, ..ipv6::Repr::new(ends, next_header, 0) }
 }
 
 /// A packet whose message has its checksum, where it has one.

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,9 +14,9 @@ use super::held::CHECK;
 use super::{ANSWER_BYTES, ConnectionsParams, REQUEST_BYTES, Transport, allow_descriptors, answer, round_of};
 use crate::df::Df;
 use crate::socket::Buffers;
-use crate::workloads::cpu_watch::{CpuWatch, Edges};
-use crate::workloads::tcp::{Stop, Worker, Workers, acceptor, io as tcp_io};
-use crate::{Cancel, Endpoint, Error, Finish, Result, Server, datagram_socket, sys};
+use crate::workloads::cpu_watch::Edges;
+use crate::workloads::tcp::{Counted, CountingServer, Stop, acceptor, io as tcp_io};
+use crate::{Cancel, Endpoint, Error, Result, Server, datagram_socket, sys};
 
 /// Connections that one wait tells of at most.
 const EVENTS: usize = 256;
@@ -38,33 +37,17 @@ pub fn serve(endpoint: &Endpoint, params: &ConnectionsParams, cancel: &Cancel) -
     if params.transport == Transport::Tcp {
         allow_descriptors(params.count)?;
     }
-    let stop = Stop::new(cancel);
-    let workers = Workers::new(&stop);
     let (sockets, port) = ports_in_a_row(params.server_ports, |port| Listening::at(endpoint, port, params))?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(WATCHING, "epoll_create1", e))?;
     for (socket, name) in sockets.iter().zip((0..=FIRST_SOCKET).rev()) {
         socket.watch(&epoll, name).map_err(|e| Error::system(WATCHING, "epoll_ctl", e))?;
     }
-    let (cpu, edges) =
-        CpuWatch::start(0).map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))?;
-    let finishing = Arc::new(AtomicBool::new(false));
-    let serving = Serving {
-        endpoint: endpoint.clone(),
-        most: params.count as usize,
-        sockets,
-        epoll,
-        open: Vec::new(),
-        sources: HashSet::new(),
-        edges,
-        counted: Counted::default(),
-        finishing: Arc::clone(&finishing),
-    };
-    let worker = workers
-        .starter()
-        .start("connections", 1, move |stop| serving.run(stop))
-        .map_err(|e| Error::system("starting to accept connections", "clone", e))?;
-    let (worker, cpu) = (Some(worker), Some(cpu));
-    Ok(Box::new(ConnectionsServer { port, workers, worker, cpu, finishing, stop }))
+    let (endpoint, most) = (endpoint.clone(), params.count as usize);
+    let doing = "closing the connections of a session".to_owned();
+    CountingServer::start((port, 0), Stop::new(cancel), doing, move |edges, is_finishing, stop| {
+        let (open, sources, counted) = (Vec::new(), HashSet::new(), Account::default());
+        Serving { endpoint, most, sockets, epoll, open, sources, edges, counted }.run(is_finishing, stop)
+    })
 }
 
 /// A socket for each of so many ports in a row, and the first of these.
@@ -89,59 +72,24 @@ fn ports_in_a_row<T>(count: u16, at: impl Fn(u16) -> Result<(T, u16)>) -> Result
     }
 }
 
-struct ConnectionsServer {
-    port: u16,
-    workers: Workers,
-    /// Taken when the session ends.
-    worker: Option<Worker<Counted>>,
-    cpu: Option<CpuWatch>,
-    finishing: Arc<AtomicBool>,
-    stop: Stop,
-}
-
-impl Server for ConnectionsServer {
-    fn port(&self) -> u16 {
-        self.port
-    }
-
-    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
-        self.finishing.store(true, Ordering::Relaxed);
-        let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
-        self.workers.wait(1, Some(deadline_ns), "closing the connections of a session")?;
-        let counted = self.end().unwrap_or_default();
-        let mut result = json!({
-            "accepted": counted.accepted, "answered": counted.answered,
-            "strays": {"connections": counted.stray_connections, "datagrams": counted.stray_datagrams},
-        });
-        if let Some(span) = self.cpu.take().and_then(CpuWatch::end) {
-            result["cpu"] = json!(span);
-        }
-        Ok(result)
-    }
-}
-
-impl ConnectionsServer {
-    fn end(&mut self) -> Option<Counted> {
-        self.stop.raise();
-        self.worker.take()?.join().ok().flatten()
-    }
-}
-
-impl Drop for ConnectionsServer {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
 /// Counts of the session.
 #[derive(Default)]
-struct Counted {
+struct Account {
     /// Connections, or sources of datagrams.
     accepted: u64,
     /// Answers of the round that checks.
     answered: u64,
     stray_connections: u64,
     stray_datagrams: u64,
+}
+
+impl Counted for Account {
+    fn to_json(&self) -> Value {
+        json!({
+            "accepted": self.accepted, "answered": self.answered,
+            "strays": {"connections": self.stray_connections, "datagrams": self.stray_datagrams},
+        })
+    }
 }
 
 enum Listening {
@@ -193,17 +141,16 @@ struct Serving {
     /// Of datagrams.
     sources: HashSet<SocketAddr>,
     edges: Edges,
-    counted: Counted,
-    finishing: Arc<AtomicBool>,
+    counted: Account,
 }
 
 impl Serving {
-    fn run(mut self, stop: &Stop) -> Result<Counted> {
+    fn run(mut self, is_finishing: &AtomicBool, stop: &Stop) -> Result<Account> {
         let mut events = vec![EpollEvent::empty(); EVENTS];
         loop {
             stop.check()?;
             // The client has all its answers before it asks for the end.
-            let is_last = self.finishing.load(Ordering::Relaxed);
+            let is_last = is_finishing.load(Ordering::Relaxed);
             // A wait that was interrupted or failed is one in which nothing became ready.
             let patience = if is_last { Duration::ZERO } else { PATIENCE };
             let ready = sys::epoll_wait(&self.epoll, &mut events, patience).unwrap_or(0);

@@ -142,16 +142,9 @@ mod tests {
 
     fn ipv4(protocol: u8, ttl: u8, offset_bytes: u16, payload: &[u8]) -> Vec<u8> {
         let header = ipv4::Repr {
-            source: [192, 0, 2, 1].into(),
-            destination: [192, 0, 2, 9].into(),
-            traffic_class: 0,
-            identification: 0,
-            dont_fragment: false,
-            more_fragments: false,
             offset_bytes,
             hop_limit: ttl,
-            protocol,
-            payload_bytes: payload.len(),
+            ..ipv4::Repr::new([[192, 0, 2, 1].into(), [192, 0, 2, 9].into()], protocol, payload.len())
         };
         [&header.emit(), payload].concat()
     }
@@ -159,15 +152,7 @@ mod tests {
     fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
         let IpAddr::V6(destination) = V6 else { unreachable!() };
         let (source, payload_bytes) = (std::net::Ipv6Addr::UNSPECIFIED, payload.len());
-        let header = ipv6::Repr {
-            source,
-            destination,
-            traffic_class: 0,
-            flow_label: 0,
-            hop_limit: 64,
-            next_header: next,
-            payload_bytes,
-        };
+        let header = ipv6::Repr::new([source, destination], next, payload_bytes);
         [&header.emit(), payload].concat()
     }
 

@@ -9,12 +9,14 @@ pub mod info;
 pub mod io;
 pub mod options;
 pub mod preamble;
+pub mod server;
 pub mod stop;
 pub mod workers;
 
 pub use acceptor::{Acceptor, Admit};
 pub use options::TcpOptions;
 pub use preamble::{Preamble, Role};
+pub use server::{AdmittingServer, Counted, CountingServer, Serve};
 pub use stop::Stop;
 pub use workers::{Starter, Worker, Workers};
 

@@ -12,15 +12,16 @@ use super::link::Link;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::guard::Guard;
 use crate::workloads::tcp::io::Failure;
-use crate::workloads::tcp::{Acceptor, Admit, PATIENCE, Preamble, Role, Starter, Stop, Worker, Workers, io as tcp_io};
-use crate::{Cancel, Endpoint, Error, Finish, Result, Server};
+use crate::workloads::tcp::{
+    Admit, AdmittingServer, PATIENCE, Preamble, Role, Serve, Starter, Stop, Worker, Workers, io as tcp_io,
+};
+use crate::{Cancel, Endpoint, Error, Result, Server};
 
 /// Listens for the one connection of a session.
 pub fn serve(endpoint: &Endpoint, params: RrParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
     let stop = Stop::new(cancel);
     let workers = Workers::new(&stop);
-    let (cpu, edges) = CpuWatch::start(params.warmup_ns)
-        .map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))?;
+    let (cpu, edges) = CpuWatch::of_server(params.warmup_ns)?;
     let options = params.options.clone();
     let answering = Answering {
         params: Arc::new(params),
@@ -30,43 +31,7 @@ pub fn serve(endpoint: &Endpoint, params: RrParams, cancel: &Cancel) -> Result<B
         cpu,
         worker: None,
     };
-    let acceptor = Acceptor::start(endpoint, &options, 1, answering, stop.clone())?;
-    Ok(Box::new(RrServer { acceptor: Some(acceptor), workers, stop, peer: endpoint.peer.to_string() }))
-}
-
-struct RrServer {
-    /// Taken when the session ends.
-    acceptor: Option<Acceptor<Answering>>,
-    workers: Workers,
-    stop: Stop,
-    peer: String,
-}
-
-impl Server for RrServer {
-    fn port(&self) -> u16 {
-        self.acceptor.as_ref().map_or(0, Acceptor::port)
-    }
-
-    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
-        let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
-        self.workers.wait(1, Some(deadline_ns), &format!("waiting for the connection of {} to end", self.peer))?;
-        Ok(self.end().unwrap_or_default())
-    }
-}
-
-impl RrServer {
-    /// Stops what still runs, waits for it, and gives the result, the first time.
-    fn end(&mut self) -> Option<Value> {
-        self.stop.raise();
-        let (answering, strays) = self.acceptor.take()?.join();
-        Some(answering.finish(strays))
-    }
-}
-
-impl Drop for RrServer {
-    fn drop(&mut self) {
-        self.end();
-    }
+    AdmittingServer::start(endpoint, &options, (1, "connection"), answering, workers, &stop)
 }
 
 /// What the acceptor hands the connection to.
@@ -101,8 +66,8 @@ impl Admit for Answering {
     }
 }
 
-impl Answering {
-    fn finish(self, strays: u64) -> Value {
+impl Serve for Answering {
+    fn result(self, strays: u64) -> Value {
         let Self { edges, cpu, worker, .. } = self;
         drop(edges);
         let mut result = json!({"strays": {"connections": strays, "datagrams": 0}});

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::TcpStream;
 
 use serde_json::{Map, Value, json};
-use sixbench_measure::clock;
 
 use super::params::StreamParams;
 use super::receiver::Receivers;
 use super::sender::Senders;
-use crate::workloads::tcp::{Acceptor, Admit, Preamble, Role, Starter, Stop, Workers};
-use crate::{Cancel, Endpoint, Finish, Result, Server};
+use crate::workloads::tcp::{Admit, AdmittingServer, Preamble, Role, Serve, Starter, Stop, Workers};
+use crate::{Cancel, Endpoint, Result, Server};
 
 /// Listens for the streams of a session.
 pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
@@ -41,51 +40,7 @@ fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<d
         starter: workers.starter().clone(),
         params,
     };
-    let acceptor = Acceptor::start(endpoint, &options, connections, streams, stop.clone())?;
-    Ok(Box::new(StreamServer {
-        acceptor: Some(acceptor),
-        workers,
-        stop: stop.clone(),
-        connections,
-        peer: endpoint.peer.to_string(),
-    }))
-}
-
-struct StreamServer {
-    /// Taken when the session ends.
-    acceptor: Option<Acceptor<Streams>>,
-    workers: Workers,
-    stop: Stop,
-    connections: usize,
-    peer: String,
-}
-
-impl Server for StreamServer {
-    fn port(&self) -> u16 {
-        self.acceptor.as_ref().map_or(0, Acceptor::port)
-    }
-
-    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
-        let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
-        let doing = format!("waiting for the streams of {} to end", self.peer);
-        self.workers.wait(self.connections, Some(deadline_ns), &doing)?;
-        Ok(self.end().unwrap_or_default())
-    }
-}
-
-impl StreamServer {
-    /// Stops what still runs, waits for it, and gives the result, the first time.
-    fn end(&mut self) -> Option<Value> {
-        self.stop.raise();
-        let (streams, strays) = self.acceptor.take()?.join();
-        Some(streams.finish(strays))
-    }
-}
-
-impl Drop for StreamServer {
-    fn drop(&mut self) {
-        self.end();
-    }
+    AdmittingServer::start(endpoint, &options, (connections, "streams"), streams, workers, stop)
 }
 
 /// What the acceptor hands the connections to.
@@ -114,6 +69,19 @@ impl Admit for Streams {
     }
 }
 
+impl Serve for Streams {
+    fn result(self, strays: u64) -> Value {
+        let mut result = Map::from_iter([("strays".to_owned(), json!({"connections": strays, "datagrams": 0}))]);
+        if let Some(receivers) = self.receivers {
+            result.insert("forward_receiver".into(), receivers.finish());
+        }
+        if let Some(senders) = self.senders {
+            result.insert("reverse_sender".into(), senders.finish());
+        }
+        Value::Object(result)
+    }
+}
+
 impl Streams {
     fn start(&mut self, preamble: Preamble, stream: TcpStream) -> Result<()> {
         let Some(is_forward) = is_forward(preamble.role) else { return Ok(()) };
@@ -127,17 +95,6 @@ impl Streams {
             self.senders = Some(Senders::start(&self.starter, &self.params, &self.endpoint, Role::Reverse, streams)?);
         }
         Ok(())
-    }
-
-    fn finish(self, strays: u64) -> Value {
-        let mut result = Map::from_iter([("strays".to_owned(), json!({"connections": strays, "datagrams": 0}))]);
-        if let Some(receivers) = self.receivers {
-            result.insert("forward_receiver".into(), receivers.finish());
-        }
-        if let Some(senders) = self.senders {
-            result.insert("reverse_sender".into(), senders.finish());
-        }
-        Value::Object(result)
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,10 +13,10 @@ use sixbench_measure::clock;
 use super::slots::Slots;
 use super::{FirstClose, Kind, TransactionParams, request, response};
 use crate::family::{FAMILIES, Family};
-use crate::workloads::cpu_watch::{CpuWatch, Edges};
+use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
-use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, Worker, Workers, io as tcp_io};
-use crate::{Cancel, Endpoint, Error, Finish, Result, Server, Token, sys};
+use crate::workloads::tcp::{Counted, CountingServer, PATIENCE, Preamble, Role, Stop, io as tcp_io};
+use crate::{Cancel, Endpoint, Error, Result, Server, Token, sys};
 
 /// How many connections may be open before the client proved itself; the oldest makes room for a new one.
 const MAX_UNPROVED: usize = 64;
@@ -42,9 +41,7 @@ const QUIET_NS: u64 = 250_000_000;
 
 /// Listens for the connections of a session, of whose addresses there are 1 to 256.
 pub fn serve(endpoints: &[Endpoint], params: &TransactionParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
-    let stop = Stop::new(cancel);
     let Some(&Endpoint { token, .. }) = endpoints.first() else { return Err(Error::Cancelled) };
-    let workers = Workers::new(&stop);
     let (listeners, port) = acceptor::listen_at_all(endpoints, &params.options)?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(WATCHING, "epoll_create1", e))?;
     for (listener, name) in listeners.iter().zip((LAST_LISTENER..=FIRST_LISTENER).rev()) {
@@ -52,83 +49,26 @@ pub fn serve(endpoints: &[Endpoint], params: &TransactionParams, cancel: &Cancel
             .add(listener, EpollEvent::new(EpollFlags::EPOLLIN, name))
             .map_err(|e| Error::system(WATCHING, "epoll_ctl", e))?;
     }
-    let (cpu, edges) = CpuWatch::start(params.warmup_ns)
-        .map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))?;
-    let finishing = Arc::new(AtomicBool::new(false));
-    let serving = Serving {
-        listeners,
-        epoll,
-        rules: Rules { kind: params.kind, first_close: params.first_close, endpoints: endpoints.to_vec(), token },
-        max_open: MAX_LEFT_OPEN + 2 * params.in_flight,
-        accepted_in_turn: 1,
-        max_accepted_in_turn: params.in_flight.min(MAX_ACCEPTED_IN_TURN),
-        patience_ns: params.timeout_ns.saturating_add(GRACE_NS),
-        finishing: Arc::clone(&finishing),
-        edges,
-        proof: None,
-        open: Slots::default(),
-        served: Served::default(),
-    };
-    let worker = workers
-        .starter()
-        .start("tcp-accept", 1, move |stop| serving.run(stop))
-        .map_err(|e| Error::system("starting to accept connections", "clone", e))?;
-    let peer = names(endpoints);
-    let has_several = endpoints.len() > 1;
-    let (worker, cpu) = (Some(worker), Some(cpu));
-    Ok(Box::new(TransactionServer { port, workers, worker, cpu, finishing, stop, peer, has_several }))
-}
-
-struct TransactionServer {
-    port: u16,
-    workers: Workers,
-    /// Taken when the session ends.
-    worker: Option<Worker<Served>>,
-    cpu: Option<CpuWatch>,
-    finishing: Arc<AtomicBool>,
-    stop: Stop,
-    peer: String,
-    /// Addresses, so that it counts by family.
-    has_several: bool,
-}
-
-impl Server for TransactionServer {
-    fn port(&self) -> u16 {
-        self.port
-    }
-
-    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
-        self.finishing.store(true, Ordering::Relaxed);
-        let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
-        self.workers.wait(1, Some(deadline_ns), &format!("waiting for the connections of {} to end", self.peer))?;
-        let served = self.end().unwrap_or_default();
-        let mut result = json!({
-            "accepted": served.accepted.iter().sum::<u64>(), "transactions": served.transactions,
-            "strays": {"connections": served.strays, "datagrams": 0},
-        });
-        if self.has_several {
-            let by_family = FAMILIES.map(|family| (family.name().to_owned(), json!(served.accepted[family as usize])));
-            result["accepted_by_family"] = Value::Object(by_family.into_iter().collect());
-        }
-        if let Some(span) = self.cpu.take().and_then(CpuWatch::end) {
-            result["cpu"] = json!(span);
-        }
-        Ok(result)
-    }
-}
-
-impl TransactionServer {
-    /// Stops what still runs and waits for it.
-    fn end(&mut self) -> Option<Served> {
-        self.stop.raise();
-        self.worker.take()?.join().ok().flatten()
-    }
-}
-
-impl Drop for TransactionServer {
-    fn drop(&mut self) {
-        self.end();
-    }
+    let rules = Rules { kind: params.kind, first_close: params.first_close, endpoints: endpoints.to_vec(), token };
+    let (in_flight, patience_ns) = (params.in_flight, params.timeout_ns.saturating_add(GRACE_NS));
+    let doing = format!("waiting for the connections of {} to end", names(endpoints));
+    CountingServer::start((port, params.warmup_ns), Stop::new(cancel), doing, move |edges, is_finishing, stop| {
+        let serving = Serving {
+            listeners,
+            epoll,
+            served: Served { has_several: rules.endpoints.len() > 1, ..Served::default() },
+            rules,
+            max_open: MAX_LEFT_OPEN + 2 * in_flight,
+            accepted_in_turn: 1,
+            max_accepted_in_turn: in_flight.min(MAX_ACCEPTED_IN_TURN),
+            patience_ns,
+            is_finishing,
+            edges,
+            proof: None,
+            open: Slots::default(),
+        };
+        serving.run(stop)
+    })
 }
 
 /// Counts of the session.
@@ -138,9 +78,25 @@ struct Served {
     accepted: [u64; FAMILIES.len()],
     transactions: u64,
     strays: u64,
+    /// The session has several addresses, so that it counts by family.
+    has_several: bool,
 }
 
-struct Serving {
+impl Counted for Served {
+    fn to_json(&self) -> Value {
+        let mut result = json!({
+            "accepted": self.accepted.iter().sum::<u64>(), "transactions": self.transactions,
+            "strays": {"connections": self.strays, "datagrams": 0},
+        });
+        if self.has_several {
+            let by_family = FAMILIES.map(|family| (family.name().to_owned(), json!(self.accepted[family as usize])));
+            result["accepted_by_family"] = Value::Object(by_family.into_iter().collect());
+        }
+        result
+    }
+}
+
+struct Serving<'a> {
     /// One for each address.
     listeners: Vec<TcpListener>,
     epoll: Epoll,
@@ -152,7 +108,7 @@ struct Serving {
     max_accepted_in_turn: usize,
     /// How long a connection may stay open.
     patience_ns: u64,
-    finishing: Arc<AtomicBool>,
+    is_finishing: &'a AtomicBool,
     edges: Edges,
     /// The connection that proved the client.
     proof: Option<ProofState>,
@@ -194,7 +150,7 @@ enum Next {
     Proof,
 }
 
-impl Serving {
+impl Serving<'_> {
     fn run(mut self, stop: &Stop) -> Result<Served> {
         let mut events = vec![EpollEvent::empty(); EVENTS];
         let mut waiting = Vec::with_capacity(self.listeners.len());
@@ -351,7 +307,7 @@ impl Serving {
             Some(ProofState::Closed(closed_ns)) => {
                 (self.open.len() == 0 && !is_ready) || now_ns.saturating_sub(closed_ns) > GRACE_NS
             }
-            _ => self.finishing.load(Ordering::Relaxed) && now_ns.saturating_sub(active_ns) > QUIET_NS,
+            _ => self.is_finishing.load(Ordering::Relaxed) && now_ns.saturating_sub(active_ns) > QUIET_NS,
         }
     }
 

@@ -65,18 +65,8 @@ fn with_checksum(protocol: u8, mut payload: Vec<u8>, pseudo: u16) -> Vec<u8> {
 }
 
 fn header4(protocol: u8, payload_bytes: usize) -> ipv4::Repr {
-    ipv4::Repr {
-        source: HOST4,
-        destination: KNOWN4,
-        traffic_class: 0xe1,
-        identification: 0x1234,
-        dont_fragment: true,
-        more_fragments: false,
-        offset_bytes: 0,
-        hop_limit: 64,
-        protocol,
-        payload_bytes,
-    }
+    let plain = ipv4::Repr::new([HOST4, KNOWN4], protocol, payload_bytes);
+    ipv4::Repr { traffic_class: 0xe1, identification: 0x1234, dont_fragment: true, ..plain }
 }
 
 fn packet4(header: ipv4::Repr, payload: Vec<u8>) -> Vec<u8> {
@@ -90,15 +80,8 @@ fn udp4(bytes: usize) -> Vec<u8> {
 }
 
 fn header6(next_header: u8, payload_bytes: usize) -> ipv6::Repr {
-    ipv6::Repr {
-        source: host6(),
-        destination: server6(),
-        traffic_class: 0xe1,
-        flow_label: 5,
-        hop_limit: 64,
-        next_header,
-        payload_bytes,
-    }
+    let plain = ipv6::Repr::new([host6(), server6()], next_header, payload_bytes);
+    ipv6::Repr { traffic_class: 0xe1, flow_label: 5, ..plain }
 }
 
 fn packet6(header: ipv6::Repr, payload: Vec<u8>) -> Vec<u8> {

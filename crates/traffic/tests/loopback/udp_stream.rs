@@ -2,17 +2,13 @@
 
 use std::net::IpAddr;
 
-use crate::common::{FAMILIES, TOKEN, endpoint, number, run, serve, stranger, trial};
+use crate::common::{
+    FAMILIES, HOUR_NS, MS, TOKEN, V4, datagram, endpoint, finish, number, run, serve, stranger, sum, trial, workload,
+};
 use serde_json::{Value, json};
-use sixbench_traffic::datagram::{Header, Phase};
-use sixbench_traffic::{Cancel, Finish, find};
+use sixbench_traffic::{Cancel, Finish};
 
-const MS: u64 = 1_000_000;
 const NOW: Finish = Finish { sent: None, timeout_ns: 0, first_silence_ns: None };
-
-fn sum(series: &Value) -> i64 {
-    series.as_array().unwrap().iter().map(|value| value.as_i64().unwrap()).sum()
-}
 
 /// sent = unique + lost in the middle + lost at the tail, and whatever else must agree.
 fn check_ledger(client: &Value, server: &Value) {
@@ -166,20 +162,14 @@ fn what_a_small_buffer_drops_is_in_the_ledger_and_in_the_drops() {
     }
 }
 
-fn datagram(sequence: u64, phase: Phase, token: u64) -> Vec<u8> {
-    let mut bytes = Header { token, sequence, sent_realtime_ns: 0, phase }.encode().to_vec();
-    bytes.resize(100, 0);
-    bytes
-}
-
 #[test]
 fn strays_are_counted_apart() {
     for address in FAMILIES {
         let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 10}));
         let socket = stranger(address, server.port());
-        let good = |sequence| datagram(sequence, Phase::Measured, TOKEN.short());
+        let good = |sequence| datagram(TOKEN.short(), sequence, 100);
         for bytes in [
-            datagram(0, Phase::Measured, TOKEN.short() ^ 1),
+            datagram(TOKEN.short() ^ 1, 0, 100),
             good(10),
             good(u64::MAX),
             good(0)[..99].to_vec(),
@@ -193,7 +183,7 @@ fn strays_are_counted_apart() {
         for sequence in [0, 4, 6, 5, 5] {
             socket.send(&good(sequence)).unwrap();
         }
-        let result = server.finish(&Finish { sent: Some(10), timeout_ns: 5_000 * MS, first_silence_ns: None }).unwrap();
+        let result = finish(server, Some(10));
         assert_eq!(result["strays"], json!({"connections": 0, "datagrams": 7}));
         for (name, value) in
             [("received", 5), ("unique", 4), ("duplicates", 1), ("reordered", 1), ("lost_middle", 3), ("lost_tail", 3)]
@@ -210,9 +200,9 @@ fn what_is_in_the_socket_at_the_end_is_counted() {
         let socket = stranger(address, server.port());
         // The server has all that were sent long before it has taken the last duplicate.
         for number in 0..1_000 {
-            socket.send(&datagram(number % 10, Phase::Measured, TOKEN.short())).unwrap();
+            socket.send(&datagram(TOKEN.short(), number % 10, 100)).unwrap();
         }
-        let result = server.finish(&Finish { sent: Some(10), timeout_ns: 5_000 * MS, first_silence_ns: None }).unwrap();
+        let result = finish(server, Some(10));
         assert_eq!((number(&result, "unique"), number(&result, "duplicates")), (10, 990));
     }
 }
@@ -223,9 +213,9 @@ fn datagrams_of_another_address_are_strays() {
     let mut here = endpoint(address, 0);
     here.peer = [127, 0, 0, 2].into();
     let params = json!({"datagram_bytes": 100, "count": 10});
-    let server = find("udp-stream").unwrap().serve(&here, &params, &Cancel::default()).unwrap();
+    let server = workload("udp-stream").serve(&here, &params, &Cancel::default()).unwrap();
     let socket = stranger(address, server.port());
-    socket.send(&datagram(0, Phase::Measured, TOKEN.short())).unwrap();
+    socket.send(&datagram(TOKEN.short(), 0, 100)).unwrap();
     let result = server.finish(&Finish { sent: None, timeout_ns: 100 * MS, first_silence_ns: None }).unwrap();
     assert_eq!((number(&result, "received"), &result["strays"]["datagrams"]), (0, &json!(1)));
 }
@@ -245,16 +235,16 @@ fn nothing_came() {
 
 #[test]
 fn a_first_datagram_is_waited_for_as_long_as_finish_says() {
-    let address = FAMILIES[0];
+    let address = V4;
     let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 1}));
     let socket = stranger(address, server.port());
     std::thread::scope(|scope| {
-        let hour = Some(3_600_000 * MS);
+        let hour = Some(HOUR_NS);
         let finish = Finish { sent: Some(1), timeout_ns: u64::MAX, first_silence_ns: hour };
         let finish = scope.spawn(move || server.finish(&finish));
         // Of a path of which nothing is known it would have given up after 2 s.
         std::thread::sleep(std::time::Duration::from_millis(2_200));
-        socket.send(&datagram(0, Phase::Measured, TOKEN.short())).unwrap();
+        socket.send(&datagram(TOKEN.short(), 0, 100)).unwrap();
         assert_eq!(number(&finish.join().unwrap().unwrap(), "unique"), 1);
     });
 }
@@ -270,25 +260,6 @@ fn a_server_that_is_gone_is_a_send_error_and_no_datagram() {
         let refused = number(&result["send_errors"], "ECONNREFUSED");
         assert!(refused > 0);
         assert_eq!(number(&result, "sent") + refused + number(&result, "unsent"), 100);
-    }
-}
-
-#[test]
-fn cancel_ends_both_sides() {
-    for address in FAMILIES {
-        let cancel = Cancel::default();
-        let workload = find("udp-stream").unwrap();
-        let params = json!({"datagram_bytes": 100, "rate_pps": 1, "duration_ns": 3_600_000 * MS});
-        let server = workload.serve(&endpoint(address, 0), &params, &cancel).unwrap();
-        let port = server.port();
-        std::thread::scope(|scope| {
-            let client = scope.spawn(|| workload.run(&endpoint(address, port), &params, &cancel));
-            let finish =
-                scope.spawn(|| server.finish(&Finish { sent: Some(5), timeout_ns: u64::MAX, first_silence_ns: None }));
-            cancel.raise();
-            assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");
-            assert_eq!(finish.join().unwrap().unwrap_err().code(), "cancelled");
-        });
     }
 }
 
@@ -316,12 +287,11 @@ fn a_second_trial_is_not_disturbed_by_a_finished_one() {
 fn what_arrives_is_counted_for_whoever_asks_meanwhile() {
     for address in FAMILIES {
         let endpoint = endpoint(address, 0);
-        let workload = find("udp-stream").unwrap();
+        let workload = workload("udp-stream");
         let params = json!({"datagram_bytes": 200, "rate_pps": 2000, "count": 100, "warmup_ns": 10 * MS});
         let server = workload.serve(&endpoint, &params, &Cancel::default()).unwrap();
         let client = run("udp-stream", address, server.port(), &params).unwrap();
-        let finish = Finish { sent: client["sent"].as_u64(), timeout_ns: 10_000_000_000, first_silence_ns: None };
-        let result = server.finish(&finish).unwrap();
+        let result = finish(server, client["sent"].as_u64());
         let arrived = endpoint.progress.arrived().unwrap();
         assert_eq!(arrived.bytes, number(&result, "unique_bytes"));
         assert!(arrived.first_ns > 0);

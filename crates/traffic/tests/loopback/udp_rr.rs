@@ -1,13 +1,11 @@
 //! `udp-rr` on loopback, in both families.
 
-use std::net::{SocketAddr, UdpSocket};
-
-use crate::common::{FAMILIES, TOKEN, endpoint, number, run, serve, stranger, trial};
+use crate::common::{
+    FAMILIES, HOUR_NS, MS, TOKEN, datagram, endpoint, finish, number, run, serve, silent, stranger, trial, workload,
+};
 use serde_json::json;
-use sixbench_traffic::datagram::{Header, Phase};
-use sixbench_traffic::{Cancel, Finish, find};
-
-const MS: u64 = 1_000_000;
+use sixbench_traffic::Cancel;
+use sixbench_traffic::datagram::Header;
 
 #[test]
 fn a_count_of_transactions() {
@@ -36,9 +34,9 @@ fn both_sides_may_spin() {
         assert_eq!((number(&client, "transactions"), number(&client, "lost")), (500, 0));
         assert_eq!(number(&server, "transactions"), 500);
         assert!(server["cpu"]["to"].is_object() && client["errors"].as_object().unwrap().is_empty());
-        let silent = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
+        let (_silent, port) = silent(address);
         let params = json!({"count": 3, "timeout_ns": 5 * MS, "busy_poll": true});
-        let client = run("udp-rr", address, silent.local_addr().unwrap().port(), &params).unwrap();
+        let client = run("udp-rr", address, port, &params).unwrap();
         assert_eq!((number(&client, "transactions"), number(&client, "lost")), (0, 3));
     }
 }
@@ -55,9 +53,9 @@ fn a_time_of_transactions_of_the_largest_size() {
 #[test]
 fn a_peer_that_is_silent_loses_every_request() {
     for address in FAMILIES {
-        let silent = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
+        let (_silent, port) = silent(address);
         let params = json!({"count": 3, "timeout_ns": 5 * MS});
-        let client = run("udp-rr", address, silent.local_addr().unwrap().port(), &params).unwrap();
+        let client = run("udp-rr", address, port, &params).unwrap();
         assert_eq!((number(&client, "transactions"), number(&client, "lost")), (0, 3));
         assert!(number(&client, "measured_ns") >= 15 * MS);
         assert_eq!(client["rtt"]["count"], 0);
@@ -78,8 +76,7 @@ fn a_peer_that_is_gone_shows_in_the_errors() {
 
 /// A peer that answers as it is told: for each request, these datagrams.
 fn peer(address: std::net::IpAddr, answers: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> u16 {
-    let socket = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
-    let port = socket.local_addr().unwrap().port();
+    let (socket, port) = silent(address);
     std::thread::spawn(move || {
         let mut buffer = [0; 100];
         while let Ok((bytes, from)) = socket.recv_from(&mut buffer) {
@@ -124,40 +121,15 @@ fn a_server_answers_its_peer_alone() {
     for address in FAMILIES {
         let server = serve("udp-rr", address, &json!({"count": 1}));
         let socket = stranger(address, server.port());
-        let ask = |token: u64, bytes: usize| {
-            let header = Header { token, sequence: 3, sent_realtime_ns: 4, phase: Phase::Measured };
-            let mut request = header.encode().to_vec();
-            request.resize(bytes, 9);
-            socket.send(&request).unwrap();
-        };
-        ask(TOKEN.short() ^ 1, 64);
-        ask(TOKEN.short(), 63);
-        ask(TOKEN.short(), 65);
-        ask(TOKEN.short(), 64);
+        for (token, bytes) in [(TOKEN.short() ^ 1, 64), (TOKEN.short(), 63), (TOKEN.short(), 65), (TOKEN.short(), 64)] {
+            socket.send(&datagram(token, 3, bytes)).unwrap();
+        }
         // Datagrams on loopback keep their order: the only answer is to the last.
         let mut answer = [0; 100];
         assert_eq!(socket.recv(&mut answer).unwrap(), 64);
         assert_eq!(Header::decode(&answer).unwrap().sequence, 3);
-        let result = server.finish(&Finish { sent: None, timeout_ns: 1_000 * MS, first_silence_ns: None }).unwrap();
+        let result = finish(server, None);
         assert_eq!((number(&result, "transactions"), &result["strays"]["datagrams"]), (1, &json!(3)));
-    }
-}
-
-#[test]
-fn cancel_ends_both_sides() {
-    for address in FAMILIES {
-        let cancel = Cancel::default();
-        let workload = find("udp-rr").unwrap();
-        let params = json!({"duration_ns": 3_600_000 * MS});
-        let server = workload.serve(&endpoint(address, 0), &params, &cancel).unwrap();
-        let port = server.port();
-        std::thread::scope(|scope| {
-            let client = scope.spawn(|| workload.run(&endpoint(address, port), &params, &cancel));
-            cancel.raise();
-            assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");
-        });
-        let finish = Finish { sent: None, timeout_ns: u64::MAX, first_silence_ns: None };
-        assert_eq!(server.finish(&finish).unwrap_err().code(), "cancelled");
     }
 }
 
@@ -167,12 +139,9 @@ fn requests_in_the_socket_at_the_end_are_answered() {
         let server = serve("udp-rr", address, &json!({"count": 1}));
         let socket = stranger(address, server.port());
         for sequence in 0..200 {
-            let header = Header { token: TOKEN.short(), sequence, sent_realtime_ns: 4, phase: Phase::Measured };
-            let mut request = header.encode().to_vec();
-            request.resize(64, 9);
-            socket.send(&request).unwrap();
+            socket.send(&datagram(TOKEN.short(), sequence, 64)).unwrap();
         }
-        let result = server.finish(&Finish { sent: None, timeout_ns: 5_000 * MS, first_silence_ns: None }).unwrap();
+        let result = finish(server, None);
         assert_eq!((number(&result, "transactions"), number(&result, "unanswered")), (200, 0));
     }
 }
@@ -180,12 +149,11 @@ fn requests_in_the_socket_at_the_end_are_answered() {
 #[test]
 fn a_client_that_waits_in_vain_can_be_cancelled() {
     for address in FAMILIES {
-        let silent = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
-        let port = silent.local_addr().unwrap().port();
+        let (silent, port) = silent(address);
         let cancel = Cancel::default();
-        let params = json!({"count": 1, "timeout_ns": 3_600_000 * MS});
+        let params = json!({"count": 1, "timeout_ns": HOUR_NS});
         std::thread::scope(|scope| {
-            let client = scope.spawn(|| find("udp-rr").unwrap().run(&endpoint(address, port), &params, &cancel));
+            let client = scope.spawn(|| workload("udp-rr").run(&endpoint(address, port), &params, &cancel));
             silent.recv(&mut [0; 64]).unwrap();
             cancel.raise();
             assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");

@@ -1,32 +1,19 @@
 //! `udp-stream` from the server to the client, and both ways at once, also behind an address translator.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{FAMILIES, TOKEN, endpoint, number};
-use serde_json::{Value, json};
+use crate::common::{
+    FAMILIES, MS, TOKEN, V4, endpoint, finish, number, run, serve, serve_anybody, silent, stranger, workload,
+};
+use serde_json::json;
+use sixbench_traffic::Cancel;
 use sixbench_traffic::datagram::Header;
-use sixbench_traffic::{Cancel, Endpoint, Finish, Server, find};
 
-const MS: u64 = 1_000_000;
-
-fn serve(address: IpAddr, is_open: bool, params: &Value) -> Box<dyn Server> {
-    let anybody = if address.is_ipv4() { [0, 0, 0, 0].into() } else { [0_u16; 8].into() };
-    let peer = if is_open { anybody } else { address };
-    let endpoint = Endpoint { peer, ..endpoint(address, 0) };
-    find("udp-stream").unwrap().serve(&endpoint, params, &Cancel::default()).unwrap()
-}
-
-fn run(address: IpAddr, port: u16, params: &Value) -> Value {
-    find("udp-stream").unwrap().run(&endpoint(address, port), params, &Cancel::default()).unwrap()
-}
-
-fn finish(server: Box<dyn Server>, sent: Option<u64>) -> Value {
-    server.finish(&Finish { sent, timeout_ns: 20_000_000_000, first_silence_ns: None }).unwrap()
-}
+const NAME: &str = "udp-stream";
 
 #[test]
 fn the_server_sends_and_the_client_keeps_the_account() {
@@ -39,8 +26,8 @@ fn the_server_sends_and_the_client_keeps_the_account() {
                 json!({"direction": "reverse", "datagram_bytes": 200, "duration_ns": 100 * MS, "rate_pps": 3000, "warmup_ns": 20 * MS}),
             ),
         ] {
-            let server = serve(address, is_open, &params);
-            let client = run(address, server.port(), &params);
+            let server = if is_open { serve_anybody(NAME, address, &params) } else { serve(NAME, address, &params) };
+            let client = run(NAME, address, server.port(), &params).unwrap();
             let served = finish(server, None);
             let (received, sent) = (&client["reverse_receiver"], &served["reverse_sender"]);
             assert_eq!(number(sent, "sent"), 300, "{params}");
@@ -58,8 +45,8 @@ fn the_server_sends_and_the_client_keeps_the_account() {
 fn both_ways_at_once_are_two_accounts() {
     for address in FAMILIES {
         let params = json!({"direction": "both", "datagram_bytes": 100, "count": 200, "rate_pps": 5000});
-        let server = serve(address, true, &params);
-        let client = run(address, server.port(), &params);
+        let server = serve_anybody(NAME, address, &params);
+        let client = run(NAME, address, server.port(), &params).unwrap();
         let sent = client["forward_sender"]["sent"].as_u64();
         let served = finish(server, sent);
         for (sender, receiver) in [
@@ -75,8 +62,7 @@ fn both_ways_at_once_are_two_accounts() {
 #[test]
 fn only_known_directions_are_taken() {
     let params = json!({"direction": "sideways", "datagram_bytes": 100, "count": 1});
-    let error =
-        find("udp-stream").unwrap().serve(&endpoint(FAMILIES[0], 0), &params, &Cancel::default()).err().unwrap();
+    let error = workload("udp-stream").serve(&endpoint(V4, 0), &params, &Cancel::default()).err().unwrap();
     assert!(error.to_string().contains("`direction` must be one of forward, reverse, both"), "{error}");
 }
 
@@ -89,10 +75,7 @@ struct Translator {
 
 impl Translator {
     fn start(address: IpAddr, server_port: u16, loses: impl Fn(&[u8]) -> bool + Send + 'static) -> Self {
-        let inside = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
-        let outside = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
-        outside.connect(SocketAddr::new(address, server_port)).unwrap();
-        let port = inside.local_addr().unwrap().port();
+        let ((inside, port), outside) = (silent(address), stranger(address, server_port));
         for socket in [&inside, &outside] {
             socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         }
@@ -127,12 +110,12 @@ impl Drop for Translator {
 fn behind_a_translator_the_tail_that_was_lost_is_known_from_the_servers_end() {
     for address in FAMILIES {
         let params = json!({"direction": "reverse", "datagram_bytes": 100, "count": 50, "rate_pps": 2000});
-        let server = serve(address, true, &params);
+        let server = serve_anybody(NAME, address, &params);
         let translator = Translator::start(address, server.port(), |datagram| {
             let sequence = Header::decode(datagram).filter(|_| datagram.len() == 100).map(|header| header.sequence);
             sequence.is_some_and(|sequence| sequence == 20 || sequence >= 47)
         });
-        let client = run(address, translator.port, &params);
+        let client = run(NAME, address, translator.port, &params).unwrap();
         let served = finish(server, None);
         let received = &client["reverse_receiver"];
         assert_eq!(number(&served["reverse_sender"], "sent"), 50);
@@ -143,14 +126,14 @@ fn behind_a_translator_the_tail_that_was_lost_is_known_from_the_servers_end() {
 
 #[test]
 fn without_the_servers_end_the_tail_is_not_known() {
-    let address = FAMILIES[0];
+    let address = V4;
     let params = json!({"direction": "reverse", "datagram_bytes": 100, "duration_ns": 20 * MS, "rate_pps": 1000});
-    let server = serve(address, true, &params);
+    let server = serve_anybody(NAME, address, &params);
     let token = TOKEN.short().to_be_bytes();
     let translator = Translator::start(address, server.port(), move |datagram| {
         datagram.len() == 32 && datagram[..8] == token && datagram[24] == 6
     });
-    let client = run(address, translator.port, &params);
+    let client = run(NAME, address, translator.port, &params).unwrap();
     finish(server, None);
     let received = &client["reverse_receiver"];
     assert_eq!((number(received, "unique"), received.get("lost_tail")), (20, None), "{received}");

@@ -1,12 +1,12 @@
 //! `happy-eyeballs` on loopback: ::1 and 127.0.0.1 are the two addresses of a server.
 
-mod tcp_support;
-
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde_json::{Value, json};
 use sixbench_traffic::{Cancel, Endpoint};
-use tcp_support::*;
+
+use crate::common::{FAMILIES, FINISH, V4, V6, endpoint, workload};
+use crate::peers::check_cpu;
 
 const NAME: &str = "happy-eyeballs";
 /// An address of the loopback at which the servers here do not listen.
@@ -29,7 +29,7 @@ fn trial_at(ours: &[IpAddr], theirs: &[IpAddr], params: &Value) -> (Value, Value
 fn the_preferred_family_wins_on_a_good_way_and_the_other_is_not_tried() {
     for (addresses, first, other) in [([V6, V4], "ipv6", "ipv4"), ([V4, V6], "ipv4", "ipv6")] {
         let params = json!({"count": 5, "gap_ns": 0, "attempt_delay_ns": 10_000_000_000_u64});
-        let (client, server) = trial_at(&BOTH, &addresses, &params);
+        let (client, server) = trial_at(&FAMILIES, &addresses, &params);
         assert_eq!(client["order"], json!([first, other]));
         assert_eq!(
             (&client["races"], &client["connect"]["count"], &client["failed"]),
@@ -64,7 +64,7 @@ fn a_refusal_hands_over_at_once() {
 fn answers_that_come_later_are_waited_for() {
     let params =
         json!({"count": 2, "gap_ns": 0, "aaaa_after_ns": 30_000_000, "resolution_delay_ns": 60_000_000_000_u64});
-    let (client, _) = trial_at(&BOTH, &[V6, V4], &params);
+    let (client, _) = trial_at(&FAMILIES, &[V6, V4], &params);
     assert_eq!(client["ipv6"]["wins"], 2);
     assert!(client["connect"]["min"].as_u64() >= Some(29_900_000), "{client}");
 }

@@ -1,51 +1,20 @@
-//! Both sides of a TCP workload on loopback, and peers played by hand.
-
-#![allow(dead_code, reason = "each test file uses a part")]
+//! Peers of TCP workloads, played by hand.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use serde_json::Value;
-use sixbench_traffic::{Cancel, Endpoint, Error, Finish, Progress, Result, Server, Token, Workload, find};
+use sixbench_traffic::{Cancel, Error, Token};
 use socket2::{Domain, Socket, Type};
 
-pub const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-pub const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
-pub const BOTH: [IpAddr; 2] = [V4, V6];
-pub const TOKEN: Token = Token(*b"0123456789abcdef");
-
-/// Long enough for anything here on a busy machine; nothing waits for it to pass where all is well.
-pub const FINISH: Finish = Finish { sent: None, timeout_ns: 30_000_000_000, first_silence_ns: None };
+use crate::common::{FINISH, TOKEN, V4, endpoint, workload};
 
 /// Roles of preambles, as in the protocol document.
 pub const FORWARD: u8 = 1;
 pub const REVERSE: u8 = 2;
 pub const RR: u8 = 3;
 pub const PROOF: u8 = 4;
-
-pub fn workload(name: &str) -> &'static dyn Workload {
-    find(name).unwrap()
-}
-
-pub fn endpoint(address: IpAddr, port: u16) -> Endpoint {
-    Endpoint { address, peer: address, port, token: TOKEN, cookie: false, progress: Progress::default() }
-}
-
-pub fn serve(name: &str, address: IpAddr, params: &Value) -> Box<dyn Server> {
-    workload(name).serve(&endpoint(address, 0), params, &Cancel::default()).unwrap()
-}
-
-pub fn run(name: &str, address: IpAddr, port: u16, params: &Value) -> Result<Value> {
-    workload(name).run(&endpoint(address, port), params, &Cancel::default())
-}
-
-/// A trial: the client's result and the server's.
-pub fn trial(name: &str, address: IpAddr, params: &Value) -> (Value, Value) {
-    let server = serve(name, address, params);
-    let client = run(name, address, server.port(), params).unwrap();
-    (client, server.finish(&FINISH).unwrap())
-}
 
 /// The error of a run in another thread, cancelled once `begun` has returned.
 pub fn cancelled_run(name: &'static str, port: u16, params: Value, begun: impl FnOnce()) -> Error {
@@ -66,12 +35,6 @@ pub fn cancelled_finish(name: &str, params: &Value) -> Error {
     let finishing = thread::spawn(move || server.finish(&FINISH));
     cancel.raise();
     finishing.join().unwrap().unwrap_err()
-}
-
-/// The error of a server that nobody ever comes to.
-pub fn lonely_finish(name: &str, params: &Value) -> Error {
-    let finish = Finish { sent: None, timeout_ns: 400_000_000, first_silence_ns: None };
-    serve(name, V4, params).finish(&finish).unwrap_err()
 }
 
 pub fn preamble(token: Token, role: u8, index: u16) -> [u8; 32] {
@@ -143,10 +106,6 @@ pub fn strays(address: IpAddr, port: u16, role: u8) -> (u64, Vec<TcpStream>) {
     let count = ended.len() as u64;
     ended.into_iter().for_each(wait_for_end);
     (count, vec![connect(address, port), connect_saying(address, port, b"0123")])
-}
-
-pub fn sum(list: &Value) -> u64 {
-    list.as_array().unwrap().iter().map(|value| value.as_u64().unwrap()).sum()
 }
 
 /// The lists of a series are equally long, and the ends of its intervals rise.

@@ -1,14 +1,12 @@
 //! `ping` on loopback, in both families. It needs the right to open raw sockets.
 
-use crate::common::{FAMILIES, endpoint, number, run, serve, trial};
+use crate::common::{FAMILIES, HOUR_NS, MS, V4, endpoint, number, run, serve, trial, workload};
 use serde_json::json;
-use sixbench_traffic::{Cancel, Error, Finish, find};
-
-const MS: u64 = 1_000_000;
+use sixbench_traffic::{Cancel, Error, Finish};
 
 /// Whether raw sockets may be opened here. Where they must (`SIXBENCH_EXPECT_LAB=1`), not being allowed is a failure.
 fn is_permitted() -> bool {
-    match run("ping", FAMILIES[0], 0, &json!({"count": 1})) {
+    match run("ping", V4, 0, &json!({"count": 1})) {
         Err(Error::System { call: "socket", source, .. }) => {
             let expected = std::env::var("SIXBENCH_EXPECT_LAB").is_ok_and(|value| value == "1");
             assert!(!expected, "no raw socket: {source}");
@@ -71,7 +69,7 @@ fn two_pings_at_once_do_not_mix() {
         let ping = |token: u8| {
             let mut endpoint = endpoint(address, 0);
             endpoint.token.0 = [token; 16];
-            find("ping").unwrap().run(&endpoint, &json!({"count": 20, "interval_ns": MS}), &Cancel::default()).unwrap()
+            workload("ping").run(&endpoint, &json!({"count": 20, "interval_ns": MS}), &Cancel::default()).unwrap()
         };
         std::thread::scope(|scope| {
             let pings = [1, 2].map(|token| scope.spawn(move || ping(token)));
@@ -99,9 +97,9 @@ fn cancel_ends_it() {
     }
     for address in FAMILIES {
         let cancel = Cancel::default();
-        let params = json!({"interval_ns": 3_600_000 * MS, "count": 2});
+        let params = json!({"interval_ns": HOUR_NS, "count": 2});
         std::thread::scope(|scope| {
-            let client = scope.spawn(|| find("ping").unwrap().run(&endpoint(address, 0), &params, &cancel));
+            let client = scope.spawn(|| workload("ping").run(&endpoint(address, 0), &params, &cancel));
             cancel.raise();
             assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");
         });

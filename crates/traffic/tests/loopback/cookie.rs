@@ -1,34 +1,35 @@
 //! Servers that were told no peer, on loopback: who has echoed a cookie is served, and nobody else is sent anything but cookies.
 
-use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
-use crate::common::{FAMILIES, TOKEN, number, stranger};
+use crate::common::{FAMILIES, MS, TOKEN, V4, endpoint, finish, number, serve_anybody, stranger};
+use crate::peers::{connect_saying, preamble};
 use serde_json::{Value, json};
 use sixbench_traffic::cookie::{Kind, Message};
 use sixbench_traffic::datagram::{Header, Phase};
-use sixbench_traffic::{Cancel, Endpoint, Finish, Progress, Server, find};
+use sixbench_traffic::{Cancel, Endpoint, Finish};
 
-const MS: u64 = 1_000_000;
 /// Long enough for an answer on a busy machine, where one comes.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long silence is listened to.
 const SILENCE: Duration = Duration::from_millis(150);
 
-fn serve_anybody(workload: &str, address: IpAddr, params: &Value) -> Box<dyn Server> {
-    let peer = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let endpoint = Endpoint { address, peer, port: 0, token: TOKEN, cookie: false, progress: Progress::default() };
-    find(workload).unwrap().serve(&endpoint, params, &Cancel::default()).unwrap()
-}
-
 fn run_with_cookie(workload: &str, address: IpAddr, port: u16, params: &Value) -> Value {
-    let endpoint = Endpoint { address, peer: address, port, token: TOKEN, cookie: true, progress: Progress::default() };
-    find(workload).unwrap().run(&endpoint, params, &Cancel::default()).unwrap()
+    let endpoint = Endpoint { cookie: true, ..endpoint(address, port) };
+    crate::common::workload(workload).run(&endpoint, params, &Cancel::default()).unwrap()
 }
 
-fn finish(server: Box<dyn Server>, sent: Option<u64>) -> Value {
-    server.finish(&Finish { sent, timeout_ns: 10_000_000_000, first_silence_ns: None }).unwrap()
+/// Asks for a cookie, and is sent nothing else.
+fn cookie_for(stranger: &UdpSocket) -> Message {
+    stranger.set_read_timeout(Some(PATIENCE)).unwrap();
+    let ask = Message { token: TOKEN.short(), cookie: [0; 16], kind: Kind::Ask };
+    stranger.send(&ask.encode()).unwrap();
+    let mut answer = [0; 10_000];
+    let length = stranger.recv(&mut answer).expect("a cookie");
+    let cookie = Message::decode(&answer[..length], TOKEN.short()).expect("a cookie");
+    assert_eq!((length, cookie.kind), (32, Kind::Cookie));
+    cookie
 }
 
 #[test]
@@ -78,12 +79,7 @@ fn who_only_has_the_token_is_sent_no_more_than_it_sent_and_nothing_but_cookies()
                 stranger.recv(&mut answer).expect_err("an answer to who has not echoed a cookie");
             }
 
-            stranger.set_read_timeout(Some(PATIENCE)).unwrap();
-            let ask = Message { token: TOKEN.short(), cookie: [0; 16], kind: Kind::Ask };
-            stranger.send(&ask.encode()).unwrap();
-            let length = stranger.recv(&mut answer).expect("a cookie");
-            let cookie = Message::decode(&answer[..length], TOKEN.short()).expect("a cookie");
-            assert_eq!((length, cookie.kind), (32, Kind::Cookie), "{workload}");
+            let cookie = cookie_for(&stranger);
             // Whoever else got hold of the cookie has another port.
             let thief = crate::common::stranger(address, server.port());
             thief.set_read_timeout(Some(SILENCE)).unwrap();
@@ -103,11 +99,7 @@ fn path_mtu_probes_of_who_has_not_echoed_a_cookie_are_not_acknowledged() {
     for address in FAMILIES {
         let server = serve_anybody("pmtu", address, &json!({}));
         // The control connection, by which the session begins: its preamble is the token and role 5.
-        let mut control = TcpStream::connect(SocketAddr::new(address, server.port())).unwrap();
-        let mut preamble = [0; 32];
-        preamble[..16].copy_from_slice(&TOKEN.0);
-        preamble[16] = 5;
-        control.write_all(&preamble).unwrap();
+        let _control = connect_saying(address, server.port(), &preamble(TOKEN, 5, 0));
 
         let stranger = stranger(address, server.port());
         let mut answer = [0; 2000];
@@ -121,11 +113,7 @@ fn path_mtu_probes_of_who_has_not_echoed_a_cookie_are_not_acknowledged() {
         stranger.send(&probe).unwrap();
         stranger.recv(&mut answer).expect_err("an answer to who has not echoed a cookie");
 
-        stranger.set_read_timeout(Some(PATIENCE)).unwrap();
-        let ask = Message { token: TOKEN.short(), cookie: [0; 16], kind: Kind::Ask };
-        stranger.send(&ask.encode()).unwrap();
-        let length = stranger.recv(&mut answer).expect("a cookie");
-        let cookie = Message::decode(&answer[..length], TOKEN.short()).expect("a cookie");
+        let cookie = cookie_for(&stranger);
         stranger.send(&Message { kind: Kind::Echo, ..cookie }.encode()).unwrap();
         let length = stranger.recv(&mut answer).expect("a welcome");
         let welcome = Message::decode(&answer[..length], TOKEN.short()).expect("a welcome");
@@ -138,7 +126,7 @@ fn path_mtu_probes_of_who_has_not_echoed_a_cookie_are_not_acknowledged() {
 
 #[test]
 fn a_server_whose_client_never_came_says_so() {
-    let server = serve_anybody("udp-rr", FAMILIES[0], &json!({"count": 5}));
+    let server = serve_anybody("udp-rr", V4, &json!({"count": 5}));
     let error =
         server.finish(&Finish { sent: None, timeout_ns: 50 * MS, first_silence_ns: None }).expect_err("nobody came");
     assert_eq!(error.code(), "timeout");

@@ -3,12 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::common::{FAMILIES, number, trial};
+use crate::common::{FAMILIES, MS, number, trial};
 use serde_json::{Value, json};
 use sixbench_traffic::models::{Model, Plain, Round};
 use sixbench_traffic::params::Params;
-
-const MS: u64 = 1_000_000;
 
 /// What the model of these parameters says of the first datagrams: their payload.
 fn drawn_bytes(model: &Value, count: usize) -> u64 {
