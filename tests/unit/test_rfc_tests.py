@@ -329,18 +329,27 @@ def test_without_an_establishment_rate_there_is_no_capacity() -> None:
 
 @dataclass
 class Resolver:
-    """Answers so many questions a second, rightly unless it is told otherwise."""
+    """Answers so many questions a second, rightly unless it is told otherwise.
+
+    Attributes:
+        late_over: the tester is late over so many questions a second. None: it never is.
+    """
 
     per_s: int
     is_right: bool = True
+    late_over: int | None = None
     records: list[TrialRecord] = field(default_factory=list)
 
     def ask(self, params: Mapping[str, Scalar]) -> TrialRecord:
         record = Device(1.0).ask({"rate_pps": 1, "duration_ns": 10**9})
         answered = min(1.0, self.per_s / int(params["rate_per_s"])) if self.is_right else 0.99
-        metrics = {"questions_answered_ratio": answered}
-        self.records.append(replace(record, workload="dns64", params=dict(params), metrics=metrics))
-        return self.records[-1]
+        metrics = {"questions_answered_ratio": answered, "questions_wrong_ratio": 0.0 if self.is_right else 0.01}
+        record = replace(record, workload="dns64", params=dict(params), metrics=metrics)
+        if self.late_over is not None and int(params["rate_per_s"]) > self.late_over:
+            reasons = [Reason(kind=ReasonKind.TESTER_LIMITED, text="late")]
+            record = replace(record, status="invalid", reasons=reasons)
+        self.records.append(record)
+        return record
 
 
 def dns64(device: Resolver, tester: Resolver) -> Value:
@@ -364,8 +373,29 @@ def test_a_tester_that_is_not_twice_as_fast_fails_its_self_test() -> None:
     assert dns64(Resolver(9_000), Resolver(15_000)).remark.startswith("self-test not passed")
 
 
-def test_a_resolver_that_answers_wrongly_has_no_rate() -> None:
-    assert dns64(Resolver(9_000, is_right=False), Resolver(30_000)).value is None
+def test_a_resolver_that_answers_wrongly_has_no_rate_and_that_is_told_although_the_tester_was_late() -> None:
+    for late_over in (None, 0):
+        device = Resolver(9_000, is_right=False, late_over=late_over)
+        value = dns64(device, Resolver(30_000))
+        assert (value.value, len(device.records)) == (None, QUICK.repetitions)
+        told = "it answers wrongly: of the questions at 1000/s 1 % had a wrong answer; self-test without a rate to "
+        assert value.remark.startswith(told)
+
+
+def test_questions_that_the_tester_cannot_ask_are_no_failure_of_the_resolver() -> None:
+    value = dns64(Resolver(30_000, late_over=9_000), Resolver(30_000))
+    assert value.value == pytest.approx(9_000, rel=QUICK.width)
+    assert value.is_testers
+    assert value.remark.startswith("the tester was the limit; self-test passed")
+
+
+def test_a_tester_that_cannot_ask_at_all_tries_no_lower_rate() -> None:
+    device = Resolver(30_000, late_over=0)
+    value = dns64(device, Resolver(30_000, late_over=0))
+    assert (value.value, value.is_testers, len(device.records)) == (None, True, 3 * QUICK.repetitions)
+    assert value.remark == (
+        "no rate: the tester could not ask: late; self-test not passed: no rate: the tester could not ask: late"
+    )
 
 
 def test_what_a_test_needs_comes_before_it() -> None:
