@@ -14,7 +14,8 @@ from sixbench.rfc.goal import Bounds
 from sixbench.rfc.lengths import FULL, QUICK, Lengths
 from sixbench.rfc.test import Place, RfcTest, Value, percentile
 from sixbench.rfc.tests import TESTS, with_needed
-from sixbench.rfc.throughput import Throughput
+from sixbench.rfc.tests.dns64 import self_test_of
+from sixbench.rfc.throughput import Throughput, load_trial
 
 LINE_PPS = 100_000.0
 
@@ -396,6 +397,27 @@ def test_a_tester_that_cannot_ask_at_all_tries_no_lower_rate() -> None:
     assert value.remark == (
         "no rate: the tester could not ask: late; self-test not passed: no rate: the tester could not ask: late"
     )
+
+
+def test_a_self_test_that_failed_is_told_with_its_reason() -> None:
+    device, tester = Resolver(9_000), Resolver(1)
+    record = tester.ask({"rate_per_s": 1000})
+    reasons = [Reason(kind=ReasonKind.AGENT_FAILED, text="right: no such address")]
+    at = replace(place(None), frame_bytes=None, without_device=[replace(record, status="failed", reasons=reasons)])
+    [value] = run(TESTS["dns64"], device, at).values()  # type: ignore[arg-type]
+    assert value.value == pytest.approx(9_000, rel=QUICK.width)
+    assert value.remark == "self-test not passed: right: no such address"
+    assert self_test_of(value) == (False, value.remark)
+
+
+def test_frames_that_were_lost_with_a_line_are_no_loss_of_the_device() -> None:
+    record = Device(1.0).ask({"rate_pps": 1000, "duration_ns": 10**9})
+    lost = [
+        Reason(kind=ReasonKind.NOTHING_ARRIVED, text="nothing"),
+        Reason(kind=ReasonKind.LINK_DOWN, text="no carrier"),
+    ]
+    assert load_trial(replace(record, status="invalid", reasons=lost[:1])) is not None
+    assert load_trial(replace(record, status="invalid", reasons=lost)) is None
 
 
 def test_what_a_test_needs_comes_before_it() -> None:

@@ -145,15 +145,13 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     found = [] if is_wrong else [float(rate.per_s) for rate in rates if rate.per_s]
     remarks = _remarks(rates)
     if place.is_tester:
-        if not rates:
-            remarks += [one.reasons[0].text for one in records if one.status == "failed" and one.reasons][:1]
         return [summary("self-test: answers", "1/s", found, place=place, remark="; ".join(remarks))]
     is_testers = any(rate.is_testers for rate in rates)
     if is_testers and found:
         remarks.append("the tester was the limit")
     if rates:
         [tester] = _values(place.without_device, replace(place, is_tester=True))
-        remarks.append(_self_test(found, tester))
+        remarks.append(_self_test(found, tester, place.without_device))
     own = summary("answers", "1/s", found, place=place, remark="; ".join(remarks))
     return [replace(own, is_testers=is_testers)]
 
@@ -167,10 +165,11 @@ def _remarks(rates: Sequence[Rate]) -> list[str]:
     return [] if why is None else [f"no rate: {why}"]
 
 
-def _self_test(found: Sequence[float], tester: Value) -> str:
-    """What the self-test says of the rates that were found."""
+def _self_test(found: Sequence[float], tester: Value, records: Sequence[TrialRecord]) -> str:
+    """What the self-test, of these trials, says of the rates that were found."""
     if tester.value is None:
-        return f"{_SELF_TEST} not passed: {tester.remark}"
+        failed = next((one.reasons[0].text for one in records if one.status == "failed" and one.reasons), None)
+        return f"{_SELF_TEST} not passed: {failed or tester.remark}"
     words = f"the tester answers {tester.value:.0f}/s by itself"
     if not found:
         return f"{_SELF_TEST} without a rate to compare with: {words}"
