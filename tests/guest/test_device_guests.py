@@ -146,3 +146,22 @@ def _namespaces() -> set[int]:
         except OSError:
             continue
     return found
+
+
+def test_a_guest_is_tested_by_the_rfcs(tmp_path: Path) -> None:
+    """Only where the tester was in time: an emulator and the hosts share this machine's processors."""
+    text = json.dumps({"dut": {"guest": KERNEL, "family": 4}, "workloads": ["ping"]})
+    (tmp_path / "experiment.yaml").write_text(text)
+    asked = ["--profile", "2544", "--quick", "--test", "latency", "--frame", "512B", "--traffic", "plain"]
+    argv = [sys.executable, "-m", "sixbench", "rfc", "experiment.yaml", *asked, "--out", "run", "--json", "--quiet"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["rfc"]
+    [device] = [one for one in told["throughput"] if not one["is_tester"]]
+    assert device["path"] == "guest"
+    assert device["lower_pps"] or device["refused_why"], device
+    for one in told["results"]:
+        assert (one["value"] is None) == (device["lower_pps"] is None) or one["remark"], one
+    trials = [trial for trial in read_run(tmp_path / "run").trials if trial.path == "guest"]
+    assert {trial.status for trial in trials} <= {"ok", "invalid"}, [trial.reasons for trial in trials]
+    assert {(trial.evidence.programs or {})["dut"].emulator for trial in trials} == {"QEMU"}

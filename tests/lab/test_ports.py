@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,6 +163,31 @@ REFUSED: dict[str, tuple[list[str], str]] = {
         ["link add br0 type bridge", "link set eth1 master br0"],
         "router.yaml:3: dut.ports: eth1 belongs to br0; take it out of that first",
     ),
+    "stood on": (
+        ["link set eth1 up", "link add vx0 type vxlan id 5 dev eth1 dstport 4789"],
+        "router.yaml:3: dut.ports: eth1 has vx0 on it, which would not outlive a move; take that away first",
+    ),
+    "one of two ways out": (
+        [
+            "link set lo up",
+            "address add 192.0.2.1/32 dev lo",
+            "link set eth1 up",
+            "link set eth2 up",
+            "route add default nexthop dev eth1 nexthop dev eth2",
+        ],
+        "router.yaml:3: dut.ports: eth1 is one of the ways of the route to default, which has several next hops and "
+        "could not be given back: name another one, or take that route away",
+    ),
+    "way out by a rule": (
+        ["link set eth1 up", "route add default dev eth1 table 100"],
+        "router.yaml:3: dut.ports: eth1 is this machine's way out (a default route): name another one, or say "
+        "--i-mean-it",
+    ),
+    "way to others": (
+        ["link set eth2 up", "route add 203.0.113.0/24 dev eth2"],
+        "router.yaml:3: dut.ports: eth2 is in use: the route to 203.0.113.0/24 leads over it; take that away, or say "
+        "--i-mean-it",
+    ),
     "no carrier": (
         ["link set eth1 up"],
         "router.yaml:3: dut.ports: eth1 has no carrier: connect it to the equipment, and switch that on",
@@ -179,4 +206,53 @@ def test_a_port_that_cannot_be_lent_is_refused_with_its_place(bench: Bench, tmp_
     done = bench.sixbench("run", experiment(tmp_path), "--out", tmp_path / "run", "--quiet")
     assert done.returncode == 2
     assert done.stderr.strip().endswith(words)
+    assert bench.states() == before
+
+
+LISTENS = """
+import socket, sys
+if sys.argv[1] == "packets":
+    one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    one.bind(("eth1", 3))
+else:
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth1")
+    one.bind(("", 6868))
+print("bound", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("what", ["packets", "datagrams"])
+def test_a_port_at_which_a_program_listens_is_in_use(bench: Bench, tmp_path: Path, what: str) -> None:
+    command = ["ip", "netns", "exec", bench.machine, sys.executable, "-c", LISTENS, what]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "bound\n"
+        done = bench.sixbench("run", experiment(tmp_path), "--out", tmp_path / "run", "--quiet")
+    assert done.returncode == 2
+    words = (
+        r"router.yaml:3: dut.ports: eth1 is in use: a socket of python\S* is bound to it; end that, or say --i-mean-it"
+    )
+    assert re.search(words, done.stderr), done.stderr
+
+
+def test_a_trial_in_which_a_port_loses_its_carrier_is_invalid_for_that_and_the_ports_come_back(
+    bench: Bench, tmp_path: Path
+) -> None:
+    before = bench.states()
+    frames = "[{frames: {frame: 128B, packet-rate: 200pps, duration: 20s}}]"
+    command = bench.command("run", experiment(tmp_path, frames), "--out", tmp_path / "run", "--quiet")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        counted = "/sys/class/net/eth1/statistics/rx_packets"
+        read = ["ip", "netns", "exec", bench.equipment, "cat", counted]
+        wait_for(lambda: int(subprocess.run(read, capture_output=True, check=True).stdout) > 500, seconds=60)
+        ip("-n", bench.equipment, "link", "set", "eth2", "down")
+        running.wait(timeout=120)
+    records = [json.loads(file.read_text()) for file in sorted((tmp_path / "run" / "trials").glob("*/trial.json"))]
+    first, second = sorted(records, key=lambda record: record["sequence"])
+    assert first["status"] == "invalid"
+    lost = {"kind": "link-down", "text": "eth2 of right lost the carrier during the trial (link dut-right)"}
+    assert lost in first["reasons"]
+    assert second["status"] == "failed"
     assert bench.states() == before

@@ -14,7 +14,8 @@ from sixbench.rfc.goal import Bounds
 from sixbench.rfc.lengths import FULL, QUICK, Lengths
 from sixbench.rfc.test import Place, RfcTest, Value, percentile
 from sixbench.rfc.tests import TESTS, with_needed
-from sixbench.rfc.throughput import Throughput
+from sixbench.rfc.tests.dns64 import self_test_of
+from sixbench.rfc.throughput import Throughput, load_trial
 
 LINE_PPS = 100_000.0
 
@@ -276,7 +277,7 @@ def test_the_highest_rate_makes_every_connection_and_every_one_answers() -> None
 def test_a_small_table_has_a_rate_for_as_many_connections_as_it_keeps() -> None:
     value = established(Translator(30_000, 1_000))
     assert value.value == pytest.approx(30_000, rel=QUICK.width)
-    assert value.remark == "with 1000 connections: the device does not keep more"
+    assert value.remark == "with 1000 connections: more were not all kept at 1000/s"
 
 
 def test_a_tester_that_cannot_offer_any_rate_says_nothing_of_the_device() -> None:
@@ -308,6 +309,25 @@ def test_the_capacity_is_found_at_half_of_the_highest_rate() -> None:
     assert {int(record.params["rate_per_s"]) for record in device.records} <= set(range(3_500, 4_001))
 
 
+@dataclass
+class Unsteady(Translator):
+    """Loses one of more than 60 connections by chance, in the second search."""
+
+    def ask(self, params: Mapping[str, Scalar]) -> TrialRecord:
+        begun = [record for record in self.records if record.params["count"] == 500]
+        self.keeps = 60 if len(begun) + (params["count"] == 500) == 2 else 10**7
+        return super().ask(params)
+
+
+def test_connections_that_are_lost_by_chance_are_no_limit_of_a_table() -> None:
+    first = Translator(8_000, 10**7)
+    established(first)
+    [value] = run(TESTS["capacity"], Unsteady(8_000, 10**7), connections(first.records)).values()
+    assert (value.low, value.high) == (pytest.approx(60, rel=QUICK.width), QUICK.most_connections)
+    assert value.remark.startswith("no limit of a table: ")
+    assert value.remark.endswith("connections were not all kept, and 16000 were")
+
+
 def test_a_capacity_that_was_not_reached_is_told_as_that() -> None:
     first = Translator(8_000, 10**7)
     established(first)
@@ -329,18 +349,27 @@ def test_without_an_establishment_rate_there_is_no_capacity() -> None:
 
 @dataclass
 class Resolver:
-    """Answers so many questions a second, rightly unless it is told otherwise."""
+    """Answers so many questions a second, rightly unless it is told otherwise.
+
+    Attributes:
+        late_over: the tester is late over so many questions a second. None: it never is.
+    """
 
     per_s: int
     is_right: bool = True
+    late_over: int | None = None
     records: list[TrialRecord] = field(default_factory=list)
 
     def ask(self, params: Mapping[str, Scalar]) -> TrialRecord:
         record = Device(1.0).ask({"rate_pps": 1, "duration_ns": 10**9})
         answered = min(1.0, self.per_s / int(params["rate_per_s"])) if self.is_right else 0.99
-        metrics = {"questions_answered_ratio": answered}
-        self.records.append(replace(record, workload="dns64", params=dict(params), metrics=metrics))
-        return self.records[-1]
+        metrics = {"questions_answered_ratio": answered, "questions_wrong_ratio": 0.0 if self.is_right else 0.01}
+        record = replace(record, workload="dns64", params=dict(params), metrics=metrics)
+        if self.late_over is not None and int(params["rate_per_s"]) > self.late_over:
+            reasons = [Reason(kind=ReasonKind.TESTER_LIMITED, text="late")]
+            record = replace(record, status="invalid", reasons=reasons)
+        self.records.append(record)
+        return record
 
 
 def dns64(device: Resolver, tester: Resolver) -> Value:
@@ -364,8 +393,50 @@ def test_a_tester_that_is_not_twice_as_fast_fails_its_self_test() -> None:
     assert dns64(Resolver(9_000), Resolver(15_000)).remark.startswith("self-test not passed")
 
 
-def test_a_resolver_that_answers_wrongly_has_no_rate() -> None:
-    assert dns64(Resolver(9_000, is_right=False), Resolver(30_000)).value is None
+def test_a_resolver_that_answers_wrongly_has_no_rate_and_that_is_told_although_the_tester_was_late() -> None:
+    for late_over in (None, 0):
+        device = Resolver(9_000, is_right=False, late_over=late_over)
+        value = dns64(device, Resolver(30_000))
+        assert (value.value, len(device.records)) == (None, QUICK.repetitions)
+        told = "it answers wrongly: of the questions at 1000/s 1 % had a wrong answer; self-test without a rate to "
+        assert value.remark.startswith(told)
+
+
+def test_questions_that_the_tester_cannot_ask_are_no_failure_of_the_resolver() -> None:
+    value = dns64(Resolver(30_000, late_over=9_000), Resolver(30_000))
+    assert value.value == pytest.approx(9_000, rel=QUICK.width)
+    assert value.is_testers
+    assert value.remark.startswith("the tester was the limit; self-test passed")
+
+
+def test_a_tester_that_cannot_ask_at_all_tries_no_lower_rate() -> None:
+    device = Resolver(30_000, late_over=0)
+    value = dns64(device, Resolver(30_000, late_over=0))
+    assert (value.value, value.is_testers, len(device.records)) == (None, True, 3 * QUICK.repetitions)
+    assert value.remark == (
+        "no rate: the tester could not ask: late; self-test not passed: no rate: the tester could not ask: late"
+    )
+
+
+def test_a_self_test_that_failed_is_told_with_its_reason() -> None:
+    device, tester = Resolver(9_000), Resolver(1)
+    record = tester.ask({"rate_per_s": 1000})
+    reasons = [Reason(kind=ReasonKind.AGENT_FAILED, text="right: no such address")]
+    at = replace(place(None), frame_bytes=None, without_device=[replace(record, status="failed", reasons=reasons)])
+    [value] = run(TESTS["dns64"], device, at).values()  # type: ignore[arg-type]
+    assert value.value == pytest.approx(9_000, rel=QUICK.width)
+    assert value.remark == "self-test not passed: right: no such address"
+    assert self_test_of(value) == (False, value.remark)
+
+
+def test_frames_that_were_lost_with_a_line_are_no_loss_of_the_device() -> None:
+    record = Device(1.0).ask({"rate_pps": 1000, "duration_ns": 10**9})
+    lost = [
+        Reason(kind=ReasonKind.NOTHING_ARRIVED, text="nothing"),
+        Reason(kind=ReasonKind.LINK_DOWN, text="no carrier"),
+    ]
+    assert load_trial(replace(record, status="invalid", reasons=lost[:1])) is not None
+    assert load_trial(replace(record, status="invalid", reasons=lost)) is None
 
 
 def test_what_a_test_needs_comes_before_it() -> None:

@@ -21,6 +21,7 @@ from .results import AtSize, Found, is_at_tester
 from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
 from .state import has_own_table, keeps_state
 from .tests import TESTS
+from .tests.dns64 import self_test_of
 from .tests.latency import LEAST_TAGGED
 from .traffic import PLAIN
 
@@ -164,8 +165,9 @@ def self_test(tested: Tested) -> tuple[State, str]:
     if not found:
         state, reason = was_run("dns64")(tested)
         return ("not applicable" if state == "not applicable" else "not met"), reason
-    failed = next((value.remark for value in found if not value.remark.startswith("self-test passed")), None)
-    return ("met", found[0].remark) if failed is None else ("not met", failed)
+    told = [self_test_of(value) for value in found]
+    failed = next((words for is_passed, words in told if not is_passed), None)
+    return ("met", told[0][1]) if failed is None else ("not met", failed or "the resolver was not tested")
 
 
 _BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))

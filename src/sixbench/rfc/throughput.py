@@ -129,9 +129,19 @@ def says_loss(record: TrialRecord) -> bool:
 
 
 def spoiled_by_tester(record: TrialRecord) -> bool:
-    """Whether the tester did not do what it should."""
-    testers = (ReasonKind.TESTER_LIMITED, ReasonKind.NOTHING_SENT, ReasonKind.CLOCK_STEP, ReasonKind.PROCESSORS_CHANGED)
-    return any(reason.kind in testers for reason in record.reasons)
+    """Whether the tester did not do what it should, or a line went down: what was lost then is not the device's."""
+    return any(reason.kind in _SPOILED for reason in record.reasons)
+
+
+_SPOILED = frozenset(
+    {
+        ReasonKind.TESTER_LIMITED,
+        ReasonKind.NOTHING_SENT,
+        ReasonKind.CLOCK_STEP,
+        ReasonKind.PROCESSORS_CHANGED,
+        ReasonKind.LINK_DOWN,
+    }
+)
 
 
 _FLOWS: tuple[tuple[str, str, str, str], ...] = (

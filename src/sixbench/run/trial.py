@@ -120,9 +120,10 @@ def run_trial(
     path, kind, bypass = trial.path, trial.kind, references.bypass
     placement = placement_of(experiment, combination.workload)
     params = kind.placed(_with_seed(kind, combination.workload.params, experiment.seed + planned.block), placement)
+    if kind.asks_resolver:
+        params = {PREFIX.column: str(asked_prefix(path)), **params}
     if asks_resolver(Workload(kind=kind.name, params=params)):
         network = with_questions(path, network)
-        params = {PREFIX.column: str(asked_prefix(path)), **params}
     params |= told_networks(kind, params, network)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()

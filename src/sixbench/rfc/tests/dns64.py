@@ -7,23 +7,62 @@ within a quarter of the time (section 9.2.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ...mechanisms.asking import unasked
 from ...model.network import Network
 from ...model.path import Path
+from ...model.quoting import listed
+from ...model.reason import ReasonKind
 from ...model.trial import TrialRecord
 from ..searching import bisect, found_again
 from ..test import Ask, Place, RfcTest, Value, asked, summary
+from ..throughput import spoiled_by_tester
 from . import delays
 
-FIRST_PER_S, MOST_PER_S = 200, 50_000
+FIRST_PER_S, MOST_PER_S = 1000, 50_000
+"""Where a search begins, and where it ends. At a lower rate than the first the tester sleeps most of the time, so it is
+later on a machine that does other things too."""
 TIMEOUT_NS = 1_000_000_000
 """RFC 8219 section 9.2."""
 SELF_TEST_TIMEOUT_NS = TIMEOUT_NS // 4
 DELTA = 0.1
 """RFC 8219 section 9.2.1: the tester has to be able to do 2 (r + delta), where delta is at least 0.1. It does not
 say of what; a tenth of r is the stricter reading."""
+_SELF_TEST, _PASSED = "self-test", "self-test passed"
+"""How a remark on the self-test begins, and how it does where it was passed. It stands last among remarks."""
+
+
+def self_test_of(value: Value) -> tuple[bool, str]:
+    """Whether the self-test of a result was passed, and what is said of it."""
+    words = value.remark[max(0, value.remark.rfind(_SELF_TEST)) :]
+    return words.startswith(_PASSED), words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """The end of a search.
+
+    Attributes:
+        per_s: the highest rate at which all answers are right. 0: there is none.
+        is_testers: whether the tester could not ask at the next higher one.
+        why: what became of the questions at the lowest rate that failed, in words; where there is no rate because the
+            tester could not ask, why it could not. None: neither.
+        is_wrong: whether an answer was wrong. That is a failure at any rate, so it ends the search, without a rate.
+    """
+
+    per_s: int
+    is_testers: bool = False
+    why: str | None = None
+    is_wrong: bool = False
+
+
+class _Ended(Exception):
+    """A search ends early."""
+
+    def __init__(self, rate: Rate) -> None:
+        super().__init__()
+        self.rate = rate
 
 
 def _run(ask: Ask, place: Place) -> None:
@@ -35,36 +74,108 @@ def _searches(place: Place) -> int:
     return 1 if place.is_tester else place.own.repetitions
 
 
-def _highest(ask: Ask, place: Place) -> int:
-    """The highest rate at which all answers are right; what the tester cannot ask is too much. 0: there is none."""
+def _highest(ask: Ask, place: Place) -> Rate:
+    """Searches once. What the tester cannot ask is too much."""
+    refused: dict[int, str] = {}
+    failed: dict[int, TrialRecord] = {}
 
     def succeeds(per_s: int) -> bool:
-        record = asked(
-            ask,
-            {
-                "rate_per_s": per_s,
-                "duration_ns": round(place.own.questions_s * 1e9),
-                "timeout_ns": SELF_TEST_TIMEOUT_NS if place.is_tester else TIMEOUT_NS,
-                "self_test": place.is_tester,
-            },
-        )
-        return record is not None and record.metrics.get("questions_answered_ratio") == 1
+        late: list[TrialRecord] = []
 
-    return bisect(succeeds, FIRST_PER_S, MOST_PER_S, place.own.width).highest
+        def says(record: TrialRecord) -> bool:
+            late.append(record)
+            return _says_answers(record)
+
+        params = {
+            "rate_per_s": per_s,
+            "duration_ns": round(place.own.questions_s * 1e9),
+            "timeout_ns": SELF_TEST_TIMEOUT_NS if place.is_tester else TIMEOUT_NS,
+            "self_test": place.is_tester,
+        }
+        record = asked(ask, params, says)
+        if record is None:
+            refused[per_s] = late[-1].reasons[0].text if late[-1].reasons else "it was not carried out"
+            if per_s == FIRST_PER_S:
+                raise _Ended(Rate(per_s=0, is_testers=True, why=f"the tester could not ask: {refused[per_s]}"))
+            return False
+        if record.metrics.get("questions_wrong_ratio"):
+            raise _Ended(Rate(per_s=0, why=_became(record), is_wrong=True))
+        if record.status == "ok" and record.metrics.get("questions_answered_ratio") == 1:
+            return True
+        failed[per_s] = record
+        return False
+
+    try:
+        found = bisect(succeeds, FIRST_PER_S, MOST_PER_S, place.own.width)
+    except _Ended as ended:
+        return ended.rate
+    return Rate(
+        per_s=found.highest,
+        is_testers=found.lowest in refused,
+        why=_became(failed[min(failed)]) if failed else None,
+    )
+
+
+def _says_answers(record: TrialRecord) -> bool:
+    """Whether a trial says what the resolver answered: also where it answered nothing, or wrongly, which is its failure
+    whether the tester was late or not."""
+    silent = any(reason.kind is ReasonKind.NOTHING_ARRIVED for reason in record.reasons)
+    is_wrong = bool(record.metrics.get("questions_wrong_ratio"))
+    return record.status == "ok" or is_wrong or (silent and not spoiled_by_tester(record))
+
+
+_NOT_RIGHT = {
+    "questions_wrong_ratio": "had a wrong answer",
+    "questions_failed_ratio": "were answered by an error",
+    "questions_unanswered_ratio": "had no answer in time",
+}
+
+
+def _became(record: TrialRecord) -> str:
+    """What became of the questions of a trial."""
+    shares = [(record.metrics.get(name), words) for name, words in _NOT_RIGHT.items()]
+    told = [f"{100 * share:.3g} % {words}" for share, words in shares if share]
+    at = f"at {record.params['rate_per_s']}/s"
+    return f"of the questions {at} {listed(told)}" if told else f"no question {at} had an answer"
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
-    found = [float(rate) for rate in found_again(_highest, records, place, _searches(place)) if rate]
+    rates = list(found_again(_highest, records, place, _searches(place)))
+    is_wrong = any(rate.is_wrong for rate in rates)
+    found = [] if is_wrong else [float(rate.per_s) for rate in rates if rate.per_s]
+    remarks = _remarks(rates)
     if place.is_tester:
-        return [summary("self-test: answers", "1/s", found, place=place)]
-    own = summary("answers", "1/s", found, place=place)
-    [tester] = _values(place.without_device, replace(place, is_tester=True))
-    if own.value is None or tester.value is None:
-        return [own]
-    passed = tester.value >= 2 * (1 + DELTA) * own.value
+        return [summary("self-test: answers", "1/s", found, place=place, remark="; ".join(remarks))]
+    is_testers = any(rate.is_testers for rate in rates)
+    if is_testers and found:
+        remarks.append("the tester was the limit")
+    if rates:
+        [tester] = _values(place.without_device, replace(place, is_tester=True))
+        remarks.append(_self_test(found, tester, place.without_device))
+    own = summary("answers", "1/s", found, place=place, remark="; ".join(remarks))
+    return [replace(own, is_testers=is_testers)]
+
+
+def _remarks(rates: Sequence[Rate]) -> list[str]:
+    """What has to be known of searches that found no rate."""
+    wrong = next((rate for rate in rates if rate.is_wrong), None)
+    if wrong is not None:
+        return [f"it answers wrongly: {wrong.why}"]
+    why = next((rate.why for rate in rates if not rate.per_s and rate.why is not None), None)
+    return [] if why is None else [f"no rate: {why}"]
+
+
+def _self_test(found: Sequence[float], tester: Value, records: Sequence[TrialRecord]) -> str:
+    """What the self-test, of these trials, says of the rates that were found."""
+    if tester.value is None:
+        failed = next((one.reasons[0].text for one in records if one.status == "failed" and one.reasons), None)
+        return f"{_SELF_TEST} not passed: {failed or tester.remark}"
     words = f"the tester answers {tester.value:.0f}/s by itself"
-    remark = f"self-test passed: {words}" if passed else f"self-test not passed: {words}, less than 2.2 times as many"
-    return [summary("answers", "1/s", found, place=place, remark=remark)]
+    if not found:
+        return f"{_SELF_TEST} without a rate to compare with: {words}"
+    if tester.value >= 2 * (1 + DELTA) * max(found):
+        return f"{_PASSED}: {words}"
+    return f"{_SELF_TEST} not passed: {words}, less than 2.2 times as many"
 
 
 def _unfit(path: Path, network: Network) -> str | None:

@@ -110,7 +110,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
         remarks.append("the tester was the limit")
     fewest = min((rate.count for rate in found if rate.per_s), default=place.own.connections)
     if fewest < place.own.connections:
-        remarks.append(f"with {fewest} connections: the device does not keep more")
+        remarks.append(f"with {fewest} connections: more were not all kept at {FIRST_PER_S}/s")
     own = summary("connections established", "1/s", known, place=place, remark="; ".join(remarks))
     return [replace(own, is_testers=any(rate.is_testers for rate in found))]
 
