@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,22 @@ SERVER = {4: "198.18.2.2", 6: "2001:2:0:2::2"}
 
 FRAGMENTED_BYTES = 2000
 """Of payload: two fragments over an MTU of 1500."""
+
+
+RESET = """
+import socket, struct, sys
+family, _, _, _, (to, *_) = socket.getaddrinfo(sys.argv[1], 9, type=socket.SOCK_STREAM)[0]
+with socket.socket(family, socket.SOCK_RAW, 6) as sender:
+    sender.connect((to, 0))
+    ends = b"".join(socket.inet_pton(family, end) for end in (sender.getsockname()[0], to))
+    reset = bytearray(struct.pack("!HHIIHHHH", 40000, 9, 1, 0, 0x5004, 1000, 0, 0))
+    total = sum(struct.unpack(f"!{(len(ends) + 20) // 2}H", ends + reset)) + 6 + len(reset)
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    reset[16:18] = struct.pack("!H", 0xFFFF ^ total)
+    sender.send(bytes(reset))
+"""
+"""Sends the reset of a connection that nobody has begun."""
 
 
 @pytest.fixture
@@ -93,6 +110,47 @@ def test_a_chain_that_masquerades_shows_the_last_router(
     assert code == 0, said
     assert f"{request} {seen}" in lines
     assert [counted(lab, router)["masqueraded"] for router in ("r1", "r2")] == [1, 1]
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_what_a_router_cannot_masquerade_goes_no_further(
+    build: Callable[[str], Laboratory], tmp_path: Path, family: int
+) -> None:
+    lab = build("chain: 4\nnodes: {r1: {masquerade: true}}")
+    kinds = ["tcp.flags.reset", "ip.src" if family == 4 else "ipv6.src"]
+    with captured(lab, "r2", "eth0", kinds, tmp_path) as lines:
+        code, said = execute(lab, "h1", sys.executable, "-c", RESET, SERVER[family])
+        assert code == 0, said
+        # The one behind it is translated, and tells that the reset is through.
+        code, said = ping(lab, family)
+        assert code == 0, said
+    assert counted(lab, "r1")["untranslated"] == 1
+    inside = "198.18.0.1" if family == 4 else "2001:2::1"
+    assert lines
+    assert not [line for line in lines if line.endswith(f" {inside}") or line == inside], lines
+
+
+SEND_TO_TWO = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    sender.bind(("", 40000))
+    for port in (9, 10):
+        sender.sendto(b"", (sys.argv[1], port))
+"""
+
+
+@pytest.mark.parametrize(("ports", "is_own"), [("kept", True), ("random", False)])
+def test_a_symmetric_nat_has_another_port_for_each_destination(
+    build: Callable[[str], Laboratory], tmp_path: Path, ports: str, is_own: bool
+) -> None:
+    """RFC 4787 section 4.1."""
+    lab = build(f"chain: 4\nnodes: {{r1: {{masquerade: true, nat-ports: {ports}}}}}")
+    with captured(lab, "r2", "eth0", ["ip.src", "udp.srcport"], tmp_path) as lines:
+        code, said = execute(lab, "h1", sys.executable, "-c", SEND_TO_TWO, SERVER[4])
+        assert code == 0, said
+        ping(lab, 4)
+    seen = {line.split()[1] for line in lines if line.startswith("198.18.1.1 ") and len(line.split()) > 1}
+    assert seen == {"40000"} if is_own else len(seen) == 2, lines
 
 
 @pytest.mark.parametrize(("family", "clamped", "mss"), [(4, True, "1260"), (4, False, "1460"), (6, True, "1240")])

@@ -306,6 +306,18 @@ def no_connection(ends: Ends) -> bytes:
     return sealed(ends, TCP, struct.pack("!HHIIHHHH", *ends.ports, 1, 0, 0x5004, 1000, 0, 0), 16)
 
 
+@pytest.mark.parametrize("engine", ["user", "ebpf"])
+def test_an_lwb4_may_have_several_rows(sixbench: Callable[..., object], tmp_path: Path, engine: str) -> None:
+    rows = (f"192.0.2.1,6,{psid},{TUNNEL6.source}" for psid in (39, 5))
+    words = ["lw4o6", "--role", "aftr", "--br", TUNNEL6.destination, "--engine", engine]
+    words += [word for row in rows for word in ("--binding", row)]
+    inner = [Ends(source="192.0.2.1", destination=OUTSIDE, ports=(psid << 10 | 7, 53)) for psid in (39, 5, 6)]
+    packets = [in6(TUNNEL6, in4(ends, udp(ends)), 4) for ends in inner]
+    answers = [in4(ends.back, udp(ends.back)) for ends in inner]
+    passed = packets_through(_with_exit(sixbench), tmp_path, words, [*packets, *answers])
+    assert [verdict for verdict, _, _ in passed] == ["translated", "translated", "dropped"] * 2
+
+
 PRIVATE = Ends(source="10.0.0.5", destination=OUTSIDE)
 OF_PREFIX = Ends(source=embedded(PREFIX, "198.51.100.77"), destination=SIIT[1].destination)
 UNTRANSLATED = {

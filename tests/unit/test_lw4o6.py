@@ -21,7 +21,8 @@ def test_each_subscriber_has_its_ports_of_one_address(installed: Installed) -> N
     assert "snat to 192.0.2.1:2048-3071" in stages["r2"].nft
     table = stages["r9"].nft
     assert "th dport 2048-3071 meta mark set 2" in table
-    assert 'iifname "lw4o6-2" meta l4proto { tcp, udp } th sport != 2048-3071 counter drop' in table
+    assert 'iifname "lw4o6-2" ip saddr 192.0.2.1 meta l4proto { tcp, udp } th sport 2048-3071 accept' in table
+    assert 'iifname "lw4o6-2" meta l4proto { tcp, udp } counter drop' in table
     assert "icmp type { destination-unreachable, time-exceeded, parameter-problem } @th,224,16 1024-2047" in table
 
 

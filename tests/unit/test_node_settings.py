@@ -69,6 +69,18 @@ def test_only_routers_filter(problems: Problems, setting: str) -> None:
     ]
 
 
+def test_ports_are_chosen_by_who_masquerades(read: Read, problems: Problems) -> None:
+    text = "topology: {chain: 3, nodes: {r1: {nat-ports: random}}}" + REST
+    assert problems(text) == [
+        'test.yaml:1: topology.nodes.r1.nat-ports: "r1" does not masquerade, and chooses no ports: set masquerade too, '
+        "or leave nat-ports out"
+    ]
+    experiment = read("topology: {chain: 3, masquerade: true, nat-ports: [kept, random]}" + REST)
+    rules = [ruleset(topology.nodes["r1"]) for topology in experiment.topologies]
+    assert [text.count(" masquerade fully-random\n") for text in rules] == [0, 1]
+    assert [text.count(" masquerade\n") for text in rules] == [1, 0]
+
+
 def test_a_node_that_does_nothing_has_no_ruleset(read: Read) -> None:
     assert ruleset(Node(name="r1", kind="router")) == ""
     scripts = render(read("topology: {chain: 3}" + REST).topologies[0])
@@ -80,7 +92,7 @@ def test_the_ruleset_is_one_and_counts_what_it_does(read: Read) -> None:
     text = ruleset(node)
     assert text.count("table ") == 1
     assert text.startswith("table inet sixbench {")
-    for counter in ("masqueraded", "clamped", "too-big", "fragments"):
+    for counter in ("masqueraded", "untranslated", "clamped", "too-big", "fragments"):
         assert f"counter {counter} {{ }}" in text
         assert f"counter name {counter}" in text
     setting = "masquerade: true, mss-clamp: true, icmp: no-too-big, drop: fragments"

@@ -251,3 +251,10 @@ def test_a_nat_that_cannot_be_is_told(
     [found] = problems(NATS.format(r1=r1, r2=r2, between=between, path=f"{{teredo: {path}}}"))
     assert found.startswith("test.yaml:11: ")
     assert words in found
+
+
+def test_a_symmetric_nat_is_told(problems: Callable[[str], list[str]]) -> None:
+    text = NATS.replace("masquerade: true", "masquerade: true, nat-ports: random")
+    [found] = problems(text.format(r1=ROUTER, r2=ROUTER, between="[h1, h2]", path="{teredo: [h1, r2]}"))
+    assert '"h1" is behind "n1", a symmetric NAT, which forgets its sessions before each trial' in found
+    assert found.endswith("leave nat-ports out")

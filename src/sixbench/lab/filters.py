@@ -37,6 +37,10 @@ FRAGMENTS = {
 }
 """RFC 791 section 3.1: more fragments is 0x2000, the offset 0x1fff; RFC 8200 section 4.5."""
 
+UNTRANSLATED = "ct state invalid counter name untranslated drop"
+"""Linux leaves packets as they are that are of no connection and begin none, such as a reset of a connection that it
+has not seen, and would forward them with the source that they came with."""
+
 UNMATCHED = "meta l4proto 253 drop"
 """RFC 3692 section 2.1 keeps protocol 253 for experiments; no workload is one."""
 
@@ -65,9 +69,11 @@ def ruleset(node: Node) -> str:
         rule = "tcp flags syn counter name clamped tcp option maxseg size set rt mtu"
         chains += _chain("clamping", "type filter hook forward priority mangle", [rule])
     if node.masquerade:
-        counters.append("masqueraded")
-        rule = 'oifname != "lo" fib saddr type != local counter name masqueraded masquerade'
+        counters += ["masqueraded", "untranslated"]
+        ports = " fully-random" if node.nat_ports == "random" else ""
+        rule = f'oifname != "lo" fib saddr type != local counter name masqueraded masquerade{ports}'
         chains += _chain("translation", "type nat hook postrouting priority srcnat", [rule])
+        chains += _chain("untranslated", "type filter hook forward priority filter", [UNTRANSLATED])
     lines = [f"table inet {TABLE} {{", *(f"  counter {name} {{ }}" for name in counters), *chains, "}"]
     return "\n".join(lines) + "\n"
 

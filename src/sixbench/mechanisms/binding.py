@@ -12,6 +12,7 @@ from .dslite import Subscriber
 
 _ERRORS = "icmp type { destination-unreachable, time-exceeded, parameter-problem }"
 _ECHOES = "icmp type { echo-request, echo-reply }"
+_WITH_PORTS = "meta l4proto { tcp, udp }"
 _PORT_OF_QUOTED = "@th,224,16"
 """The source port of the packet in an ICMP error."""
 
@@ -29,10 +30,6 @@ class PortRange:
     def having(self, field: str) -> str:
         """What nft(8) asks of a field with a port of the range."""
         return f" {field} {self}"
-
-    def lacking(self, field: str) -> list[str]:
-        """What it asks of a field with another port: one of these."""
-        return [f" {field} != {self}"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,15 +59,10 @@ class PortSet:
         least = f" {field} >= {self.lowest}" if self.lowest else ""
         return least + (f" {field} & {self.mask:#06x} == {self.value:#06x}" if self.mask else "")
 
-    def lacking(self, field: str) -> list[str]:
-        """What it asks of a field with another port: one of these."""
-        least = [f" {field} < {self.lowest}"] if self.lowest else []
-        return least + ([f" {field} & {self.mask:#06x} != {self.value:#06x}"] if self.mask else [])
-
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """A row of the table.
+    """A row of the table. A subscriber may have several.
 
     Attributes:
         address: that the subscriber has, maybe with others.
@@ -90,19 +82,23 @@ def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: 
     section 6.2, RFC 7597 section 8.1). Linux puts fragments together before that, because connections are tracked.
     """
     marks, checks = [], []
+    addresses: dict[str, list[IPv4Address]] = {}
     for one in bindings:
         mark, device = f"meta mark set {one.subscriber.number}", f'iifname "{one.subscriber.device}"'
-        to, ports = f"ip daddr {one.address}", one.ports
+        addresses.setdefault(device, []).append(one.address)
+        to, of, ports = f"ip daddr {one.address}", f"ip saddr {one.address}", one.ports
         marks += [
-            f"{to} meta l4proto {{ tcp, udp }}{ports.having('th dport')} {mark}",
+            f"{to} {_WITH_PORTS}{ports.having('th dport')} {mark}",
             f"{to} {_ECHOES}{ports.having('icmp id')} {mark}",
             f"{to} {_ERRORS}{ports.having(_PORT_OF_QUOTED)} {mark}",
         ]
-        checks.append(f"{device} ip saddr != {one.address} counter drop")
         checks += [
-            f"{device} meta l4proto {{ tcp, udp }}{lacking} counter drop" for lacking in ports.lacking("th sport")
+            f"{device} {of} {_WITH_PORTS}{ports.having('th sport')} accept",
+            f"{device} {of} {_ECHOES}{ports.having('icmp id')} accept",
         ]
-        checks += [f"{device} {_ECHOES}{lacking} counter drop" for lacking in ports.lacking("icmp id")]
+    for device, own in addresses.items():
+        others = f"{device} ip saddr != {{ {', '.join(map(str, dict.fromkeys(own)))} }}"
+        checks += [f"{one} counter drop" for one in (f"{device} {_WITH_PORTS}", f"{device} {_ECHOES}", others)]
     lines = ["\n".join(f"    {line}" for line in lines) for lines in (marks, checks)]
     return f"""table ip {name} {{
   chain answers {{
@@ -112,8 +108,8 @@ def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: 
   chain binding {{
     type filter hook forward priority filter; policy accept;
     ct state invalid counter drop
-{lines[1]}
     ip daddr {shared} meta mark 0 counter drop
+{lines[1]}
   }}
 }}
 """

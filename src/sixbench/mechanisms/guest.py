@@ -56,6 +56,7 @@ def _check_node(topology: Topology, node: str) -> None:
         raise MechanismError(f'"{node}" is on {own.on}, and guests are on this machine alone; leave out its "on"')
     told = {
         "masquerade": own.masquerade,
+        "nat-ports": own.nat_ports != "kept",
         "mss-clamp": own.mss_clamp,
         "icmp": own.icmp != "all",
         "drop": own.drop != "none",

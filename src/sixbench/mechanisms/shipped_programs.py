@@ -38,11 +38,16 @@ NFTABLES_NAT44: Mapping[str, Any] = {
             "    type nat hook postrouting priority srcnat; policy accept;\n"
             '    oifname "{far}" masquerade\n'
             "  }\n"
+            "  chain untranslated {\n"
+            "    type filter hook forward priority filter; policy accept;\n"
+            '    oifname "{far}" ct state invalid counter drop\n'
+            "  }\n"
             "}\n"
         ),
     },
 }
-"""Linux's translation of IPv4 addresses and ports (Debian's package nftables)."""
+"""Linux's translation of IPv4 addresses and ports (Debian's package nftables). What Linux calls invalid it does not
+translate: it goes no further, and so not out with its private address."""
 
 
 def _resolver(name: str) -> Mapping[str, Any]:

@@ -52,7 +52,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     server = _server(path, topology, relay)
     mesh = mesh_of(path, topology, path.nodes, through_nat=True)
     mapped = _nats(topology, mesh, server)
-    _check_nats(mapped, relay, between[0])
+    _check_nats(topology, mapped, relay, between[0])
     known = {node: mesh.local[node] if nat is None else nat.address for node, nat in mapped.items()}
     _check_carriers(path, topology, mesh, known, server)
     carried = without_family(topology, mesh.carrier_links, 6)
@@ -161,10 +161,19 @@ def _own(passage: Passage) -> Address:
     return own.ip
 
 
-def _check_nats(mapped: Mapping[str, _Nat | None], relay: str | None, sender: str) -> None:
-    """Raises `MechanismError` where another node than the path's client is behind a NAT."""
+def _check_nats(topology: Topology, mapped: Mapping[str, _Nat | None], relay: str | None, sender: str) -> None:
+    """Raises `MechanismError` where another node than the path's client is behind a NAT, or this one is behind one that
+    others cannot know it by."""
     for node, nat in mapped.items():
-        if nat is None or node == sender:
+        if nat is None:
+            continue
+        if topology.nodes[nat.node].nat_ports == "random":
+            raise MechanismError(
+                f'"{node}" is behind "{nat.node}", a symmetric NAT, which forgets its sessions before each trial and '
+                "then chooses another port than the one in the client's address (RFC 4380 section 5.2.1 has clients "
+                "give up there): leave nat-ports out"
+            )
+        if node == sender:
             continue
         if node == relay:
             raise MechanismError(

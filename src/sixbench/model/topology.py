@@ -16,6 +16,7 @@ from .identifiers import ANY_LINK_NAME, DEVICE, NAME, SYSCTL, require, require_l
 NodeKind = Literal["host", "router"]
 Family = Literal[4, 6]
 IcmpPolicy = Literal["all", "no-too-big", "none"]
+NatPorts = Literal["kept", "random"]
 FragmentPolicy = Literal["none", "first-fragments", "later-fragments", "fragments"]
 
 ETHERNET_MIN_MTU_V6 = 1280
@@ -38,6 +39,9 @@ class Node:
     Attributes:
         sysctl: the user's settings, dotted names to values.
         masquerade: whether packets that it forwards leave with its own address as their source, in both families.
+        nat_ports: where it masquerades, from which port packets of a socket leave: `kept`, its own if that is free, for
+            all destinations; `random`, another one for each destination, as a symmetric NAT does (RFC 4787 section
+            4.1: address and port-dependent mapping).
         mss_clamp: whether the MSS of TCP connections that it forwards is cut to what its links carry.
         icmp: the ICMP errors that it sends and forwards: `all`; `no-too-big`: neither Packet Too Big (RFC 4443 section
             3.2) nor Fragmentation Needed (RFC 1191 section 4); `none`: no error at all.
@@ -53,6 +57,7 @@ class Node:
     kind: NodeKind
     sysctl: dict[str, str] = field(default_factory=dict)
     masquerade: bool = False
+    nat_ports: NatPorts = "kept"
     mss_clamp: bool = False
     icmp: IcmpPolicy = "all"
     drop: FragmentPolicy = "none"

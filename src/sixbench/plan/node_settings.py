@@ -11,7 +11,7 @@ from ..model.host import Host
 from ..model.identifiers import SYSCTL
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import printable, shown
-from ..model.topology import FragmentPolicy, IcmpPolicy, Node, NodeKind
+from ..model.topology import FragmentPolicy, IcmpPolicy, NatPorts, Node, NodeKind
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .hosts_file import read_on
 from .reader import Reader
@@ -30,6 +30,17 @@ _OF_NODES = (
         kind="flag",
         doc="packets that it forwards leave with its own address as their source (NAT), in both families",
         default=False,
+    ),
+    Parameter(
+        name="nat-ports",
+        column="nat_ports",
+        kind="choice",
+        choices=get_args(NatPorts),
+        doc=(
+            "the ports of a router that masquerades: with kept, packets of a socket leave from its own port if that is "
+            "free, whomever they are for; with random, from another one for each destination, as a symmetric NAT does"
+        ),
+        default="kept",
     ),
     Parameter(
         name="mss-clamp",
@@ -117,6 +128,11 @@ def read_node(
         if kind == "host":
             reader.problem(
                 (*path, key), f'"{name}" is a host, and only routers forward: leave {key} out, or set it at a router'
+            )
+        elif key == "nat-ports" and data.get("masquerade", False) is False:
+            reader.problem(
+                (*path, key),
+                f'"{name}" does not masquerade, and chooses no ports: set masquerade too, or leave {key} out',
             )
         elif read is not None:
             settings[key] = read

@@ -301,29 +301,34 @@ def softwires_network(rows: Sequence[Row], own: Mapping[str, Any], told: Mapping
     """
     own4, own6 = (ip_address(own[name]) if name in own else None for name in ("own4", "own6"))
     tunnels, bindings, lines = [], [], [line for family in (4, 6) for line in _neighbours("far", family)]
-    for number, row in enumerate(rows, start=1):
-        local = IPv6Address(row.relay)
-        name = f"{told['device']}-{number}"
-        addresses = (address for address in (local, own4, own6) if address is not None)
-        tunnels.append(
-            Tunnel(
-                node=NODE,
-                device=name,
-                mtu_bytes=min(told["mtu_bytes"], MTU_BYTES - IPV6.size_bytes),
-                addresses=tuple(dict.fromkeys(addresses)) if number == 1 else (local,),
-                outer=6,
-                payload="ipv4",
-                local=local,
-                underlay=(interface_towards("far"),),
-                mapping={"kind": "fixed", "remote": row.softwire},
-                **_settings_of(told),
+    subscribers: dict[tuple[str, str], Subscriber] = {}
+    for row in rows:
+        # A subscriber may have several rows, and has one tunnel.
+        if (subscriber := subscribers.get((row.softwire, row.relay))) is None:
+            number = len(subscribers) + 1
+            local = IPv6Address(row.relay)
+            name = f"{told['device']}-{number}"
+            addresses = (address for address in (local, own4, own6) if address is not None)
+            tunnels.append(
+                Tunnel(
+                    node=NODE,
+                    device=name,
+                    mtu_bytes=min(told["mtu_bytes"], MTU_BYTES - IPV6.size_bytes),
+                    addresses=tuple(dict.fromkeys(addresses)) if number == 1 else (local,),
+                    outer=6,
+                    payload="ipv4",
+                    local=local,
+                    underlay=(interface_towards("far"),),
+                    mapping={"kind": "fixed", "remote": row.softwire},
+                    **_settings_of(told),
+                )
             )
-        )
-        way = Carrier(first=NODE, second="outside", family=6, links=())
-        subscriber = Subscriber(number=number, node=NODE, device=name, way=way)
+            way = Carrier(first=NODE, second="outside", family=6, links=())
+            subscriber = Subscriber(number=number, node=NODE, device=name, way=way)
+            subscribers[row.softwire, row.relay] = subscriber
+            lines += [f"address add {AFTR} dev {name}", *policy(subscriber)]
+            lines.append(f"rule add from ::/0 iif {name}.far lookup {_BY_NODE}")
         bindings.append(Binding(subscriber=subscriber, address=IPv4Address(row.address), ports=row.ports))
-        lines += [f"address add {AFTR} dev {name}", *policy(subscriber)]
-        lines.append(f"rule add from ::/0 iif {name}.far lookup {_BY_NODE}")
     shared = "{ " + ", ".join(dict.fromkeys(row.address for row in rows)) + " }"
     lines += [
         *_ways_out("near", 4, own4),
