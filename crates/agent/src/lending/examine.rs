@@ -99,11 +99,9 @@ fn unfit(interface: &str, found: &Value, all: &[Value]) -> Option<String> {
     if let Some(master) = found["master"].as_str() {
         return Some(format!("it is a port of {master}; borrow one that is in use for nothing else"));
     }
-    // A veth names its peer so, which does not stand on it. A tunnel names its carrier among its own data.
+    // A veth names its peer so, which does not stand on it.
     let is_above = |one: &&Value| {
-        let info = &one["linkinfo"];
-        let is_part = one["link"] == interface && one["link_netnsid"].is_null() && info["info_kind"] != "veth";
-        is_part || info["info_data"]["link"] == interface
+        one["link"] == interface && one["link_netnsid"].is_null() && one["linkinfo"]["info_kind"] != "veth"
     };
     let above = all.iter().find(is_above)?;
     Some(format!("{} stands on it; borrow one that is in use for nothing else", above["ifname"].as_str()?))
@@ -286,9 +284,6 @@ mod tests {
         assert!(why(&json!({"ifname": "ppp0", "link_type": "ppp"}), &[]).contains("no Ethernet"));
         let vlan = json!({"ifname": "eth1.5", "link": "eth1", "linkinfo": {"info_kind": "vlan"}});
         assert!(why(&ether(json!({})), &[vlan]).contains("eth1.5 stands on it"));
-        let vxlan =
-            json!({"ifname": "vx0", "linkinfo": {"info_kind": "vxlan", "info_data": {"id": 5, "link": "eth1"}}});
-        assert!(why(&ether(json!({})), &[vxlan]).contains("vx0 stands on it"));
         let peer = json!({"ifname": "v1", "link": "eth1", "linkinfo": {"info_kind": "veth"}});
         assert_eq!(unfit("eth1", &ether(json!({})), &[peer]), None);
     }
