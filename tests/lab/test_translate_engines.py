@@ -318,6 +318,19 @@ def test_an_lwb4_may_have_several_rows(sixbench: Callable[..., object], tmp_path
     assert [verdict for verdict, _, _ in passed] == ["translated", "translated", "dropped"] * 2
 
 
+def test_one_tunnel_tells_of_a_carriers_error(sixbench: Callable[..., object], tmp_path: Path) -> None:
+    """RFC 2473 section 8: about a packet to one of two lwB4s."""
+    rows = (f"192.0.2.1,6,39,{TUNNEL6.source}", "192.0.2.1,6,5,2001:db8:f::3")
+    words = ["lw4o6", "--role", "aftr", "--br", TUNNEL6.destination, "--own4", "203.0.113.9", "--engine", "ebpf"]
+    words += [word for row in rows for word in ("--binding", row)]
+    inner = Ends(source=OUTSIDE, destination="192.0.2.1", ports=(53, 39 << 10 | 7))
+    lost = in6(TUNNEL6.back, in4(inner, udp(inner)), 4)
+    told = Ends(source="2001:db8:f::fe", destination=TUNNEL6.destination)
+    error = in6(told, sealed(told, 58, bytes([3, 0, 0, 0, 0, 0, 0, 0]) + lost, 2), 58)
+    [(_, _, answers)] = packets_through(_with_exit(sixbench), tmp_path, words, [error])
+    assert len(answers) == 1
+
+
 PRIVATE = Ends(source="10.0.0.5", destination=OUTSIDE)
 OF_PREFIX = Ends(source=embedded(PREFIX, "198.51.100.77"), destination=SIIT[1].destination)
 UNTRANSLATED = {

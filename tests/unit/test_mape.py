@@ -34,7 +34,7 @@ def test_the_rule_makes_the_addresses_of_softwires(domain: Callable[..., Network
     assert (str(carried.source), str(carried.destination)) == ("2001:db8:ce01::c000:201:1", "2001:2:0:3::2")
     assert "2001:db8:ce01::/48 via 2001:2:0:4::1 dev eth2" in routes_of(network, "p")
     assert "192.0.2.1/32 dev map-e-1" in routes_of(network, "r9")
-    assert "address add 2001:db8:ce01::c000:201:1/128 dev lo" in render_path(network, "user")["r2"].devices
+    assert "address add 2001:db8:ce01::c000:201:1/128 dev lo nodad" in render_path(network, "user")["r2"].devices
 
 
 def test_the_border_relay_finds_edges_by_the_bits_of_their_ports(domain: Callable[..., Network]) -> None:

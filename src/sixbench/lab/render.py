@@ -14,6 +14,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address
 
 from ..mechanisms import find_engine
 from ..model.device import Device
@@ -337,7 +338,13 @@ def _wires_of(topology: Topology, node: str) -> list[Link]:
 def _loopback_lines(devices: Iterable[Device], node: str) -> list[str]:
     """The lines that give a node the addresses that it has for its devices' sake, each once."""
     own = [address for device in devices if device.node == node for address in device.addresses]
-    return [f"address add {address}/{address.max_prefixlen} dev lo" for address in dict.fromkeys(own)]
+    return [f"address add {own_address(address)}" for address in dict.fromkeys(own)]
+
+
+def own_address(address: IPv4Address | IPv6Address) -> str:
+    """The end of the line that gives a node an address of its own. Without `nodad` the kernel looks for other nodes
+    with an IPv6 address even on `lo`, in a thread, and no socket can be bound to it until then."""
+    return f"{address}/{address.max_prefixlen} dev lo" + (" nodad" if address.version == 6 else "")
 
 
 def _made_addresses(topology: Topology, node: str, is_meant: Callable[[str], bool]) -> list[str]:

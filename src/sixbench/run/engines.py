@@ -11,6 +11,7 @@ from ..agent.answers import ExecAnswer
 from ..agent.requests import Exec, RelayStop, TranslatorRemove, TunnelRemove
 from ..engines import Engine
 from ..engines.kernel import refusal
+from ..lab.render import own_address
 from ..mechanisms import MECHANISMS, find_engine, install
 from ..model.device import Device, Relay, Translator, Tunnel
 from ..model.errors import AgentError, CapabilityError
@@ -89,7 +90,7 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
     trial = replace(device, device=name)
     if isinstance(trial, Tunnel):
         trial = replace(trial, underlay=("lo",))
-        lines.append(f"address replace {trial.local}/{trial.local.max_prefixlen} dev lo")
+        lines.append(f"address replace {own_address(trial.local)}")
     if isinstance(trial, Translator):
         trial = replace(trial, discovery=None)
     try:

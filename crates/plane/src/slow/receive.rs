@@ -188,6 +188,11 @@ impl Receiver {
     /// Whether there was an error that the carrier told.
     fn relay_error(&self, buffer: &mut [u8]) -> bool {
         let Ok(Some(error)) = sys::receive_error(&self.carrier, buffer) else { return false };
+        if self.spec.mapping.peer().is_some_and(|peer| error.destination.is_some_and(|to| to != peer)) {
+            // It is about a packet of another tunnel of this address. A socket that was made before its route hears of
+            // all of them.
+            return true;
+        }
         let is_unreachable = match error.origin {
             sys::ErrorOrigin::Icmp => icmp::is_unreachable(Family::Ipv4, error.kind, error.code),
             sys::ErrorOrigin::Icmpv6 => icmp::is_unreachable(Family::Ipv6, error.kind, error.code),

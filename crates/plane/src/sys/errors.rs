@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use sixbench_packet::set_option;
@@ -22,6 +23,8 @@ pub enum ErrorOrigin {
 pub struct ReceivedError {
     /// How much of the packet's payload is quoted.
     pub length: usize,
+    /// Where the packet was sent.
+    pub destination: Option<IpAddr>,
     /// Who told.
     pub origin: ErrorOrigin,
     /// The ICMP type.
@@ -43,15 +46,20 @@ pub fn receive_error(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option
     // SAFETY: all zeros is a valid value.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
     let mut control = Control([0; 128]);
+    // SAFETY: all zeros is a valid value.
+    let mut name: libc::sockaddr_storage = unsafe { mem::zeroed() };
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
+    message.msg_name = (&raw mut name).cast();
+    message.msg_namelen = mem::size_of_val(&name) as _;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = control.0.len() as _;
     // SAFETY: every pointer in `message` is to a local or to `buffer`, with its length, and all live through the call.
     let result = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE) };
     let Some(length) = none_when_empty(check(result))? else { return Ok(None) };
-    let mut received = ReceivedError { length, origin: ErrorOrigin::Other, kind: 0, code: 0 };
+    let mut received =
+        ReceivedError { length, destination: address_of(&name), origin: ErrorOrigin::Other, kind: 0, code: 0 };
     // SAFETY: the kernel has filled in `message`, and `control`, which it points to, is still there. A message of these types begins with
     // that structure.
     unsafe {
@@ -71,6 +79,19 @@ pub fn receive_error(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option
         }
     }
     Ok(Some(received))
+}
+
+/// The address in what a system call wrote, if it is one of IP.
+fn address_of(name: &libc::sockaddr_storage) -> Option<IpAddr> {
+    let name = &raw const *name;
+    // SAFETY: the storage has room and alignment for the structure of each family, and zeros where nothing was written.
+    unsafe {
+        match libc::c_int::from((*name).ss_family) {
+            libc::AF_INET => Some(IpAddr::from((*name.cast::<libc::sockaddr_in>()).sin_addr.s_addr.to_ne_bytes())),
+            libc::AF_INET6 => Some(IpAddr::from((*name.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr)),
+            _ => None,
+        }
+    }
 }
 
 /// Room for a few control messages, aligned as the kernel writes them.
