@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -272,7 +273,7 @@ class Agent:
         self._stderr = (self._stderr + data)[-_STDERR_TAIL_BYTES:]
 
 
-class AgentHub:
+class AgentHub(AbstractContextManager["AgentHub"]):
     """Starts agents and reads their answers. Use as a context manager: leaving it ends them all."""
 
     def __init__(self, binary: Path) -> None:
@@ -292,9 +293,6 @@ class AgentHub:
         self._incoming: list[tuple[Any, tuple[Agent, str]]] = []
         self._thread = threading.Thread(target=self._read, name="agents", daemon=True)
         self._thread.start()
-
-    def __enter__(self) -> AgentHub:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -8,6 +8,7 @@ import os
 import selectors
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -42,7 +43,7 @@ class PacketDecision:
     packets: tuple[bytes, ...]
 
 
-class PacketMechanism:
+class PacketMechanism(AbstractContextManager["PacketMechanism"]):
     """A mechanism that takes packets. Use as a context manager: leaving it ends the agent."""
 
     def __init__(self, binary: Path, mechanism: Mapping[str, Any]) -> None:
@@ -67,9 +68,6 @@ class PacketMechanism:
         os.set_blocking(self._input, False)
         self._unsent = _line(mechanism)
         self._received = bytearray()
-
-    def __enter__(self) -> PacketMechanism:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()

@@ -7,7 +7,8 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from distributed import Client, Future
 from distributed.scheduler import KilledWorker
@@ -31,7 +32,7 @@ POLL_S = 0.5
 """How often a run that waits looks whether the cells are free."""
 
 
-class DaskCells:
+class DaskCells(AbstractContextManager["DaskCells"]):
     """The cells of a scheduler, taken for one run. Use as a context manager.
 
     Args:
@@ -63,9 +64,6 @@ class DaskCells:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()

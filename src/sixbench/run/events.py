@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 
 from ..agent.requests import ForgetPathMtu
@@ -18,7 +19,7 @@ from .laboratory import Laboratory
 from .link_change import change_link
 
 
-class Events:
+class Events(AbstractContextManager["Events"]):
     """The events of one trial: begun with its traffic, carried out by a thread, undone after it.
 
     Use as a context manager around the traffic: leaving it ends the thread and undoes what was done.
@@ -36,9 +37,6 @@ class Events:
         self._mistake: Exception | None = None
         self.done: list[LinkEvent] = []
         """The events that have happened."""
-
-    def __enter__(self) -> Events:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.undo()

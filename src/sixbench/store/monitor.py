@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -164,7 +165,7 @@ def _place(folder: Folder, name: str) -> str:
     return printable(str(folder.path / name))
 
 
-class MonitorWriter:
+class MonitorWriter(AbstractContextManager["MonitorWriter"]):
     """Writes the directory of a monitor. One process at a time: it is locked until this is closed.
 
     Attributes:
@@ -196,9 +197,6 @@ class MonitorWriter:
             writer.close()
             raise UsageError(f"{directory} is not empty and holds no monitor; give another directory")
         return writer
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()

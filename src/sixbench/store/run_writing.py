@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ..model.errors import StoreError, UsageError, WriteError
 from ..model.trial import TrialRecord
@@ -22,7 +23,7 @@ from .run_directory import APART, ARRIVED, EXPERIMENT, MANIFEST, SERIES, TRIAL, 
 TABLE = "trials.parquet"
 
 
-class RunWriter:
+class RunWriter(AbstractContextManager["RunWriter"]):
     """Adds trials to a run directory. One process at a time: the directory is locked until this is closed. A
     directory that is renamed meanwhile is still the same one.
 
@@ -50,9 +51,6 @@ class RunWriter:
     def identity(self) -> tuple[int, int]:
         """The directory by its device and inode, as pages that look at the run name it."""
         return self._folder.identity
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()

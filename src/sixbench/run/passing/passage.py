@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from itertools import count
-from typing import Self
 
 from ...agent import AgentHub, PacketDecision
 from ...agent.requests import (
@@ -36,7 +36,7 @@ _ETHERNET_BYTES = 14
 _ETHERTYPES = {4: "0800", 6: "86dd"}
 
 
-class DevicePassage:
+class DevicePassage(AbstractContextManager["DevicePassage"]):
     """A device of an engine that takes packets, as `agent.PacketMechanism` does. Use as a context manager: leaving it
     takes the network down."""
 
@@ -66,9 +66,6 @@ class DevicePassage:
         except BaseException:
             self._lab.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._lab.close()
