@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -58,8 +58,8 @@ class WithWholeChecksums(Laboratories):
 
 
 def read(hub: AgentHub, text: str) -> Experiment:
-    """An experiment with the engines chosen."""
-    experiment = read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+    """An experiment with the engines chosen. It repeats nothing, so that it is known how many trials there are."""
+    experiment = replace(read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS), repeats=0)
     probe = hub.start(["probe"])["probe"]
     try:
         return choose_engines(probe, experiment)

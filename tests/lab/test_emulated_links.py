@@ -32,6 +32,7 @@ topology:
     - {{endpoints: [r1, h2], name: far, {far}}}
 paths: {{ipv4: native4, ipv6: native6}}
 blocks: 1
+repeats: 0
 workloads: [{workload}]
 """
 DATAGRAMS = "{udp-stream: {datagram: 100B, rate: 500pps, count: 200, warmup: 0s}}"

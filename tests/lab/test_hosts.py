@@ -28,6 +28,7 @@ topology:
 paths: {{ipv4: native4, ipv6: native6}}
 workloads: {workloads}
 blocks: {blocks}
+repeats: 0
 """
 QUICK = "[{ping: {count: 5, interval: 2ms}}, {udp-stream: {rate: 1Mbit, duration: 200ms, datagram: 500B}}]"
 LONG = "[{ping: {count: 400, interval: 2ms}}]"
@@ -175,7 +176,7 @@ def test_interfaces_are_home_when_the_run_is_killed_and_it_is_resumed(hosts: Mac
     plain.write_text(
         "experiment: plain\n"
         "topology: {nodes: {a: host, b: host}, links: [{endpoints: [a, b]}]}\n"
-        f"paths: {{ipv4: native4, ipv6: native6}}\nworkloads: {LONG}\nblocks: 1\n"
+        f"paths: {{ipv4: native4, ipv6: native6}}\nworkloads: {LONG}\nblocks: 1\nrepeats: 0\n"
     )
     places = hosts.scratch / "hosts.yaml"
     places.write_text(f"{hosts.hosts()}nodes: {{a: lab1, b: lab2}}\nlinks: {{a-b: [left, left]}}\n")

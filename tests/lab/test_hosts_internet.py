@@ -33,6 +33,7 @@ topology:
 paths: {{ipv4: native4, ipv6: native6}}
 workloads: [{{ping: {{count: 5, interval: 2ms}}}}, {{udp-stream: {{rate: 1Mbit, duration: 200ms, datagram: 1200B}}}}]
 blocks: 1
+repeats: 0
 """
 ENDS_S = 60
 

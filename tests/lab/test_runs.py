@@ -42,6 +42,7 @@ workloads:
   - tcp-crr: {duration: 100ms, warmup: 0s}
   - ping: {interval: 5ms, duration: 100ms, warmup: 0s}
 blocks: 2
+repeats: 0
 """
 
 

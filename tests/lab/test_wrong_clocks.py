@@ -29,6 +29,7 @@ workloads:
   - voip: {{codec: g711, duration: 2s}}
   - tcp-rr: {{message: 1B, duration: 300ms}}
 blocks: 1
+repeats: 0
 """
 AHEAD_S, FAST_PPM = 5, 200
 DAY_S = 86_400
