@@ -47,6 +47,7 @@ def test_time_is_told_in_cores() -> None:
         {"busy": 1.45, "user": 1.15, "system": 0.2, "softirq": 0.1, "steal": 0.1}
     )
     assert busy_ns(SPAN) == 1_450_000_000
+    assert busy_ns(SPAN, are_kept_awake=True) == 1_400_000_000  # niced time is that of the threads that keep them awake
     assert agent_cores(SPAN) == pytest.approx(0.3)
 
 

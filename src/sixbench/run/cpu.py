@@ -122,15 +122,26 @@ def agent_cores(span: Span, spun_ns: int = 0) -> float | None:
     return max(0.0, float(used_ns - spun_ns)) / elapsed_ns
 
 
-def busy_ns(span: Span) -> float | None:
-    """CPU time that the whole machine spent: exact where a machine of one core says when it is idle, else in ticks."""
+def busy_ns(span: Span, *, are_kept_awake: bool = False) -> float | None:
+    """CPU time that the whole machine spent: exact where a machine of one core says when it is idle, or threads watch
+    all of its processors, else in ticks.
+
+    Args:
+        are_kept_awake: as for `machine_cores`.
+    """
     exact_ns = _exactly_busy_ns(span)
     if exact_ns is not None:
         return exact_ns
     ticks, _ = _ticks(span)
+    watched = {one.processor for one in span["from"]["watched"].processors} if "watched" in span["from"] else set()
+    if ticks and len(watched) == len(ticks):
+        watched_everywhere_ns = watched_ns(span, watched)
+        if watched_everywhere_ns is not None:
+            return watched_everywhere_ns
     if not ticks:
         return None
-    return float(sum(core[kind] for core in ticks for kind in _BUSY) * span["from"]["tick_ns"])
+    kinds = [kind for kind in _BUSY if not (are_kept_awake and kind == "nice")]
+    return float(sum(core[kind] for core in ticks for kind in kinds) * span["from"]["tick_ns"])
 
 
 def clock_step_ns(span: Span) -> int:

@@ -424,7 +424,7 @@ def _spent_ns(span: Span, observed: Observed) -> float | None:
     watched = watched_ns(span, nodes) if observed.is_alone else None
     if watched is not None:
         return watched
-    spent_ns = busy_ns(span)
+    spent_ns = busy_ns(span, are_kept_awake=observed.are_kept_awake)
     return None if spent_ns is None else spent_ns - orchestrator_ns(span)
 
 
