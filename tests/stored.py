@@ -38,20 +38,33 @@ def manifest_of(experiment: Experiment) -> Manifest:
     )
 
 
-def record(key: str = "b001-c0001-ipv4", **changes: Any) -> TrialRecord:
-    """The record of a trial that was good, with some of its fields changed."""
+def bare_record(workload: str, **fields: Any) -> TrialRecord:
+    """The record of a good trial that has nothing but these fields."""
     base = TrialRecord(
-        key=key,
+        key="b001-c0001-ipv4",
         sequence=1,
         block=1,
         combination="c0001",
         path="ipv4",
         mechanism="native4",
         engine="kernel",
-        workload="tcp-rr",
+        workload=workload,
+        params={},
+        levels={},
+        status="ok",
+        started_realtime_ns=0,
+        elapsed_ns=0,
+    )
+    return replace(base, **fields)
+
+
+def record(key: str = "b001-c0001-ipv4", **changes: Any) -> TrialRecord:
+    """The record of a trial that was good, with some of its fields changed."""
+    base = bare_record(
+        "tcp-rr",
+        key=key,
         params={"message_bytes": 64, "nodelay": True, "congestion": "cubic"},
         levels={"link_loss_ratio": 0.005, "nodelay": True},
-        status="ok",
         started_realtime_ns=1_760_000_000_000_000_001,
         elapsed_ns=10**18 + 1,
         metrics={"rtt_p50_ns": 0.1 + 0.2},

@@ -71,6 +71,7 @@ def test_what_heat_slowed_down_is_known_where_the_kernel_counts_it() -> None:
 
 def test_how_busy_each_core_was() -> None:
     assert core_shares(SPAN) == pytest.approx([0.5, 1.0])  # of 90 ms: the hypervisor took 10
+    assert core_shares(SPAN, are_kept_awake=True) == pytest.approx([0.4 / 0.9, 1.0])  # 5 are of what kept it awake
 
 
 def test_what_cannot_be_known_is_absent() -> None:

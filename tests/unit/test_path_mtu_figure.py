@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from stored import bare_record
 
 from sixbench.model.trial import TrialRecord
 from sixbench.report.figures.path_mtu import _arrived, _searched
 
 
 def trial(**metrics: float) -> TrialRecord:
-    return TrialRecord(
-        key="b001-c0001-ipv4",
-        sequence=1,
-        block=1,
-        combination="c0001",
-        path="ipv4",
-        mechanism="native4",
-        engine="kernel",
-        workload="udp-stream",
-        params={},
-        levels={},
-        status="ok",
-        started_realtime_ns=0,
-        elapsed_ns=1,
-        metrics=metrics,
-    )
+    return bare_record("udp-stream", metrics=metrics)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from sixbench.lab.placement import pin, processors_of
 from sixbench.model.observation import AwakeAnswer
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.cpu import Sample, Span, watched_ns
+from sixbench.run.cpu import Sample, Span, busy_ns, watched_ns
 from sixbench.run.environment import GUEST
 from sixbench.run.processors import is_virtual
 
@@ -129,6 +129,16 @@ def test_the_busy_time_of_the_nodes_processors_is_told() -> None:
     assert watched_ns(span, {0, 2}) is None
     assert watched_ns(span, set()) is None
     assert watched_ns({"from": {}, "to": {}}, {0}) is None
+
+
+def test_the_whole_machine_is_known_exactly_where_all_of_it_is_watched() -> None:
+    cores = [dict.fromkeys(("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"), 0)] * 2
+    known = {"clock_ns": 0, "tick_ns": 10_000_000, "cores": cores}
+    span: Span = {"from": known | watched(p0=1, p1=7), "to": known | watched(p0=5, p1=100)}
+    assert busy_ns(span, are_kept_awake=True) == watched_ns(span) == 97
+    half: Span = {"from": known | watched(p1=7), "to": known | watched(p1=100)}
+    assert watched_ns(half) is None
+    assert busy_ns(half, are_kept_awake=True) == 0
 
 
 def test_a_virtual_machine_is_known_by_its_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
+from stored import bare_record
 
 from sixbench.model.parameter import Scalar
 from sixbench.model.reason import Reason, ReasonKind
@@ -40,21 +41,12 @@ class Device:
         reasons = [Reason(kind=ReasonKind.TESTER_LIMITED, text="late")] if is_spoiled else []
         sender = {"sent": sent}
         receiver = {"unique": sent - lost, "ipdv_signed": {"count": 9, "min_ns": -5, "p50_ns": 0, "max_ns": 7}}
-        record = TrialRecord(
+        record = bare_record(
+            "frames",
             key=f"b{len(self.records) + 1:03d}-c0001-ipv4",
-            sequence=1,
-            block=1,
-            combination="c0001",
-            path="ipv4",
-            mechanism="native4",
-            engine="kernel",
-            workload="frames",
             params=dict(params),
-            levels={},
             status="invalid" if is_spoiled else "ok",
             reasons=reasons,
-            started_realtime_ns=0,
-            elapsed_ns=0,
             metrics={**self.metrics, "loss_ratio": lost / sent},
             client={"forward_sender": sender, "reverse_receiver": receiver},
             server={"forward_receiver": receiver, "reverse_sender": sender},

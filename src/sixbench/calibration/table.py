@@ -64,7 +64,7 @@ def truths_table(name: str, found: Sequence[OverPath]) -> Table:
         for over in found
         for one in over.at
     ]
-    columns = [*left(words.factor(metric.column), *HEADINGS)]
+    columns = left(words.factor(metric.column), *HEADINGS)
     return Table(title=f"{metric.label}, truth by truth", columns=columns, rows=rows)
 
 

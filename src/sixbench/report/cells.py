@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from ..model.finding import CellEffect, CellValue
 from ..store import Cell, Run
 from . import rows, words
-from .tables import Column, Table, left, right
+from .tables import Table, left, right
 
 LEAST_P = 0.001
 
@@ -17,8 +17,7 @@ def machines_table(run: Run) -> Table | None:
     cells = run.manifest.cells
     if not cells:
         return None
-    columns = [Column(name=name) for name in ("cell", "system", "kernel", "CPU", "processors", "calibrated")]
-    columns += [Column(name=name, align="right") for name in ("blocks", "trials")]
+    columns = [*left("cell", "system", "kernel", "CPU", "processors", "calibrated"), *right("blocks", "trials")]
     made = []
     for name, cell in cells.items():
         own = [trial for trial in run.trials if trial.cell == name]

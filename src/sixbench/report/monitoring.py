@@ -25,7 +25,7 @@ from ..model.units import format_size
 from . import words
 from .aligned import aligned
 from .series_words import about, path_text, title_of, value_text
-from .tables import Column, Table
+from .tables import Column, Table, left
 
 STATE_SCHEMA = "sixbench.monitor-state/1"
 
@@ -165,7 +165,7 @@ def _metric(one: Followed) -> tuple[str, str, str]:
 
 
 def _columns() -> list[Column]:
-    return [Column(name=head) for head in ("workload", *HEADS)]
+    return left("workload", *HEADS)
 
 
 def _occurrences(occurrences: Sequence[Occurrence], new_conditions: dict[int, list[str]]) -> Table:
@@ -182,7 +182,7 @@ def _occurrences(occurrences: Sequence[Occurrence], new_conditions: dict[int, li
         for one in reversed(occurrences)
     ]
     title = "The latest occurrences" if occurrences[0].number > 1 else "All occurrences"
-    return Table(title=title, columns=[Column(name=head) for head in heads], rows=rows)
+    return Table(title=title, columns=left(*heads), rows=rows)
 
 
 def _remarks(one: Occurrence, conditions: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from ..model.finding import Analysis, Estimate
 from ..model.units import scale
 from . import rows, words
 from .path_descriptions import PathDescription
-from .tables import Column, Table, left, right, table_of, without_empty
+from .tables import Table, left, right, table_of, without_empty
 from .tunnel_counts import TranslatorSum, TunnelEnd, total
 
 HEADERS = "packets are"
@@ -22,7 +22,7 @@ def paths_table(paths: Sequence[PathDescription], *, addresses: bool = True) -> 
     """A row a path; `addresses`: whether there is room for them."""
     columns = [
         *left("path", "mechanism", "engine", "nodes"),
-        *([Column(name="addresses"), Column(name="tunnel ends")] if addresses else []),
+        *left(*(("addresses", "tunnel ends") if addresses else ())),
         *left("headers"),
         *right("tunnel MTU", "installed in"),
         *left("role"),

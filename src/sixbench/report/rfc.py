@@ -16,7 +16,7 @@ from ..rfc.throughput import Throughput
 from ..rfc.traffic import PLAIN
 from ..store import Run
 from . import words
-from .tables import Column, Table, left, right, without_empty
+from .tables import Table, left, right, without_empty
 
 TRAFFIC_WORDS = (
     "Plain frames go between one pair of networks, with one pair of ports, all of them on the path. With networks-256 "
@@ -60,11 +60,9 @@ def _throughputs(
     columns = [
         *left("path"),
         *right("frame"),
-        *([Column(name="traffic")] if plain is not None else []),
-        *([Column(name="goal")] if has_goals else []),
+        *left(*(["traffic"] if plain is not None else []), *(["goal"] if has_goals else [])),
         *right("frames/s"),
-        *([Column(name="of plain", align="right")] if plain is not None else []),
-        *right("under", "line", "tester", "trials", "refused"),
+        *right(*(["of plain"] if plain is not None else []), "under", "line", "tester", "trials", "refused"),
         *left("remark"),
     ]
     rows = [
@@ -198,7 +196,7 @@ def conformance_table(run: Run) -> Table | None:
     procedure, clauses = run.manifest.procedure, judged(run)
     if procedure is None:
         return None
-    columns = [Column(name=name) for name in ("clause", "asks for", "", "reason")]
+    columns = left("clause", "asks for", "", "reason")
     rows = [[clause.section, clause.asks, clause.state, clause.reason] for clause in clauses]
     return Table(title=f"Conformance with RFC {procedure.profile}", columns=columns, rows=rows)
 

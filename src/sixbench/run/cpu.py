@@ -67,15 +67,13 @@ def machine_cores(span: Span, spun_ns: int = 0, *, are_kept_awake: bool = False)
 
     Args:
         are_kept_awake: whether threads of the idle class spin on the processors. The kernel counts their time as niced,
-            so that niced time does not count.
+            so that niced time counts as idle.
     """
-    ticks, elapsed_ns = _ticks(span)
+    ticks, elapsed_ns = _ticks(span, are_kept_awake=are_kept_awake)
     if not ticks or elapsed_ns <= 0:
         return {}
     tick_ns = span["from"]["tick_ns"]
     total = {kind: sum(core[kind] for core in ticks) * tick_ns / elapsed_ns for kind in _KINDS}
-    if are_kept_awake:
-        total["nice"] = 0.0
     spun = spun_ns / elapsed_ns
     exact_ns = _exactly_busy_ns(span)
     busy = sum(total[kind] for kind in _BUSY) if exact_ns is None else exact_ns / elapsed_ns
@@ -100,15 +98,15 @@ def add_cpu_of_ends(
 
 
 def core_shares(span: Span, *, are_kept_awake: bool = False) -> list[float]:
-    """How busy each core was in the time that the hypervisor left it, from 0 to 1; without niced time where threads of
-    the idle class spin on them."""
-    ticks, _ = _ticks(span)
+    """How busy each core was in the time that the hypervisor left it, from 0 to 1. `are_kept_awake`: as for
+    `machine_cores`."""
+    ticks, _ = _ticks(span, are_kept_awake=are_kept_awake)
     shares = []
     for core in ticks:
         busy = sum(core[kind] for kind in _BUSY)
         total = busy + core["idle"] + core["iowait"]
         if total > 0:
-            shares.append((busy - (core["nice"] if are_kept_awake else 0)) / total)
+            shares.append(busy / total)
     return shares
 
 
@@ -132,16 +130,13 @@ def busy_ns(span: Span, *, are_kept_awake: bool = False) -> float | None:
     exact_ns = _exactly_busy_ns(span)
     if exact_ns is not None:
         return exact_ns
-    ticks, _ = _ticks(span)
-    watched = {one.processor for one in span["from"]["watched"].processors} if "watched" in span["from"] else set()
-    if ticks and len(watched) == len(ticks):
-        watched_everywhere_ns = watched_ns(span, watched)
-        if watched_everywhere_ns is not None:
-            return watched_everywhere_ns
+    ticks, _ = _ticks(span, are_kept_awake=are_kept_awake)
     if not ticks:
         return None
-    kinds = [kind for kind in _BUSY if not (are_kept_awake and kind == "nice")]
-    return float(sum(core[kind] for core in ticks for kind in kinds) * span["from"]["tick_ns"])
+    everywhere_ns = watched_ns(span)
+    if everywhere_ns is not None:
+        return everywhere_ns
+    return float(sum(core[kind] for core in ticks for kind in _BUSY) * span["from"]["tick_ns"])
 
 
 def clock_step_ns(span: Span) -> int:
@@ -166,13 +161,16 @@ def orchestrator_ns(span: Span) -> int:
     return span["to"].get("orchestrator_ns", 0) - span["from"].get("orchestrator_ns", 0)
 
 
-def watched_ns(span: Span, processors: Collection[int]) -> float | None:
-    """How long these processors were busy, by the threads that keep them awake; None where one of them has none."""
+def watched_ns(span: Span, processors: Collection[int] | None = None) -> float | None:
+    """How long these processors, or all of the machine, were busy, by the threads that keep them awake; None where one
+    of them has none."""
     if "watched" not in span["from"] or "watched" not in span["to"]:
         return None
     before, after = (
         {one.processor: one.busy_ns for one in sample["watched"].processors} for sample in (span["from"], span["to"])
     )
+    if processors is None:
+        processors = before.keys() if len(before) == len(span["from"].get("cores") or []) else ()
     if not processors or not before.keys() & after.keys() >= set(processors):
         return None
     return float(sum(after[one] - before[one] for one in processors))
@@ -185,10 +183,14 @@ def _exactly_busy_ns(span: Span) -> float | None:
     return float(end["clock_ns"] - start["clock_ns"] - (end["idle_ns"] - start["idle_ns"]))
 
 
-def _ticks(span: Span) -> tuple[list[Core], int]:
+def _ticks(span: Span, *, are_kept_awake: bool = False) -> tuple[list[Core], int]:
+    """The ticks of each core by kind, and the time that passed; `are_kept_awake`: as for `machine_cores`."""
     start, end = span["from"], span["to"]
     elapsed_ns = end["clock_ns"] - start["clock_ns"]
     before, after = start.get("cores") or [], end.get("cores") or []
     if len(before) != len(after):
         return [], elapsed_ns
-    return [{kind: b[kind] - a[kind] for kind in b} for a, b in zip(before, after, strict=True)], elapsed_ns
+    ticks = [{kind: b[kind] - a[kind] for kind in b} for a, b in zip(before, after, strict=True)]
+    if are_kept_awake:
+        ticks = [core | {"idle": core["idle"] + core["nice"], "nice": 0} for core in ticks]
+    return ticks, elapsed_ns

@@ -112,12 +112,12 @@ def _no_flows(params: Params) -> Wrong | None:
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     receivers = {name: receiver for name, (_, receiver) in flows_of(params, client, server).items()}
-    unique = {name: int(one["unique"]) for name, one in receivers.items()}
-    payload = {name: int(one["unique_bytes"]) for name, one in receivers.items()}
     whole = replace(traffic_of(receivers), destinations=_destinations(params))
     natives = {name: one["native"] for name, one in receivers.items() if "native" in one}
     if not natives:
         return whole
+    unique = {name: int(one["unique"]) for name, one in receivers.items()}
+    payload = {name: int(one["unique_bytes"]) for name, one in receivers.items()}
     native = {name: int(one["unique"]) for name, one in natives.items()}
     native_payload = {name: payload[name] * count // max(1, unique[name]) for name, count in native.items()}
     own = arrived(

@@ -50,4 +50,7 @@ export function clock(ns) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${String(rest).padStart(2, "0")}` : `${minutes}:${String(rest).padStart(2, "0")}`;
 }
 
+// A trial's block, and which repeat it is of the trial that the block has.
+export const blockWords = ({ block, repeat }) => `${block}${repeat ? `, repeat ${repeat}` : ""}`;
+
 export const date = (ns) => (ns === null || ns === undefined ? "" : new Date(ns / 1e6).toLocaleString("sv").slice(0, 16));

@@ -1,7 +1,7 @@
 // A run as it goes on: which trial is under way, what has become of each, and a dot for each value. No verdict and no
 // interval is shown before the planned end, since looking at them invites to stop when they please.
 
-import { ask, clock, h, s } from "./dom.js";
+import { ask, blockWords, clock, h, s } from "./dom.js";
 import { drawDots } from "./dots.js";
 import { badge } from "./runs.js";
 import { drawPathMtus } from "./hops.js";
@@ -107,7 +107,7 @@ export async function showLive(place, name) {
   const place_of_grids = h("div", {}), hops = h("div", {}), later = h("details", { class: "folded", hidden: true });
 
   function tell(event, combination) {
-    reason.replaceChildren(h("h2", { id: "why" }, `${event.path}, block ${event.block}${event.repeat ? `, repeat ${event.repeat}` : ""}: ${event.status}`), h("p", { class: "quiet" }, combination.title),
+    reason.replaceChildren(h("h2", { id: "why" }, `${event.path}, block ${blockWords(event)}: ${event.status}`), h("p", { class: "quiet" }, combination.title),
       h("ul", {}, event.reasons.map((one) => h("li", {}, one.text, " ", h("code", {}, one.kind)))), h("form", { method: "dialog" }, h("button", {}, "Close")));
     reason.showModal();
   }
@@ -133,7 +133,7 @@ export async function showLive(place, name) {
       current = event;
       grids.get(event.combination)?.begin(event.block, event.path);
       light(steps.get(event.path) ?? []);
-      now.begin(`Now: ${event.path}, block ${event.block}${event.repeat ? `, repeat ${event.repeat}` : ""}, ${grids.get(event.combination)?.combination.title ?? event.combination}`, run.topology ? null : event.path);
+      now.begin(`Now: ${event.path}, block ${blockWords(event)}, ${grids.get(event.combination)?.combination.title ?? event.combination}`, run.topology ? null : event.path);
     },
     values(event) { if (event.key === current?.key) now.arrived(event); },
     "sender-values"(event) { if (event.key === current?.key) now.sampled(event); },

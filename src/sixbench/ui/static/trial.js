@@ -1,6 +1,6 @@
 // One trial of a run: its series over time, its packets by their headers, and its files.
 
-import { ask, digits, h, s, scaleOf } from "./dom.js";
+import { ask, blockWords, digits, h, s, scaleOf } from "./dom.js";
 
 const WIDTH = 440, LEFT = 12, RIGHT = 428, TOP = 24, BASE = 104;
 
@@ -95,7 +95,7 @@ const options = (choice, entries, chosen) => choice.replaceChildren(...entries.m
 
 // A block has one trial of a path, and the repeats of it where the machine was disturbed.
 const attemptOf = ({ block, repeat }) => `${block}${repeat ? `+${repeat}` : ""}`;
-const attemptWords = ({ block, repeat, status }) => `${block}${repeat ? `, repeat ${repeat}` : ""}${status === "ok" ? "" : ` (${status})`}`;
+const attemptWords = (one) => `${blockWords(one)}${one.status === "ok" ? "" : ` (${one.status})`}`;
 
 // Chooses a trial by workload, path and block, and shows it. The address says which, so that reloading restores it.
 export async function showTrials(place, run, wanted) {
