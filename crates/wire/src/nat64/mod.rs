@@ -3,7 +3,8 @@
 //! [`Nat64`] takes whole packets of either family and says what becomes of each, as a [`Translator`] does, which writes the packets of the other family. What
 //! this adds is state: `table` has the bindings of addresses and ports and the sessions, `pool` the addresses and ports that are there to be bound, `tcp` the
 //! states of connections, `flow` reads whose a packet is, and `rewrite` puts a port in the place of another. It has no clock: whoever gives it a packet says when
-//! that is. It does not put fragments together; of later ones it is told the ports ([`crate::virtual_reassembly`]).
+//! that is. Of later fragments it is told the ports ([`crate::virtual_reassembly`]), but for packets that have to be whole ([`Nat64::joins`]): these it is given in one
+//! piece ([`crate::reassembly`]).
 
 mod flow;
 mod pool;
@@ -20,8 +21,8 @@ pub use settings::{Filtering, Settings, StaticBinding, Timeouts};
 pub use table::{Amounts, Inside, Outside, Protocol};
 
 use crate::icmp::{V4Repr, V6Repr};
-use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Verdict};
-use crate::{Span, checksum, ipv4, ipv6};
+use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Upper, Verdict, ZeroChecksum};
+use crate::{Span, checksum, ipv4, ipv6, protocol};
 use flow::Flow;
 use rewrite::End;
 use table::Table;
@@ -61,6 +62,42 @@ impl Nat64 {
             Some(6) => self.ipv6_packet(packet, ports),
             _ => Decision::dropped(Clause::Malformed),
         }
+    }
+
+    /// Says what becomes of a packet whose fragments were put together.
+    pub fn translate_joined(&mut self, packet: &[u8], now: Duration) -> Decision {
+        self.translator.was_joined = true;
+        let decision = self.translate(packet, None, now);
+        self.translator.was_joined = false;
+        decision
+    }
+
+    /// Whether a packet is a fragment that waits for the others, to be translated with them as one packet: RFC 6146 section 3.4. Those of ICMP do, as its checksum
+    /// covers the length in IPv6 alone, and those of UDP without a checksum, which is to get one, if the first one says so or others wait already.
+    pub fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
+        let span = Span::whole(packet);
+        match packet.first().map(|octet| octet >> 4) {
+            Some(4) => ipv4::Packet::parse(span).is_ok_and(|parsed| {
+                let is_right = checksum::is_valid(&packet[..parsed.header_bytes()]);
+                parsed.fragment().filter(|_| is_right).is_some_and(|fragment| match parsed.protocol() {
+                    protocol::ICMP => true,
+                    protocol::UDP => others_wait || (fragment.offset_bytes == 0 && self.computes_for(&parsed)),
+                    _ => false,
+                })
+            }),
+            Some(6) => ipv6::Packet::parse(span).is_ok_and(|parsed| {
+                Upper::read(&parsed).is_ok_and(|upper| {
+                    upper.protocol == protocol::ICMPV6 && upper.is_fragment() && !upper.is_extended_fragment
+                })
+            }),
+            _ => false,
+        }
+    }
+
+    /// Whether a datagram has no checksum and is to get one.
+    fn computes_for(&self, packet: &ipv4::Packet<'_>) -> bool {
+        self.translator.settings().zero_checksum == ZeroChecksum::Compute
+            && packet.payload().captured().get(6..8) == Some(&[0, 0])
     }
 
     /// What the table holds.

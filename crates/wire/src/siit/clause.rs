@@ -32,7 +32,7 @@ clauses! {
     ToIpv6 "to-ipv6" "RFC 7915 section 4.1" "An IPv6 header takes the place of the IPv4 header.",
     ToIpv4 "to-ipv4" "RFC 7915 section 5.1" "An IPv4 header takes the place of the IPv6 header.",
     Fragmented "fragmented" "RFC 7915 section 4" "The packet has DF clear and would be longer than the lowest IPv6 MTU, so it becomes IPv6 fragments.",
-    FragmentedToIpv4 "fragmented-to-ipv4" "RFC 7915 sections 1.4 and 5.1" "The packet is too short to have DF set but too long for the IPv4 link, so it becomes IPv4 fragments.",
+    FragmentedToIpv4 "fragmented-to-ipv4" "RFC 7915 sections 1.4 and 5.1" "The packet is too short to have DF set, or came in fragments itself, but is too long for the IPv4 link, so it becomes IPv4 fragments.",
     FragmentToIpv6 "fragment-to-ipv6" "RFC 7915 section 4.1" "The packet is an IPv4 fragment, so it becomes an IPv6 fragment with the same identification.",
     FragmentToIpv4 "fragment-to-ipv4" "RFC 7915 section 5.1.1" "The packet has a Fragment header, so the IPv4 packet has its identification, and DF clear.",
     ErrorToIpv6 "error-to-ipv6" "RFC 7915 section 4.2" "The ICMP error and the packet in it become an ICMPv6 error and an IPv6 packet.",

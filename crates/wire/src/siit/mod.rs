@@ -61,6 +61,8 @@ pub struct Translator {
     given: Option<Given>,
     /// The ports of what is translated, if it is a fragment and they are known of its first one.
     known: Option<Ports>,
+    /// Whether what is translated came in fragments that were put together. It may be cut again.
+    pub(crate) was_joined: bool,
 }
 
 /// What becomes of a packet.
@@ -119,6 +121,7 @@ impl Translator {
             is_back: false,
             given: None,
             known: None,
+            was_joined: false,
             settings,
         })
     }
