@@ -217,7 +217,8 @@ impl Way {
 
     /// The fragments that waited for the ports of this one of a NAT64, which are put together with it.
     fn waited_for(&mut self, packet: &[u8]) -> Result<Vec<Vec<u8>>, Clause> {
-        if !matches!(self.mechanism, Mechanism::Nat64(_)) || !self.fragments.holds(packet) {
+        let is_nat64 = matches!(self.mechanism, Mechanism::Nat64(_));
+        if !is_nat64 || self.packets.holds(packet) || !self.fragments.holds(packet) {
             return Ok(Vec::new());
         }
         match self.fragments.take(packet, packet, self.now) {
@@ -294,6 +295,7 @@ mod tests {
 
     const SIX_IN_FOUR: &str = r#"{"mechanism": "tunnel", "tunnel": {"device": "t", "underlay": ["u"], "mtu_bytes": 1480, "outer": "ipv4", "payload": "ipv6", "local": "192.0.2.1", "mapping": {"kind": "fixed", "remote": "192.0.2.2"}}}"#;
     const SIIT: &str = r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b:1::/96"], "explicit": [["192.0.2.1/32", "2001:db8::1/128"]], "own4": "198.18.1.1"}}"#;
+    const NAT64: &str = r#"{"mechanism": "nat64", "siit": {"prefixes": ["64:ff9b:1::/96"]}, "nat64": {"pool": [{"net": "192.0.2.1/32", "first": 1024, "last": 65535}]}}"#;
     /// UDP from 2001:db8:1::1 to 2001:db8:2::1.
     const UDP6: &str =
         "60000000000c114020010db800010000000000000000000120010db800020000000000000000000203e807d0000cbeef64617461";
@@ -374,10 +376,39 @@ mod tests {
         }
 
         #[test]
-        fn every_packet_is_answered(packet in prop::collection::vec(any::<u8>(), 0..200), is_siit: bool) {
+        fn every_packet_is_answered(
+            packet in prop::collection::vec(any::<u8>(), 0..200),
+            mechanism in prop::sample::select(&[SIX_IN_FOUR, SIIT, NAT64][..]),
+        ) {
             let question = json!({ "packet": hex(&packet) }).to_string();
-            let (found, end) = answers(&[if is_siit { SIIT } else { SIX_IN_FOUR }, &question]);
+            let (found, end) = answers(&[mechanism, &question]);
             prop_assert_eq!((found.len(), end), (1, Ok(())));
+        }
+
+        #[test]
+        fn every_fragment_to_a_nat64_is_answered(
+            parts in prop::collection::vec((0_u16..4, any::<bool>(), any::<bool>(), 0_usize..30), 1..12),
+            is_udp: bool,
+        ) {
+            let fragments = parts.iter().map(|&(unit, more, is_right, bytes)| {
+                let header = sixbench_wire::ipv4::Repr {
+                    identification: 7,
+                    offset_bytes: unit * 8,
+                    more_fragments: more,
+                    ..sixbench_wire::ipv4::Repr::new(
+                        [[198, 51, 100, 2].into(), [192, 0, 2, 1].into()],
+                        if is_udp { 17 } else { 1 },
+                        bytes,
+                    )
+                };
+                let mut packet = [&header.emit()[..], &vec![0; bytes]].concat();
+                packet[10] ^= u8::from(!is_right);
+                json!({ "packet": hex(&packet) }).to_string()
+            });
+            let lines: Vec<_> = std::iter::once(NAT64.to_owned()).chain(fragments).collect();
+            let (found, end) = answers(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+            prop_assert_eq!(end, Ok(()));
+            prop_assert!(found.len() == parts.len() || found.len() == parts.len() + 1, "{:?}", found);
         }
     }
 }

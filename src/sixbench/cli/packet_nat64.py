@@ -19,6 +19,8 @@ TIMEOUTS = ("udp", "tcp-established", "tcp-transitory", "icmp")
 """Of what a session is, each with an option."""
 CLAT_NETWORK = "192.0.0.0/29"
 """The IPv4 service continuity prefix (RFC 7335)."""
+DUMMY4 = "192.0.0.8"
+"""The source of errors of a translator that has no address of its own (RFC 7600)."""
 ZERO_CHECKSUM = Option(
     name="zero-checksum",
     read=choice("drop", "compute", "forward"),
@@ -162,4 +164,7 @@ def xlat_line(given: Given) -> dict[str, Any]:
             raise UsageError(wrong)
         inside = [IPv4Network(text) for text in given.get("inside", [CLAT_NETWORK])]
         rows += [[str(network), str(embedding.embed_network(prefix, network))] for network in inside]
+        # The PLAT takes nothing whose source is of its own prefix (RFC 6146 section 3.5).
+        own4 = IPv4Address(others.get("own4", DUMMY4))
+        others.setdefault("own6", str(embedding.embed(prefix, own4)))
     return siit_line(others | {"eam": rows})

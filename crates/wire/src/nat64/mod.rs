@@ -228,11 +228,11 @@ impl Nat64 {
     }
 }
 
-/// Who sends to nobody is told so: RFC 6146 section 3.5.1.2. Who asks for a connection is not, as the IPv6 host may be about to ask for the same one (section
-/// 3.5.2.2), which an error would end.
+/// Who sends to nobody, or may not send, is told so: RFC 6146 section 3.5.1.2. Who asks for a connection is not, as the IPv6 host may be about to ask for the same
+/// one (section 3.5.2.2, RFC 5382 section 4.3), which an error would end.
 fn told(clause: Clause, event: Event) -> Stop<V4Repr> {
     match clause {
-        Clause::NoBinding if event == Event::Syn => clause.into(),
+        Clause::NoBinding | Clause::Filtered if event == Event::Syn => clause.into(),
         Clause::NoBinding => Stop::telling(clause, V4Repr::Unreachable { code: 1, quoted_words: 0, mtu_bytes: 0 }),
         Clause::Filtered => Stop::telling(clause, V4Repr::Unreachable { code: 13, quoted_words: 0, mtu_bytes: 0 }),
         other => other.into(),
