@@ -73,7 +73,7 @@ impl Nat64 {
     }
 
     /// Whether a packet is a fragment that waits for the others, to be translated with them as one packet: RFC 6146 section 3.4. Those of ICMP do, as its checksum
-    /// covers the length in IPv6 alone, and those of UDP without a checksum, which is to get one, if the first one says so or others wait already.
+    /// covers the length in IPv6 alone, and those of UDP without a checksum, which gets one or is dropped as a whole, if the first one says so or others wait already.
     pub fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
         let span = Span::whole(packet);
         match packet.first().map(|octet| octet >> 4) {
@@ -81,7 +81,7 @@ impl Nat64 {
                 let is_right = checksum::is_valid(&packet[..parsed.header_bytes()]);
                 parsed.fragment().filter(|_| is_right).is_some_and(|fragment| match parsed.protocol() {
                     protocol::ICMP => true,
-                    protocol::UDP => others_wait || (fragment.offset_bytes == 0 && self.computes_for(&parsed)),
+                    protocol::UDP => others_wait || (fragment.offset_bytes == 0 && self.minds_checksum(&parsed)),
                     _ => false,
                 })
             }),
@@ -94,9 +94,9 @@ impl Nat64 {
         }
     }
 
-    /// Whether a datagram has no checksum and is to get one.
-    fn computes_for(&self, packet: &ipv4::Packet<'_>) -> bool {
-        self.translator.settings().zero_checksum == ZeroChecksum::Compute
+    /// Whether a datagram has no checksum and cannot go on so.
+    fn minds_checksum(&self, packet: &ipv4::Packet<'_>) -> bool {
+        self.translator.settings().zero_checksum != ZeroChecksum::Forward
             && packet.payload().captured().get(6..8) == Some(&[0, 0])
     }
 
