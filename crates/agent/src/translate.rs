@@ -207,7 +207,7 @@ impl Way {
         for fragment in &together {
             match self.packets.take(fragment, self.now) {
                 Joined::NoFragment => return self.answer_one(fragment, Came::Whole, time),
-                Joined::Packet(packet) => return self.answer_one(&packet, Came::Joined, time),
+                Joined::Packet { packet, .. } => return self.answer_one(&packet, Came::Joined, time),
                 Joined::Waits => {}
                 Joined::Dropped(clause) => return Answer::by("dropped", clause, &[]),
             }

@@ -212,7 +212,7 @@ impl Parts {
 }
 
 impl Amount {
-    fn of(lengths: impl Iterator<Item = usize>) -> Self {
+    pub(crate) fn of(lengths: impl Iterator<Item = usize>) -> Self {
         let mut amount = Self::default();
         lengths.for_each(|bytes| amount.add(Self { packets: 1, bytes: bytes as u64 }));
         amount

@@ -21,8 +21,8 @@ pub use settings::{Filtering, Settings, StaticBinding, Timeouts};
 pub use table::{Amounts, Inside, Outside, Protocol};
 
 use crate::icmp::{V4Repr, V6Repr};
-use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Upper, Verdict, ZeroChecksum};
-use crate::{Span, checksum, ipv4, ipv6, protocol};
+use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Verdict};
+use crate::{Span, checksum, ipv4, ipv6};
 use flow::Flow;
 use rewrite::End;
 use table::Table;
@@ -72,32 +72,9 @@ impl Nat64 {
         decision
     }
 
-    /// Whether a packet is a fragment that waits for the others, to be translated with them as one packet: RFC 6146 section 3.4. Those of ICMP do, as its checksum
-    /// covers the length in IPv6 alone, and those of UDP without a checksum, which gets one or is dropped as a whole, if the first one says so or others wait already.
+    /// Whether a packet is a fragment that waits for the others, to be translated with them as one packet ([`Translator::joins`]).
     pub fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
-        let span = Span::whole(packet);
-        match packet.first().map(|octet| octet >> 4) {
-            Some(4) => ipv4::Packet::parse(span).is_ok_and(|parsed| {
-                let is_right = checksum::is_valid(&packet[..parsed.header_bytes()]);
-                parsed.fragment().filter(|_| is_right).is_some_and(|fragment| match parsed.protocol() {
-                    protocol::ICMP => true,
-                    protocol::UDP => others_wait || (fragment.offset_bytes == 0 && self.minds_checksum(&parsed)),
-                    _ => false,
-                })
-            }),
-            Some(6) => ipv6::Packet::parse(span).is_ok_and(|parsed| {
-                Upper::read(&parsed).is_ok_and(|upper| {
-                    upper.protocol == protocol::ICMPV6 && upper.is_fragment() && !upper.is_extended_fragment
-                })
-            }),
-            _ => false,
-        }
-    }
-
-    /// Whether a datagram has no checksum and cannot go on so.
-    fn minds_checksum(&self, packet: &ipv4::Packet<'_>) -> bool {
-        self.translator.settings().zero_checksum != ZeroChecksum::Forward
-            && packet.payload().captured().get(6..8) == Some(&[0, 0])
+        self.translator.joins(packet, others_wait)
     }
 
     /// What the table holds.

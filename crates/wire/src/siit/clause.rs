@@ -61,7 +61,7 @@ clauses! {
     QuotedPacket "quoted-packet" "RFC 7915 sections 4.3 and 5.3" "The packet in the ICMP error cannot be translated.",
     FragmentWaits "fragment-waits" "RFC 6146 section 3.4, RFC 7597 section 8.3" "The packet is a later fragment and waits for the first one, which has the ports; it comes out with that one or not at all.",
     FragmentHeld "fragment-held" "RFC 8200 section 4.5, RFC 791 section 3.2" "The packet is a fragment and waits for the others, with which it goes on as one packet.",
-    FirstFragmentMissing "first-fragment-missing" "RFC 6146 section 3.4" "The packet is a later fragment whose first one did not come in time, or overlapped another.",
+    FirstFragmentMissing "first-fragment-missing" "RFC 6146 section 3.4" "The packet is a fragment that waited in vain for the first one of its packet or for all, or overlapped another.",
     OverlappingFragment "overlapping-fragment" "RFC 5722 section 4" "The packet is a fragment that overlaps another, a copy of one, or comes after such fragments of its packet.",
     TooManyFragments "too-many-fragments" "RFC 6146 section 3.4" "The packet is a fragment, and there are as many as may wait.",
     OfPrefix "of-prefix" "RFC 6146 section 3.5" "The IPv6 source has the translator's prefix, so the packet was translated before.",
