@@ -55,7 +55,7 @@ def test_echoes_in_fragments_come_through(hub: AgentHub, tmp_path: Path, engine:
     workload = "workloads:\n  - ping: {count: 10, interval: 2ms, payload: [2000B, 10000B], paths: [stateful, far]}\n"
     finished = run(hub, NETWORK.format(mtu=1500, engine=engine) + workload, tmp_path / "run")
     assert wrong(finished.trials) == []
-    assert {(trial.path, trial.metrics["loss"]) for trial in finished.trials} == {("stateful", 0), ("far", 0)}
+    assert {(trial.path, trial.metrics["loss_ratio"]) for trial in finished.trials} == {("stateful", 0), ("far", 0)}
     for trial in finished.trials:
         for devices in (trial.evidence.translators or {}).values():
             [counted] = devices.values()

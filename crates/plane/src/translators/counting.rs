@@ -53,11 +53,16 @@ impl Counts {
 
     /// Counts a packet whose fragments were put together: these, as they came.
     pub fn add_joined(&mut self, packet: &[u8], fragments: Amount, decision: &Decision) {
-        let verdict = place(decision.verdict);
+        let verdict = match decision.verdict {
+            Verdict::Translated => 0,
+            Verdict::Answered => 1,
+            Verdict::Dropped => 2,
+        };
         let counted = self.by_clause[verdict].entry(decision.clause).or_default();
         *counted = sum(*counted, traffic(fragments));
         if decision.verdict == Verdict::Translated {
-            let counted = &mut self.translated[from_ipv6(packet)];
+            let is_ipv6 = packet.first().is_some_and(|octet| octet >> 4 == 6);
+            let counted = &mut self.translated[usize::from(is_ipv6)];
             *counted = sum(*counted, traffic(fragments));
         }
     }
@@ -107,18 +112,6 @@ impl Counts {
             waiting: traffic(waiting),
         }
     }
-}
-
-fn place(verdict: Verdict) -> usize {
-    match verdict {
-        Verdict::Translated => 0,
-        Verdict::Answered => 1,
-        Verdict::Dropped => 2,
-    }
-}
-
-fn from_ipv6(packet: &[u8]) -> usize {
-    usize::from(packet.first().is_some_and(|octet| octet >> 4 == 6))
 }
 
 fn sum(one: Traffic, other: Traffic) -> Traffic {
