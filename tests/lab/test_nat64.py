@@ -60,7 +60,7 @@ def test_echoes_in_fragments_come_through(hub: AgentHub, tmp_path: Path, engine:
         for devices in (trial.evidence.translators or {}).values():
             [counted] = devices.values()
             assert counted.slow["fragmented-to-ipv4"].packets >= 10 <= counted.slow["fragmented"].packets
-            assert counted.drops == {}
+            assert "fragmented-icmp" not in counted.drops
 
 
 def test_path_mtus_are_learned_through_state(hub: AgentHub, tmp_path: Path) -> None:
