@@ -138,7 +138,12 @@ impl Running {
 
 impl Kept {
     fn new(started: Instant) -> Self {
-        Self { counts: Counts::default(), fragments: VirtualReassembly::default(), packets: Reassembly::default(), started }
+        Self {
+            counts: Counts::default(),
+            fragments: VirtualReassembly::default(),
+            packets: Reassembly::default(),
+            started,
+        }
     }
 
     fn count_missed(&mut self, now: Instant) {

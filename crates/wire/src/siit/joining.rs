@@ -37,7 +37,6 @@ impl Translator {
 
     /// Whether a datagram has no checksum and cannot go on so.
     fn minds_checksum(&self, packet: &ipv4::Packet<'_>) -> bool {
-        self.settings.zero_checksum != ZeroChecksum::Forward
-            && packet.payload().captured().get(6..8) == Some(&[0, 0])
+        self.settings.zero_checksum != ZeroChecksum::Forward && packet.payload().captured().get(6..8) == Some(&[0, 0])
     }
 }
