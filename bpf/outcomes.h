@@ -70,7 +70,10 @@
 	OUTCOME(NO_ROOM, "no-room", DROP, "A queue has no room for the packet.")                                       \
 	OUTCOME(HOP_LIMIT, "hop-limit", DROP, "The hop limit is used up.")                                             \
 	OUTCOME(ICMP_REFUSED, "icmp-refused", DROP, "The node is told to take no ICMP from there.")                    \
-	OUTCOME(ECHO_ANSWERED, "echo-answered", DROP, "The packet is an echo request to the node.")
+	OUTCOME(ECHO_ANSWERED, "echo-answered", DROP, "The packet is an echo request to the node.")                    \
+	OUTCOME(INNER_CHECKSUM, "inner-checksum", DROP, "The checksum of the IPv4 header is wrong.")                   \
+	OUTCOME(ICMP_CHECKSUM, "icmp-checksum", DROP,                                                                  \
+		"The checksum of the ICMP message is wrong, in which the port stands that says whose it is.")
 
 #define OUTCOME_NAME(name, reason, verdict, words) OUTCOME_##name,
 enum outcome { OUTCOMES(OUTCOME_NAME) OUTCOME_COUNT };

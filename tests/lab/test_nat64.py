@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from lab.experiments import run, wrong
 
 from sixbench.agent import AgentHub
@@ -46,6 +47,20 @@ workloads:
             slow = sum(count.packets for count in counted.slow.values())
             translated = counted.to_ipv6.packets + counted.to_ipv4.packets
             assert slow < 10 < translated
+
+
+@pytest.mark.parametrize("engine", ["ebpf", "user"])
+def test_echoes_in_fragments_come_through(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    """RFC 6146 section 3.4. A CLAT has no state to put them together (RFC 7915 section 1.2)."""
+    workload = "workloads:\n  - ping: {count: 10, interval: 2ms, payload: [2000B, 10000B], paths: [stateful, far]}\n"
+    finished = run(hub, NETWORK.format(mtu=1500, engine=engine) + workload, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    assert {(trial.path, trial.metrics["loss_ratio"]) for trial in finished.trials} == {("stateful", 0), ("far", 0)}
+    for trial in finished.trials:
+        for devices in (trial.evidence.translators or {}).values():
+            [counted] = devices.values()
+            assert counted.slow["fragmented-to-ipv4"].packets >= 10 <= counted.slow["fragmented"].packets
+            assert "fragmented-icmp" not in counted.drops
 
 
 def test_path_mtus_are_learned_through_state(hub: AgentHub, tmp_path: Path) -> None:

@@ -97,6 +97,43 @@ def test_later_fragments_wait_for_the_first(through: Through) -> None:
     assert len(found[3][2]) == 1, "the other one came too early"
 
 
+def test_a_nat64_gives_a_datagram_its_checksum_also_when_it_comes_in_fragments(through: Through) -> None:
+    """RFC 6146 section 3.4; a CLAT has no state for it (RFC 7915 section 4.5)."""
+    whole = over4(SERVER, POOL, (53, 4000))
+    bare = whole[:26] + b"\0\0" + whole[28:]
+    first = ipv4(bare[20:28], source=SERVER, destination=POOL, identification=7, flags_and_offset=0x2000)
+    later = ipv4(bare[28:], source=SERVER, destination=POOL, identification=7, flags_and_offset=1)
+    found = through([(1, sent((4000, 53))), (2, later), (2, first), (3, bare)], *NAT64)[1:]
+    assert [one[:2] for one in found] == [
+        ("waits", "fragment-waits"),
+        ("translated", "checksum-computed"),
+        ("translated", "checksum-computed"),
+    ]
+    right = ipv6(
+        datagram(embedded(SERVER), IPv6Address(CLIENT), (53, 4000)), source=str(embedded(SERVER)), destination=CLIENT
+    )
+    assert [one[2] for one in found[1:]] == [[right], [right]]
+    assert through([(1, sent((4000, 53))), (3, bare)], *NAT64, "--zero-checksum", "drop")[1][1] == "zero-checksum"
+    clat = ("464xlat", "--role", "clat", "--prefix", f"{PREFIX}/96", "--clat-prefix", "2001:db8:c1a7::/96")
+    unsummed = over4("192.0.0.2", SERVER, (4000, 53))
+    assert through([(1, unsummed[:26] + b"\0\0" + unsummed[28:])], *clat)[0][1] == "zero-checksum"
+
+
+def test_a_plat_takes_the_errors_of_a_clat(through: Through) -> None:
+    clat = ("464xlat", "--role", "clat", "--prefix", f"{PREFIX}/96", "--clat-prefix", "2001:db8:c1a7::/96")
+    plat = ("464xlat", "--role", "plat", "--prefix", f"{PREFIX}/96", "--pool", f"{POOL}/32", "--no-hop")
+    [(_, _, [between])] = through([(1, over4("192.0.0.2", SERVER, (4000, 53)))], *clat)
+    [_, (_, _, [answer])] = through([(1, between), (1, over4(SERVER, POOL, (53, 4000)))], *plat)
+    worn_out = answer[:7] + b"\1" + answer[8:]
+    [(verdict, clause, [error])] = through([(1, worn_out)], *clat)
+    assert (verdict, clause) == ("answered", "hop-limit")
+    assert error[8:24] == IPv6Address("2001:db8:c1a7::192.0.0.8").packed
+    [_, (_, clause, [told])] = through([(1, between), (2, error)], *plat)
+    assert (clause, told[16:22]) == ("error-to-ipv4", IPv4Address(SERVER).packed + b"\x0b\0")
+    own = IPv6Address("2001:db8::c1a7")
+    assert through([(1, worn_out)], *clat, "--own6", str(own))[0][2][0][8:24] == own.packed
+
+
 def test_a_clat_and_a_plat_are_two_ends(through: Through) -> None:
     clat = ("464xlat", "--role", "clat", "--prefix", f"{PREFIX}/96", "--clat-prefix", "2001:db8:c1a7::/96", "--no-hop")
     plat = ("464xlat", "--role", "plat", "--prefix", f"{PREFIX}/96", "--pool", f"{POOL}/32", "--no-hop")
@@ -174,7 +211,9 @@ def test_an_lwaftr_has_an_address_for_each_lwb4(through: Through) -> None:
 
 def test_an_lwaftr_is_a_router_whose_icmp_is_a_choice(through: Through) -> None:
     aftr = ("lw4o6", "--role", "aftr", *TABLE, *OWN)
-    ping = ipv4(b"\x08\0" + b"\0\0" + b"\x14\x01\0\1", source=SERVER, destination=POOL, protocol=ICMP)
+    message = b"\x08\0" + b"\0\0" + b"\x14\x01\0\1"
+    message = message[:2] + checksum(message).to_bytes(2, "big") + message[4:]
+    ping = ipv4(message, source=SERVER, destination=POOL, protocol=ICMP)
     assert [through([(1, ping)], *aftr, "--icmp", which)[0][1] for which in ("both", "v6")] == [
         "encapsulated",
         "icmp-refused",

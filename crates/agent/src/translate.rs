@@ -78,6 +78,16 @@ enum Mechanism {
     Nat64(Box<Nat64>),
 }
 
+/// How a packet came.
+#[derive(Debug, Clone, Copy)]
+enum Came {
+    Whole,
+    /// Its fragments were put together.
+    Joined,
+    /// It is one, and its first one has these ports.
+    Fragment(Ports),
+}
+
 /// A mechanism, the fragments whose ports it has to know, and those that it takes together.
 struct Way {
     mechanism: Mechanism,
@@ -121,16 +131,18 @@ impl Mechanism {
             }
             Told::Siit { siit } => Translator::new((*siit).into()).map(|translator| Self::Siit(Box::new(translator))),
             Told::Nat64 { siit, nat64 } => {
-                let translator = Nat64::new(nat64.with((*siit).into())?)?;
+                let translator = Nat64::new(nat64.with(siit.computing().into())?)?;
                 Ok(Self::Nat64(Box::new(translator)))
             }
         }
     }
 
-    fn joins(&self, packet: &[u8]) -> bool {
+    /// Whether a packet is a fragment that waits for the others. `others_wait`: whether some do already.
+    fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
         match self {
             Self::Tunnel(whole) => whole.joins(packet),
-            Self::Siit(_) | Self::Nat64(_) => false,
+            Self::Siit(_) => false,
+            Self::Nat64(translator) => translator.joins(packet, others_wait),
         }
     }
 
@@ -142,13 +154,12 @@ impl Mechanism {
         }
     }
 
-    /// `ports`: those of a fragment's first one.
-    fn answer(&mut self, packet: &[u8], ports: Option<Ports>, time: Duration) -> Answer {
+    fn answer(&mut self, packet: &[u8], came: Came, time: Duration) -> Answer {
         match self {
             Self::Tunnel(whole) => {
-                let carried = match ports {
-                    Some(ports) => whole.carry_fragment(packet, ports),
-                    None => whole.carry(packet),
+                let carried = match came {
+                    Came::Fragment(ports) => whole.carry_fragment(packet, ports),
+                    Came::Whole | Came::Joined => whole.carry(packet),
                 };
                 let (verdict, packets) = match &carried.verdict {
                     Verdict::Through(packets) => ("translated", &packets[..]),
@@ -157,11 +168,15 @@ impl Mechanism {
                 };
                 Answer::new(verdict, (carried.outcome.reason(), carried.section, carried.words()), packets)
             }
-            Self::Siit(translator) => match ports {
-                Some(ports) => Answer::of(&translator.translate_fragment(packet, ports)),
-                None => Answer::of(&translator.translate(packet)),
+            Self::Siit(translator) => match came {
+                Came::Fragment(ports) => Answer::of(&translator.translate_fragment(packet, ports)),
+                Came::Whole | Came::Joined => Answer::of(&translator.translate(packet)),
             },
-            Self::Nat64(translator) => Answer::of(&translator.translate(packet, ports, time)),
+            Self::Nat64(translator) => Answer::of(&match came {
+                Came::Fragment(ports) => translator.translate(packet, Some(ports), time),
+                Came::Whole => translator.translate(packet, None, time),
+                Came::Joined => translator.translate_joined(packet, time),
+            }),
         }
     }
 }
@@ -180,14 +195,36 @@ impl Way {
     fn answer(&mut self, packet: &[u8], time: Duration) -> Answer {
         // Captures of several interfaces are not always in order.
         self.now = self.now.max(time);
-        if !self.mechanism.joins(packet) {
-            return self.answer_joined(packet, time);
+        if !self.mechanism.joins(packet, self.packets.holds(packet)) {
+            return self.answer_one(packet, Came::Whole, time);
         }
-        match self.packets.take(packet, self.now) {
-            Joined::NoFragment => self.answer_joined(packet, time),
-            Joined::Packet(packet) => self.answer_joined(&packet, time),
-            Joined::Waits => Answer::by("waits", Clause::FragmentHeld, &[]),
-            Joined::Dropped(clause) => Answer::by("dropped", clause, &[]),
+        // Those that came before the first one of a datagram without a checksum wait for its ports.
+        let mut together = match self.waited_for(packet) {
+            Ok(waited) => waited,
+            Err(clause) => return Answer::by("dropped", clause, &[]),
+        };
+        together.push(packet.to_vec());
+        for fragment in &together {
+            match self.packets.take(fragment, self.now) {
+                Joined::NoFragment => return self.answer_one(fragment, Came::Whole, time),
+                Joined::Packet { packet, .. } => return self.answer_one(&packet, Came::Joined, time),
+                Joined::Waits => {}
+                Joined::Dropped(clause) => return Answer::by("dropped", clause, &[]),
+            }
+        }
+        Answer::by("waits", Clause::FragmentHeld, &[])
+    }
+
+    /// The fragments that waited for the ports of this one of a NAT64, which are put together with it.
+    fn waited_for(&mut self, packet: &[u8]) -> Result<Vec<Vec<u8>>, Clause> {
+        let is_nat64 = matches!(self.mechanism, Mechanism::Nat64(_));
+        if !is_nat64 || self.packets.holds(packet) || !self.fragments.holds(packet) {
+            return Ok(Vec::new());
+        }
+        match self.fragments.take(packet, packet, self.now) {
+            Taken::Fragment { waited, .. } => Ok(waited),
+            Taken::Dropped(clause) => Err(clause),
+            Taken::Whole | Taken::Waits => Ok(Vec::new()),
         }
     }
 
@@ -199,7 +236,7 @@ impl Way {
     }
 
     /// Of a packet that is taken as it is, or whose fragments were put together.
-    fn answer_joined(&mut self, packet: &[u8], time: Duration) -> Answer {
+    fn answer_one(&mut self, packet: &[u8], came: Came, time: Duration) -> Answer {
         let inner = match &self.mechanism {
             Mechanism::Tunnel(whole) => whole.inner_of(packet),
             Mechanism::Siit(_) | Mechanism::Nat64(_) => packet,
@@ -209,13 +246,14 @@ impl Way {
             false => Taken::Whole,
         };
         match taken {
-            Taken::Whole => self.mechanism.answer(packet, None, time),
+            Taken::Whole => self.mechanism.answer(packet, came, time),
             Taken::Waits => Answer::by("waits", Clause::FragmentWaits, &[]),
             Taken::Dropped(clause) => Answer::by("dropped", clause, &[]),
             Taken::Fragment { ports, waited } => {
-                let mut answer = self.mechanism.answer(packet, Some(ports), time);
+                let came = Came::Fragment(ports);
+                let mut answer = self.mechanism.answer(packet, came, time);
                 for fragment in waited {
-                    answer.packets.extend(self.mechanism.answer(&fragment, Some(ports), time).packets);
+                    answer.packets.extend(self.mechanism.answer(&fragment, came, time).packets);
                 }
                 answer
             }
@@ -257,6 +295,7 @@ mod tests {
 
     const SIX_IN_FOUR: &str = r#"{"mechanism": "tunnel", "tunnel": {"device": "t", "underlay": ["u"], "mtu_bytes": 1480, "outer": "ipv4", "payload": "ipv6", "local": "192.0.2.1", "mapping": {"kind": "fixed", "remote": "192.0.2.2"}}}"#;
     const SIIT: &str = r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b:1::/96"], "explicit": [["192.0.2.1/32", "2001:db8::1/128"]], "own4": "198.18.1.1"}}"#;
+    const NAT64: &str = r#"{"mechanism": "nat64", "siit": {"prefixes": ["64:ff9b:1::/96"]}, "nat64": {"pool": [{"net": "192.0.2.1/32", "first": 1024, "last": 65535}]}}"#;
     /// UDP from 2001:db8:1::1 to 2001:db8:2::1.
     const UDP6: &str =
         "60000000000c114020010db800010000000000000000000120010db800020000000000000000000203e807d0000cbeef64617461";
@@ -337,10 +376,39 @@ mod tests {
         }
 
         #[test]
-        fn every_packet_is_answered(packet in prop::collection::vec(any::<u8>(), 0..200), is_siit: bool) {
+        fn every_packet_is_answered(
+            packet in prop::collection::vec(any::<u8>(), 0..200),
+            mechanism in prop::sample::select(&[SIX_IN_FOUR, SIIT, NAT64][..]),
+        ) {
             let question = json!({ "packet": hex(&packet) }).to_string();
-            let (found, end) = answers(&[if is_siit { SIIT } else { SIX_IN_FOUR }, &question]);
+            let (found, end) = answers(&[mechanism, &question]);
             prop_assert_eq!((found.len(), end), (1, Ok(())));
+        }
+
+        #[test]
+        fn every_fragment_to_a_nat64_is_answered(
+            parts in prop::collection::vec((0_u16..4, any::<bool>(), any::<bool>(), 0_usize..30), 1..12),
+            is_udp: bool,
+        ) {
+            let fragments = parts.iter().map(|&(unit, more, is_right, bytes)| {
+                let header = sixbench_wire::ipv4::Repr {
+                    identification: 7,
+                    offset_bytes: unit * 8,
+                    more_fragments: more,
+                    ..sixbench_wire::ipv4::Repr::new(
+                        [[198, 51, 100, 2].into(), [192, 0, 2, 1].into()],
+                        if is_udp { 17 } else { 1 },
+                        bytes,
+                    )
+                };
+                let mut packet = [&header.emit()[..], &vec![0; bytes]].concat();
+                packet[10] ^= u8::from(!is_right);
+                json!({ "packet": hex(&packet) }).to_string()
+            });
+            let lines: Vec<_> = std::iter::once(NAT64.to_owned()).chain(fragments).collect();
+            let (found, end) = answers(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+            prop_assert_eq!(end, Ok(()));
+            prop_assert!(found.len() == parts.len() || found.len() == parts.len() + 1, "{:?}", found);
         }
     }
 }

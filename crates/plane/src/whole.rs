@@ -6,6 +6,7 @@
 
 mod carrier_error;
 mod echo;
+mod forwarding;
 mod node;
 mod outer;
 mod sections;
@@ -190,6 +191,7 @@ impl Whole {
 
     fn out(&mut self, packet: &[u8], ports: Option<Ports>) -> Decided {
         let packet = decapsulate(self.end_of(packet), packet, ports)?;
+        self.check_forwarded(&packet)?;
         if self.node.hairpins && self.is_for_an_edge(&packet) {
             return self.encapsulate(&packet, ports, self.node.takes_hop).or_else(|outcome| {
                 // Who sent it is behind this end as well.
@@ -218,6 +220,7 @@ impl Whole {
         if inner.version == 4 && inner.protocol == protocol::ICMP && !self.node.takes_icmp.has(4) {
             return Err(Outcome::IcmpRefused);
         }
+        self.check_forwarded(&packet[..inner.bytes])?;
         self.encapsulate(packet, ports, self.node.takes_hop)
     }
 

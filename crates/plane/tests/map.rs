@@ -9,7 +9,7 @@ use sixbench_plane::abi::Outcome;
 use sixbench_plane::whole::{Node, Verdict, Whole};
 use sixbench_wire::map::Rule;
 use sixbench_wire::siit::Net;
-use sixbench_wire::{ipv4, protocol};
+use sixbench_wire::{checksum, ipv4, protocol};
 
 /// RFC 7597 appendix A, example 1.
 const RULE: Rule = Rule {
@@ -57,6 +57,8 @@ fn packet(ends: [Ipv4Addr; 2], number: u8, ports: [u16; 2], offset_bytes: u16) -
     if number == protocol::ICMP {
         message[0] = 8;
         message[4..6].copy_from_slice(&ports[0].to_be_bytes());
+        let computed = checksum::checksum(&message);
+        message[2..4].copy_from_slice(&computed.to_be_bytes());
     } else {
         message[..2].copy_from_slice(&ports[0].to_be_bytes());
         message[2..4].copy_from_slice(&ports[1].to_be_bytes());

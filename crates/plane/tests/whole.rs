@@ -76,7 +76,7 @@ fn join(fragments: &[Vec<u8>]) -> Vec<u8> {
     let mut reassembly = Reassembly::default();
     let joined = fragments.iter().map(|fragment| reassembly.take(fragment, Duration::ZERO)).last();
     match joined {
-        Some(Joined::Packet(packet)) => packet,
+        Some(Joined::Packet { packet, .. }) => packet,
         other => panic!("{other:?}"),
     }
 }

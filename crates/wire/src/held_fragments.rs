@@ -146,6 +146,11 @@ impl HeldFragments {
         Noted::Complete { ports, waited }
     }
 
+    /// Whether others have come of the packet of which this is a fragment.
+    pub fn holds(&self, packet: &[u8]) -> bool {
+        read(packet).is_some_and(|(key, ..)| self.packets.contains_key(&key))
+    }
+
     /// Those that waited in vain since this was last asked.
     pub fn take_missed(&mut self, now: Duration) -> Amount {
         self.forget(now);
@@ -207,7 +212,7 @@ impl Parts {
 }
 
 impl Amount {
-    fn of(lengths: impl Iterator<Item = usize>) -> Self {
+    pub(crate) fn of(lengths: impl Iterator<Item = usize>) -> Self {
         let mut amount = Self::default();
         lengths.for_each(|bytes| amount.add(Self { packets: 1, bytes: bytes as u64 }));
         amount

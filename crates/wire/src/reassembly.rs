@@ -21,8 +21,13 @@ const CONGESTION_EXPERIENCED: u8 = 3;
 pub enum Joined {
     /// It is no fragment, or none that can be read.
     NoFragment,
-    /// It was the last one that lacked, and this is the packet.
-    Packet(Vec<u8>),
+    /// It was the last one that lacked.
+    Packet {
+        /// The packet.
+        packet: Vec<u8>,
+        /// Of how many it is, and their bytes.
+        fragments: Amount,
+    },
     /// It waits for the others.
     Waits,
     /// It is dropped by this rule.
@@ -48,9 +53,16 @@ impl Reassembly {
             Noted::Dropped(clause) => Joined::Dropped(clause),
             Noted::Complete { mut waited, .. } => {
                 waited.push(packet.to_vec());
-                join(&waited).map_or(Joined::Dropped(Clause::Malformed), Joined::Packet)
+                let fragments = Amount::of(waited.iter().map(Vec::len));
+                let joined = join(&waited);
+                joined.map_or(Joined::Dropped(Clause::Malformed), |packet| Joined::Packet { packet, fragments })
             }
         }
+    }
+
+    /// Whether others have come of the packet of which this is a fragment, and wait for it.
+    pub fn holds(&self, packet: &[u8]) -> bool {
+        self.0.holds(packet)
     }
 
     /// Those that waited in vain since this was last asked: others of their packet did not come in time, or overlapped.

@@ -53,6 +53,11 @@ impl VirtualReassembly {
         }
     }
 
+    /// Whether others have come of the packet of which this is a fragment.
+    pub fn holds(&self, packet: &[u8]) -> bool {
+        self.0.holds(packet)
+    }
+
     /// Those that waited in vain since this was last asked: their first fragment did not come in time, or fragments of their packet overlapped.
     pub fn take_missed(&mut self, now: Duration) -> Amount {
         self.0.take_missed(now)

@@ -42,8 +42,10 @@ fn joined(fragments: &[Vec<u8>]) -> Vec<u8> {
         assert_eq!(reassembly.take(fragment, START), Joined::Waits);
     }
     match reassembly.take(last, START) {
-        Joined::Packet(packet) => {
+        Joined::Packet { packet, fragments: amount } => {
             assert_eq!(reassembly.waiting(), Amount::default());
+            let bytes = fragments.iter().map(|fragment| fragment.len() as u64).sum();
+            assert_eq!(amount, Amount { packets: fragments.len() as u64, bytes });
             packet
         }
         other => panic!("{other:?}"),

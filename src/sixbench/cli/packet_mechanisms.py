@@ -131,13 +131,13 @@ PACKET_MECHANISMS = (
     PacketKind(
         name="nat64",
         doc="A stateful translator for IPv6 clients of IPv4 servers (RFC 6146).",
-        options=(*NAT64_OPTIONS, *without("eam", "overlapping", "hairpin")),
+        options=(*NAT64_OPTIONS, *without("eam", "overlapping", "hairpin", "zero-checksum")),
         first_line=nat64_line,
     ),
     PacketKind(
         name="464xlat",
         doc="A CLAT, which has no state, or a PLAT, which is a NAT64 (RFC 6877).",
-        options=(*XLAT_OPTIONS, *without("overlapping", "hairpin")),
+        options=(*XLAT_OPTIONS, *without("overlapping", "hairpin", "zero-checksum")),
         first_line=xlat_line,
     ),
 )

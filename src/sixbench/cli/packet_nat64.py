@@ -19,6 +19,14 @@ TIMEOUTS = ("udp", "tcp-established", "tcp-transitory", "icmp")
 """Of what a session is, each with an option."""
 CLAT_NETWORK = "192.0.0.0/29"
 """The IPv4 service continuity prefix (RFC 7335)."""
+DUMMY4 = "192.0.0.8"
+"""The source of errors of a translator that has no address of its own (RFC 7600)."""
+ZERO_CHECKSUM = Option(
+    name="zero-checksum",
+    read=choice("drop", "compute", "forward"),
+    help="What becomes of UDP without a checksum; default: compute, for which fragments are put together (RFC 6146 "
+    "section 3.4). A CLAT, which has no state, drops it (RFC 7915 section 4.5).",
+)
 _port = number(0, _MAX_PORT)
 
 
@@ -94,7 +102,7 @@ _STATE_OPTIONS = (
         "free, or else the next one that is.",
     ),
 )
-NAT64_OPTIONS = _STATE_OPTIONS
+NAT64_OPTIONS = (*_STATE_OPTIONS, ZERO_CHECKSUM)
 XLAT_OPTIONS = (
     Option(
         name="role",
@@ -114,6 +122,7 @@ XLAT_OPTIONS = (
         help=f"The CLAT: its clients' addresses; may be repeated. Default: {CLAT_NETWORK} (RFC 7335).",
     ),
     *_STATE_OPTIONS,
+    ZERO_CHECKSUM,
 )
 _STATEFUL = {option.name for option in _STATE_OPTIONS}
 
@@ -155,4 +164,7 @@ def xlat_line(given: Given) -> dict[str, Any]:
             raise UsageError(wrong)
         inside = [IPv4Network(text) for text in given.get("inside", [CLAT_NETWORK])]
         rows += [[str(network), str(embedding.embed_network(prefix, network))] for network in inside]
+        # The PLAT takes nothing whose source is of its own prefix (RFC 6146 section 3.5).
+        own4 = IPv4Address(others.get("own4", DUMMY4))
+        others.setdefault("own6", str(embedding.embed(prefix, own4)))
     return siit_line(others | {"eam": rows})

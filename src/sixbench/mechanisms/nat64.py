@@ -22,7 +22,7 @@ from .discovering import DISCOVERY, OPTION_108, TELLER, with_discovery
 from .kind import Mechanism, MechanismError
 from .parting import Stretch, prefix_option
 from .resolving import DNS64, RESOLVER, with_resolver
-from .translating import OPTIONS, one_to_one, translated
+from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, translated
 
 INSIDE = IPv4Network("100.64.0.0/16")
 """The addresses between translator and NAT44 (RFC 6598)."""
@@ -30,6 +30,13 @@ DEFAULT_CLAT_PREFIX = "2001:db8:c1a7::/96"
 HOST = IPv4Address("192.0.0.2")
 """A host that is its own CLAT has an address of the IPv4 service continuity prefix (RFC 7335)."""
 FIRST_PORT = 1024
+
+_OF_PLAT = replace(
+    ZERO_CHECKSUM,
+    doc="what becomes of UDP over IPv4 without a checksum (RFC 6146 section 3.4, RFC 7915 section 4.5)",
+    default=None,
+    unless_given="compute by the PLAT, drop by the CLAT",
+)
 
 PORTS = Parameter(
     name="ports",
@@ -48,7 +55,16 @@ def _nat64(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
     check_overlap(path, network.topology, [INSIDE])
     if path.engine == jool.JOOL.name:
         return with_resolver(path, _by_jool(path, network))
-    return with_resolver(path, _masqueraded(path, network, [INSIDE]))
+    return with_resolver(path, _masqueraded(path, _computing(path, network), [INSIDE]))
+
+
+def _computing(path: Path, network: Network) -> Network:
+    """The network whose last translator gives UDP without a checksum one, unless the path says otherwise: a NAT64 has
+    to (RFC 6146 section 3.4)."""
+    last = network.translators[-1]
+    mapping = {**last.mapping, "zero_checksum": str(path.options.get(ZERO_CHECKSUM.name, "compute"))}
+    made = replace(last, mapping=mapping)
+    return replace(network, devices=tuple(made if device is last else device for device in network.devices))
 
 
 def _by_jool(path: Path, network: Network) -> Network:
@@ -83,7 +99,7 @@ def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
 
     network = translated(path, topology, between, table, through_node=path.nodes[1:], own=HOST)
     check_overlap(path, network.topology, [prefix], "clat-prefix")
-    return with_discovery(path, topology, _masqueraded(path, network, inside))
+    return with_discovery(path, topology, _masqueraded(path, _computing(path, network), inside))
 
 
 def _masqueraded(path: Path, network: Network, inside: Iterable[IPv4Network]) -> Network:
@@ -131,7 +147,14 @@ NAT64 = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(EBPF, USER, jool.JOOL),
-    options=(*OPTIONS, PORTS, DNS64, RESOLVER),
+    options=(
+        PREFIX,
+        replace(_OF_PLAT, default="compute", unless_given=ZERO_CHECKSUM.unless_given),
+        LOWEST_IPV6_MTU,
+        PORTS,
+        DNS64,
+        RESOLVER,
+    ),
     sample=("r1",),
 )
 FOUR_SIX_FOUR_XLAT = Mechanism(
@@ -144,7 +167,9 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
     node_order="the CLAT, which may be the client itself, then the PLAT",
     executed_by=(EBPF, USER),
     options=(
-        *OPTIONS,
+        PREFIX,
+        _OF_PLAT,
+        LOWEST_IPV6_MTU,
         Parameter(
             name="clat-prefix",
             kind="ipv6-prefix",

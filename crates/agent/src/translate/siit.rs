@@ -85,6 +85,12 @@ impl Settings {
         self.prefixes = vec![Written(Net { address: prefix.address, bits: prefix.bits })];
     }
 
+    /// UDP without a checksum gets one unless something else is told: RFC 6146 section 3.4.
+    pub fn computing(mut self) -> Self {
+        self.zero_checksum.get_or_insert(ZeroChecksum::Compute);
+        self
+    }
+
     /// Writes what is told over what is there.
     fn change(self, settings: &mut siit::Settings) {
         settings.prefixes = nets(&self.prefixes);

@@ -24,7 +24,7 @@ pub struct Counts {
     by_clause: [BTreeMap<Clause, Traffic>; 3],
     not_sent: Traffic,
     not_told: Traffic,
-    /// Fragments whose first one did not come.
+    /// Fragments that waited in vain.
     missed: Traffic,
 }
 
@@ -41,22 +41,29 @@ pub struct TranslatorReport {
     pub answered: BTreeMap<&'static str, Traffic>,
     /// Dropped, by clause.
     pub drops: BTreeMap<&'static str, Traffic>,
-    /// Fragments that wait for the first one of their packet.
+    /// Fragments that wait for others of their packet.
     pub waiting: Traffic,
 }
 
 impl Counts {
     /// Counts a packet.
     pub fn add(&mut self, packet: &[u8], decision: &Decision) {
+        self.add_joined(packet, Amount { packets: 1, bytes: packet.len() as u64 }, decision);
+    }
+
+    /// Counts a packet whose fragments were put together: these, as they came.
+    pub fn add_joined(&mut self, packet: &[u8], fragments: Amount, decision: &Decision) {
         let verdict = match decision.verdict {
             Verdict::Translated => 0,
             Verdict::Answered => 1,
             Verdict::Dropped => 2,
         };
-        count(self.by_clause[verdict].entry(decision.clause).or_default(), packet);
+        let counted = self.by_clause[verdict].entry(decision.clause).or_default();
+        *counted = sum(*counted, traffic(fragments));
         if decision.verdict == Verdict::Translated {
             let is_ipv6 = packet.first().is_some_and(|octet| octet >> 4 == 6);
-            count(&mut self.translated[usize::from(is_ipv6)], packet);
+            let counted = &mut self.translated[usize::from(is_ipv6)];
+            *counted = sum(*counted, traffic(fragments));
         }
     }
 

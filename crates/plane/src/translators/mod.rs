@@ -16,9 +16,10 @@ use std::time::Instant;
 
 use nix::net::if_::if_nametoindex;
 use serde::Serialize;
+use sixbench_wire::reassembly::{Joined, Reassembly};
 use sixbench_wire::siit::{Ports, Translator, Verdict};
 use sixbench_wire::virtio;
-use sixbench_wire::virtual_reassembly::{Taken, VirtualReassembly};
+use sixbench_wire::virtual_reassembly::{Amount, Taken, VirtualReassembly};
 
 use crate::device::{Device, far_name, ip};
 use crate::program::Features;
@@ -62,6 +63,7 @@ struct Running {
 struct Kept {
     counts: Counts,
     fragments: VirtualReassembly,
+    packets: Reassembly,
     started: Instant,
 }
 
@@ -89,7 +91,7 @@ impl Translators {
             move |error: io::Error| Error::system(doing, call, error)
         };
         let far = FarSocket::open(device.far_ifindex, RECEIVE_BUFFER_BYTES).map_err(starting("socket(AF_PACKET)"))?;
-        let carrier = Carrier { translator, far, errors: Budget::new(Instant::now()) };
+        let carrier = Carrier { translator, joins: spec.joins(), far, errors: Budget::new(Instant::now()) };
         let running = Running::start(device, program, carrier).map_err(starting("clone"))?;
         let failed = |call| move |error: io::Error| Error::system(format!("setting {} up", spec.device), call, error);
         ip(&format!("link set {} up\n", spec.device)).map_err(failed("ip -batch"))?;
@@ -128,17 +130,26 @@ impl Running {
         let fast = self.program.as_ref().map(Program::counts).transpose()?.unwrap_or_default();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count_missed(Instant::now());
-        Ok(kept.counts.report(&fast, kept.fragments.waiting()))
+        let mut waiting = kept.fragments.waiting();
+        waiting.add(kept.packets.waiting());
+        Ok(kept.counts.report(&fast, waiting))
     }
 }
 
 impl Kept {
     fn new(started: Instant) -> Self {
-        Self { counts: Counts::default(), fragments: VirtualReassembly::default(), started }
+        Self {
+            counts: Counts::default(),
+            fragments: VirtualReassembly::default(),
+            packets: Reassembly::default(),
+            started,
+        }
     }
 
     fn count_missed(&mut self, now: Instant) {
-        self.counts.add_missed(self.fragments.take_missed(now.duration_since(self.started)));
+        let now = now.duration_since(self.started);
+        self.counts.add_missed(self.fragments.take_missed(now));
+        self.counts.add_missed(self.packets.take_missed(now));
     }
 }
 
@@ -177,9 +188,21 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
     ]
 }
 
+/// How a packet came.
+#[derive(Debug, Clone, Copy)]
+enum Came {
+    Whole,
+    /// In so many fragments, which were put together.
+    Joined(Amount),
+    /// It is one, and its first one has these ports.
+    Fragment(Ports),
+}
+
 /// The slow path: what the program leaves over, or all of it.
 struct Carrier {
     translator: Translator,
+    /// Whether it puts fragments together that have to be.
+    joins: bool,
     far: FarSocket,
     /// For those that it sends itself.
     errors: Budget,
@@ -223,42 +246,66 @@ impl Carrier {
 impl Carrier {
     /// Translates a packet, and the fragments that waited for it.
     fn take(&mut self, packet: &[u8], now: Instant, outgoing: &mut Vec<(FrameHead, Vec<u8>)>, kept: &mut Kept) {
+        if self.joins && self.translator.joins(packet, kept.packets.holds(packet)) {
+            return self.take_together(packet, now, outgoing, kept);
+        }
         let taken = match self.translator.needs_ports(packet) {
             true => kept.fragments.take(packet, packet, now.duration_since(kept.started)),
             false => Taken::Whole,
         };
         let counts = &mut kept.counts;
         match taken {
-            Taken::Whole => self.translate(packet, None, now, outgoing, counts),
+            Taken::Whole => self.translate(packet, Came::Whole, now, outgoing, counts),
             Taken::Waits => {}
             Taken::Dropped(clause) => counts.add_dropped(packet, clause),
             Taken::Fragment { ports, waited } => {
-                self.translate(packet, Some(ports), now, outgoing, counts);
+                self.translate(packet, Came::Fragment(ports), now, outgoing, counts);
                 for fragment in waited {
-                    self.translate(&fragment, Some(ports), now, outgoing, counts);
+                    self.translate(&fragment, Came::Fragment(ports), now, outgoing, counts);
                 }
             }
         }
     }
 
-    /// `ports`: those of a fragment's first one.
+    /// Takes a fragment that waits for the others, and translates their packet if it is the last one.
+    fn take_together(
+        &mut self,
+        packet: &[u8],
+        now: Instant,
+        outgoing: &mut Vec<(FrameHead, Vec<u8>)>,
+        kept: &mut Kept,
+    ) {
+        match kept.packets.take(packet, now.duration_since(kept.started)) {
+            Joined::NoFragment => self.translate(packet, Came::Whole, now, outgoing, &mut kept.counts),
+            Joined::Packet { packet, fragments } => {
+                self.translate(&packet, Came::Joined(fragments), now, outgoing, &mut kept.counts);
+            }
+            Joined::Waits => {}
+            Joined::Dropped(clause) => kept.counts.add_dropped(packet, clause),
+        }
+    }
+
     fn translate(
         &mut self,
         packet: &[u8],
-        ports: Option<Ports>,
+        came: Came,
         now: Instant,
         outgoing: &mut Vec<(FrameHead, Vec<u8>)>,
         counts: &mut Counts,
     ) {
-        let decision = match ports {
-            Some(ports) => self.translator.translate_fragment(packet, ports),
-            None => self.translator.translate(packet),
+        let decision = match came {
+            Came::Whole => self.translator.translate(packet),
+            Came::Joined(_) => self.translator.translate_joined(packet),
+            Came::Fragment(ports) => self.translator.translate_fragment(packet, ports),
         };
         if decision.verdict == Verdict::Answered && !self.errors.take(now) {
             counts.add_not_told(packet);
             return;
         }
-        counts.add(packet, &decision);
+        match came {
+            Came::Joined(fragments) => counts.add_joined(packet, fragments, &decision),
+            Came::Whole | Came::Fragment(_) => counts.add(packet, &decision),
+        }
         outgoing.extend(decision.packets.into_iter().map(|packet| (head(&packet), packet)));
     }
 }

@@ -21,6 +21,12 @@ pub struct TranslatorSpec {
 }
 
 impl TranslatorSpec {
+    /// Whether it puts together what cannot be translated fragment by fragment: where state is behind it, it is part of a NAT64 (RFC 6146 section 3.4), unless it
+    /// is a customer edge of MAP-T.
+    pub fn joins(&self) -> bool {
+        self.through_node && self.settings.domain.is_none()
+    }
+
     /// The core of such a translator.
     pub fn compile(&self) -> Result<siit::Translator> {
         let bad = |reason| Error::BadTranslator { device: self.device.clone(), reason };

@@ -14,6 +14,8 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
         Outcome::OuterTooBig if way == Way::Here => by_outer(spec, "RFC 4213 section 3.2.2", "RFC 2473 section 8.1"),
         Outcome::HopLimit => "RFC 1812 section 5.3.1",
         Outcome::IcmpRefused => "RFC 7596 section 8",
+        Outcome::InnerChecksum => "RFC 1812 section 5.2.2",
+        Outcome::IcmpChecksum => "RFC 5508 section 4.1",
         Outcome::EchoAnswered => match inner_version(packet) {
             6 => "RFC 4443 section 4.2",
             _ => "RFC 1122 section 3.2.2.6",

@@ -3,7 +3,8 @@
 //! [`Nat64`] takes whole packets of either family and says what becomes of each, as a [`Translator`] does, which writes the packets of the other family. What
 //! this adds is state: `table` has the bindings of addresses and ports and the sessions, `pool` the addresses and ports that are there to be bound, `tcp` the
 //! states of connections, `flow` reads whose a packet is, and `rewrite` puts a port in the place of another. It has no clock: whoever gives it a packet says when
-//! that is. It does not put fragments together; of later ones it is told the ports ([`crate::virtual_reassembly`]).
+//! that is. Of later fragments it is told the ports ([`crate::virtual_reassembly`]), but for packets that have to be whole ([`Nat64::joins`]): these it is given in one
+//! piece ([`crate::reassembly`]).
 
 mod flow;
 mod pool;
@@ -61,6 +62,19 @@ impl Nat64 {
             Some(6) => self.ipv6_packet(packet, ports),
             _ => Decision::dropped(Clause::Malformed),
         }
+    }
+
+    /// Says what becomes of a packet whose fragments were put together.
+    pub fn translate_joined(&mut self, packet: &[u8], now: Duration) -> Decision {
+        self.translator.was_joined = true;
+        let decision = self.translate(packet, None, now);
+        self.translator.was_joined = false;
+        decision
+    }
+
+    /// Whether a packet is a fragment that waits for the others, to be translated with them as one packet ([`Translator::joins`]).
+    pub fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
+        self.translator.joins(packet, others_wait)
     }
 
     /// What the table holds.
@@ -191,11 +205,11 @@ impl Nat64 {
     }
 }
 
-/// Who sends to nobody is told so: RFC 6146 section 3.5.1.2. Who asks for a connection is not, as the IPv6 host may be about to ask for the same one (section
-/// 3.5.2.2), which an error would end.
+/// Who sends to nobody, or may not send, is told so: RFC 6146 section 3.5.1.2. Who asks for a connection is not, as the IPv6 host may be about to ask for the same
+/// one (section 3.5.2.2, RFC 5382 section 4.3), which an error would end.
 fn told(clause: Clause, event: Event) -> Stop<V4Repr> {
     match clause {
-        Clause::NoBinding if event == Event::Syn => clause.into(),
+        Clause::NoBinding | Clause::Filtered if event == Event::Syn => clause.into(),
         Clause::NoBinding => Stop::telling(clause, V4Repr::Unreachable { code: 1, quoted_words: 0, mtu_bytes: 0 }),
         Clause::Filtered => Stop::telling(clause, V4Repr::Unreachable { code: 13, quoted_words: 0, mtu_bytes: 0 }),
         other => other.into(),

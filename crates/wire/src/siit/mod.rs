@@ -4,8 +4,8 @@
 //! without a clause. It does no I/O and has no clock, so it limits no rate: who sends the errors that it makes has to.
 //!
 //! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. What they need: `mapping` for addresses, `domain` and `ports` for those of MAP, `headers` for what lies between the IP header and the
-//! transport header, `transport` for checksums, `icmp` for messages and `quote` for the packets in errors, `identifications`, and `answers` for the errors
-//! that the translator sends itself.
+//! transport header, `transport` for checksums, `icmp` for messages and `quote` for the packets in errors, `identifications`, `joining` for
+//! what has to be whole, and `answers` for the errors that the translator sends itself.
 
 mod addresses;
 mod answers;
@@ -15,6 +15,7 @@ mod explicit;
 mod headers;
 mod icmp;
 mod identifications;
+mod joining;
 mod mapping;
 mod ports;
 mod quote;
@@ -61,6 +62,8 @@ pub struct Translator {
     given: Option<Given>,
     /// The ports of what is translated, if it is a fragment and they are known of its first one.
     known: Option<Ports>,
+    /// Whether what is translated came in fragments that were put together. It may be cut again.
+    pub(crate) was_joined: bool,
 }
 
 /// What becomes of a packet.
@@ -119,6 +122,7 @@ impl Translator {
             is_back: false,
             given: None,
             known: None,
+            was_joined: false,
             settings,
         })
     }

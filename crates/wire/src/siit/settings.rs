@@ -68,7 +68,7 @@ pub struct Settings {
 pub enum ZeroChecksum {
     #[default]
     Drop,
-    /// It gets one, unless it comes in fragments, which are dropped.
+    /// It gets one, unless it comes in fragments that nobody puts together, which are dropped.
     Compute,
     /// It goes on without, in fragments too: RFC 7915 section 1.2.
     Forward,

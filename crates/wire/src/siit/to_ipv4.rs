@@ -30,7 +30,7 @@ impl Translator {
         }
         let comes_back = self.comes_back(ends.ipv6[1], ends.ipv4[1]);
         let mtu4 = self.settings.mtu4 as usize;
-        if out.len() > SMALL_BYTES.max(mtu4) && !comes_back {
+        if out.len() > SMALL_BYTES.max(mtu4) && !comes_back && !self.was_joined {
             // RFC 8200 section 5: a source need not make its packets shorter than this.
             let mtu_bytes = (mtu4 + MORE_BYTES).max(LEAST_MTU6).min(self.settings.mtu6 as usize) as u32;
             return Err(Stop::telling(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes }));
@@ -38,7 +38,7 @@ impl Translator {
         if out.len() > MOST_BYTES {
             return Err(Clause::Malformed.into());
         }
-        let dont_fragment = upper.fragment.is_none() && out.len() > SMALL_BYTES;
+        let dont_fragment = upper.fragment.is_none() && out.len() > SMALL_BYTES && !self.was_joined;
         if comes_back && dont_fragment && out.len() + MORE_BYTES > self.settings.mtu6 as usize {
             // It is as long again behind the translator, and whoever sent it is there, too.
             return Err(Stop::telling(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes: self.settings.mtu6 }));

@@ -27,7 +27,8 @@ impl Translator {
             return Err(Clause::Malformed.into());
         }
         let mtu6 = self.settings.mtu6 as usize;
-        if packet.dont_fragment() && out.len() > mtu6 {
+        let dont_fragment = packet.dont_fragment() && !self.was_joined;
+        if dont_fragment && out.len() > mtu6 {
             return Err(Stop::telling(Clause::FragmentationNeeded, self.needed(out.len() - room + ipv6::HEADER_BYTES)));
         }
         let header = ipv6::Repr {
@@ -40,7 +41,7 @@ impl Translator {
             payload_bytes: out.len() - ipv6::HEADER_BYTES,
         };
         let lowest = self.settings.lowest_ipv6_mtu as usize;
-        let most = if packet.dont_fragment() || self.is_back { mtu6 } else { lowest.min(mtu6) };
+        let most = if dont_fragment || self.is_back { mtu6 } else { lowest.min(mtu6) };
         if out.len() > most {
             let identification = u32::from(ipv4::Repr::parse(packet).identification);
             let whole = Fragment { offset_bytes: 0, more: false, identification };

@@ -204,7 +204,7 @@ def nat64_network(
     target = f"snat to {pool[0]}-{pool[-1]}:{ports}" if pool.num_addresses > 1 else f"snat to {pool[0]}:{ports}"
     return translator_network(
         name,
-        {**settings, "explicit": rows},
+        {"zero_checksum": "compute", **settings, "explicit": rows},
         hosts_are=6,
         through_node=True,
         pool=[str(pool)],

@@ -162,7 +162,9 @@ pub fn may_be_anothers(outcome: Outcome) -> bool {
         | Outcome::CarrierError
         | Outcome::HopLimit
         | Outcome::IcmpRefused
-        | Outcome::EchoAnswered => false,
+        | Outcome::EchoAnswered
+        | Outcome::InnerChecksum
+        | Outcome::IcmpChecksum => false,
     }
 }
 

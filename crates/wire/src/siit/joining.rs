@@ -1,0 +1,42 @@
+//! Packets that cannot be translated fragment by fragment, where something has the memory to put them together: RFC 6146 section 3.4.
+
+use super::headers::Upper;
+use super::{Decision, Translator, ZeroChecksum};
+use crate::{Span, checksum, ipv4, ipv6, protocol};
+
+impl Translator {
+    /// Whether a packet is a fragment that waits for the others, if whoever asks can put them together. Those of ICMP do, as its checksum covers the length in
+    /// IPv6 alone, and those of UDP over IPv4 without a checksum, which gets one or is dropped as a whole, if the first one says so or `others_wait` already.
+    pub fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
+        let span = Span::whole(packet);
+        match packet.first().map(|octet| octet >> 4) {
+            Some(4) => ipv4::Packet::parse(span).is_ok_and(|parsed| {
+                let is_right = checksum::is_valid(&packet[..parsed.header_bytes()]);
+                parsed.fragment().filter(|_| is_right).is_some_and(|fragment| match parsed.protocol() {
+                    protocol::ICMP => true,
+                    protocol::UDP => others_wait || (fragment.offset_bytes == 0 && self.minds_checksum(&parsed)),
+                    _ => false,
+                })
+            }),
+            Some(6) => ipv6::Packet::parse(span).is_ok_and(|parsed| {
+                Upper::read(&parsed).is_ok_and(|upper| {
+                    upper.protocol == protocol::ICMPV6 && upper.is_fragment() && !upper.is_extended_fragment
+                })
+            }),
+            _ => false,
+        }
+    }
+
+    /// Says what becomes of a packet whose fragments were put together. It may be cut again.
+    pub fn translate_joined(&mut self, packet: &[u8]) -> Decision {
+        self.was_joined = true;
+        let decision = self.translate(packet);
+        self.was_joined = false;
+        decision
+    }
+
+    /// Whether a datagram has no checksum and cannot go on so.
+    fn minds_checksum(&self, packet: &ipv4::Packet<'_>) -> bool {
+        self.settings.zero_checksum != ZeroChecksum::Forward && packet.payload().captured().get(6..8) == Some(&[0, 0])
+    }
+}
