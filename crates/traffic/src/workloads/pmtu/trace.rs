@@ -137,12 +137,7 @@ impl<'a> Trace<'a> {
     }
 
     fn wait_for_routers(&self) -> Result<()> {
-        let until_ns = clock::monotonic_ns() + RATE_LIMIT_NS;
-        while clock::monotonic_ns() < until_ns {
-            self.stop.check()?;
-            clock::sleep_until(until_ns.min(clock::monotonic_ns() + PATIENCE.as_nanos() as u64));
-        }
-        Ok(())
+        self.stop.sleep_until(clock::monotonic_ns() + RATE_LIMIT_NS)
     }
 }
 

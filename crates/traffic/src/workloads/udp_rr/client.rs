@@ -147,17 +147,13 @@ impl Asking<'_> {
             self.counts.icmp.drain(&self.socket);
             result.insert("refused".into(), json!(refused));
         }
-        let measured_ns = ended_ns - started_ns;
-        trips.write_to(&mut result, measured_ns);
+        trips.write_to(&mut result, started_ns, ended_ns);
         result.extend([
             ("lost".into(), json!(lost)),
             ("late".into(), json!(self.counts.late)),
             ("errors".into(), self.counts.to_json()),
             ("strays".into(), json!({"connections": 0, "datagrams": self.counts.strays})),
             ("warmup_transactions".into(), json!(warmup_transactions)),
-            ("measured_ns".into(), json!(measured_ns)),
-            ("started_ns".into(), json!(started_ns)),
-            ("ended_ns".into(), json!(ended_ns)),
             ("socket".into(), datagram_socket::granted(&SockRef::from(&self.socket))),
             ("cpu".into(), json!(cpu)),
         ]);
