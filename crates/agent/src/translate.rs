@@ -193,9 +193,9 @@ impl Way {
 
     /// How many fragments waited for what did not come.
     fn fragments_in_vain(&mut self) -> u64 {
-        self.missed.add(self.fragments.take_missed(self.now));
-        self.missed.add(self.packets.take_missed(self.now));
-        self.missed.packets + self.fragments.waiting().packets + self.packets.waiting().packets
+        self.missed.add(self.fragments.held.take_missed(self.now));
+        self.missed.add(self.packets.held.take_missed(self.now));
+        self.missed.packets + self.fragments.held.waiting().packets + self.packets.held.waiting().packets
     }
 
     /// Of a packet that is taken as it is, or whose fragments were put together.

@@ -128,7 +128,7 @@ impl Running {
         let fast = self.program.as_ref().map(Program::counts).transpose()?.unwrap_or_default();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count_missed(Instant::now());
-        Ok(kept.counts.report(&fast, kept.fragments.waiting()))
+        Ok(kept.counts.report(&fast, kept.fragments.held.waiting()))
     }
 }
 
@@ -138,7 +138,7 @@ impl Kept {
     }
 
     fn count_missed(&mut self, now: Instant) {
-        self.counts.add_missed(self.fragments.take_missed(now.duration_since(self.started)));
+        self.counts.add_missed(self.fragments.held.take_missed(now.duration_since(self.started)));
     }
 }
 

@@ -10,7 +10,7 @@ use super::prober::{HOP_LIMIT, Prober, Sent, What};
 use super::search::MAX_PROBES;
 use crate::Result;
 use crate::df::Df;
-use crate::workloads::tcp::{PATIENCE, Stop};
+use crate::workloads::tcp::Stop;
 
 /// Linux sends a destination at most one Time Exceeded a second after a burst of six (`icmp_ratelimit`,
 /// `net.ipv6.icmp.ratelimit`): who was not heard is asked again after this.
