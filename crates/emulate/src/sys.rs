@@ -28,11 +28,6 @@ impl PacketSocket {
         sixbench_packet::bind(&socket, ifindex, sixbench_packet::ALL_PROTOCOLS)?;
         Ok(socket)
     }
-
-    /// Packets that the kernel had no room for since the last call.
-    pub fn drops(&self) -> io::Result<u64> {
-        sixbench_packet::drops(self)
-    }
 }
 
 impl AsFd for PacketSocket {

@@ -427,6 +427,6 @@ impl Side {
     }
 
     fn count_drops(&mut self) {
-        self.line.record.socket_drops += self.entrance.drops().unwrap_or(0);
+        self.line.record.socket_drops += sixbench_packet::drops(&self.entrance).unwrap_or(0);
     }
 }

@@ -29,6 +29,17 @@ struct Window {
     first_bytes: u64,
 }
 
+/// What a datagram or a frame was to the account of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// The first of the measured flow, received at that time of the realtime clock.
+    First(u64),
+    /// Another one of the trial.
+    Other,
+    /// None of the trial.
+    Stray,
+}
+
 #[derive(Clone, Copy, Default)]
 struct Interval {
     datagrams: u64,
@@ -49,8 +60,8 @@ impl Arrivals {
         }
     }
 
-    /// Records the first arrival of a number, with that payload, and says whether it is the first of all.
-    pub fn record(&mut self, sequence: u64, sent_ns: u64, received_ns: u64, bytes: u64) -> bool {
+    /// Records the first arrival of a number, with that payload.
+    pub fn record(&mut self, sequence: u64, sent_ns: u64, received_ns: u64, bytes: u64) -> Entry {
         self.delays.record(sequence, sent_ns, received_ns);
         self.unique_bytes += bytes;
         let is_first = self.window.is_none();
@@ -63,7 +74,7 @@ impl Arrivals {
         interval.bytes += bytes;
         interval.lost_middle += missing as i64 - self.told_missing as i64;
         self.told_missing = missing;
-        is_first
+        if is_first { Entry::First(received_ns) } else { Entry::Other }
     }
 
     /// What is told of them while the flow goes on.

@@ -5,7 +5,7 @@ use sixbench_wire::ethernet::ethertype;
 
 use super::Settings;
 use super::reading::{Extended, Read, Sought};
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Entry};
 use crate::datagram::Phase;
 use crate::ledger::Arrival;
 
@@ -27,17 +27,6 @@ pub struct Account {
     otherwise_extended: u64,
     corrupt: u64,
     late: u64,
-}
-
-/// What a frame was to the account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// The first of the measured flow, received at that time of the realtime clock.
-    First(u64),
-    /// Another one of the trial.
-    Other,
-    /// None of the trial.
-    Stray,
 }
 
 impl Account {
@@ -96,8 +85,7 @@ impl Account {
         self.native_unique += u64::from(is_native);
         self.otherwise_extended += u64::from(extended == Extended::Otherwise);
         let bytes = self.sought.payload_bytes() as u64;
-        let is_first = self.arrivals.record(mark.sequence.into(), mark.sent_realtime_ns, received_ns, bytes);
-        if is_first { Entry::First(received_ns) } else { Entry::Other }
+        self.arrivals.record(mark.sequence.into(), mark.sent_realtime_ns, received_ns, bytes)
     }
 
     /// Adds the keys of the protocol document to a result.

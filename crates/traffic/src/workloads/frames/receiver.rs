@@ -8,7 +8,7 @@ use sixbench_measure::clock;
 use socket2::Socket;
 
 use super::Settings;
-use super::account::{Account, Entry};
+use super::account::Account;
 use super::ends::Ends;
 use super::engine::Intake;
 use crate::datagram::HEADER_BYTES;

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value, json};
 
 use super::Settings;
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Entry};
 use crate::datagram::{Header, Phase};
 use crate::ledger::Arrival;
 use crate::packet_log::ArrivalLog;
@@ -18,19 +18,6 @@ pub struct Incoming<'a> {
     pub source: Option<IpAddr>,
     /// When the kernel received it, on the realtime clock; absent where it did not tell.
     pub kernel_realtime_ns: Option<u64>,
-}
-
-/// What a datagram was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// Not of this trial.
-    Stray,
-    /// Of the warm-up.
-    WarmUp,
-    /// The first of the measured flow, received at that time of the realtime clock.
-    First(u64),
-    /// Another one of the measured flow.
-    Measured,
 }
 
 /// The account of one flow.
@@ -67,7 +54,7 @@ impl Account {
         let Some(header) = header else { return self.stray() };
         if header.phase == Phase::WarmUp {
             self.warmup_received += 1;
-            return Entry::WarmUp;
+            return Entry::Other;
         }
         let arrival = self.arrivals.ledger.arrive(header.sequence);
         if arrival == Arrival::Impossible {
@@ -77,7 +64,7 @@ impl Account {
             if let Some(log) = &mut self.log {
                 log.note(header.sequence, incoming.kernel_realtime_ns.unwrap_or_else(now_realtime_ns));
             }
-            return Entry::Measured;
+            return Entry::Other;
         }
         let received_ns = incoming.kernel_realtime_ns.unwrap_or_else(|| {
             self.user_timestamps += 1;
@@ -87,11 +74,7 @@ impl Account {
             log.note(header.sequence, received_ns);
         }
         let bytes = incoming.bytes.len() as u64;
-        if self.arrivals.record(header.sequence, header.sent_realtime_ns, received_ns, bytes) {
-            Entry::First(received_ns)
-        } else {
-            Entry::Measured
-        }
+        self.arrivals.record(header.sequence, header.sent_realtime_ns, received_ns, bytes)
     }
 
     /// Whether anything of this trial came.
@@ -197,7 +180,7 @@ mod tests {
     #[test]
     fn a_flow_by_hand() {
         let mut account = account(10);
-        assert_eq!(enter(&mut account, &datagram(0, Phase::WarmUp, 0), PEER, 1), Entry::WarmUp);
+        assert_eq!(enter(&mut account, &datagram(0, Phase::WarmUp, 0), PEER, 1), Entry::Other);
         // Of the numbers 0 to 9: 0 is first, 4 jumps over three, 2 comes late and twice, 5 comes, 6 to 9 do not.
         for (sequence, sent, received) in [(0, 2, 4), (4, 6, 9), (2, 4, 15), (2, 4, 16), (5, 7, 39)] {
             enter(&mut account, &datagram(sequence, Phase::Measured, sent), PEER, received);

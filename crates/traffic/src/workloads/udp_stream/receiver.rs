@@ -8,7 +8,7 @@ use sixbench_measure::clock;
 use sixbench_measure::histogram::Times;
 use socket2::Socket;
 
-use super::account::{Account, Entry, Incoming};
+use super::account::{Account, Incoming};
 use super::{NAME, Settings, end};
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::Endpoint;
