@@ -10,7 +10,7 @@ use socket2::Socket;
 use super::held::{CHECK, Failed, Held, Step, Ways};
 use super::round::{Next, Round};
 use super::{ConnectionsParams, Transport, allow_descriptors};
-use crate::workloads::tcp::{PATIENCE, Stop, connecting};
+use crate::workloads::tcp::{Stop, connecting};
 use crate::{Endpoint, Error, Result, sys};
 
 /// Connections begun before those under way have their turn.
