@@ -129,7 +129,8 @@ impl<'a> Incoming<'a> {
         let Some(end) = self.end else { return false };
         let waited_ns = clock::monotonic_ns().saturating_sub(end.noted_ns);
         let residual_ns = self.settings.residual_ns;
-        end.sent.is_some_and(|sent| self.account.arrivals.has_all(sent)) || waited_ns >= residual_ns + residual_ns / LATE_PART
+        end.sent.is_some_and(|sent| self.account.arrivals.has_all(sent))
+            || waited_ns >= residual_ns + residual_ns / LATE_PART
     }
 
     /// Takes what the ring has; waits a little where it has nothing.
