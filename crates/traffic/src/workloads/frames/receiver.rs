@@ -11,6 +11,7 @@ use super::Settings;
 use super::account::Account;
 use super::ends::Ends;
 use super::engine::Intake;
+use crate::arrivals::Entry;
 use crate::datagram::HEADER_BYTES;
 use crate::datagram_socket::{self, wait_for_datagram};
 use crate::session::Endpoint;

@@ -36,7 +36,7 @@ const ROLES: [Role; 7] = [
 
 impl Role {
     fn from_byte(byte: u8) -> Option<Self> {
-        ROLES.into_iter().find(|role| role as u8 == byte)
+        ROLES.into_iter().find(|&role| role as u8 == byte)
     }
 }
 

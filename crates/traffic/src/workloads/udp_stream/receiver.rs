@@ -10,6 +10,7 @@ use socket2::Socket;
 
 use super::account::{Account, Incoming};
 use super::{NAME, Settings, end};
+use crate::arrivals::Entry;
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::Endpoint;
 use crate::socket::Buffers;
