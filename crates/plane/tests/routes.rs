@@ -7,12 +7,12 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Bench, Ran, sys};
+use common::{Bench, Ran};
 use serde_json::json;
-use sixbench_plane::Spec;
 use sixbench_plane::abi::Outcome;
 use sixbench_plane::program::Features;
 use sixbench_plane::translators::Program;
+use sixbench_plane::{Spec, sys};
 use sixbench_wire::siit::{Net, Settings};
 
 /// Far more than a tick. A packet takes some microseconds.

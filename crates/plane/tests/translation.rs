@@ -5,12 +5,13 @@ mod common;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 
-use common::{Bench, ETHERNET_BYTES, sys};
+use common::{Bench, ETHERNET_BYTES};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use sixbench_plane::program::Features;
+use sixbench_plane::sys;
 use sixbench_plane::translators::Program;
 use sixbench_wire::map::{Psid, Rule};
 use sixbench_wire::siit::{Domain, Net, Settings, Translator, Verdict};

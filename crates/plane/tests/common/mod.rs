@@ -1,17 +1,15 @@
 //! Programs under test: loaded, and run on packets without sending any.
 #![allow(dead_code)] // Each file of tests uses a part.
 
-pub mod sys;
-
 use std::os::fd::AsFd;
 use std::process::Command;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
-use sixbench_plane::Spec;
 use sixbench_plane::abi::{Outcome, Verdict};
 use sixbench_plane::device::Device;
 use sixbench_plane::program::{DECAPSULATE, ENCAPSULATE, Features, Programs};
+use sixbench_plane::{Spec, sys};
 
 pub const ETHERNET_BYTES: usize = 14;
 
