@@ -83,18 +83,14 @@ static __always_inline int read_outer_ipv6(struct __sk_buff *skb, struct arrivin
 	if (!is_same(&destination, &TUNNEL.local) || header.version != 6)
 		return OUTCOME_NOT_OURS;
 	arriving->header_bytes = IPV6_HEADER_BYTES;
-	if (header.nexthdr == IPPROTO_DSTOPTS) {
+	if (header.nexthdr == IPPROTO_DSTOPTS || header.nexthdr == IPPROTO_FRAGMENT) {
+		if (bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, extension, sizeof(extension)))
+			return OUTCOME_NOT_OURS;
+		if (extension[0] != outer_protocol())
+			return OUTCOME_NOT_OURS;
 		/* The tunnel encapsulation limit of RFC 2473 section 4.1.1 comes in a header of eight bytes. */
-		if (bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, extension, sizeof(extension)))
-			return OUTCOME_NOT_OURS;
-		if (extension[0] != outer_protocol())
-			return OUTCOME_NOT_OURS;
-		arriving->header_bytes += DESTINATION_OPTION_BYTES;
-	} else if (header.nexthdr == IPPROTO_FRAGMENT) {
-		if (bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, extension, sizeof(extension)))
-			return OUTCOME_NOT_OURS;
-		if (extension[0] != outer_protocol())
-			return OUTCOME_NOT_OURS;
+		if (header.nexthdr == IPPROTO_DSTOPTS)
+			arriving->header_bytes += DESTINATION_OPTION_BYTES;
 	} else if (header.nexthdr != outer_protocol()) {
 		return OUTCOME_NOT_OURS;
 	}

@@ -48,8 +48,7 @@ static __always_inline bool by_rule_to_ipv4(const struct address *ipv6, __be16 p
 	if ((*ipv4 & RULE.ipv4_mask) != RULE.ipv4 || !find_psid(bpf_ntohs(port), &psid))
 		return false;
 	mapped(*ipv4, psid, &again);
-	return again.word[0] == ipv6->word[0] && again.word[1] == ipv6->word[1] && again.word[2] == ipv6->word[2] &&
-	       again.word[3] == ipv6->word[3];
+	return is_same(&again, ipv6);
 }
 
 #endif

@@ -52,9 +52,7 @@ static __always_inline bool is_on_link(struct __sk_buff *skb, const struct addre
 	if (bpf_fib_lookup(skb, &lookup, sizeof(lookup), BPF_FIB_LOOKUP_SKIP_NEIGH) != BPF_FIB_LKUP_RET_SUCCESS)
 		return false;
 	__builtin_memcpy(&next_hop, lookup.ipv6_dst, sizeof(next_hop));
-	return lookup.ifindex == TUNNEL.near_ifindex &&
-	       !((next_hop.word[0] ^ address->word[0]) | (next_hop.word[1] ^ address->word[1]) |
-		 (next_hop.word[2] ^ address->word[2]) | (next_hop.word[3] ^ address->word[3]));
+	return lookup.ifindex == TUNNEL.near_ifindex && is_same(&next_hop, address);
 }
 
 /* Section 7.3: from a router of the list, or from the address that the inner source embeds, which is on-link. */

@@ -103,8 +103,7 @@ static __always_inline bool embedded(const volatile struct embedding *embedding,
 	for (int i = 0; i < 4; i++)
 		octets[i] = from[embedding->place[i] & 15];
 	embed(embedding, *ipv4, &again);
-	return again.word[0] == ipv6->word[0] && again.word[1] == ipv6->word[1] && again.word[2] == ipv6->word[2] &&
-	       again.word[3] == ipv6->word[3];
+	return is_same(&again, ipv6);
 }
 
 static __always_inline bool to_ipv4(const struct address *ipv6, __be32 *ipv4)

@@ -186,7 +186,8 @@ impl Recorder {
         record.started_ns = Some(started_ns);
         record.ended = self.fill(&mut record, started_ns.saturating_add(self.start.max_ns))?;
         record.ended_ns = Some(clock::monotonic_ns());
-        record.dropped = self.socket.drops().map_err(|error| self.start.failed("getsockopt", error))?;
+        record.dropped =
+            sixbench_packet::drops(&self.socket).map_err(|error| self.start.failed("getsockopt", error))?;
         Ok(record)
     }
 

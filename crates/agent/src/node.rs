@@ -153,7 +153,7 @@ impl Conversation {
             Request::PacketSend(request) => senders.send(&request)?,
             Request::DropsStart(start) => drops.start(&start)?,
             Request::DropsStop {} => drops.stop()?,
-            Request::TimersStart(start) => timers.start(start)?,
+            Request::TimersStart(start) => timers.start(&start)?,
             Request::TimersStop {} => timers.stop()?,
             Request::PerfStart {} => perf.start()?,
             Request::PerfStop {} => perf.stop()?,
@@ -162,7 +162,7 @@ impl Conversation {
                 awake.start(&request)?
             }
             Request::Awake {} => awake.read()?,
-            Request::Serve(request) => node.sessions.serve(request)?,
+            Request::Serve(request) => node.sessions.serve(request, None)?,
             Request::Run(request) => return node.sessions.run(request).map(Reply::Later),
             Request::Finish(request) => return node.sessions.finish(&request).map(Reply::Later),
             Request::Progress { session } => node.sessions.progress(&session)?,

@@ -1,7 +1,7 @@
 //! What the node does for others besides traffic and tunnels: one registry of what was started.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::btree_map::{Entry, VacantEntry};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
@@ -18,8 +18,8 @@ use sixbench_services::{Error, Result};
 use crate::failure::{Failure, Outcome, to_value};
 use crate::job::Job;
 
-const MAX_ADVERTISERS: usize = 64;
-const MAX_DHCP_SERVERS: usize = 64;
+/// On which a node is a router, or a DHCP server.
+const MAX_DEVICES: usize = 64;
 const MAX_LEASES: usize = 64;
 
 /// The services of this node. Only the thread that reads requests starts and stops them; broker and leases work on its tunnels.
@@ -76,14 +76,7 @@ impl Services {
 
     /// Answers Router Solicitations from now on.
     pub fn advertise(&mut self, request: discovery::Advertise) -> Outcome {
-        let count = self.advertisers.len();
-        let Entry::Vacant(entry) = self.advertisers.entry(request.device.clone()) else {
-            return Err(Error::Exists(format!("this node is a router on {}", request.device)).into());
-        };
-        if count >= MAX_ADVERTISERS {
-            return Err(Failure::new("busy", format!("this node is a router on {MAX_ADVERTISERS} devices already")));
-        }
-        entry.insert(Advertiser::start(request)?);
+        room(&mut self.advertisers, &request.device, "router")?.insert(Advertiser::start(request)?);
         Ok(json!({}))
     }
 
@@ -105,15 +98,7 @@ impl Services {
 
     /// Gives IPv4 addresses from now on.
     pub fn serve_dhcp(&mut self, request: &dhcp::Serve) -> Outcome {
-        let count = self.dhcp_servers.len();
-        let Entry::Vacant(entry) = self.dhcp_servers.entry(request.device.clone()) else {
-            return Err(Error::Exists(format!("this node is a DHCP server on {}", request.device)).into());
-        };
-        if count >= MAX_DHCP_SERVERS {
-            let message = format!("this node is a DHCP server on {MAX_DHCP_SERVERS} devices already");
-            return Err(Failure::new("busy", message));
-        }
-        entry.insert(dhcp::Server::start(request)?);
+        room(&mut self.dhcp_servers, &request.device, "DHCP server")?.insert(dhcp::Server::start(request)?);
         Ok(json!({}))
     }
 
@@ -278,6 +263,22 @@ impl Drop for Reservation {
         if !self.is_kept {
             self.leases.lock().remove(&self.device);
         }
+    }
+}
+
+/// Where a service on a device goes, `what` it makes of the node.
+fn room<'a, S>(
+    services: &'a mut BTreeMap<String, S>,
+    device: &str,
+    what: &str,
+) -> std::result::Result<VacantEntry<'a, String, S>, Failure> {
+    let count = services.len();
+    match services.entry(device.to_owned()) {
+        Entry::Occupied(_) => Err(Error::Exists(format!("this node is a {what} on {device}")).into()),
+        Entry::Vacant(_) if count >= MAX_DEVICES => {
+            Err(Failure::new("busy", format!("this node is a {what} on {MAX_DEVICES} devices already")))
+        }
+        Entry::Vacant(entry) => Ok(entry),
     }
 }
 

@@ -106,17 +106,8 @@ impl Sessions {
         }
     }
 
-    /// Starts a server; it listens when this returns.
-    pub fn serve(&self, request: Serve) -> Outcome {
-        self.start_server(request, None)
-    }
-
-    /// Starts a server that holds something for as long as its session lasts.
-    pub fn serve_holding(&self, request: Serve, held: Box<dyn Send>) -> Outcome {
-        self.start_server(request, Some(held))
-    }
-
-    fn start_server(&self, request: Serve, held: Option<Box<dyn Send>>) -> Outcome {
+    /// Starts a server, which holds something for as long as its session lasts; it listens when this returns.
+    pub fn serve(&self, request: Serve, held: Option<Box<dyn Send>>) -> Outcome {
         let Serve { session, workload, address, peer, also, token, params } = request;
         let workload = (self.find)(&workload)?;
         let is_open = peer.is_none();
@@ -292,7 +283,7 @@ mod tests {
 
     fn serve(sessions: &Sessions, session: &str, params: Value) -> Outcome {
         let Request::Serve(request) = request("serve", session, params) else { panic!("another request") };
-        sessions.serve(request)
+        sessions.serve(request, None)
     }
 
     fn run(sessions: &Sessions, session: &str, params: Value) -> Result<Job, Failure> {

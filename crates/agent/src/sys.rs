@@ -196,11 +196,6 @@ impl PacketSocket {
             )
         })
     }
-
-    /// Packets that found the socket's buffer full, since this was last asked.
-    pub fn drops(&self) -> io::Result<u64> {
-        sixbench_packet::drops(self)
-    }
 }
 
 impl AsFd for PacketSocket {

@@ -13,15 +13,7 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
-    devices: Vec<Watched>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Watched {
-    netns_inode: u32,
-    device: String,
-    slack_ns: u64,
+    devices: Vec<Device>,
 }
 
 /// The program that watches, once it was asked for.
@@ -33,7 +25,7 @@ pub struct Watch {
 
 impl Watch {
     /// Watches from now on; what was watched before is forgotten.
-    pub fn start(&mut self, request: Start) -> Outcome {
+    pub fn start(&mut self, request: &Start) -> Outcome {
         let count = request.devices.len();
         if !(1..=MAX_DEVICES).contains(&count) {
             return Err(Failure::bad_request(format!(
@@ -45,12 +37,7 @@ impl Watch {
             Some(timers) => timers,
             None => self.timers.insert(Timers::load()?),
         };
-        let devices: Vec<_> = request
-            .devices
-            .into_iter()
-            .map(|one| Device { netns_inode: one.netns_inode, name: one.device, slack_ns: one.slack_ns })
-            .collect();
-        timers.start(&devices)?;
+        timers.start(&request.devices)?;
         self.since = Some(Instant::now());
         Ok(json!({}))
     }
@@ -73,9 +60,9 @@ mod tests {
     #[test]
     fn a_request_without_a_device_or_with_too_many_is_refused() {
         let refused = |count: usize| {
-            let one = || Watched { netns_inode: 1, device: "h1r1".to_owned(), slack_ns: 0 };
+            let one = || Device { netns_inode: 1, name: "h1r1".to_owned(), slack_ns: 0 };
             let devices = std::iter::repeat_with(one).take(count).collect();
-            Watch::default().start(Start { devices }).expect_err("refused").message
+            Watch::default().start(&Start { devices }).expect_err("refused").message
         };
         assert!(refused(0).contains("has 0 entries"));
         assert!(refused(MAX_DEVICES + 1).contains("has 4097 entries"));

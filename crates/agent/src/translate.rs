@@ -195,7 +195,7 @@ impl Way {
     fn answer(&mut self, packet: &[u8], time: Duration) -> Answer {
         // Captures of several interfaces are not always in order.
         self.now = self.now.max(time);
-        if !self.mechanism.joins(packet, self.packets.holds(packet)) {
+        if !self.mechanism.joins(packet, self.packets.held.holds(packet)) {
             return self.answer_one(packet, Came::Whole, time);
         }
         // Those that came before the first one of a datagram without a checksum wait for its ports.
@@ -218,7 +218,7 @@ impl Way {
     /// The fragments that waited for the ports of this one of a NAT64, which are put together with it.
     fn waited_for(&mut self, packet: &[u8]) -> Result<Vec<Vec<u8>>, Clause> {
         let is_nat64 = matches!(self.mechanism, Mechanism::Nat64(_));
-        if !is_nat64 || self.packets.holds(packet) || !self.fragments.holds(packet) {
+        if !is_nat64 || self.packets.held.holds(packet) || !self.fragments.held.holds(packet) {
             return Ok(Vec::new());
         }
         match self.fragments.take(packet, packet, self.now) {
@@ -230,9 +230,9 @@ impl Way {
 
     /// How many fragments waited for what did not come.
     fn fragments_in_vain(&mut self) -> u64 {
-        self.missed.add(self.fragments.take_missed(self.now));
-        self.missed.add(self.packets.take_missed(self.now));
-        self.missed.packets + self.fragments.waiting().packets + self.packets.waiting().packets
+        self.missed.add(self.fragments.held.take_missed(self.now));
+        self.missed.add(self.packets.held.take_missed(self.now));
+        self.missed.packets + self.fragments.held.waiting().packets + self.packets.held.waiting().packets
     }
 
     /// Of a packet that is taken as it is, or whose fragments were put together.

@@ -28,11 +28,6 @@ impl PacketSocket {
         sixbench_packet::bind(&socket, ifindex, sixbench_packet::ALL_PROTOCOLS)?;
         Ok(socket)
     }
-
-    /// Packets that the kernel had no room for since the last call.
-    pub fn drops(&self) -> io::Result<u64> {
-        sixbench_packet::drops(self)
-    }
 }
 
 impl AsFd for PacketSocket {
@@ -175,14 +170,6 @@ fn arrival_realtime_ns(control: &Control, control_bytes: usize) -> Option<u64> {
     // SAFETY: `needed` bytes are there, and every pattern of bits is a value.
     let time: libc::timespec = unsafe { control.0.as_ptr().add(data_at).cast::<libc::timespec>().read_unaligned() };
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-}
-
-/// Has this thread run before all ordinary ones whenever it has something to do (SCHED_FIFO), where that is permitted: how
-/// late packets leave must not depend on what else the machine does. Returns whether it was.
-pub fn run_first() -> bool {
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the pointer is to `parameters`, which lives through the call; 0 is this thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
 }
 
 fn check(result: isize) -> io::Result<usize> {

@@ -18,13 +18,14 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 use serde_json::{Value, json};
 use sixbench_measure::clock::{PreciseTimers, monotonic_ns, realtime_ns};
+use sixbench_measure::sys::scheduling::RealTime;
 use sixbench_wire::virtio;
 
 use crate::line::Line;
 use crate::packets::{Departure, Departures, Pool};
 use crate::record::{Mark, Record};
 use crate::spec::{Impairments, Spec};
-use crate::sys::{Batch, PacketSocket, run_first};
+use crate::sys::{Batch, PacketSocket};
 use crate::waiter::{Rest, Waiter};
 use crate::{Error, Result};
 
@@ -168,8 +169,8 @@ impl Worker {
 
     fn work(&mut self) {
         let _precise = PreciseTimers::new();
-        // Where it is not permitted, lateness shows it.
-        let _ = run_first();
+        // How late packets leave must not depend on what else the machine does. Where it is not permitted, lateness shows it.
+        let _first = RealTime::ask();
         let mut work = Work {
             lines: Vec::new(),
             links: BTreeMap::new(),
@@ -427,6 +428,6 @@ impl Side {
     }
 
     fn count_drops(&mut self) {
-        self.line.record.socket_drops += self.entrance.drops().unwrap_or(0);
+        self.line.record.socket_drops += sixbench_packet::drops(&self.entrance).unwrap_or(0);
     }
 }

@@ -1,7 +1,7 @@
 //! What traffic, links and nodes measure with.
 //!
 //! What lives here: clocks, histograms of times and delays, sets of sequence numbers, what processors do, and random
-//! numbers that a seed decides. What may not: packets, sockets, links and the protocol. `unsafe` only in [`sys`].
+//! numbers that a seed decides or nobody can guess. What may not: packets, sockets, links and the protocol. `unsafe` only in [`sys`].
 
 pub mod clock;
 pub mod cpu;

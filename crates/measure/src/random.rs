@@ -1,4 +1,14 @@
-//! Random numbers that are the same on every machine, today and later.
+//! Random numbers that are the same on every machine, today and later; and those that nobody can guess.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+/// Octets of the kernel's, which nobody can guess.
+pub fn secret<const N: usize>() -> io::Result<[u8; N]> {
+    let mut octets = [0; N];
+    File::open("/dev/urandom")?.read_exact(&mut octets)?;
+    Ok(octets)
+}
 
 /// xoshiro256++ 1.0 (Blackman and Vigna, <https://prng.di.unimi.it>), seeded by SplitMix64 as its authors recommend.
 ///

@@ -7,6 +7,7 @@ use aya::programs::TcAttachType;
 use aya::util::KernelVersion;
 use aya::{EbpfLoader, include_bytes_aligned};
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
+use serde::Serialize;
 
 use crate::abi::{self, Count, Outcome, State};
 use crate::classifiers::{Classifiers, Place};
@@ -81,7 +82,7 @@ pub struct Programs {
 }
 
 /// How long a program ran, since statistics were switched on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RunTime {
     /// Runs.
     pub runs: u64,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 
 use aya::include_bytes_aligned;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::tracepoints::{Programs, Tracepoints, refused};
@@ -29,11 +29,13 @@ type RawDevice = [u8; 4 + NAME_BYTES];
 type RawCount = [u64; 5];
 
 /// A device whose timers are watched.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Device {
     /// Its namespace.
     pub netns_inode: u32,
     /// Its name.
+    #[serde(rename = "device")]
     pub name: String,
     /// How late a timer may be without a loss of tokens.
     pub slack_ns: u64,

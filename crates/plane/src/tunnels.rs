@@ -68,15 +68,7 @@ pub struct Report {
     pub counters: Counters,
     /// By program.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub programs: Option<BTreeMap<&'static str, ProgramTime>>,
-}
-
-/// How long a program ran.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[allow(missing_docs)]
-pub struct ProgramTime {
-    pub runs: u64,
-    pub run_time_ns: u64,
+    pub programs: Option<BTreeMap<&'static str, RunTime>>,
 }
 
 /// Whether the kernel is to measure how long programs run.
@@ -87,12 +79,6 @@ pub enum RunTimeRequest {
     Start,
     /// No more, and tell what was measured since.
     Stop,
-}
-
-impl From<RunTime> for ProgramTime {
-    fn from(time: RunTime) -> Self {
-        Self { runs: time.runs, run_time_ns: time.run_time_ns }
-    }
 }
 
 impl Tunnels {
@@ -216,18 +202,17 @@ impl Tunnel {
     }
 
     /// What was measured so far. From now on it is told from here.
-    fn start_measuring(&mut self) -> Result<Option<BTreeMap<&'static str, ProgramTime>>> {
+    fn start_measuring(&mut self) -> Result<Option<BTreeMap<&'static str, RunTime>>> {
         let Some(now) = self.run_times()? else { return Ok(None) };
-        let told = now.iter().map(|(&name, &time)| (name, time.into())).collect();
-        self.measured_from = now;
-        Ok(Some(told))
+        self.measured_from = now.clone();
+        Ok(Some(now))
     }
 
-    fn measured(&self) -> Result<Option<BTreeMap<&'static str, ProgramTime>>> {
+    fn measured(&self) -> Result<Option<BTreeMap<&'static str, RunTime>>> {
         let since = |(name, now): (&'static str, RunTime)| {
             // A tunnel that is younger than the request began with nothing.
             let from = self.measured_from.get(name).copied().unwrap_or_default();
-            let time = ProgramTime {
+            let time = RunTime {
                 runs: now.runs.saturating_sub(from.runs),
                 run_time_ns: now.run_time_ns.saturating_sub(from.run_time_ns),
             };

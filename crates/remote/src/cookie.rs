@@ -3,14 +3,14 @@
 //! It is a MAC over the client's address and the time, as in WireGuard's cookie reply and the Retry of QUIC (RFC 9000 section 8.1.2). Pure but for
 //! the key of a [`Jar`], which the system's random numbers are.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use blake2::Blake2sMac;
 use blake2::digest::consts::U16;
 use blake2::digest::{KeyInit, Mac};
+use sixbench_measure::random::secret;
 
 /// Length of a cookie: the time, and the MAC.
 pub const COOKIE_BYTES: usize = TIME_BYTES + MAC_BYTES;
@@ -31,9 +31,7 @@ pub struct Jar([u8; 32]);
 impl Jar {
     /// With a key of its own.
     pub fn new() -> io::Result<Self> {
-        let mut key = [0; 32];
-        File::open("/dev/urandom")?.read_exact(&mut key)?;
-        Ok(Self(key))
+        secret().map(Self)
     }
 
     /// The cookie of an address. `now` is the time since the server began, here as in [`Jar::knows`].

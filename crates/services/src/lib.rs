@@ -15,7 +15,6 @@ pub mod dns;
 mod error;
 pub mod multicast;
 pub mod prefix;
-mod random;
 pub mod relay;
 mod served;
 mod worker;

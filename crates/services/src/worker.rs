@@ -73,6 +73,11 @@ pub fn wait(
     wait_any(ready.as_slice(), stop, deadline).map(|(woken, _)| woken)
 }
 
+/// Waits until there is something to read; `false` once the thread is to stop.
+pub fn is_readable(socket: &impl AsFd, stop: &Stop) -> bool {
+    matches!(wait(Some((socket.as_fd(), PollFlags::POLLIN)), Some(stop), None), Ok(Woken::Ready))
+}
+
 /// Waits for one of: the events of one of the descriptors, the order to stop, the deadline. Also says which of the descriptors have something.
 pub fn wait_any(
     ready: &[(BorrowedFd<'_>, PollFlags)],

@@ -45,7 +45,7 @@ impl AtomicFragments {
             ));
         };
         let raw = datagram_socket::raw_ipv6(endpoint.address, buffers)?;
-        datagram_socket::connect(&raw, endpoint.peer, 0)?;
+        datagram_socket::connect(&raw, (endpoint.peer, 0))?;
         let headers = Headers {
             source,
             destination,

@@ -3,15 +3,15 @@
 //! Pure but for the key of a [`Doorkeeper`], which the system's random numbers are. Cookies without a state at the server are
 //! those of RFC 9000 section 8.1.2 and RFC 7873.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 
 use blake2::Blake2sMac;
 use blake2::digest::consts::U16;
 use blake2::digest::{KeyInit, Mac};
+use sixbench_measure::random::secret;
 
 use crate::datagram::HEADER_BYTES;
+use crate::{Error, Result};
 
 /// Length of a cookie.
 pub const COOKIE_BYTES: usize = 16;
@@ -89,9 +89,8 @@ pub struct Doorkeeper {
 
 impl Doorkeeper {
     /// With a key of its own.
-    pub fn new(token: u64) -> io::Result<Self> {
-        let mut key = [0; 32];
-        File::open("/dev/urandom")?.read_exact(&mut key)?;
+    pub fn new(token: u64) -> Result<Self> {
+        let key = secret().map_err(|e| Error::system("making a key for cookies", "read(/dev/urandom)", e))?;
         Ok(Self { key, token })
     }
 

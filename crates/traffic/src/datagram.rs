@@ -64,6 +64,22 @@ impl Header {
     }
 }
 
+/// A datagram by which one end of a flow tells the other a number. `kind` says what of: it is no [`Phase`], and none of the kinds
+/// of [`crate::cookie::Kind`].
+pub fn telling(token: u64, number: u64, kind: u8) -> [u8; HEADER_BYTES] {
+    let mut bytes = [0; HEADER_BYTES];
+    bytes[..8].copy_from_slice(&token.to_be_bytes());
+    bytes[8..16].copy_from_slice(&number.to_be_bytes());
+    bytes[24] = kind;
+    bytes
+}
+
+/// The number that such a datagram tells.
+pub fn told(datagram: &[u8], token: u64, kind: u8) -> Option<u64> {
+    let number = word(datagram.first_chunk()?, 8);
+    (telling(token, number, kind)[..] == *datagram).then_some(number)
+}
+
 fn word(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);

@@ -10,7 +10,8 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use serde_json::{Map, Value};
-use socket2::{Protocol, Socket, Type};
+use sixbench_measure::clock;
+use socket2::{Protocol, SockRef, Socket, Type};
 
 use crate::df::Df;
 use crate::socket::{self, Buffers};
@@ -45,9 +46,11 @@ pub fn raw_ipv6(address: IpAddr, buffers: Buffers) -> Result<Socket> {
 }
 
 /// Connects to the peer, so that only its datagrams are received and each send needs no address.
-pub fn connect(socket: &Socket, peer: IpAddr, port: u16) -> Result<()> {
-    let to = SocketAddr::new(peer, port);
-    socket.connect(&to.into()).map_err(|e| Error::system(format!("connecting a datagram socket to {to}"), "connect", e))
+pub fn connect(socket: &impl AsFd, to: impl Into<SocketAddr>) -> Result<()> {
+    let to = to.into();
+    SockRef::from(socket)
+        .connect(&to.into())
+        .map_err(|e| Error::system(format!("connecting a datagram socket to {to}"), "connect", e))
 }
 
 /// The port a socket is bound to.
@@ -85,6 +88,12 @@ pub fn wait_for_any(sockets: &[BorrowedFd<'_>], wait: Duration) -> bool {
     let mut fds: Vec<_> = sockets.iter().map(|&socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
     // Where this fails otherwise than by a signal, the next receiving call will tell.
     !matches!(ppoll(&mut fds, Some(TimeSpec::from_duration(wait)), None), Ok(0) | Err(Errno::EINTR))
+}
+
+/// The same until that time of the monotonic clock, and no longer than [`PATIENCE`].
+pub fn wait_until(socket: &impl AsFd, monotonic_ns: u64) -> bool {
+    let left_ns = monotonic_ns.saturating_sub(clock::monotonic_ns());
+    wait_for_datagram(socket, PATIENCE.min(Duration::from_nanos(left_ns)))
 }
 
 /// Has the kernel note when it receives each datagram, on the realtime clock.

@@ -236,7 +236,7 @@ mod tests {
             let asking = socket::open(address, Type::DGRAM, Some(Protocol::UDP)).unwrap();
             socket::bind(&asking, address, 0).unwrap();
             ask_for_errors(&asking, address).unwrap();
-            datagram_socket::connect(&asking, address, port).unwrap();
+            datagram_socket::connect(&asking, (address, port)).unwrap();
             asking.send(b"are you there?").unwrap();
             // On loopback the answer is there when the call returns.
             let Some(Queued::Icmp(error)) = next(&asking) else { panic!("no error") };

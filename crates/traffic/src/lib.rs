@@ -5,6 +5,7 @@
 //!
 //! A new workload is one new module and one line in [`registry`]. `unsafe` only in [`sys`].
 
+pub mod arrivals;
 pub mod atomic_fragments;
 pub mod cookie;
 pub mod datagram;

@@ -17,7 +17,7 @@ use crate::{Error, Result, datagram_socket, sys};
 pub fn known_bytes(endpoint: &Endpoint) -> Result<u32> {
     // A new socket: one that was connected before keeps the route as it was, also when that has become obsolete.
     let socket = datagram_socket::udp(endpoint.address, Buffers::default(), Df::Kernel)?;
-    datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    datagram_socket::connect(&socket, (endpoint.peer, endpoint.port))?;
     of_connected(&socket, endpoint.address.is_ipv6())
         .map_err(|e| Error::system(format!("asking for the path MTU to {}", endpoint.peer), "getsockopt(MTU)", e))
 }

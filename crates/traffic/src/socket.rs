@@ -3,8 +3,6 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use nix::errno::Errno;
-use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::params::Params;
@@ -55,20 +53,14 @@ impl Buffers {
     /// them. What was granted is in [`granted`]; the kernel doubles what is asked, to account for its own overhead.
     pub fn apply(&self, socket: &Socket) -> Result<()> {
         if let Some(bytes) = self.sndbuf_bytes {
-            let doing = || format!("setting a send buffer of {bytes} bytes");
-            match setsockopt(socket, sockopt::SndBufForce, &bytes) {
-                Err(Errno::EPERM) => setsockopt(socket, sockopt::SndBuf, &bytes),
-                other => other,
-            }
-            .map_err(|e| Error::system(doing(), "setsockopt(SO_SNDBUF)", e))?;
+            sixbench_packet::set_send_buffer(socket, bytes).map_err(|e| {
+                Error::system(format!("setting a send buffer of {bytes} bytes"), "setsockopt(SO_SNDBUF)", e)
+            })?;
         }
         if let Some(bytes) = self.rcvbuf_bytes {
-            let doing = || format!("setting a receive buffer of {bytes} bytes");
-            match setsockopt(socket, sockopt::RcvBufForce, &bytes) {
-                Err(Errno::EPERM) => setsockopt(socket, sockopt::RcvBuf, &bytes),
-                other => other,
-            }
-            .map_err(|e| Error::system(doing(), "setsockopt(SO_RCVBUF)", e))?;
+            sixbench_packet::set_receive_buffer(socket, bytes).map_err(|e| {
+                Error::system(format!("setting a receive buffer of {bytes} bytes"), "setsockopt(SO_RCVBUF)", e)
+            })?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub use sixbench_packet::{
 };
 
 /// Waits for events no longer than so, to the nanosecond where the kernel can (`epoll_pwait2`, since Linux 5.11), else cut
-/// to milliseconds. How many came.
+/// to milliseconds. How many came: none where a signal did.
 pub fn epoll_wait(epoll: &Epoll, events: &mut [EpollEvent], timeout: Duration) -> nix::Result<usize> {
     let time = TimeSpec::from_duration(timeout);
     let most = libc::c_int::try_from(events.len()).unwrap_or(libc::c_int::MAX);
@@ -38,6 +38,7 @@ pub fn epoll_wait(epoll: &Epoll, events: &mut [EpollEvent], timeout: Duration) -
         )
     };
     match Errno::result(result) {
+        Err(Errno::EINTR) => Ok(0),
         Err(Errno::ENOSYS) => epoll.wait(events, EpollTimeout::try_from(timeout).unwrap_or(EpollTimeout::ZERO)),
         other => other.map(|ready| ready as usize),
     }

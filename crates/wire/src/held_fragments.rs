@@ -74,8 +74,9 @@ pub(crate) enum Noted {
     Dropped(Clause),
 }
 
+/// The fragments of packets that wait.
 #[derive(Debug)]
-pub(crate) struct HeldFragments {
+pub struct HeldFragments {
     until: Until,
     timeout: Duration,
     packets: HashMap<Key, Parts>,
@@ -86,7 +87,7 @@ pub(crate) struct HeldFragments {
 }
 
 impl HeldFragments {
-    pub fn new(until: Until, timeout: Duration) -> Self {
+    pub(crate) fn new(until: Until, timeout: Duration) -> Self {
         Self {
             until,
             timeout,
@@ -98,7 +99,7 @@ impl HeldFragments {
     }
 
     /// Notes a packet, from its IP header on. `carrier` is what waits: the packet, or one in which it is.
-    pub fn note(&mut self, packet: &[u8], carrier: &[u8], now: Duration) -> Noted {
+    pub(crate) fn note(&mut self, packet: &[u8], carrier: &[u8], now: Duration) -> Noted {
         let Some((key, fragment, payload_bytes)) = read(packet) else { return Noted::NoFragment };
         self.forget(now);
         if !self.packets.contains_key(&key) {
@@ -151,7 +152,7 @@ impl HeldFragments {
         read(packet).is_some_and(|(key, ..)| self.packets.contains_key(&key))
     }
 
-    /// Those that waited in vain since this was last asked.
+    /// Those that waited in vain since this was last asked: what they waited for did not come in time, or fragments of their packet overlapped.
     pub fn take_missed(&mut self, now: Duration) -> Amount {
         self.forget(now);
         std::mem::take(&mut self.missed)

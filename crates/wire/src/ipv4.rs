@@ -189,34 +189,17 @@ impl Repr {
 
     /// The header, with its checksum.
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
-        let total = u16::try_from(HEADER_BYTES.saturating_add(self.payload_bytes)).unwrap_or(0).to_be_bytes();
-        let identification = self.identification.to_be_bytes();
         let flag = |is_set, bit| if is_set { bit } else { 0 };
         let fragment = flag(self.dont_fragment, DONT_FRAGMENT) | flag(self.more_fragments, MORE_FRAGMENTS);
-        let fragment = (fragment | (self.offset_bytes / 8)).to_be_bytes();
-        let ([a, b, c, d], [e, f, g, h]) = (self.source.octets(), self.destination.octets());
-        let mut header = [
-            0x45,
-            self.traffic_class,
-            total[0],
-            total[1],
-            identification[0],
-            identification[1],
-            fragment[0],
-            fragment[1],
-            self.hop_limit,
-            self.protocol,
-            0,
-            0,
-            a,
-            b,
-            c,
-            d,
-            e,
-            f,
-            g,
-            h,
-        ];
+        let total = u16::try_from(HEADER_BYTES.saturating_add(self.payload_bytes)).unwrap_or(0);
+        let mut header = [0; HEADER_BYTES];
+        (header[0], header[1]) = (0x45, self.traffic_class);
+        header[2..4].copy_from_slice(&total.to_be_bytes());
+        header[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        header[6..8].copy_from_slice(&(fragment | (self.offset_bytes / 8)).to_be_bytes());
+        (header[8], header[9]) = (self.hop_limit, self.protocol);
+        header[12..16].copy_from_slice(&self.source.octets());
+        header[16..].copy_from_slice(&self.destination.octets());
         let sum = checksum::checksum(&header);
         header[10..12].copy_from_slice(&sum.to_be_bytes());
         header

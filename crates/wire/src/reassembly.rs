@@ -36,18 +36,21 @@ pub enum Joined {
 
 /// The fragments of packets that are not whole yet.
 #[derive(Debug)]
-pub struct Reassembly(HeldFragments);
+pub struct Reassembly {
+    /// Those that wait, and those that waited in vain.
+    pub held: HeldFragments,
+}
 
 impl Default for Reassembly {
     fn default() -> Self {
-        Self(HeldFragments::new(Until::Whole, TIMEOUT))
+        Self { held: HeldFragments::new(Until::Whole, TIMEOUT) }
     }
 }
 
 impl Reassembly {
     /// Says what becomes of a packet, from its IP header on. `now` is the time since any instant, and never goes back.
     pub fn take(&mut self, packet: &[u8], now: Duration) -> Joined {
-        match self.0.note(packet, packet, now) {
+        match self.held.note(packet, packet, now) {
             Noted::NoFragment => Joined::NoFragment,
             Noted::Waits => Joined::Waits,
             Noted::Dropped(clause) => Joined::Dropped(clause),
@@ -58,21 +61,6 @@ impl Reassembly {
                 joined.map_or(Joined::Dropped(Clause::Malformed), |packet| Joined::Packet { packet, fragments })
             }
         }
-    }
-
-    /// Whether others have come of the packet of which this is a fragment, and wait for it.
-    pub fn holds(&self, packet: &[u8]) -> bool {
-        self.0.holds(packet)
-    }
-
-    /// Those that waited in vain since this was last asked: others of their packet did not come in time, or overlapped.
-    pub fn take_missed(&mut self, now: Duration) -> Amount {
-        self.0.take_missed(now)
-    }
-
-    /// Those that wait.
-    pub fn waiting(&self) -> Amount {
-        self.0.waiting()
     }
 }
 

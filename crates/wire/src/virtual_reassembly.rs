@@ -33,11 +33,14 @@ pub enum Taken {
 
 /// The fragments of packets whose end has not come.
 #[derive(Debug)]
-pub struct VirtualReassembly(HeldFragments);
+pub struct VirtualReassembly {
+    /// Those that wait, and those that waited in vain.
+    pub held: HeldFragments,
+}
 
 impl Default for VirtualReassembly {
     fn default() -> Self {
-        Self(HeldFragments::new(Until::Ports, TIMEOUT))
+        Self { held: HeldFragments::new(Until::Ports, TIMEOUT) }
     }
 }
 
@@ -45,26 +48,11 @@ impl VirtualReassembly {
     /// Says what becomes of a packet, from its IP header on. `carrier` is what waits: the packet, or one in which it is. `now` is the time since any instant, and
     /// never goes back.
     pub fn take(&mut self, packet: &[u8], carrier: &[u8], now: Duration) -> Taken {
-        match self.0.note(packet, carrier, now) {
+        match self.held.note(packet, carrier, now) {
             Noted::NoFragment => Taken::Whole,
             Noted::Complete { ports, waited } => Taken::Fragment { ports: ports.unwrap_or(Ports::ABSENT), waited },
             Noted::Waits => Taken::Waits,
             Noted::Dropped(clause) => Taken::Dropped(clause),
         }
-    }
-
-    /// Whether others have come of the packet of which this is a fragment.
-    pub fn holds(&self, packet: &[u8]) -> bool {
-        self.0.holds(packet)
-    }
-
-    /// Those that waited in vain since this was last asked: their first fragment did not come in time, or fragments of their packet overlapped.
-    pub fn take_missed(&mut self, now: Duration) -> Amount {
-        self.0.take_missed(now)
-    }
-
-    /// Those that wait.
-    pub fn waiting(&self) -> Amount {
-        self.0.waiting()
     }
 }

@@ -43,7 +43,7 @@ fn joined(fragments: &[Vec<u8>]) -> Vec<u8> {
     }
     match reassembly.take(last, START) {
         Joined::Packet { packet, fragments: amount } => {
-            assert_eq!(reassembly.waiting(), Amount::default());
+            assert_eq!(reassembly.held.waiting(), Amount::default());
             let bytes = fragments.iter().map(|fragment| fragment.len() as u64).sum();
             assert_eq!(amount, Amount { packets: fragments.len() as u64, bytes });
             packet
@@ -133,11 +133,11 @@ fn what_overlaps_or_is_late_makes_no_packet_and_is_counted() {
         let mut reassembly = Reassembly::default();
         assert_eq!(reassembly.take(&fragments[0], START), Joined::Waits);
         assert_eq!(reassembly.take(&fragments[0], START), Joined::Dropped(Clause::OverlappingFragment), "a copy");
-        assert_eq!(reassembly.waiting().packets, 1);
+        assert_eq!(reassembly.held.waiting().packets, 1);
         assert_eq!(reassembly.take(&fragments[1], START + TIMEOUT), Joined::Waits, "the first one is forgotten");
-        let missed = reassembly.take_missed(START + TIMEOUT);
+        let missed = reassembly.held.take_missed(START + TIMEOUT);
         assert_eq!((missed.packets, missed.bytes), (1, fragments[0].len() as u64));
-        assert_eq!(reassembly.waiting().packets, 1);
+        assert_eq!(reassembly.held.waiting().packets, 1);
     }
 }
 

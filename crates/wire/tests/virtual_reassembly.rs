@@ -61,7 +61,7 @@ fn fragments_that_overlap_are_dropped_with_those_after_them() {
         assert_eq!(take(&mut fragments, &part(16, 16, true), START), dropped);
         assert_eq!(take(&mut fragments, &part(24, 16, true), START), dropped);
         assert_eq!(take(&mut fragments, &part(0, 16, true), START), dropped, "RFC 5722: all of them");
-        let missed = fragments.take_missed(START);
+        let missed = fragments.held.take_missed(START);
         assert_eq!((missed.packets, missed.bytes), (1, part(16, 16, true).len() as u64));
     }
 }
@@ -82,11 +82,11 @@ fn who_waits_too_long_is_forgotten_and_counted() {
     let mut fragments = VirtualReassembly::default();
     let later = fragment(false, 7, 16, 16, false);
     assert_eq!(take(&mut fragments, &later, START), Taken::Waits);
-    assert_eq!(fragments.take_missed(START), Amount::default());
+    assert_eq!(fragments.held.take_missed(START), Amount::default());
     let then = START + TIMEOUT;
     let first = fragment(false, 7, 0, 16, true);
     assert_eq!(take(&mut fragments, &first, then), Taken::Fragment { ports: PORTS, waited: Vec::new() });
-    assert_eq!(fragments.take_missed(then), Amount { packets: 1, bytes: later.len() as u64 });
+    assert_eq!(fragments.held.take_missed(then), Amount { packets: 1, bytes: later.len() as u64 });
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn an_identification_is_free_again_once_its_packet_is_whole() {
         assert_eq!(take(&mut fragments, &fragment(false, 7, 0, 16, true), START), none());
         assert_eq!(take(&mut fragments, &fragment(false, 7, 16, 8, false), START), none());
     }
-    assert_eq!(fragments.take_missed(START + TIMEOUT), Amount::default());
+    assert_eq!(fragments.held.take_missed(START + TIMEOUT), Amount::default());
 }
 
 proptest! {
@@ -141,7 +141,7 @@ proptest! {
                 taken => prop_assert_eq!(taken, Taken::Waits),
             }
         }
-        prop_assert_eq!(fragments.take_missed(START + TIMEOUT), Amount::default());
+        prop_assert_eq!(fragments.held.take_missed(START + TIMEOUT), Amount::default());
         gone.sort();
         let mut all = parts.clone();
         all.sort();

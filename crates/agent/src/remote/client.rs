@@ -172,7 +172,7 @@ impl Client<'_> {
     fn serve(&self, serve: sessions::Serve) -> Outcome {
         let serve = self.admit(serve)?;
         let held = self.shared.flows.take(&serve.workload, &serve.params)?;
-        self.shared.sessions.serve_holding(serve, Box::new(held))
+        self.shared.sessions.serve(serve, Some(Box::new(held)))
     }
 
     /// The request with the address to bind, if it is within the limits.

@@ -130,8 +130,8 @@ impl Running {
         let fast = self.program.as_ref().map(Program::counts).transpose()?.unwrap_or_default();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count_missed(Instant::now());
-        let mut waiting = kept.fragments.waiting();
-        waiting.add(kept.packets.waiting());
+        let mut waiting = kept.fragments.held.waiting();
+        waiting.add(kept.packets.held.waiting());
         Ok(kept.counts.report(&fast, waiting))
     }
 }
@@ -148,8 +148,8 @@ impl Kept {
 
     fn count_missed(&mut self, now: Instant) {
         let now = now.duration_since(self.started);
-        self.counts.add_missed(self.fragments.take_missed(now));
-        self.counts.add_missed(self.packets.take_missed(now));
+        self.counts.add_missed(self.fragments.held.take_missed(now));
+        self.counts.add_missed(self.packets.held.take_missed(now));
     }
 }
 
@@ -246,7 +246,7 @@ impl Carrier {
 impl Carrier {
     /// Translates a packet, and the fragments that waited for it.
     fn take(&mut self, packet: &[u8], now: Instant, outgoing: &mut Vec<(FrameHead, Vec<u8>)>, kept: &mut Kept) {
-        if self.joins && self.translator.joins(packet, kept.packets.holds(packet)) {
+        if self.joins && self.translator.joins(packet, kept.packets.held.holds(packet)) {
             return self.take_together(packet, now, outgoing, kept);
         }
         let taken = match self.translator.needs_ports(packet) {

@@ -1,8 +1,6 @@
 //! One end of a broker's tunnel: 6in4 to a fixed peer (RFC 4213), with an address.
 
-use std::io::{self, Write};
 use std::net::{IpAddr, Ipv6Addr};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
@@ -56,7 +54,9 @@ impl End<'_> {
         let spec = self.spec()?;
         let mut tunnels = lock(tunnels);
         tunnels.add(&spec)?;
-        let numbered = number(self.device, address).map_err(|error| {
+        // There is nobody else in the tunnel, so that no duplicate can be.
+        let line = format!("address replace {address}/64 dev {} nodad\n", self.device);
+        let numbered = sixbench_plane::device::ip(&line).map_err(|error| {
             Error::system(format!("giving the tunnel {} the address {address}/64", self.device), "ip address", error)
         });
         if numbered.is_err() {
@@ -72,22 +72,4 @@ pub fn remove(tunnels: &SharedTunnels, device: &str) -> Result<()> {
         Ok(_) | Err(sixbench_plane::Error::Missing(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// There is nobody else in the tunnel, so that no duplicate can be.
-fn number(device: &str, address: Ipv6Addr) -> io::Result<()> {
-    let mut child = Command::new("ip")
-        .args(["-batch", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| io::Error::new(error.kind(), format!("{error}; install the Debian package iproute2")))?;
-    let line = format!("address replace {address}/64 dev {device} nodad\n");
-    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(line.as_bytes()));
-    let finished = child.wait_with_output()?;
-    if finished.status.success() {
-        return written;
-    }
-    Err(io::Error::other(String::from_utf8_lossy(&finished.stderr).trim().replace('\n', "; ")))
 }

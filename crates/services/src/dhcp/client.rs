@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
+use sixbench_measure::random;
 use sixbench_wire::dhcp::{CLIENT_PORT, IPV6_ONLY_PREFERRED, Kind, MIN_V6ONLY_WAIT_S, Message, SERVER_PORT};
 
 use super::frames::{EVERYBODY, Ends, frame, payload_for};
 use super::link::Link;
 use crate::asking::{FIRST_INTERVAL, default_timeout_ns};
-use crate::random;
 use crate::worker::{deadline, wait};
 use crate::{Error, Result};
 
@@ -53,7 +53,7 @@ pub fn ask(request: &Request) -> Result<Told> {
     let begun = Instant::now();
     let link = Link::open(&request.device)?;
     let end = deadline(Duration::from_nanos(request.timeout_ns));
-    let id = u32::from_ne_bytes(random::octets().map_err(failed("read(/dev/urandom)"))?);
+    let id = u32::from_ne_bytes(random::secret().map_err(failed("read(/dev/urandom)"))?);
     let discover =
         Message { is_broadcast: true, wanted: WANTED.to_vec(), ..Message::new(Kind::Discover, id, link.mac) };
     let ends = Ends {

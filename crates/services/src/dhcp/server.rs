@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
 use sixbench_wire::dhcp::{CLIENT_PORT, Kind, Message, SERVER_PORT};
 
 use super::frames::{EVERYBODY, Ends, frame, payload_for};
 use super::link::Link;
 use super::pool::{Outcome, Pool};
-use crate::worker::{Stop, Woken, lock, wait};
+use crate::worker::{Stop, is_readable, lock};
 use crate::{Error, Result};
 
 const MAX_ADDRESSES: u32 = 4096;
@@ -89,12 +87,7 @@ fn check(request: &Request) -> Result<()> {
 fn serve(link: &Link, mut pool: Pool, counters: &Mutex<Counters>, stop: &Stop) {
     let begun = Instant::now();
     let mut buffer = [0; MAX_FRAME_BYTES];
-    loop {
-        match wait(Some((link.as_fd(), PollFlags::POLLIN)), Some(stop), None) {
-            Ok(Woken::Ready) => (),
-            Ok(Woken::Late) => continue,
-            Ok(Woken::Stopped) | Err(_) => return,
-        }
+    while is_readable(link, stop) {
         // An error, such as that the device is down, is told once.
         let Ok(Some(arrived)) = link.receive(&mut buffer) else { continue };
         let Some(payload) = payload_for(SERVER_PORT, arrived) else { continue };

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
-use std::os::fd::AsFd;
 use std::sync::Mutex;
 
-use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
 
 use super::messages::{self, Advertisement, Prefix, SOLICITATION};
 use super::pref64::Pref64;
 use super::socket::LinkSocket;
-use crate::worker::{Stop, Woken, lock, wait};
+use crate::worker::{Stop, is_readable, lock};
 use crate::{Error, Result};
 
 /// With as many, and all else, an advertisement still fits the least IPv6 MTU.
@@ -88,12 +86,7 @@ fn check(request: &Request) -> Result<()> {
 
 fn serve(socket: &LinkSocket, message: &[u8], counters: &Mutex<Counters>, stop: &Stop) {
     let mut buffer = [0; 2048];
-    loop {
-        match wait(Some((socket.as_fd(), PollFlags::POLLIN)), Some(stop), None) {
-            Ok(Woken::Ready) => (),
-            Ok(Woken::Late) => continue,
-            Ok(Woken::Stopped) | Err(_) => return,
-        }
+    while is_readable(socket, stop) {
         // An error, such as that the device is down, is told once.
         let Ok(Some(arrived)) = socket.receive(&mut buffer) else { continue };
         let mut counters = lock(counters);

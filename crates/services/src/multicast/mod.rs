@@ -9,18 +9,17 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
-use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, recv};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use sixbench_netlink::{Client, Route, RouteKind};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::worker::{Stop, Woken, Worker, wait};
+use crate::worker::{Stop, Worker, is_readable};
 use crate::{Error, Result};
 use table::Upcall;
 
@@ -157,12 +156,7 @@ impl Router {
 
     fn serve(&mut self, stop: &Stop) {
         let mut buffer = [0; 2048];
-        loop {
-            match wait(Some((self.socket.as_fd(), PollFlags::POLLIN)), Some(stop), None) {
-                Ok(Woken::Ready) => (),
-                Ok(Woken::Late) => continue,
-                Ok(Woken::Stopped) | Err(_) => return,
-            }
+        while is_readable(&self.socket, stop) {
             match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
                 Ok(length) => {
                     if let Some(upcall) = table::upcall(&buffer[..length]) {

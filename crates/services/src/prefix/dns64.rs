@@ -6,13 +6,13 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
+use sixbench_measure::random;
 use sixbench_plane::spec::Prefix;
 use sixbench_wire::dns::{NoPrefix, prefixes_in, question};
 use sixbench_wire::siit::Prefix6;
 
 use super::{Discovered, split};
 use crate::asking::FIRST_INTERVAL;
-use crate::random;
 use crate::worker::{deadline, wait};
 use crate::{Error, Result};
 
@@ -38,7 +38,7 @@ pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
         move |error: io::Error| Error::system(doing, call, error)
     };
     // RFC 5452 section 4.3.
-    let id = u16::from_ne_bytes(random::octets().map_err(failed("read(/dev/urandom)"))?);
+    let id = u16::from_ne_bytes(random::secret().map_err(failed("read(/dev/urandom)"))?);
     let socket = connected(resolver).map_err(failed("connect"))?;
     let message = question(id);
     let (mut asked, mut interval, mut refusal) = (0, FIRST_INTERVAL, None);

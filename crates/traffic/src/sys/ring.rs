@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::memory::Mapping;
+
 /// `linux/if_packet.h`.
 const TPACKET_V3: libc::c_int = 2;
 /// The block is this process's to read.
@@ -61,14 +63,11 @@ pub struct Place {
 /// The frames that come in by any interface, as far as they have certain eight bytes at one of certain places.
 #[derive(Debug)]
 pub struct Ring {
+    memory: Mapping,
     socket: OwnedFd,
-    memory: *mut u8,
     next_block: usize,
     dropped: u64,
 }
-
-// SAFETY: the memory belongs to this value alone; it is not bound to the thread that mapped it.
-unsafe impl Send for Ring {}
 
 impl Ring {
     /// Opens one. From here on it sees frames that have `mark` at one of these places.
@@ -85,14 +84,8 @@ impl Ring {
             feature_req_word: 0,
         };
         set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let fd = socket.as_raw_fd();
-        // SAFETY: a new mapping of the ring that was just made, of its whole length, wherever the kernel puts it.
-        let memory = unsafe { libc::mmap(ptr::null_mut(), BLOCKS * BLOCK_BYTES, protection, flags, fd, 0) };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let ring = Self { socket, memory: memory.cast(), next_block: 0, dropped: 0 };
+        let memory = Mapping::shared(socket.as_raw_fd(), 0, BLOCKS * BLOCK_BYTES)?;
+        let ring = Self { memory, socket, next_block: 0, dropped: 0 };
         attach(&ring.socket, &having(mark, places))?;
         sixbench_packet::enable(&ring.socket, sixbench_packet::IGNORE_OUTGOING)?;
         // Interface 0: all of them. A host may receive by another one than it sends by.
@@ -103,7 +96,7 @@ impl Ring {
     /// Gives the frames of the next block to `each`, if the kernel has handed one over; whether it had.
     pub fn take(&mut self, mut each: impl FnMut(Frame<'_>)) -> bool {
         // SAFETY: a block is inside the mapping, which lives as long as this value.
-        let start = unsafe { self.memory.add(self.next_block * BLOCK_BYTES) };
+        let start = unsafe { self.memory.start().add(self.next_block * BLOCK_BYTES) };
         // SAFETY: the status is an aligned word of the block, which the kernel and this process both write whole.
         let status = unsafe { AtomicU32::from_ptr(start.add(BLOCK_STATUS_AT).cast()) };
         if status.load(Ordering::Acquire) & STATUS_USER == 0 {
@@ -119,10 +112,7 @@ impl Ring {
 
     /// Frames for which there was no room, since the ring was opened.
     pub fn dropped(&mut self) -> io::Result<u64> {
-        // `struct tpacket_stats_v3`: packets, drops, times that the queue was frozen. Reading it begins the count anew.
-        let mut bytes = [0; 12];
-        super::socket_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut bytes)?;
-        self.dropped += u64::from(word(&bytes, 4).unwrap_or(0));
+        self.dropped += sixbench_packet::drops(&self.socket)?;
         Ok(self.dropped)
     }
 }
@@ -130,13 +120,6 @@ impl Ring {
 impl AsFd for Ring {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody has a reference into it any more.
-        unsafe { libc::munmap(self.memory.cast(), BLOCKS * BLOCK_BYTES) };
     }
 }
 
@@ -198,8 +181,8 @@ fn attach(socket: &impl AsFd, filter: &[libc::sock_filter]) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// Sets an option that is a structure of integers and of pointers to what outlives the call.
-fn set<T>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+/// Sets an option that is a structure of integers and of pointers to what the kernel may use for as long as it does.
+pub fn set<T>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the pointer and the length are those of `value`, which the kernel only reads.

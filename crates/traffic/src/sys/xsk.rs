@@ -14,7 +14,7 @@ use nix::errno::Errno;
 
 use super::bpf::{self, BY_DRIVER, Instruction, ON_BUFFERS, load_map, op};
 use super::memory::Mapping;
-use super::ring::{Frame, Place};
+use super::ring::{Frame, Place, set};
 
 /// A place for a frame: a page, as the driver wants it.
 const CHUNK_BYTES: usize = 4096;
@@ -325,15 +325,15 @@ fn bare(chunks: &Mapping, receives: bool, sends: bool) -> io::Result<OwnedFd> {
     let mut memory: libc::xdp_umem_reg_v1 = unsafe { mem::zeroed() };
     (memory.addr, memory.len) = (chunks.start() as u64, chunks.bytes() as u64);
     memory.chunk_size = CHUNK_BYTES as u32;
-    set(&socket, libc::XDP_UMEM_REG, &memory)?;
+    set(&socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &memory)?;
     // The kernel insists on both of these.
-    set(&socket, libc::XDP_UMEM_FILL_RING, &RECEIVE_CHUNKS)?;
-    set(&socket, libc::XDP_UMEM_COMPLETION_RING, &SEND_CHUNKS)?;
+    set(&socket, libc::SOL_XDP, libc::XDP_UMEM_FILL_RING, &RECEIVE_CHUNKS)?;
+    set(&socket, libc::SOL_XDP, libc::XDP_UMEM_COMPLETION_RING, &SEND_CHUNKS)?;
     if receives {
-        set(&socket, libc::XDP_RX_RING, &RECEIVE_CHUNKS)?;
+        set(&socket, libc::SOL_XDP, libc::XDP_RX_RING, &RECEIVE_CHUNKS)?;
     }
     if sends {
-        set(&socket, libc::XDP_TX_RING, &SEND_CHUNKS)?;
+        set(&socket, libc::SOL_XDP, libc::XDP_TX_RING, &SEND_CHUNKS)?;
     }
     Ok(socket)
 }
@@ -355,15 +355,6 @@ fn bind(socket: &OwnedFd, ifindex: u32, queue: u32) -> io::Result<()> {
     let length = size_of_val(&address) as libc::socklen_t;
     // SAFETY: the pointer and the length are those of `address`, which lives through the call.
     let result = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn set<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
-    let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the pointer and the length are those of `value`, which the kernel only reads; the memory that it may name is
-    // mapped for as long as the socket lives.
-    let result =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_XDP, name, ptr::from_ref(value).cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

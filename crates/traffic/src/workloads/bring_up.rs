@@ -5,15 +5,13 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::{TimeSpec, TimeValLike};
 use serde_json::{Value, json};
 use sixbench_measure::clock::{self, PreciseTimers};
 use sixbench_measure::cpu;
 use socket2::{SockAddr, Socket};
 
 use super::ping::{self, packet};
-use crate::datagram_socket::{PATIENCE, is_momentary};
+use crate::datagram_socket::{is_momentary, wait_until};
 use crate::df::Df;
 use crate::params::{self, MAX_TIME_NS, SECOND_NS};
 use crate::sys::mmsg::ReceiveBatch;
@@ -135,7 +133,7 @@ impl<'a> Probing<'a> {
                 number += 1;
                 due_ns += settings.interval_ns * ((now_ns - due_ns) / settings.interval_ns + 1);
             }
-            self.wait_until(due_ns.min(ends_ns))?;
+            wait_until(self.socket, due_ns.min(ends_ns));
         }
     }
 
@@ -149,15 +147,6 @@ impl<'a> Probing<'a> {
                 let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
                 *self.refused.entry(format!("{errno:?}")).or_default() += 1;
             }
-        }
-    }
-
-    fn wait_until(&self, monotonic_ns: u64) -> Result<()> {
-        let left_ns = monotonic_ns.saturating_sub(clock::monotonic_ns()).min(PATIENCE.as_nanos() as u64);
-        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut fds, Some(TimeSpec::nanoseconds(left_ns as i64)), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(e) => Err(Error::system(format!("waiting for answers of {NAME}"), "ppoll", e)),
         }
     }
 

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use nix::sys::socket::{MsgFlags, SockaddrStorage, recvmsg};
 use sixbench_measure::clock;
-use socket2::SockRef;
+use socket2::{SockRef, Socket};
 
 use super::thread_server::Control;
 use crate::cookie::{COOKIE_BYTES, Doorkeeper, Kind, Message, Verdict};
 use crate::datagram::HEADER_BYTES;
-use crate::datagram_socket::{PATIENCE, wait_for_datagram};
-use crate::session::Endpoint;
+use crate::datagram_socket::{self, PATIENCE, wait_for_datagram};
+use crate::df::Df;
+use crate::session::{Cancel, Endpoint};
+use crate::socket::Buffers;
 use crate::{Error, Result, error_queue};
 
 /// The first wait for an answer; each is twice the one before.
@@ -48,8 +50,7 @@ pub fn meet(socket: &impl AsFd, endpoint: &Endpoint, begins: Begins, control: &C
     if begins == Begins::Client && !endpoint.is_open() {
         return Ok(opened);
     }
-    let door = Doorkeeper::new(endpoint.token.short())
-        .map_err(|e| Error::system("making a key for cookies", "read(/dev/urandom)", e))?;
+    let door = Doorkeeper::new(endpoint.token.short())?;
     let mut peer = None;
     loop {
         control.check()?;
@@ -64,7 +65,7 @@ pub fn meet(socket: &impl AsFd, endpoint: &Endpoint, begins: Begins, control: &C
             Verdict::Stray => opened.strays += 1,
             Verdict::Answer(cookie) => answer(socket, &cookie, from),
             Verdict::Admit(welcome) => {
-                connect(socket, from)?;
+                datagram_socket::connect(socket, from)?;
                 peer = Some(from);
                 (opened.endpoint.peer, opened.endpoint.port) = (from.ip(), from.port());
                 answer(socket, &welcome, from);
@@ -74,6 +75,19 @@ pub fn meet(socket: &impl AsFd, endpoint: &Endpoint, begins: Begins, control: &C
             }
         }
     }
+}
+
+/// A client's UDP socket: connected to the server, which takes what comes from here. Where `df` is not clear, errors are asked for.
+pub fn connected(endpoint: &Endpoint, buffers: Buffers, df: Df, cancel: &Cancel) -> Result<Socket> {
+    let socket = datagram_socket::udp(endpoint.address, buffers, df)?;
+    if df != Df::Clear {
+        error_queue::ask_for_errors(&socket, endpoint.address)?;
+    }
+    datagram_socket::connect(&socket, (endpoint.peer, endpoint.port))?;
+    if endpoint.cookie {
+        ask(&socket, endpoint, || cancel.check())?;
+    }
+    Ok(socket)
 }
 
 /// The client's side, on a socket that is connected to the server: returns when the server takes what comes from here. What
@@ -158,10 +172,4 @@ fn discard(socket: &impl AsFd) {
 fn answer(socket: &impl AsFd, message: &Message, to: SocketAddr) {
     // What cannot be sent is lost; the client asks again.
     let _ = SockRef::from(socket).send_to(&message.encode(), &to.into());
-}
-
-fn connect(socket: &impl AsFd, peer: SocketAddr) -> Result<()> {
-    SockRef::from(socket)
-        .connect(&peer.into())
-        .map_err(|e| Error::system(format!("connecting a datagram socket to {peer}"), "connect", e))
 }

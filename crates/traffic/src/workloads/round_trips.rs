@@ -48,8 +48,12 @@ impl RoundTrips {
         self.rtt.count()
     }
 
-    /// Adds `transactions`, `rtt`, `rtt_jitter` and `series` of a window of that length to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>, measured_ns: u64) {
+    /// Adds what came of a window between these times of the monotonic clock to a result.
+    pub fn write_to(&self, result: &mut Map<String, Value>, started_ns: u64, ended_ns: u64) {
+        let measured_ns = ended_ns - started_ns;
+        result.insert("measured_ns".into(), measured_ns.into());
+        result.insert("started_ns".into(), started_ns.into());
+        result.insert("ended_ns".into(), ended_ns.into());
         let mut series = self.series.clone();
         series.close(measured_ns);
         result.insert("transactions".into(), self.count().into());
@@ -78,7 +82,7 @@ mod tests {
         trips.note_lost();
         trips.record(20, 250);
         let mut result = Map::new();
-        trips.write_to(&mut result, 260);
+        trips.write_to(&mut result, 1_000, 1_260);
         assert_eq!(result["transactions"], 3);
         assert_eq!(result["rtt"]["buckets"], json!([[10, 1], [20, 1], [30, 1]]));
         assert_eq!(result["rtt_jitter"]["buckets"], json!([[20, 1]]));

@@ -60,16 +60,6 @@ impl Header {
         self.flags & Self::TRUNCATED != 0
     }
 
-    /// Whether who answers is the authority.
-    pub fn is_authoritative(&self) -> bool {
-        self.flags & Self::AUTHORITATIVE != 0
-    }
-
-    /// Whether the answer is said to be authentic (RFC 4035 section 3.2.3).
-    pub fn is_authentic(&self) -> bool {
-        self.flags & (1 << 5) != 0
-    }
-
     /// Whether who asks checks signatures itself (CD).
     pub fn is_checking_disabled(&self) -> bool {
         self.flags & Self::CHECKING_DISABLED != 0

@@ -113,11 +113,6 @@ impl Pool {
         }
     }
 
-    /// How many bytes it takes, about.
-    pub fn bytes(&self) -> usize {
-        self.taken.capacity() * (size_of::<(Protocol, Ipv4Addr)>() + size_of::<Ports>()) + self.taken.len() * WORDS * 8
-    }
-
     fn at(&self, mut index: u64) -> Option<(Ipv4Addr, RangeInclusive<u16>)> {
         for range in &self.ranges {
             if index < range.address_count() {

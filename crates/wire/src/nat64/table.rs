@@ -46,8 +46,6 @@ pub struct Outside {
 pub struct Amounts {
     pub bindings: usize,
     pub sessions: usize,
-    /// Memory, about: that of the maps and rows as they have been allocated.
-    pub bytes: usize,
 }
 
 type Id = u32;
@@ -171,20 +169,7 @@ impl Table {
 
     /// What it holds.
     pub fn amounts(&self) -> Amounts {
-        let rows = self.bindings.rows.capacity() * size_of::<Option<Binding>>()
-            + self.sessions.rows.capacity() * size_of::<Option<Session>>()
-            + (self.bindings.free.capacity() + self.sessions.free.capacity()) * size_of::<Id>();
-        // A map has a byte beside each place.
-        let maps = self.by_inside.capacity() * (size_of::<((Protocol, Inside), Id)>() + 1)
-            + self.by_outside.capacity() * (size_of::<((Protocol, Outside), Id)>() + 1)
-            + self.by_remote.capacity() * (size_of::<((Id, Outside), Id)>() + 1)
-            + self.hosts.capacity() * (size_of::<(Ipv6Addr, (Ipv4Addr, u32))>() + 1)
-            + self.partners.as_ref().map_or(0, |map| map.capacity() * (size_of::<((Id, Ipv4Addr), u32)>() + 1));
-        Amounts {
-            bindings: self.bindings.count(),
-            sessions: self.sessions.count(),
-            bytes: rows + maps + self.pool.bytes(),
-        }
+        Amounts { bindings: self.bindings.count(), sessions: self.sessions.count() }
     }
 
     /// The IPv4 address and port of an IPv6 host that sends a packet.

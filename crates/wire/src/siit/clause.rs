@@ -73,24 +73,6 @@ clauses! {
 }
 
 impl Clause {
-    /// Whether it decides only where other packets are remembered: those of sessions, or fragments of the same packet.
-    pub fn is_of_memory(self) -> bool {
-        matches!(
-            self,
-            Self::FragmentWaits
-                | Self::FragmentHeld
-                | Self::FirstFragmentMissing
-                | Self::OverlappingFragment
-                | Self::TooManyFragments
-                | Self::OfPrefix
-                | Self::NoBinding
-                | Self::Filtered
-                | Self::NoPortLeft
-                | Self::TableFull
-                | Self::Sessionless
-        )
-    }
-
     /// Whether the source of a packet that this clause drops may be told that it was prohibited: RFC 7915 sections 4.4 and 5.4. Other packets are to be dropped
     /// in silence, or another error is told of them.
     pub fn can_be_told(self) -> bool {

@@ -9,8 +9,8 @@ use crate::{Span, checksum};
 
 const MORE: u32 = MORE_BYTES as u32;
 /// The types of echo requests and replies.
-const ECHO4: [u8; 2] = [8, 0];
-const ECHO6: [u8; 2] = [128, 129];
+pub(super) const ECHO4: [u8; 2] = [8, 0];
+pub(super) const ECHO6: [u8; 2] = [128, 129];
 
 /// RFC 7915 section 4.2, figure 3: where the fields of an IPv4 header are in IPv6's.
 fn pointer_to_ipv6(pointer: u8) -> Option<u32> {
@@ -161,20 +161,12 @@ fn error_to_ipv4(translator: &Translator, told: V6Repr) -> Result<V4Repr, Clause
     })
 }
 
-/// Makes an echo out of an echo of IPv4, in a packet that may be cut off. Other messages cannot be quoted: an error is never about an error.
-pub(super) fn quoted_echo_to_ipv6(message: &mut [u8], sums: Sums) -> Result<(), Clause> {
+/// Makes an echo of the types `to` out of one of the types `from`, in a packet that may be cut off. Other messages cannot be quoted: an error is never
+/// about an error.
+pub(super) fn quoted_echo(message: &mut [u8], from: [u8; 2], to: [u8; 2], pseudo: [u16; 2]) -> Result<(), Clause> {
     match message.first() {
-        Some(kind) if !ECHO4.contains(kind) => return Err(Clause::ErrorInError),
-        _ => change_echo(message, ECHO4, ECHO6, sums.to_ipv6()),
-    }
-    Ok(())
-}
-
-/// The same of IPv6.
-pub(super) fn quoted_echo_to_ipv4(message: &mut [u8], sums: Sums) -> Result<(), Clause> {
-    match message.first() {
-        Some(kind) if !ECHO6.contains(kind) => return Err(Clause::ErrorInError),
-        _ => change_echo(message, ECHO6, ECHO4, sums.to_ipv4()),
+        Some(kind) if !from.contains(kind) => return Err(Clause::ErrorInError),
+        _ => change_echo(message, from, to, pseudo),
     }
     Ok(())
 }

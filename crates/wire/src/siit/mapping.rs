@@ -33,22 +33,6 @@ impl Given {
     }
 }
 
-impl Ends {
-    pub fn octets4(&self) -> [u8; 8] {
-        let mut octets = [0; 8];
-        octets[..4].copy_from_slice(&self.ipv4[0].octets());
-        octets[4..].copy_from_slice(&self.ipv4[1].octets());
-        octets
-    }
-
-    pub fn octets6(&self) -> [u8; 32] {
-        let mut octets = [0; 32];
-        octets[..16].copy_from_slice(&self.ipv6[0].octets());
-        octets[16..].copy_from_slice(&self.ipv6[1].octets());
-        octets
-    }
-}
-
 impl Translator {
     /// Of an IPv4 packet. `is_error`: it is an ICMP error, whose source may be any router.
     pub(super) fn ends_of_ipv4(&self, packet: &ipv4::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {

@@ -1,6 +1,7 @@
 //! From IPv6 to IPv4: RFC 7915 section 5.
 
 use super::headers::{Upper, is_of_ipv4_alone};
+use super::icmp::{ECHO4, ECHO6};
 use super::mapping::Ends;
 use super::transport::{self, Sums, blank};
 use super::{Clause, LEAST_MTU6, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, ZeroChecksum, icmp};
@@ -134,7 +135,8 @@ impl Translator {
         let payload_bytes = (packet.total_bytes() - ipv6::HEADER_BYTES).saturating_sub(upper.bytes);
         let number = if upper.protocol == protocol::ICMPV6 { protocol::ICMP } else { upper.protocol };
         if !upper.is_later_fragment() && number == protocol::ICMP {
-            icmp::quoted_echo_to_ipv4(&mut out[room..], Sums::of(&ends).icmp(payload_bytes))?;
+            let sums = Sums::of(&ends).icmp(payload_bytes);
+            icmp::quoted_echo(&mut out[room..], ECHO6, ECHO4, sums.to_ipv4())?;
         } else if !upper.is_later_fragment() {
             transport::update(number, &mut out[room..], Sums::of(&ends).to_ipv4());
         }

@@ -1,6 +1,7 @@
 //! From IPv4 to IPv6: RFC 7915 section 4.
 
 use super::headers::{has_source_route, is_of_ipv6_alone};
+use super::icmp::{ECHO4, ECHO6};
 use super::mapping::Ends;
 use super::transport::{self, Sums, blank};
 use super::{Clause, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, icmp};
@@ -116,7 +117,8 @@ impl Translator {
         let payload_bytes = packet.total_bytes() - packet.header_bytes();
         let is_later = fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
         if !is_later && number == protocol::ICMP {
-            icmp::quoted_echo_to_ipv6(&mut out[room..], Sums::of(&ends).icmp(payload_bytes))?;
+            let sums = Sums::of(&ends).icmp(payload_bytes);
+            icmp::quoted_echo(&mut out[room..], ECHO4, ECHO6, sums.to_ipv6())?;
         } else if !is_later {
             transport::update(number, &mut out[room..], Sums::of(&ends).to_ipv6());
         }

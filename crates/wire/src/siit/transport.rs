@@ -15,7 +15,9 @@ pub(super) struct Sums {
 impl Sums {
     /// Those of addresses. The other parts of the pseudo header are the same in both families.
     pub fn of(ends: &Ends) -> Self {
-        Self { ipv4: checksum::sum(&ends.octets4()), ipv6: checksum::sum(&ends.octets6()) }
+        let ipv4 = ends.ipv4.map(|address| address.octets());
+        let ipv6 = ends.ipv6.map(|address| address.octets());
+        Self { ipv4: checksum::sum(ipv4.as_flattened()), ipv6: checksum::sum(ipv6.as_flattened()) }
     }
 
     /// Those of ICMP, which has no pseudo header, and of ICMPv6.

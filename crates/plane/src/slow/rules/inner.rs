@@ -92,11 +92,6 @@ impl Inner {
         }
     }
 
-    /// The ports that the packet, of which this is the header, has itself.
-    pub fn own_ports(&self, packet: &[u8]) -> Ports {
-        ipv4::Packet::parse(Span::whole(packet)).map_or(Ports::ABSENT, |packet| Ports::of_ipv4(&packet))
-    }
-
     /// An inner source that no packet may have: RFC 4213 section 3.6.
     pub(super) fn has_bogus_source(&self) -> bool {
         match self.version {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use serde_json::{Value, json};
 use sixbench_measure::{clock, cpu};
@@ -11,7 +10,7 @@ use socket2::Socket;
 use super::held::{CHECK, Failed, Held, Step, Ways};
 use super::round::{Next, Round};
 use super::{ConnectionsParams, Transport, allow_descriptors};
-use crate::workloads::tcp::{PATIENCE, Stop, connecting};
+use crate::workloads::tcp::{Stop, connecting};
 use crate::{Endpoint, Error, Result, sys};
 
 /// Connections begun before those under way have their turn.
@@ -37,7 +36,7 @@ pub fn run(endpoint: &Endpoint, params: &ConnectionsParams, stop: &Stop) -> Resu
     let opening = client.open_all()?;
     let cpu = cpu::Span { from, to: cpu::sample() };
     let opened_ns = clock::monotonic_ns();
-    client.hold(opened_ns.saturating_add(params.hold_ns))?;
+    stop.sleep_until(opened_ns.saturating_add(params.hold_ns))?;
     let check = client.check_all()?;
     let socket = client.granted();
     client.close_all();
@@ -100,18 +99,6 @@ impl Client<'_> {
         })
     }
 
-    /// Nothing is asked meanwhile.
-    fn hold(&self, until_ns: u64) -> Result<()> {
-        loop {
-            self.stop.check()?;
-            let now_ns = clock::monotonic_ns();
-            if now_ns >= until_ns {
-                return Ok(());
-            }
-            clock::sleep_until(until_ns.min(now_ns.saturating_add(PATIENCE.as_nanos() as u64)));
-        }
-    }
-
     /// All have their turn, in which `begin` begins them, and have succeeded or failed.
     fn go_round(
         &mut self,
@@ -150,11 +137,9 @@ impl Client<'_> {
 
     fn wait<'e>(&self, events: &'e mut [EpollEvent], until_ns: u64) -> Result<&'e [EpollEvent]> {
         let timeout = Duration::from_nanos(until_ns.saturating_sub(clock::monotonic_ns()));
-        match sys::epoll_wait(&self.epoll, events, timeout) {
-            Ok(ready) => Ok(&events[..ready]),
-            Err(Errno::EINTR) => Ok(&[]),
-            Err(e) => Err(Error::system(DOING, "epoll_wait", e)),
-        }
+        let ready = sys::epoll_wait(&self.epoll, events, timeout);
+        let ready = ready.map_err(|e| Error::system(DOING, "epoll_wait", e))?;
+        Ok(&events[..ready])
     }
 
     /// What nobody waits for is looked at when it is asked next.

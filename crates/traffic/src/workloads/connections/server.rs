@@ -52,24 +52,17 @@ pub fn serve(endpoint: &Endpoint, params: &ConnectionsParams, cancel: &Cancel) -
 
 /// A socket for each of so many ports in a row, and the first of these.
 fn ports_in_a_row<T>(count: u16, at: impl Fn(u16) -> Result<(T, u16)>) -> Result<(Vec<T>, u16)> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
+    acceptor::again_where_taken(TRIES, || {
         let (first, port) = at(0)?;
         let mut sockets = vec![first];
-        let others = (1..count).try_for_each(|number| {
+        for number in 1..count {
             let next = port.checked_add(number).ok_or_else(|| {
                 Error::system("finding ports in a row", "bind", io::Error::from(io::ErrorKind::AddrInUse))
             })?;
             sockets.push(at(next)?.0);
-            Ok(())
-        });
-        match others {
-            Ok(()) => return Ok((sockets, port)),
-            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && tries < TRIES => {}
-            Err(error) => return Err(error),
         }
-    }
+        Ok((sockets, port))
+    })
 }
 
 /// Counts of the session.

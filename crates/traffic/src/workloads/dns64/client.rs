@@ -1,7 +1,6 @@
 //! The client of `dns64`: one thread that asks when it is time, and reads what comes meanwhile.
 
 use std::io::Read;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use serde_json::{Map, Value, json};
@@ -13,7 +12,7 @@ use socket2::Socket;
 use super::answers::Answers;
 use super::message::{self, MAX_ANSWER_BYTES};
 use super::{PORT, Settings};
-use crate::datagram_socket::{self, PATIENCE, wait_for_datagram};
+use crate::datagram_socket::{self, wait_until};
 use crate::df::Df;
 use crate::session::Endpoint;
 use crate::socket::Buffers;
@@ -32,7 +31,7 @@ const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
     let buffers = Buffers { rcvbuf_bytes: Some(RECEIVE_BUFFER_BYTES), ..Buffers::default() };
     let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
-    datagram_socket::connect(&socket, endpoint.peer, PORT)?;
+    datagram_socket::connect(&socket, (endpoint.peer, PORT))?;
     datagram_socket::never_wait(&socket)?;
     let due = settings.rate.due_before(settings.duration_ns);
     let _timers = PreciseTimers::new();
@@ -149,7 +148,7 @@ impl Client<'_> {
 
     fn wait_until(&self, until_ns: u64, now_ns: u64, has_read_all: bool) {
         if has_read_all && until_ns > now_ns {
-            wait_for_datagram(&self.socket, Duration::from_nanos(until_ns - now_ns).min(PATIENCE));
+            wait_until(&self.socket, until_ns);
         }
     }
 }

@@ -1,14 +1,13 @@
 //! What the receiver of frames knows about a flow. Pure: it is told what came, and when.
 
 use serde_json::{Map, Value, json};
-use sixbench_measure::delay::Delays;
 use sixbench_wire::ethernet::ethertype;
 
 use super::Settings;
 use super::reading::{Extended, Read, Sought};
+use crate::arrivals::{Arrivals, Entry};
 use crate::datagram::Phase;
-use crate::ledger::{Arrival, Ledger};
-use crate::series::Series;
+use crate::ledger::Arrival;
 
 /// The account of one flow.
 pub struct Account {
@@ -18,11 +17,8 @@ pub struct Account {
     native: Option<Sought>,
     /// On the realtime clock: what comes later is late.
     deadline_ns: Option<u64>,
-    ledger: Ledger,
-    delays: Delays,
-    /// The first and the last arrival of the measured flow, on the realtime clock.
-    window: Option<(u64, u64)>,
-    series: Series<Interval>,
+    /// The measured frames so far.
+    pub arrivals: Arrivals,
     warmup_received: u64,
     strays: u64,
     /// Frames that went natively.
@@ -33,24 +29,6 @@ pub struct Account {
     late: u64,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Interval {
-    datagrams: u64,
-    bytes: u64,
-    lost_middle: i64,
-}
-
-/// What a frame was to the account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// The first of the measured flow, received at that time of the realtime clock.
-    First(u64),
-    /// Another one of the trial.
-    Other,
-    /// None of the trial.
-    Stray,
-}
-
 impl Account {
     /// Of a flow of at most `most` frames.
     pub fn new(sought: Sought, native: Option<Sought>, most: u64, settings: &Settings) -> Self {
@@ -58,10 +36,7 @@ impl Account {
             sought,
             native,
             deadline_ns: None,
-            ledger: Ledger::new(most),
-            delays: Delays::default(),
-            window: None,
-            series: Series::new(settings.interval_ns),
+            arrivals: Arrivals::new(most, settings.interval_ns),
             warmup_received: 0,
             strays: 0,
             native_unique: 0,
@@ -99,8 +74,7 @@ impl Account {
             self.late += 1;
             return Entry::Other;
         }
-        let missing_before = self.ledger.lost_middle();
-        match self.ledger.arrive(mark.sequence.into()) {
+        match self.arrivals.ledger.arrive(mark.sequence.into()) {
             Arrival::Impossible => {
                 self.strays += 1;
                 return Entry::Stray;
@@ -110,65 +84,18 @@ impl Account {
         }
         self.native_unique += u64::from(is_native);
         self.otherwise_extended += u64::from(extended == Extended::Otherwise);
-        self.delays.record(mark.sequence.into(), mark.sent_realtime_ns, received_ns);
-        let is_first = self.window.is_none();
-        let (first_ns, last_ns) = self.window.unwrap_or((received_ns, received_ns));
-        self.window = Some((first_ns, last_ns.max(received_ns)));
-        let interval = self.series.at(received_ns.saturating_sub(first_ns));
-        interval.datagrams += 1;
-        interval.bytes += self.sought.payload_bytes() as u64;
-        interval.lost_middle += self.ledger.lost_middle() as i64 - missing_before as i64;
-        if is_first { Entry::First(received_ns) } else { Entry::Other }
-    }
-
-    /// Payload of the measured frames that came, each once.
-    pub fn unique_bytes(&self) -> u64 {
-        self.ledger.unique() * self.sought.payload_bytes() as u64
-    }
-
-    /// Whether all of so many frames came.
-    pub fn has_all(&self, sent: u64) -> bool {
-        self.ledger.unique() >= sent
-    }
-
-    /// From the first arrival to the last.
-    pub fn measured_ns(&self) -> u64 {
-        self.window.map_or(0, |(first_ns, last_ns)| last_ns - first_ns)
+        let bytes = self.sought.payload_bytes() as u64;
+        self.arrivals.record(mark.sequence.into(), mark.sent_realtime_ns, received_ns, bytes)
     }
 
     /// Adds the keys of the protocol document to a result.
     pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
-        let ledger = &self.ledger;
+        self.arrivals.write_to(result, sent);
         let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
-        put("received", ledger.received().into());
-        put("unique", ledger.unique().into());
-        put("duplicates", ledger.duplicates().into());
-        put("reordered", ledger.reordered().into());
-        put("lost_middle", ledger.lost_middle().into());
         put("corrupt", self.corrupt.into());
         put("late", self.late.into());
-        if let Some(highest) = ledger.highest_sequence() {
-            put("highest_sequence", highest.into());
-        }
-        if let Some(lost_tail) = sent.and_then(|sent| ledger.lost_tail(sent)) {
-            put("lost_tail", lost_tail.into());
-        }
-        if let Some(last) = sent.and_then(|sent| ledger.last_lost(sent)) {
+        if let Some(last) = sent.and_then(|sent| self.arrivals.ledger.last_lost(sent)) {
             put("last_lost", last.into());
-        }
-        put(
-            "sequences",
-            json!({
-                "lost": ledger.lost_sequences(sent).to_json(),
-                "duplicate": ledger.duplicate_sequences().to_json(),
-                "reordered": ledger.reordered_sequences().to_json(),
-            }),
-        );
-        put("unique_bytes", self.unique_bytes().into());
-        let measured_ns = self.measured_ns();
-        if self.window.is_some() {
-            put("measured_bytes", (self.unique_bytes() - self.sought.payload_bytes() as u64).into());
-            put("measured_ns", measured_ns.into());
         }
         put("warmup_received", self.warmup_received.into());
         if let Some(native) = &self.native {
@@ -178,18 +105,6 @@ impl Account {
             put("otherwise_extended", self.otherwise_extended.into());
         }
         put("strays", json!({"connections": 0, "datagrams": self.strays}));
-        let mut series = self.series.clone();
-        series.close(measured_ns);
-        put(
-            "series",
-            json!({
-                "t_ns": series.ends_ns(measured_ns),
-                "datagrams": series.column(|interval| interval.datagrams),
-                "bytes": series.column(|interval| interval.bytes),
-                "lost_middle": series.column(|interval| interval.lost_middle),
-            }),
-        );
-        self.delays.write_to(result);
     }
 }
 
@@ -255,7 +170,7 @@ mod tests {
         account.enter(&damaged, START_NS + 18 * MS);
         account.end_at(START_NS + 20 * MS);
         account.enter(&frame(6, Phase::Measured, 8), START_NS + 21 * MS);
-        assert!(!account.has_all(10));
+        assert!(!account.arrivals.has_all(10));
         let mut result = Map::new();
         account.write_to(&mut result, Some(10));
         for (name, value) in [

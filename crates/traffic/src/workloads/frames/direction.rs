@@ -61,7 +61,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let socket = receiver::session_socket(endpoint.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
     let native = ends.open_native(port)?;
-    datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    datagram_socket::connect(&socket, (endpoint.peer, endpoint.port))?;
     opening::ask(&socket, endpoint, || stop.check())?;
     let payload_bytes = settings.payload_bytes(endpoint.address.is_ipv4());
     hello::tell(&socket, endpoint, payload_bytes, || stop.check())?;

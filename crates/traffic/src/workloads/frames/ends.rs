@@ -56,7 +56,7 @@ impl Ends {
     /// Sends a datagram to the peer's end of the other family, so that neighbours know each other.
     pub fn introduce(&self, native_socket: Option<&Socket>) -> Result<()> {
         if let (Some(native), Some(socket)) = (&self.native, native_socket) {
-            datagram_socket::connect(socket, native.peer, self.own.port)?;
+            datagram_socket::connect(socket, (native.peer, self.own.port))?;
             // What cannot be sent shows where the neighbour's address is asked for.
             let _ = socket.send(&[0]);
         }

@@ -17,7 +17,7 @@ use crate::datagram_socket::wait_for_any;
 use crate::sys::frame_batch::FrameBatch;
 use crate::sys::ring::{Frame, Place, Ring};
 use crate::sys::xsk;
-use crate::{Error, Result, sys};
+use crate::{Error, Result};
 
 /// Which ones are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Engine {
 /// Frames that go by one call of a packet socket, of those that are due.
 const AT_ONCE: usize = 32;
 /// What the kernel may keep of what is on its way out.
-const SEND_BUFFER_BYTES: i32 = 32 << 20;
+const SEND_BUFFER_BYTES: usize = 32 << 20;
 
 /// What a side has for its frames, before it knows them.
 pub struct Engines {
@@ -163,8 +163,7 @@ impl Outlet {
 fn packet_socket(ifindex: u32) -> Result<OwnedFd> {
     let doing = "opening a packet socket for frames, which needs CAP_NET_RAW";
     let socket = sixbench_packet::open().map_err(|e| Error::system(doing, "socket", e))?;
-    sys::set_socket_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER_BYTES)
-        .or_else(|_| sys::set_socket_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_BUFFER_BYTES))
+    sixbench_packet::set_send_buffer(&socket, SEND_BUFFER_BYTES)
         .map_err(|e| Error::system(doing, "setsockopt(SO_SNDBUF)", e))?;
     sixbench_packet::bind(&socket, ifindex, sixbench_packet::NO_PROTOCOL)
         .map_err(|e| Error::system(doing, "bind", e))?;

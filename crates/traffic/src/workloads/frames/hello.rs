@@ -8,12 +8,12 @@ use sixbench_measure::clock;
 use socket2::Socket;
 
 use super::layout::{FCS_BYTES, MARK_BYTES, headers_bytes};
-use crate::datagram::HEADER_BYTES;
+use crate::datagram::{HEADER_BYTES, telling, told};
 use crate::datagram_socket::wait_for_datagram;
 use crate::session::Endpoint;
 use crate::{Error, Result};
 
-/// Not a phase of [`crate::datagram::Phase`], none of the kinds of [`crate::cookie::Kind`], and not the end of a flow.
+/// What is told by [`telling`]: not the end of a flow.
 const PHASE: u8 = 7;
 /// A client asks again after so long.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ const ANSWERS: usize = 3;
 /// The client's side: tells the payload, and waits until the server has it.
 pub fn tell(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: impl Fn() -> Result<()>) -> Result<()> {
     let token = endpoint.token.short();
-    let message = encode(token, payload_bytes);
+    let message = telling(token, payload_bytes as u64, PHASE);
     let started_ns = clock::monotonic_ns();
     loop {
         check()?;
@@ -52,7 +52,7 @@ pub fn hear(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<()>
         check()?;
         if let Some(payload_bytes) = next(socket, token, AGAIN) {
             for _ in 0..ANSWERS {
-                let _ = socket.send(&encode(token, payload_bytes));
+                let _ = socket.send(&telling(token, payload_bytes as u64, PHASE));
             }
             return Ok(payload_bytes);
         }
@@ -74,19 +74,9 @@ fn next(mut socket: &Socket, token: u64, patience: Duration) -> Option<usize> {
     decode(buffer.get(..length)?, token)
 }
 
-fn encode(token: u64, payload_bytes: usize) -> [u8; HEADER_BYTES] {
-    let mut bytes = [0; HEADER_BYTES];
-    bytes[..8].copy_from_slice(&token.to_be_bytes());
-    bytes[8..16].copy_from_slice(&(payload_bytes as u64).to_be_bytes());
-    bytes[24] = PHASE;
-    bytes
-}
-
 fn decode(datagram: &[u8], token: u64) -> Option<usize> {
-    let bytes: &[u8; HEADER_BYTES] = datagram.try_into().ok()?;
-    let payload_bytes = usize::try_from(u64::from_be_bytes(*bytes[8..].first_chunk()?)).ok()?;
-    let is_possible = (MARK_BYTES..=MAX_PAYLOAD_BYTES).contains(&payload_bytes);
-    (is_possible && encode(token, payload_bytes) == *bytes).then_some(payload_bytes)
+    let payload_bytes = usize::try_from(told(datagram, token, PHASE)?).ok()?;
+    (MARK_BYTES..=MAX_PAYLOAD_BYTES).contains(&payload_bytes).then_some(payload_bytes)
 }
 
 #[cfg(test)]
@@ -97,7 +87,7 @@ mod tests {
 
     #[test]
     fn it_is_nothing_else_and_nothing_else_is_it() {
-        let bytes = encode(7, 1472);
+        let bytes = telling(7, 1472, PHASE);
         assert_eq!(decode(&bytes, 7), Some(1472));
         assert_eq!(decode(&bytes, 8), None);
         assert_eq!(crate::datagram::Header::decode(&bytes), None);

@@ -8,9 +8,10 @@ use sixbench_measure::clock;
 use socket2::Socket;
 
 use super::Settings;
-use super::account::{Account, Entry};
+use super::account::Account;
 use super::ends::Ends;
 use super::engine::Intake;
+use crate::arrivals::Entry;
 use crate::datagram::HEADER_BYTES;
 use crate::datagram_socket::{self, wait_for_datagram};
 use crate::session::Endpoint;
@@ -129,12 +130,13 @@ impl<'a> Incoming<'a> {
         let Some(end) = self.end else { return false };
         let waited_ns = clock::monotonic_ns().saturating_sub(end.noted_ns);
         let residual_ns = self.settings.residual_ns;
-        end.sent.is_some_and(|sent| self.account.has_all(sent)) || waited_ns >= residual_ns + residual_ns / LATE_PART
+        end.sent.is_some_and(|sent| self.account.arrivals.has_all(sent))
+            || waited_ns >= residual_ns + residual_ns / LATE_PART
     }
 
     /// Takes what the ring has; waits a little where it has nothing.
     fn receive(&mut self) {
-        let before_bytes = self.account.unique_bytes();
+        let before_bytes = self.account.arrivals.unique_bytes();
         let (account, span, started_ns) = (&mut self.account, &mut self.span, &mut self.started_ns);
         let has_more = self.intake.take(|frame| match account.enter(frame.bytes, frame.realtime_ns) {
             Entry::First(realtime_ns) => {
@@ -146,7 +148,7 @@ impl<'a> Incoming<'a> {
         });
         if has_more {
             span.go_on();
-            let new_bytes = self.account.unique_bytes() - before_bytes;
+            let new_bytes = self.account.arrivals.unique_bytes() - before_bytes;
             if new_bytes > 0 {
                 self.progress.add(clock::monotonic_ns(), new_bytes);
             }
@@ -168,7 +170,7 @@ impl<'a> Incoming<'a> {
         result.insert("ring_drops".into(), dropped.into());
         if let Some(started_ns) = self.started_ns {
             result.insert("started_ns".into(), started_ns.into());
-            result.insert("ended_ns".into(), started_ns.saturating_add(self.account.measured_ns()).into());
+            result.insert("ended_ns".into(), started_ns.saturating_add(self.account.arrivals.measured_ns()).into());
         }
         if let Some(span) = self.span.end() {
             result.insert("cpu".into(), json!(span));

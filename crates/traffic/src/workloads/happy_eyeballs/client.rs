@@ -172,14 +172,6 @@ impl Session<'_> {
     }
 
     fn pause(&self) -> Result<()> {
-        let until_ns = clock::monotonic_ns().saturating_add(self.params.gap_ns);
-        loop {
-            self.stop.check()?;
-            let now_ns = clock::monotonic_ns();
-            if now_ns >= until_ns {
-                return Ok(());
-            }
-            clock::sleep_until(until_ns.min(now_ns.saturating_add(PATIENCE.as_nanos() as u64)));
-        }
+        self.stop.sleep_until(clock::monotonic_ns().saturating_add(self.params.gap_ns))
     }
 }

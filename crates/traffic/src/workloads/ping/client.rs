@@ -5,9 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
-use nix::sys::time::{TimeSpec, TimeValLike};
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock::{self, PreciseTimers};
 use sixbench_measure::cpu;
@@ -16,7 +14,7 @@ use socket2::{SockAddr, Socket};
 use super::account::{Account, Received};
 use super::packet::{self, ECHO_HEADER_BYTES, Mark, Requests};
 use super::{NAME, Settings};
-use crate::datagram_socket::{self, PATIENCE, is_momentary};
+use crate::datagram_socket::{self, is_momentary};
 use crate::df::Df;
 use crate::session::{Cancel, Endpoint};
 use crate::socket::Buffers;
@@ -117,7 +115,9 @@ impl Pinging<'_> {
             self.cancel.check()?;
             match flow.next(clock::monotonic_ns()) {
                 Next::Send(_) => self.send(flow)?,
-                Next::WaitUntil(due_ns) => self.wait_until(due_ns)?,
+                Next::WaitUntil(due_ns) => {
+                    datagram_socket::wait_until(self.socket, due_ns);
+                }
                 Next::End => return Ok(()),
             }
             self.take(flow)?;
@@ -134,7 +134,7 @@ impl Pinging<'_> {
                 return Ok(());
             }
             self.cancel.check()?;
-            self.wait_until(ends_ns)?;
+            datagram_socket::wait_until(self.socket, ends_ns);
         }
     }
 
@@ -160,16 +160,6 @@ impl Pinging<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Waits until a time on the monotonic clock, or until something comes.
-    fn wait_until(&self, monotonic_ns: u64) -> Result<()> {
-        let left_ns = monotonic_ns.saturating_sub(clock::monotonic_ns()).min(PATIENCE.as_nanos() as u64);
-        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut fds, Some(TimeSpec::nanoseconds(left_ns as i64)), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(e) => Err(Error::system(format!("waiting for answers of {NAME}"), "ppoll", e)),
-        }
     }
 
     /// Takes what is there.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use sixbench_measure::clock;
@@ -11,7 +10,7 @@ use socket2::Socket;
 
 use super::message::{Kind, MESSAGE_BYTES, Message, header_bytes};
 use crate::cookie::{Doorkeeper, Verdict};
-use crate::datagram_socket::{self, PATIENCE};
+use crate::datagram_socket;
 use crate::df::Df;
 use crate::error_queue::{self, IcmpError, Queued};
 use crate::session::Endpoint;
@@ -126,16 +125,14 @@ impl Prober {
     /// Connects to the peer's port. An answering socket does so by itself, to where the first probe comes from: behind a
     /// NAT that is no port that the peer would know.
     pub fn connect(&mut self, port: u16) -> Result<()> {
-        datagram_socket::connect(&self.socket, self.peer, port)?;
+        datagram_socket::connect(&self.socket, (self.peer, port))?;
         self.is_connected = true;
         Ok(())
     }
 
     /// Answers this address from now on, and only where it has echoed a cookie.
     pub fn demand_cookie(&mut self, peer: IpAddr) -> Result<()> {
-        let door = Doorkeeper::new(self.token)
-            .map_err(|e| Error::system("making a key for cookies", "read(/dev/urandom)", e))?;
-        (self.peer, self.door) = (peer, Some(door));
+        (self.peer, self.door) = (peer, Some(Doorkeeper::new(self.token)?));
         Ok(())
     }
 
@@ -206,14 +203,14 @@ impl Prober {
                 return Ok(Some(event));
             }
             self.stop.check()?;
-            let left_ns = until_ns.saturating_sub(clock::monotonic_ns());
+            let is_over = clock::monotonic_ns() >= until_ns;
             self.read_errors();
             self.read_datagram()?;
             if self.waiting.is_empty() {
-                if left_ns == 0 {
+                if is_over {
                     return Ok(None);
                 }
-                datagram_socket::wait_for_datagram(&self.socket, PATIENCE.min(Duration::from_nanos(left_ns)));
+                datagram_socket::wait_until(&self.socket, until_ns);
             }
         }
     }

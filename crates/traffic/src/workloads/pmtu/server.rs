@@ -11,6 +11,7 @@ use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
 use super::{NAME, Settings, direction};
 use crate::session::{Cancel, Endpoint, Server};
+use crate::workloads::tcp::acceptor::again_where_taken;
 use crate::workloads::tcp::{Acceptor, Admit, PATIENCE, Preamble, Role, Stop};
 use crate::workloads::thread_server::{self, ThreadServer};
 use crate::{Error, Result};
@@ -50,26 +51,20 @@ struct Listening {
 
 /// The same port for TCP and UDP.
 fn listen(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Listening> {
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
+    again_where_taken(PORTS, || {
         let stop = Stop::new(cancel);
         let (sender, connections) = mpsc::channel();
         let admitting = Admitting { sender, has_come: Vec::new() };
         let acceptor = Acceptor::start(endpoint, &settings.options, CONNECTIONS, admitting, stop.clone())?;
         match Prober::open(endpoint, acceptor.port()) {
-            Ok(socket) => return Ok(Listening { acceptor, socket, connections, stop }),
+            Ok(socket) => Ok(Listening { acceptor, socket, connections, stop }),
             Err(error) => {
                 stop.raise();
                 acceptor.join();
-                let is_taken = matches!(&error, Error::System { source, .. }
-                    if source.raw_os_error() == Some(libc::EADDRINUSE));
-                if !is_taken || attempt >= PORTS {
-                    return Err(error);
-                }
+                Err(error)
             }
         }
-    }
+    })
 }
 
 /// Hands the connections of a session on, each once.

@@ -10,7 +10,7 @@ use super::prober::{HOP_LIMIT, Prober, Sent, What};
 use super::search::MAX_PROBES;
 use crate::Result;
 use crate::df::Df;
-use crate::workloads::tcp::{PATIENCE, Stop};
+use crate::workloads::tcp::Stop;
 
 /// Linux sends a destination at most one Time Exceeded a second after a burst of six (`icmp_ratelimit`,
 /// `net.ipv6.icmp.ratelimit`): who was not heard is asked again after this.
@@ -137,12 +137,7 @@ impl<'a> Trace<'a> {
     }
 
     fn wait_for_routers(&self) -> Result<()> {
-        let until_ns = clock::monotonic_ns() + RATE_LIMIT_NS;
-        while clock::monotonic_ns() < until_ns {
-            self.stop.check()?;
-            clock::sleep_until(until_ns.min(clock::monotonic_ns() + PATIENCE.as_nanos() as u64));
-        }
-        Ok(())
+        self.stop.sleep_until(clock::monotonic_ns() + RATE_LIMIT_NS)
     }
 }
 

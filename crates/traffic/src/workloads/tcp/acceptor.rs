@@ -50,7 +50,7 @@ pub struct Acceptor<A> {
 impl<A: Admit> Acceptor<A> {
     /// Listens; `expected` is how many connections the session has.
     pub fn start(endpoint: &Endpoint, options: &TcpOptions, expected: usize, admit: A, stop: Stop) -> Result<Self> {
-        let (listener, port) = listen(endpoint, options)?;
+        let (listener, port) = listen_at(endpoint, 0, options)?;
         let strays = Arc::new(AtomicU64::new(0));
         let (waker, woken) =
             UnixStream::pair().map_err(|e| Error::system("starting to accept connections", "socketpair", e))?;
@@ -84,34 +84,32 @@ impl<A: Admit> Acceptor<A> {
     }
 }
 
-/// A listening socket of these options that does not block, and its port.
-pub fn listen(endpoint: &Endpoint, options: &TcpOptions) -> Result<(TcpListener, u16)> {
-    listen_at(endpoint, 0, options)
-}
-
 /// A listening socket for each, all with the same port.
 pub fn listen_at_all(endpoints: &[Endpoint], options: &TcpOptions) -> Result<(Vec<TcpListener>, u16)> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
+    again_where_taken(PORTS_TRIED, || {
         let mut port = 0;
-        let mut listeners = Vec::with_capacity(endpoints.len());
-        let all = endpoints.iter().try_for_each(|endpoint| {
+        let listen = |endpoint| {
             let (listener, own_port) = listen_at(endpoint, port, options)?;
             port = own_port;
-            listeners.push(listener);
-            Ok(())
-        });
-        match all {
-            Ok(()) => return Ok((listeners, port)),
-            // The kernel's choice for the first address may be taken at another one.
-            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && tries < PORTS_TRIED => {}
-            Err(error) => return Err(error),
-        }
-    }
+            Ok(listener)
+        };
+        let listeners = endpoints.iter().map(listen).collect::<Result<_>>()?;
+        Ok((listeners, port))
+    })
 }
 
-/// A listening socket with this port, or with one of the kernel's choice where that is 0.
+/// Binds several sockets, which `bind` does, and again where the kernel's choice for the first one is taken for another one.
+pub fn again_where_taken<T>(tries: usize, mut bind: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 1..tries {
+        match bind() {
+            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::AddrInUse => {}
+            outcome => return outcome,
+        }
+    }
+    bind()
+}
+
+/// A listening socket of these options that does not block, with this port, or with one of the kernel's choice where that is 0.
 pub fn listen_at(endpoint: &Endpoint, port: u16, options: &TcpOptions) -> Result<(TcpListener, u16)> {
     let socket = socket::open(endpoint.address, Type::STREAM, Some(Protocol::TCP))?;
     options.apply(&socket)?;

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
+use super::connect::is_in_progress;
 use super::options;
 use crate::{Error, Result};
 
@@ -50,12 +51,9 @@ impl Route {
     /// Begins to connect, or asks what has become of it: whether it is connected.
     pub fn connect(&self, stream: &impl AsFd) -> io::Result<bool> {
         match SockRef::from(stream).connect(&self.peer) {
-            Ok(()) => Ok(true),
-            Err(e) => match e.raw_os_error() {
-                Some(libc::EISCONN) => Ok(true),
-                Some(libc::EINPROGRESS | libc::EALREADY | libc::EINTR) => Ok(false),
-                _ => Err(e),
-            },
+            Err(e) if is_in_progress(&e) => Ok(false),
+            Err(e) if e.raw_os_error() != Some(libc::EISCONN) => Err(e),
+            _ => Ok(true),
         }
     }
 }

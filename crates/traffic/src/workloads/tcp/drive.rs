@@ -5,14 +5,12 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use sixbench_measure::clock;
 
 use super::{PATIENCE, Stop};
-use crate::{Error, Result};
+use crate::{Error, Result, sys};
 
 /// Calls made on a connection that is ready before the others have their turn.
 const CALLS_IN_TURN: usize = 4;
@@ -124,7 +122,9 @@ impl<S: Driven> Driver<S> {
         let mut events = vec![EpollEvent::empty(); EVENTS.min(self.expected)];
         while left > 0 {
             stop.check()?;
-            for event in wait(epoll, &mut events, PATIENCE)? {
+            let ready = sys::epoll_wait(epoll, &mut events, PATIENCE);
+            let ready = ready.map_err(|e| Error::system(WATCHING, "epoll_wait", e))?;
+            for event in &events[..ready] {
                 if streams.len() < self.expected {
                     streams.extend(self.joining.try_iter());
                 }
@@ -183,14 +183,4 @@ fn interest<S: Driven>(stream: &S) -> EpollFlags {
 fn forget<S: Driven>(epoll: &Epoll, stream: &S) {
     // It fails only where it is not there.
     let _ = epoll.delete(stream.socket());
-}
-
-/// The connections that are ready; none after `patience`, or where a signal came.
-pub fn wait<'a>(epoll: &Epoll, events: &'a mut [EpollEvent], patience: Duration) -> Result<&'a [EpollEvent]> {
-    let timeout = EpollTimeout::try_from(patience).unwrap_or(EpollTimeout::ZERO);
-    match epoll.wait(events, timeout) {
-        Ok(ready) => Ok(&events[..ready]),
-        Err(Errno::EINTR) => Ok(&[]),
-        Err(e) => Err(Error::system(WATCHING, "epoll_wait", e)),
-    }
 }

@@ -3,13 +3,13 @@
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use socket2::{SockRef, Socket};
 
 use super::info::TcpInfo;
 use crate::params::Params;
-use crate::socket::{self, Buffers};
-use crate::{Error, Result, sys};
+use crate::socket::Buffers;
+use crate::{Error, Result, datagram_socket, sys};
 
 /// Options of every connection of a session.
 #[derive(Debug, Clone)]
@@ -97,28 +97,24 @@ impl TcpOptions {
 
     /// What the kernel granted: `socket` of the results. What it does not tell is absent.
     pub fn granted(&self, socket: SockRef<'_>) -> Value {
-        let mut granted = Map::new();
-        if let Ok((sndbuf_bytes, rcvbuf_bytes)) = socket::granted(&socket) {
-            granted.insert("sndbuf_bytes".into(), json!(sndbuf_bytes));
-            granted.insert("rcvbuf_bytes".into(), json!(rcvbuf_bytes));
-        }
+        let mut granted = datagram_socket::granted(&socket);
         if let Some(mss_bytes) = TcpInfo::of(&*socket).ok().and_then(|info| info.mss_bytes) {
-            granted.insert("mss_bytes".into(), json!(mss_bytes));
+            granted["mss_bytes"] = mss_bytes.into();
         }
         if self.window_bytes.is_some() {
             let mut bytes = [0; 4];
             let clamp = sys::socket_option(&*socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut bytes);
             if matches!(clamp, Ok(4)) {
-                granted.insert("window_bytes".into(), json!(u32::from_ne_bytes(bytes)));
+                granted["window_bytes"] = u32::from_ne_bytes(bytes).into();
             }
         }
         if let Some(name) = congestion_of(&socket) {
-            granted.insert("congestion".into(), json!(name));
+            granted["congestion"] = name.into();
         }
         if let Ok(nodelay) = socket.tcp_nodelay() {
-            granted.insert("nodelay".into(), json!(nodelay));
+            granted["nodelay"] = nodelay.into();
         }
-        Value::Object(granted)
+        granted
     }
 }
 

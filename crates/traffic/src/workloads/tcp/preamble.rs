@@ -9,19 +9,19 @@ pub const PREAMBLE_BYTES: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// `tcp-stream`, client to server.
-    Forward,
+    Forward = 1,
     /// `tcp-stream`, server to client.
-    Reverse,
+    Reverse = 2,
     /// `tcp-rr`.
-    RequestResponse,
+    RequestResponse = 3,
     /// The uncounted first connection of `tcp-connect` and `tcp-crr`.
-    Proof,
+    Proof = 4,
     /// `pmtu`: who probes when.
-    PmtuControl,
+    PmtuControl = 5,
     /// `pmtu`, client to server.
-    PmtuForward,
+    PmtuForward = 6,
     /// `pmtu`, server to client.
-    PmtuReverse,
+    PmtuReverse = 7,
 }
 
 const ROLES: [Role; 7] = [
@@ -35,20 +35,8 @@ const ROLES: [Role; 7] = [
 ];
 
 impl Role {
-    fn byte(self) -> u8 {
-        match self {
-            Role::Forward => 1,
-            Role::Reverse => 2,
-            Role::RequestResponse => 3,
-            Role::Proof => 4,
-            Role::PmtuControl => 5,
-            Role::PmtuForward => 6,
-            Role::PmtuReverse => 7,
-        }
-    }
-
     fn from_byte(byte: u8) -> Option<Self> {
-        ROLES.into_iter().find(|role| role.byte() == byte)
+        ROLES.into_iter().find(|&role| role as u8 == byte)
     }
 }
 
@@ -66,7 +54,7 @@ impl Preamble {
     pub fn emit(&self, token: &Token) -> [u8; PREAMBLE_BYTES] {
         let mut bytes = [0; PREAMBLE_BYTES];
         bytes[..16].copy_from_slice(&token.0);
-        bytes[16] = self.role.byte();
+        bytes[16] = self.role as u8;
         bytes[18..20].copy_from_slice(&self.index.to_be_bytes());
         bytes
     }

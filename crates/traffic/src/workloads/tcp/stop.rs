@@ -1,5 +1,8 @@
 //! The end of a session, wherever it comes from.
 
+use sixbench_measure::clock;
+
+use super::PATIENCE;
 use crate::{Cancel, Result};
 
 /// Raised when the session is cancelled from outside, or when this side of it ends (server dropped, one stream failed).
@@ -31,5 +34,17 @@ impl Stop {
     pub fn check(&self) -> Result<()> {
         self.own.check()?;
         self.cancel.check()
+    }
+
+    /// Sleeps until a time on the monotonic clock, unless either is raised.
+    pub fn sleep_until(&self, until_ns: u64) -> Result<()> {
+        loop {
+            self.check()?;
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= until_ns {
+                return Ok(());
+            }
+            clock::sleep_until(until_ns.min(now_ns.saturating_add(PATIENCE.as_nanos() as u64)));
+        }
     }
 }

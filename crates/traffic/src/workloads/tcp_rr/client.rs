@@ -56,14 +56,10 @@ impl Asking<'_> {
             trips.record(ended_ns - asked_ns, ended_ns - started_ns);
         }
         let cpu = cpu::Span { from, to: cpu::sample() };
-        let measured_ns = ended_ns - started_ns;
         let mut result = Map::new();
-        trips.write_to(&mut result, measured_ns);
+        trips.write_to(&mut result, started_ns, ended_ns);
         result.extend([
             ("warmup_transactions".into(), json!(warmup_transactions)),
-            ("measured_ns".into(), json!(measured_ns)),
-            ("started_ns".into(), json!(started_ns)),
-            ("ended_ns".into(), json!(ended_ns)),
             ("socket".into(), json!(self.params.options.granted(SockRef::from(self.link.stream())))),
             ("cpu".into(), json!(cpu)),
         ]);

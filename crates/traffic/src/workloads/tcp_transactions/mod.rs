@@ -19,60 +19,34 @@ use super::tcp::{Stop, TcpOptions};
 use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Result, Server, Token, Workload};
 
-/// The workload `tcp-connect`.
-pub struct TcpConnect;
-
-/// The workload `tcp-crr` (connect, request, response).
-pub struct TcpCrr;
-
-impl Workload for TcpConnect {
-    fn name(&self) -> &'static str {
-        "tcp-connect"
-    }
-
-    fn parameters(&self) -> Result<Value> {
-        params::table(self.name(), &json!({"count": 1}), |params| TransactionParams::read(Kind::Connect, params))
-    }
-
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        server::serve(slice::from_ref(endpoint), &TransactionParams::parse(self.name(), Kind::Connect, params)?, cancel)
-    }
-
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        let params = TransactionParams::parse(self.name(), Kind::Connect, params)?;
-        client::run(endpoint, &params, &Stop::new(cancel))
-    }
-}
-
-impl Workload for TcpCrr {
-    fn name(&self) -> &'static str {
-        "tcp-crr"
-    }
-
-    fn parameters(&self) -> Result<Value> {
-        params::table(self.name(), &json!({"count": 1}), |params| {
-            TransactionParams::read(Kind::RequestResponse, params)
-        })
-    }
-
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        let kind = Kind::RequestResponse;
-        server::serve(slice::from_ref(endpoint), &TransactionParams::parse(self.name(), kind, params)?, cancel)
-    }
-
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        let params = TransactionParams::parse(self.name(), Kind::RequestResponse, params)?;
-        client::run(endpoint, &params, &Stop::new(cancel))
-    }
-}
-
-/// What a connection carries.
+/// What a connection carries: the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Nothing.
+pub enum Kind {
+    /// Nothing: `tcp-connect`.
     Connect,
-    /// The request, then the response.
+    /// The request, then the response: `tcp-crr`.
     RequestResponse,
+}
+
+impl Workload for Kind {
+    fn name(&self) -> &'static str {
+        match self {
+            Kind::Connect => "tcp-connect",
+            Kind::RequestResponse => "tcp-crr",
+        }
+    }
+
+    fn parameters(&self) -> Result<Value> {
+        params::table(self.name(), &json!({"count": 1}), |params| TransactionParams::read(*self, params))
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        server::serve(slice::from_ref(endpoint), &TransactionParams::parse(*self, params)?, cancel)
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        client::run(endpoint, &TransactionParams::parse(*self, params)?, &Stop::new(cancel))
+    }
 }
 
 /// Who ends a connection.
@@ -130,8 +104,8 @@ struct TransactionParams {
 }
 
 impl TransactionParams {
-    fn parse(workload: &'static str, kind: Kind, params: &Value) -> Result<Self> {
-        params::read(workload, params, |params| Self::read(kind, params))
+    fn parse(kind: Kind, params: &Value) -> Result<Self> {
+        params::read(kind.name(), params, |params| Self::read(kind, params))
     }
 
     fn read(kind: Kind, params: &mut Params<'_>) -> Result<Self> {
@@ -170,7 +144,7 @@ mod tests {
 
     #[test]
     fn params_are_those_of_the_document() {
-        let read = |params: Value| TransactionParams::parse("tcp-crr", Kind::RequestResponse, &params);
+        let read = |params: Value| TransactionParams::parse(Kind::RequestResponse, &params);
         let params = read(json!({"count": 5})).unwrap();
         assert_eq!((params.limit, params.timeout_ns, params.warmup_ns), (Limit::Count(5), 2_000_000_000, 0));
         assert_eq!((params.in_flight, params.rate.is_none(), params.first_close), (1, true, FirstClose::Client));

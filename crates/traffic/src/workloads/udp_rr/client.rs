@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::UdpSocket;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use serde_json::{Map, Value, json};
@@ -13,9 +12,9 @@ use socket2::SockRef;
 use super::Settings;
 use crate::Result;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
-use crate::datagram_socket::{self, PATIENCE, is_momentary};
+use crate::datagram_socket::{self, is_momentary};
 use crate::df::Df;
-use crate::error_queue::{self, Drained, ErrorCounts};
+use crate::error_queue::{Drained, ErrorCounts};
 use crate::session::{Cancel, Endpoint};
 use crate::workloads::guard::Guard;
 use crate::workloads::opening;
@@ -27,14 +26,7 @@ use crate::workloads::tcp::io::pattern;
 const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
-    let socket = datagram_socket::udp(endpoint.address, settings.buffers, settings.df)?;
-    if settings.df != Df::Clear {
-        error_queue::ask_for_errors(&socket, endpoint.address)?;
-    }
-    datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
-    if endpoint.cookie {
-        opening::ask(&socket, endpoint, || cancel.check())?;
-    }
+    let socket = opening::connected(endpoint, settings.buffers, settings.df, cancel)?;
     datagram_socket::remove_receive_patience(&socket)?;
     if settings.busy_poll {
         datagram_socket::never_wait(&socket)?;
@@ -155,17 +147,13 @@ impl Asking<'_> {
             self.counts.icmp.drain(&self.socket);
             result.insert("refused".into(), json!(refused));
         }
-        let measured_ns = ended_ns - started_ns;
-        trips.write_to(&mut result, measured_ns);
+        trips.write_to(&mut result, started_ns, ended_ns);
         result.extend([
             ("lost".into(), json!(lost)),
             ("late".into(), json!(self.counts.late)),
             ("errors".into(), self.counts.to_json()),
             ("strays".into(), json!({"connections": 0, "datagrams": self.counts.strays})),
             ("warmup_transactions".into(), json!(warmup_transactions)),
-            ("measured_ns".into(), json!(measured_ns)),
-            ("started_ns".into(), json!(started_ns)),
-            ("ended_ns".into(), json!(ended_ns)),
             ("socket".into(), datagram_socket::granted(&SockRef::from(&self.socket))),
             ("cpu".into(), json!(cpu)),
         ]);
@@ -275,12 +263,12 @@ impl Asking<'_> {
         }
         loop {
             self.cancel.check()?;
-            let left_ns = self.settings.timeout_ns.saturating_sub(clock::monotonic_ns() - asked_ns);
-            if left_ns == 0 {
+            let ends_ns = asked_ns.saturating_add(self.settings.timeout_ns);
+            if clock::monotonic_ns() >= ends_ns {
                 return Ok(false);
             }
             // The guard looks only now and then; this ends with the time that is left.
-            if datagram_socket::wait_for_datagram(&self.socket, PATIENCE.min(Duration::from_nanos(left_ns))) {
+            if datagram_socket::wait_until(&self.socket, ends_ns) {
                 return Ok(true);
             }
         }

@@ -4,14 +4,12 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value, json};
-use sixbench_measure::delay::Delays;
 
 use super::Settings;
+use crate::arrivals::{Arrivals, Entry};
 use crate::datagram::{Header, Phase};
-use crate::ledger::{Arrival, Ledger};
+use crate::ledger::Arrival;
 use crate::packet_log::ArrivalLog;
-use crate::progress::Datagrams;
-use crate::series::Series;
 use crate::session::Endpoint;
 
 /// A datagram as it came from the socket.
@@ -22,19 +20,6 @@ pub struct Incoming<'a> {
     pub kernel_realtime_ns: Option<u64>,
 }
 
-/// What a datagram was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// Not of this trial.
-    Stray,
-    /// Of the warm-up.
-    WarmUp,
-    /// The first of the measured flow, received at that time of the realtime clock.
-    First(u64),
-    /// Another one of the measured flow.
-    Measured,
-}
-
 /// The account of one flow.
 pub struct Account {
     peer: IpAddr,
@@ -43,29 +28,9 @@ pub struct Account {
     warmup_received: u64,
     strays: u64,
     user_timestamps: u64,
-    ledger: Ledger,
-    /// Payload of the datagrams that came, each once.
-    unique_bytes: u64,
-    delays: Delays,
-    window: Option<Window>,
-    series: Series<Interval>,
+    /// The measured datagrams so far.
+    pub arrivals: Arrivals,
     log: Option<ArrivalLog>,
-}
-
-/// From the first arrival to the last, on the realtime clock.
-#[derive(Clone, Copy)]
-struct Window {
-    first_ns: u64,
-    last_ns: u64,
-    /// Payload of the first arrival.
-    first_bytes: u64,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Interval {
-    datagrams: u64,
-    bytes: u64,
-    lost_middle: i64,
 }
 
 impl Account {
@@ -77,11 +42,7 @@ impl Account {
             warmup_received: 0,
             strays,
             user_timestamps: 0,
-            ledger: Ledger::new(settings.most()),
-            unique_bytes: 0,
-            delays: Delays::default(),
-            window: None,
-            series: Series::new(settings.interval_ns),
+            arrivals: Arrivals::new(settings.most(), settings.interval_ns),
             log: settings.packet_log.then(ArrivalLog::default),
         }
     }
@@ -93,10 +54,9 @@ impl Account {
         let Some(header) = header else { return self.stray() };
         if header.phase == Phase::WarmUp {
             self.warmup_received += 1;
-            return Entry::WarmUp;
+            return Entry::Other;
         }
-        let missing_before = self.ledger.lost_middle();
-        let arrival = self.ledger.arrive(header.sequence);
+        let arrival = self.arrivals.ledger.arrive(header.sequence);
         if arrival == Arrival::Impossible {
             return self.stray();
         }
@@ -104,7 +64,7 @@ impl Account {
             if let Some(log) = &mut self.log {
                 log.note(header.sequence, incoming.kernel_realtime_ns.unwrap_or_else(now_realtime_ns));
             }
-            return Entry::Measured;
+            return Entry::Other;
         }
         let received_ns = incoming.kernel_realtime_ns.unwrap_or_else(|| {
             self.user_timestamps += 1;
@@ -113,88 +73,21 @@ impl Account {
         if let Some(log) = &mut self.log {
             log.note(header.sequence, received_ns);
         }
-        self.delays.record(header.sequence, header.sent_realtime_ns, received_ns);
         let bytes = incoming.bytes.len() as u64;
-        self.unique_bytes += bytes;
-        let is_first = self.window.is_none();
-        let first = Window { first_ns: received_ns, last_ns: received_ns, first_bytes: bytes };
-        let window = self.window.get_or_insert(first);
-        window.last_ns = window.last_ns.max(received_ns);
-        let interval = self.series.at(received_ns.saturating_sub(window.first_ns));
-        interval.datagrams += 1;
-        interval.bytes += bytes;
-        interval.lost_middle += self.ledger.lost_middle() as i64 - missing_before as i64;
-        if is_first { Entry::First(received_ns) } else { Entry::Measured }
-    }
-
-    /// The measured datagrams so far.
-    pub fn datagrams(&self) -> Datagrams {
-        Datagrams {
-            unique: self.ledger.unique(),
-            lost_middle: self.ledger.lost_middle(),
-            jitter_ns: self.delays.jitter_ns(),
-        }
-    }
-
-    /// Payload of the measured datagrams that came, each once.
-    pub fn unique_bytes(&self) -> u64 {
-        self.unique_bytes
-    }
-
-    /// Whether all of so many datagrams came.
-    pub fn has_all(&self, sent: u64) -> bool {
-        self.ledger.unique() >= sent
+        self.arrivals.record(header.sequence, header.sent_realtime_ns, received_ns, bytes)
     }
 
     /// Whether anything of this trial came.
     pub fn is_empty(&self) -> bool {
-        self.ledger.unique() == 0 && self.warmup_received == 0
+        self.arrivals.ledger.unique() == 0 && self.warmup_received == 0
     }
 
     /// Adds the keys of the protocol document to a result.
     pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
-        let ledger = &self.ledger;
-        let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
-        put("received", ledger.received().into());
-        put("unique", ledger.unique().into());
-        put("duplicates", ledger.duplicates().into());
-        put("reordered", ledger.reordered().into());
-        put("lost_middle", ledger.lost_middle().into());
-        if let Some(highest) = ledger.highest_sequence() {
-            put("highest_sequence", highest.into());
-        }
-        if let Some(lost_tail) = sent.and_then(|sent| ledger.lost_tail(sent)) {
-            put("lost_tail", lost_tail.into());
-        }
-        put(
-            "sequences",
-            json!({
-                "lost": ledger.lost_sequences(sent).to_json(),
-                "duplicate": ledger.duplicate_sequences().to_json(),
-                "reordered": ledger.reordered_sequences().to_json(),
-            }),
-        );
-        put("unique_bytes", self.unique_bytes.into());
-        let measured_ns = self.window.map_or(0, |window| window.last_ns - window.first_ns);
-        if let Some(window) = self.window {
-            put("measured_bytes", (self.unique_bytes - window.first_bytes).into());
-            put("measured_ns", measured_ns.into());
-        }
-        put("user_timestamps", self.user_timestamps.into());
-        put("warmup_received", self.warmup_received.into());
-        put("strays", json!({"connections": 0, "datagrams": self.strays}));
-        let mut series = self.series.clone();
-        series.close(measured_ns);
-        put(
-            "series",
-            json!({
-                "t_ns": series.ends_ns(measured_ns),
-                "datagrams": series.column(|interval| interval.datagrams),
-                "bytes": series.column(|interval| interval.bytes),
-                "lost_middle": series.column(|interval| interval.lost_middle),
-            }),
-        );
-        self.delays.write_to(result);
+        self.arrivals.write_to(result, sent);
+        result.insert("user_timestamps".into(), self.user_timestamps.into());
+        result.insert("warmup_received".into(), self.warmup_received.into());
+        result.insert("strays".into(), json!({"connections": 0, "datagrams": self.strays}));
         if let Some(log) = &self.log {
             result.insert("packet_log".into(), log.to_json());
         }
@@ -210,6 +103,7 @@ impl Account {
 mod tests {
     use super::*;
     use crate::Progress;
+    use crate::progress::Datagrams;
     use crate::session::Token;
 
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
@@ -286,7 +180,7 @@ mod tests {
     #[test]
     fn a_flow_by_hand() {
         let mut account = account(10);
-        assert_eq!(enter(&mut account, &datagram(0, Phase::WarmUp, 0), PEER, 1), Entry::WarmUp);
+        assert_eq!(enter(&mut account, &datagram(0, Phase::WarmUp, 0), PEER, 1), Entry::Other);
         // Of the numbers 0 to 9: 0 is first, 4 jumps over three, 2 comes late and twice, 5 comes, 6 to 9 do not.
         for (sequence, sent, received) in [(0, 2, 4), (4, 6, 9), (2, 4, 15), (2, 4, 16), (5, 7, 39)] {
             enter(&mut account, &datagram(sequence, Phase::Measured, sent), PEER, received);
@@ -316,7 +210,7 @@ mod tests {
             })
         );
         assert_eq!(result["one_way_delay"]["count"], 4);
-        let Datagrams { unique, lost_middle, jitter_ns } = account.datagrams();
+        let Datagrams { unique, lost_middle, jitter_ns } = account.arrivals.datagrams();
         assert_eq!((unique, lost_middle, json!(jitter_ns)), (4, 2, result["jitter_rfc3550_ns"].clone()));
         assert_eq!(result["ipdv_signed"], json!({"count": 1, "min_ns": 29 * MS, "p50_ns": 29 * MS, "max_ns": 29 * MS}));
     }

@@ -58,7 +58,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     }
     let stop = Stop::new(cancel);
     let socket = receiver::open(endpoint, settings)?;
-    datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    datagram_socket::connect(&socket, (endpoint.peer, endpoint.port))?;
     opening::ask(&socket, endpoint, || stop.check())?;
     let receive = || Receiver::new(&socket, endpoint, 0, settings)?.work_to_end(settings, &stop);
     if settings.direction == Direction::Reverse {

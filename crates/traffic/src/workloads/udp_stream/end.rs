@@ -7,11 +7,11 @@ use sixbench_measure::clock;
 use socket2::Socket;
 
 use crate::Result;
-use crate::datagram::HEADER_BYTES;
+use crate::datagram::{telling, told};
 use crate::session::Endpoint;
 use crate::workloads::tcp::Stop;
 
-/// Not a phase of [`crate::datagram::Phase`], and none of the kinds of [`crate::cookie::Kind`].
+/// What is told by [`telling`].
 const PHASE: u8 = 6;
 /// So many are sent, this far apart: one is enough.
 const COUNT: usize = 5;
@@ -23,7 +23,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, result: &Value, stop: &Stop) -
     for _ in 0..COUNT {
         stop.check()?;
         // What cannot be sent is lost: there are more.
-        let _ = socket.send(&encode(endpoint.token.short(), sent));
+        let _ = socket.send(&telling(endpoint.token.short(), sent, PHASE));
         clock::sleep_until(clock::monotonic_ns() + DISTANCE.as_nanos() as u64);
     }
     Ok(())
@@ -31,17 +31,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, result: &Value, stop: &Stop) -
 
 /// How many were sent, where a datagram says so.
 pub fn decode(datagram: &[u8], token: u64) -> Option<u64> {
-    let bytes: &[u8; HEADER_BYTES] = datagram.try_into().ok()?;
-    let sent = u64::from_be_bytes(*bytes[8..].first_chunk()?);
-    (encode(token, sent) == *bytes).then_some(sent)
-}
-
-fn encode(token: u64, sent: u64) -> [u8; HEADER_BYTES] {
-    let mut bytes = [0; HEADER_BYTES];
-    bytes[..8].copy_from_slice(&token.to_be_bytes());
-    bytes[8..16].copy_from_slice(&sent.to_be_bytes());
-    bytes[24] = PHASE;
-    bytes
+    told(datagram, token, PHASE)
 }
 
 #[cfg(test)]
@@ -50,11 +40,11 @@ mod tests {
 
     use super::*;
     use crate::cookie;
-    use crate::datagram::Header;
+    use crate::datagram::{HEADER_BYTES, Header};
 
     #[test]
     fn it_is_nothing_else_and_nothing_else_is_it() {
-        let bytes = encode(7, 12_345);
+        let bytes = telling(7, 12_345, PHASE);
         assert_eq!(decode(&bytes, 7), Some(12_345));
         assert_eq!(decode(&bytes, 8), None);
         assert_eq!(decode(&bytes[..31], 7), None);

@@ -8,8 +8,9 @@ use sixbench_measure::clock;
 use sixbench_measure::histogram::Times;
 use socket2::Socket;
 
-use super::account::{Account, Entry, Incoming};
+use super::account::{Account, Incoming};
 use super::{NAME, Settings, end};
+use crate::arrivals::Entry;
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::Endpoint;
 use crate::socket::Buffers;
@@ -130,7 +131,7 @@ impl<'a> Receiver<'a> {
             let now_ns = clock::monotonic_ns();
             let silence_ns = now_ns - self.last_ns.max(started_ns);
             let is_over = match self.told {
-                Some(sent) => self.account.has_all(sent) || silence_ns >= SILENCE_NS,
+                Some(sent) => self.account.arrivals.has_all(sent) || silence_ns >= SILENCE_NS,
                 None if self.account.is_empty() => silence_ns >= UNHEARD_NS,
                 None => now_ns - started_ns >= planned_ns && silence_ns >= patience_ns,
             };
@@ -184,7 +185,7 @@ impl<'a> Receiver<'a> {
     }
 
     fn enter(&mut self) {
-        let before_bytes = self.account.unique_bytes();
+        let before_bytes = self.account.arrivals.unique_bytes();
         for message in self.batch.datagrams() {
             let mut datagrams = 0;
             for bytes in message.datagrams() {
@@ -215,10 +216,10 @@ impl<'a> Receiver<'a> {
             }
         }
         self.receiving.calls += 1;
-        let new_bytes = self.account.unique_bytes() - before_bytes;
+        let new_bytes = self.account.arrivals.unique_bytes() - before_bytes;
         if new_bytes > 0 {
             self.progress.add(clock::monotonic_ns(), new_bytes);
-            self.progress.note_datagrams(self.account.datagrams());
+            self.progress.note_datagrams(self.account.arrivals.datagrams());
         }
         if self.last_ns == 0 {
             self.last_ns = clock::monotonic_ns();
@@ -232,7 +233,7 @@ impl<'a> Receiver<'a> {
         let silence_ns = now_ns.saturating_sub(self.last_ns.max(order.given_ns));
         let first_ns = order.finish.first_silence_ns.unwrap_or(FIRST_SILENCE_NS);
         let enough_ns = if self.account.is_empty() { first_ns.max(SILENCE_NS) } else { SILENCE_NS };
-        is_empty && order.finish.sent.is_some_and(|sent| self.account.has_all(sent))
+        is_empty && order.finish.sent.is_some_and(|sent| self.account.arrivals.has_all(sent))
             || silence_ns >= enough_ns
             || order.is_overdue(now_ns)
     }

@@ -16,7 +16,7 @@ use crate::atomic_fragments::AtomicFragments;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE};
 use crate::df::Df;
-use crate::error_queue::{self, ErrorCounts};
+use crate::error_queue::ErrorCounts;
 use crate::models::Round;
 use crate::packet_log::SentLog;
 use crate::session::{Cancel, Endpoint};
@@ -30,14 +30,7 @@ use crate::workloads::tcp::io::pattern;
 const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
-    let socket = datagram_socket::udp(endpoint.address, settings.buffers, settings.df)?;
-    if settings.df != Df::Clear {
-        error_queue::ask_for_errors(&socket, endpoint.address)?;
-    }
-    datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
-    if endpoint.cookie {
-        opening::ask(&socket, endpoint, || cancel.check())?;
-    }
+    let socket = opening::connected(endpoint, settings.buffers, settings.df, cancel)?;
     send(&socket, endpoint, settings, &Stop::new(cancel))
 }
 
