@@ -208,7 +208,7 @@ def carries_ipv6(link: Link) -> bool:
     return link.mtu_bytes >= ETHERNET_MIN_MTU_V6
 
 
-def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> str:
+def script_text(script: NodeScript) -> str:
     """The script as a person would type it into a shell in that node."""
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in script.sysctl.items()]
     lines += [f"ip {line}" for line in script.links]
@@ -230,8 +230,7 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     for stage in script.stages:
         lines += stage_lines(stage)
     lines += [f"ip {line}" for line in script.made_routes]
-    text = "\n".join(lines)
-    return fill_pids(text, pids) if pids is not None else text
+    return "\n".join(lines)
 
 
 def stage_lines(stage: Stage) -> list[str]:
