@@ -6,21 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..plan.loading import default_directory, experiment_source, load_experiment, load_paper, paper_name
-
 if TYPE_CHECKING:
     from ..store import Run
-
-__all__ = [
-    "default_directory",
-    "experiment_source",
-    "load_experiment",
-    "load_paper",
-    "note",
-    "paper_name",
-    "print_json",
-    "tell_problems",
-]
 
 
 def note(text: str) -> None:

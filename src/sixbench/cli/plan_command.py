@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..plan.loading import experiment_source, load_experiment
 from . import completions
-from .common import experiment_source, load_experiment, print_json
+from .common import print_json
 from .options import HOSTS, SEED, SET
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from .frames_metrics import summarise
 from .frames_parameters import (
     CLIENT_NETWORKS,
     ENGINE,
-    ETHERNET_BYTES,
     EXTENSION_HEADERS,
     FLOWS,
     FRAME,
@@ -36,24 +35,6 @@ from .frames_parameters import (
     rate_pps,
 )
 from .two_ways import arrived, ends_of, flows_of, traffic_of
-
-__all__ = [
-    "ENGINE",
-    "ETHERNET_BYTES",
-    "EXTENSION_HEADERS",
-    "FLOWS",
-    "FRAME",
-    "KIND",
-    "LEAST_BYTES",
-    "NATIVE",
-    "NETWORKS",
-    "PACKET_RATE",
-    "PACKET_RATE_REVERSE",
-    "PORTS",
-    "RESIDUAL",
-    "STEP_AFTER",
-    "STEP_RATE",
-]
 
 BOTH_FAMILIES = frozenset[Family]({4, 6})
 
