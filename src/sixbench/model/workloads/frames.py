@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from ..leg import Address
 from ..networks import address_in, following
-from ..parameter import Parameter, Params, Wrong
+from ..parameter import Params, Wrong
 from ..topology import Family
 from ..workload import Expected, Result, Side, Traffic, WorkloadKind, apart
-from .common import COUNT, DIRECTION, DURATION, INTERVAL, SHORT_WARMUP, all_but, one_length
+from .common import COUNT, DIRECTION, DURATION, INTERVAL, SHORT_WARMUP, SPIN, all_but, one_length
 from .frames_metrics import summarise
 from .frames_parameters import (
     CLIENT_NETWORKS,
@@ -148,14 +148,7 @@ KIND = WorkloadKind(
         ENGINE,
         RESIDUAL,
         TOLERANCE,
-        Parameter(
-            name="spin",
-            kind="duration",
-            doc="how long before a frame is due the sender begins to spin instead of sleeping, at most",
-            minimum=0,
-            maximum=10**6,
-            default=50_000,
-        ),
+        replace(SPIN, doc="how long before a frame is due the sender begins to spin instead of sleeping, at most"),
         INTERVAL,
     ),
     placement=apart,
