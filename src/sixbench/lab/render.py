@@ -22,7 +22,7 @@ from ..model.network import Blueprint
 from ..model.routing import Route, all_routes
 from ..model.stage import Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
-from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
+from .emulation import EMULATOR, SILENT_SYSCTL, device_lines, emulated_links, ends_of, requests
 from .filters import ruleset
 from .guests import in_guest, start_lines
 from .machines import machine_lines
@@ -104,17 +104,10 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
     }
     if emulated:
         scripts[EMULATOR] = NodeScript(
-            node=EMULATOR,
-            sysctl=SYSCTL,
-            links=[],
-            devices=device_lines(emulated),
-            routes=[],
-            ethtool=[],
-            queues=[],
-            emulation=requests(emulated),
+            node=EMULATOR, sysctl=SILENT_SYSCTL, devices=device_lines(emulated), emulation=requests(emulated)
         )
     for name, lines in machines.items():
-        scripts[name] = NodeScript(node=name, sysctl={}, links=lines, devices=[], routes=[], ethtool=[], queues=[])
+        scripts[name] = NodeScript(node=name, links=lines)
     return scripts
 
 
