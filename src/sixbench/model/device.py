@@ -19,6 +19,9 @@ QUIET_DROPS = frozenset({"no-mapping", "inner-family"})
 """Reasons of drops that mean nothing: packets that a node itself sends into a tunnel which does not carry them, such as
 multicast listener reports."""
 
+MAX_DEVICE_NAME = 11
+"""The longest name of a device: the kernel's 15 bytes, less those that the `ebpf` engine's second device adds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
