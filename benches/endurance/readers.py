@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sixbench.analysis import analyse
 from sixbench.analysis.run_comparison import compare_runs
-from sixbench.analysis.stopping import should_stop
+from sixbench.analysis.stopping import rules_met
 from sixbench.cli import runs_command
 from sixbench.cli.main import main
 from sixbench.model.errors import StoreError, UsageError
@@ -147,7 +147,7 @@ def _resume(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
         for block in range(1, min(experiment.blocks.maximum, 3) + 1):
             list(itertools.islice(block_order(experiment, block), 100))
         for combination in experiment.combinations[:3]:
-            should_stop(experiment, combination, before.trials)
+            rules_met(experiment, combination, before.trials)
         if experiment.topologies:
             for combination, path in itertools.product(experiment.combinations[:2], experiment.paths):
                 way_of(path, experiment.topologies[combination.topology_of(path.name)], experiment.between)

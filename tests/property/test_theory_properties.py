@@ -10,16 +10,11 @@ from sixbench.model.headers import IPV4, IPV6, Header
 from sixbench.theory import (
     Hop,
     message_packets,
-    one_way_ns,
     stack_of,
     table,
-    tcp_goodput_limit_bps,
     tcp_payload_bytes,
-    udp_goodput_limit_bps,
-    wire_bytes,
 )
-from sixbench.theory.packets import Packets, fragments
-from sixbench.theory.stacks import Stack
+from sixbench.theory.packets import fragments
 
 pytestmark = pytest.mark.computes
 
@@ -27,7 +22,14 @@ HEADERS = st.sampled_from([IPV4, IPV6])
 MTUS = st.integers(1280, 9216)
 MECHANISMS = st.sampled_from(["native4", "native6"])
 RATES = st.integers(10_000, 10**11)
-TUNNEL: Stack = (IPV4, IPV6)
+
+
+def limit_bps(mechanism: str, mtu_bytes: int, rate_bps: int, datagram_bytes: int | None = None) -> float:
+    """That of TCP streams, or of such datagrams."""
+    transport = "tcp" if datagram_bytes is None else "udp"
+    [row] = table((mechanism,), (transport,), (datagram_bytes,), mtu_bytes, rate_bps)
+    assert row.goodput_limit_bps is not None
+    return row.goodput_limit_bps
 
 
 @given(HEADERS, MTUS, st.integers(1, 65515))
@@ -50,67 +52,29 @@ def test_segments_carry_the_message_and_no_more(
     message_bytes: int, mechanism: str, mtu_bytes: int, mss_bytes: int | None
 ) -> None:
     hop = Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes)
-    [packets] = message_packets("tcp", message_bytes, [hop], mss_bytes)
+    packets = message_packets("tcp", message_bytes, hop, mss_bytes)
     headers_bytes = hop.network_bytes + 20 + 12
     assert packets.total_bytes - packets.count * headers_bytes == message_bytes
     assert max(packets.sizes_bytes) <= mtu_bytes
-    assert packets.count == -(-message_bytes // tcp_payload_bytes([hop], mss_bytes))
+    assert packets.count == -(-message_bytes // tcp_payload_bytes(hop, mss_bytes))
 
 
 @given(MECHANISMS, MTUS, RATES)
 def test_goodput_is_less_than_the_rate(mechanism: str, mtu_bytes: int, rate_bps: int) -> None:
-    hop = Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes, rate_bps=rate_bps)
-    limit_bps = tcp_goodput_limit_bps([hop])
-    assert limit_bps is not None
-    assert 0.8 * rate_bps < limit_bps < rate_bps
+    assert 0.8 * rate_bps < limit_bps(mechanism, mtu_bytes, rate_bps) < rate_bps
 
 
 @given(MECHANISMS, MTUS, RATES)
 def test_goodput_rises_with_the_mtu(mechanism: str, mtu_bytes: int, rate_bps: int) -> None:
-    limits_bps = [
-        tcp_goodput_limit_bps([Hop(stack=stack_of(mechanism), mtu_bytes=mtu, rate_bps=rate_bps)]) or 0
-        for mtu in (mtu_bytes, mtu_bytes + 1)
-    ]
-    assert limits_bps[0] < limits_bps[1]
+    assert limit_bps(mechanism, mtu_bytes, rate_bps) < limit_bps(mechanism, mtu_bytes + 1, rate_bps)
 
 
 @given(MTUS, RATES, st.integers(32, 65507))
 def test_more_headers_never_carry_more(mtu_bytes: int, rate_bps: int, datagram_bytes: int) -> None:
-    native4, native6, tunnel = (
-        Hop(stack=stack, mtu_bytes=mtu_bytes, rate_bps=rate_bps) for stack in ((IPV4,), (IPV6,), TUNNEL)
-    )
-    for larger, smaller in ((native4, native6), (native6, tunnel)):
-        assert (tcp_goodput_limit_bps([larger]) or 0) > (tcp_goodput_limit_bps([smaller]) or 0)
-    assert (udp_goodput_limit_bps([native4], datagram_bytes) or 0) > (
-        udp_goodput_limit_bps([native6], datagram_bytes) or 0
-    )
-
-
-@given(MECHANISMS, st.integers(1, 65507), st.lists(RATES, min_size=1, max_size=4))
-def test_more_links_never_carry_more_and_never_take_less(
-    mechanism: str, datagram_bytes: int, rates_bps: list[int]
-) -> None:
-    hops = [Hop(stack=stack_of(mechanism), rate_bps=rate) for rate in rates_bps]
-    limit_bps = udp_goodput_limit_bps(hops, datagram_bytes)
-    assert limit_bps == min(udp_goodput_limit_bps([hop], datagram_bytes) or 0 for hop in hops)
-    whole_ns = one_way_ns(hops, "udp", datagram_bytes)
-    assert whole_ns >= max(one_way_ns([hop], "udp", datagram_bytes) for hop in hops)
-
-
-@given(st.lists(RATES, min_size=1, max_size=4), st.integers(1, 40_000), st.sampled_from(["tcp", "udp"]))
-def test_waiting_is_what_storing_and_forwarding_packet_by_packet_makes(
-    rates_bps: list[int], message_bytes: int, transport: str
-) -> None:
-    hops = [Hop(stack=TUNNEL, rate_bps=rate) for rate in rates_bps]
-    of_links: list[Packets] = message_packets("tcp" if transport == "tcp" else "udp", message_bytes, hops)
-    done_ns = [0.0] * of_links[0].count
-    for hop, on_link in zip(hops, of_links, strict=True):
-        free_ns = 0.0
-        for index, size_bytes in enumerate(on_link.sizes_bytes):
-            free_ns = max(free_ns, done_ns[index]) + wire_bytes(size_bytes) * 8e9 / (hop.rate_bps or 1)
-            done_ns[index] = free_ns
-    found_ns = one_way_ns(hops, "tcp" if transport == "tcp" else "udp", message_bytes)
-    assert abs(found_ns - done_ns[-1]) <= 1e-9 * done_ns[-1]
+    for larger, smaller in (("native4", "native6"), ("native6", "6in4")):
+        assert limit_bps(larger, mtu_bytes, rate_bps) > limit_bps(smaller, mtu_bytes, rate_bps)
+    over_ipv4, over_ipv6 = (limit_bps(name, mtu_bytes, rate_bps, datagram_bytes) for name in ("native4", "native6"))
+    assert over_ipv4 > over_ipv6
 
 
 @given(MECHANISMS, MTUS, st.integers(1, 65507), st.booleans())

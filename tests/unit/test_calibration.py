@@ -44,10 +44,15 @@ def _readings(make, blocks=30, metric=METRIC, unusable=0):
     return found
 
 
+def is_unbiased(over):
+    """Whether the interval of every bias has zero in it."""
+    return all(one.bias is None or one.bias.has_zero for one in over.at)
+
+
 def test_a_bias_within_the_noise_is_none_and_its_intervals_cover():
     rng = random.Random(1)
     (over,) = assess(_readings(lambda truth, _: Deviation(measured=truth * (1 + rng.gauss(0, 1e-3)), truth=truth)))
-    assert over.is_unbiased
+    assert is_unbiased(over)
     assert over.bias.has_zero
     assert 0.9 <= over.coverage.value <= 0.99
     assert (over.summary.low, over.summary.high) == (10.0, 1000.0)
@@ -57,7 +62,7 @@ def test_a_bias_within_the_noise_is_none_and_its_intervals_cover():
 def test_a_bias_is_found_and_does_not_hide_in_the_intervals_of_trials():
     rng = random.Random(2)
     (over,) = assess(_readings(lambda truth, _: Deviation(measured=truth * (1.005 + rng.gauss(0, 1e-3)), truth=truth)))
-    assert not over.is_unbiased
+    assert not is_unbiased(over)
     assert over.bias.low > 0.004
     assert over.coverage.value > 0.9, "an interval is about the value less the bias"
 
@@ -87,7 +92,7 @@ def test_counts_are_judged_by_the_binomial_interval_of_each_trial():
         return Count(found=sum(rng.random() < 0.02 for _ in range(2000)), of=2000, probability=0.02)
 
     (over,) = assess(_readings(count, metric=metric))
-    assert over.is_unbiased
+    assert is_unbiased(over)
     assert 0.88 <= over.coverage.value <= 1.0
     assert over.coverage.low <= 0.95 <= over.coverage.high
 
@@ -95,7 +100,7 @@ def test_counts_are_judged_by_the_binomial_interval_of_each_trial():
 def test_one_loss_too_many_in_every_trial_is_a_bias():
     metric = replace(METRIC, scale="absolute", limit=None)
     (over,) = assess(_readings(lambda *_: Count(found=55, of=2000, probability=0.02), metric=metric))
-    assert not over.is_unbiased
+    assert not is_unbiased(over)
     assert over.summary is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from synthetic_trials import combination_of, experiment_of, trials_of
 
-from sixbench.analysis.stopping import should_stop
+from sixbench.analysis.stopping import rules_met
 from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.path import Path
 from sixbench.model.trial import TrialRecord
@@ -25,12 +25,12 @@ def _trials(combination: str = "c1", **values: list[float | None]) -> list[Trial
 
 
 def _stops(experiment: Experiment, **values: list[float | None]) -> bool:
-    return should_stop(experiment, COMBINATION, _trials(**values))
+    return bool(rules_met(experiment, COMBINATION, _trials(**values)))
 
 
 def test_nothing_stops_before_the_minimum() -> None:
     assert not _stops(_experiment(minimum=5, precision=0.5), base=[100.0] * 4, one=[100.0] * 4)
-    assert not should_stop(_experiment(precision=0.5), COMBINATION, [])
+    assert not rules_met(_experiment(precision=0.5), COMBINATION, [])
 
 
 def test_everything_stops_at_the_maximum() -> None:
@@ -101,4 +101,4 @@ def test_zeros_are_precise_only_if_there_is_nothing_else() -> None:
 
 def test_trials_of_other_combinations_do_not_count() -> None:
     trials = _trials("c1", base=[100.0] * 2, one=[100.0] * 2) + _trials("c2", base=[100.0] * 9, one=[100.0] * 9)
-    assert not should_stop(_experiment(precision=0.02), COMBINATION, trials)
+    assert not rules_met(_experiment(precision=0.02), COMBINATION, trials)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sixbench.cli.interrupts import between_imports
-from sixbench.cli.program_path import search_usual_places
+from sixbench.cli.main import main
 
 INTERRUPTS_ITSELF = """
 import os, signal
@@ -124,8 +124,8 @@ def test_a_run_leaves_sighup_ignored_as_nohup_makes_it() -> None:
 
 def test_the_places_of_ip_and_tc_are_searched_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/home/me/bin:/usr/bin:/bin")
-    search_usual_places()
+    main(["--version"])
     assert os.environ["PATH"] == "/home/me/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin"
     monkeypatch.delenv("PATH")
-    search_usual_places()
+    main(["--version"])
     assert "/usr/sbin" in os.environ["PATH"].split(":")

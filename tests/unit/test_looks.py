@@ -11,7 +11,7 @@ from synthetic_trials import combination_of, experiment_of, trials_of
 
 from sixbench.analysis.findings import findings
 from sixbench.analysis.looks import expected_blocks, looks_so_far, schedule
-from sixbench.analysis.stopping import should_stop
+from sixbench.analysis.stopping import rules_met
 from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.path import Path
 from sixbench.model.trial import TrialRecord
@@ -62,46 +62,46 @@ def test_a_combination_is_looked_at_each_time_it_has_a_quarter_more_blocks() -> 
 @pytest.mark.parametrize(("ratio", "scatter"), [(0.9, 0.001), (1.1, 0.001), (1.0, 0.001)])
 def test_a_difference_and_an_equivalence_end_a_combination(ratio: float, scatter: float) -> None:
     experiment = _experiment()
-    assert should_stop(experiment, COMBINATIONS[0], _trials(**_noise(5, ratio, scatter)))
+    assert rules_met(experiment, COMBINATIONS[0], _trials(**_noise(5, ratio, scatter)))
 
 
 def test_what_is_open_goes_on_to_the_maximum() -> None:
     experiment = _experiment(maximum=12)
-    assert not should_stop(experiment, COMBINATIONS[0], _trials(**_noise(10, 1.005)))
-    assert should_stop(experiment, COMBINATIONS[0], _trials(**_noise(12, 1.005)))
+    assert not rules_met(experiment, COMBINATIONS[0], _trials(**_noise(10, 1.005)))
+    assert rules_met(experiment, COMBINATIONS[0], _trials(**_noise(12, 1.005)))
 
 
 def test_nothing_ends_between_two_looks() -> None:
     certain = {number: _trials(**_noise(number, 0.5, 0.001)) for number in (4, 6, 7, 8)}
-    stops = {n: should_stop(_experiment(), COMBINATIONS[0], trials) for n, trials in certain.items()}
+    stops = {n: bool(rules_met(_experiment(), COMBINATIONS[0], trials)) for n, trials in certain.items()}
     assert stops == {4: False, 6: True, 7: False, 8: True}
 
 
 def test_a_difference_that_the_baseline_has_from_itself_decides_nothing() -> None:
     values = _noise(8, 0.97, 0.001)
     again = [100 * (0.9 if block % 2 else 1.1) for block in range(8)]
-    assert should_stop(_experiment(has_aa=True), COMBINATIONS[0], _trials(**values, base_aa=values["base"]))
-    assert not should_stop(_experiment(has_aa=True), COMBINATIONS[0], _trials(**values, base_aa=again))
+    assert rules_met(_experiment(has_aa=True), COMBINATIONS[0], _trials(**values, base_aa=values["base"]))
+    assert not rules_met(_experiment(has_aa=True), COMBINATIONS[0], _trials(**values, base_aa=again))
 
 
 def test_the_more_comparisons_there_are_the_surer_one_has_to_be() -> None:
     values = _noise(8, 0.95, 0.025, seed=4)
     many = replace(_experiment(), combinations=COMBINATIONS[:1] * 500)
-    assert should_stop(_experiment(), COMBINATIONS[0], _trials(**values))
-    assert not should_stop(many, COMBINATIONS[0], _trials(**values))
+    assert rules_met(_experiment(), COMBINATIONS[0], _trials(**values))
+    assert not rules_met(many, COMBINATIONS[0], _trials(**values))
 
 
 def test_a_path_without_a_valid_trial_does_not_hold_up_the_others() -> None:
     experiment = _experiment(has_aa=True)
-    assert should_stop(experiment, COMBINATIONS[0], _trials(**_noise(8, 0.9, 0.001)))
-    assert should_stop(experiment, COMBINATIONS[0], _trials(base=[100.0] * 8))
+    assert rules_met(experiment, COMBINATIONS[0], _trials(**_noise(8, 0.9, 0.001)))
+    assert rules_met(experiment, COMBINATIONS[0], _trials(base=[100.0] * 8))
 
 
 def test_what_ended_a_combination_is_a_finding_and_its_interval_allows_for_the_looks() -> None:
     values = _noise(8, 0.95, 0.025, seed=4)
     trials = _trials(**values)
     experiment = _experiment()
-    assert should_stop(experiment, COMBINATIONS[0], trials)
+    assert rules_met(experiment, COMBINATIONS[0], trials)
     [sequential] = findings(_run(experiment, trials))
     [fixed] = findings(_run(replace(experiment, blocks=Blocks(minimum=8, maximum=8)), trials))
     assert (sequential.verdict, sequential.looks, fixed.looks) == ("lower", 3, None)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sixbench.cli.common import load_paper
+from sixbench.plan.loading import load_paper
 from sixbench.plan.shipped import shipped_names
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "papers.md"

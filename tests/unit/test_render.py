@@ -149,7 +149,7 @@ def test_offload(read: Read, link: str, state: str | None) -> None:
 
 
 def test_the_script_can_be_typed_into_a_shell(read: Read) -> None:
-    text = script_text(scripts(read)["h1"], {"h1": "101", "r1": "102", "h2": "103"})
+    text = fill_pids(script_text(scripts(read)["h1"]), {"h1": "101", "r1": "102", "h2": "103"})
     words = [shlex.split(line) for line in text.splitlines()]
     assert ["sysctl", "-w", "net.ipv4.tcp_rmem=4096 87380 6291456"] in words
     assert words[-1] == ["ip", "route", "add", "default", "via", "2001:2::2", "dev", "eth0"]

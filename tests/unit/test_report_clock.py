@@ -10,9 +10,9 @@ import synthetic
 
 from sixbench.analysis import analyse
 from sixbench.analysis.run_comparison import compare_runs
-from sixbench.cli.common import load_paper
 from sixbench.model.errors import StoreError
 from sixbench.model.units import TIMED_UNITS, scale
+from sixbench.plan.loading import load_paper
 from sixbench.report import FORMATS, html
 from sixbench.report.run_description import environment_properties
 from sixbench.store import Environment, Guest, Run

@@ -8,28 +8,25 @@ from typing import Literal
 import pytest
 from synthetic import both_ways
 
-from sixbench.mechanisms import MECHANISMS
+from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.direction import Direction
+from sixbench.model.headers import HEADERS
+from sixbench.model.network import Network
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
 from sixbench.plan.addressing import link_ipv4, link_ipv6
 from sixbench.theory import (
     Hop,
-    datagrams_limit_pps,
     expected,
     frame_bytes,
-    hops_of,
     message_packets,
-    one_way_ns,
-    path_mtu_bytes,
+    path_mtu,
+    predict,
     raicu_table_1,
-    round_trip_ns,
     stack_of,
     table,
-    tcp_goodput_limit_bps,
     tcp_payload_bytes,
-    udp_goodput_limit_bps,
     wire_bytes,
 )
 
@@ -78,6 +75,15 @@ def theory(kind: str, params: dict[str, int | str], path: Path, *links: dict[str
     return expected(kind, params, path, network(*links), ("n0", f"n{len(links)}"))
 
 
+def installed(path: Path, *links: dict[str, object]) -> Network:
+    return install(path, network(*links), ("n0", f"n{len(links)}"))
+
+
+def outer_sizes(made: Network) -> list[int]:
+    """The bytes of the headers of tunnels on each link."""
+    return [sum(HEADERS[name].size_bytes for name in crossing.headers[:-1]) for crossing in made.crossings]
+
+
 def test_a_full_packet_is_a_frame_of_1518_and_1538_on_the_wire() -> None:
     assert (frame_bytes(1500), wire_bytes(1500)) == (1518, 1538)
 
@@ -89,25 +95,25 @@ def test_a_short_packet_is_padded_to_64_and_takes_84_on_the_wire() -> None:
 
 @pytest.mark.parametrize(("mechanism", "goodput_mbps"), [("native4", 94.15), ("native6", 92.85)])
 def test_tcp_goodput_at_100_mbit_with_timestamps(mechanism: str, goodput_mbps: float) -> None:
-    limit_bps = tcp_goodput_limit_bps([hop(mechanism)])
-    assert limit_bps is not None
-    assert round(limit_bps / MBIT, 2) == goodput_mbps
+    [row] = table((mechanism,), ("tcp",), rate_bps=100 * MBIT)
+    assert row.goodput_limit_bps is not None
+    assert round(row.goodput_limit_bps / MBIT, 2) == goodput_mbps
 
 
 def test_tcp_maxseg_counts_the_options() -> None:
     # TCP_MAXSEG 128: 116 bytes of data, 20 + 32 of headers, 38 of Ethernet: 116 / 206 of 1 Gbit/s.
-    link = hop("native4", 1000 * MBIT)
-    assert tcp_payload_bytes([link], 128) == 116
-    assert tcp_goodput_limit_bps([link], 128) == pytest.approx(1e9 * 116 / 206)
+    assert tcp_payload_bytes(hop("native4"), 128) == 116
+    [row] = table(("native4",), ("tcp",), rate_bps=1000 * MBIT, mss_bytes=128)
+    assert row.goodput_limit_bps == pytest.approx(1e9 * 116 / 206)
 
 
 def test_a_large_mss_is_bounded_by_the_mtu() -> None:
-    assert tcp_payload_bytes([hop("native6")], 9000) == 1500 - 40 - 20 - 12
+    assert tcp_payload_bytes(hop("native6"), 9000) == 1500 - 40 - 20 - 12
 
 
 def test_no_room_for_data_is_an_error() -> None:
     with pytest.raises(ValueError, match="leave no room for data"):
-        tcp_payload_bytes([hop("native4", mtu_bytes=52)])
+        tcp_payload_bytes(hop("native4", mtu_bytes=52))
 
 
 @pytest.mark.parametrize(
@@ -131,37 +137,36 @@ def test_no_room_for_data_is_an_error() -> None:
 )
 def test_fragments_as_linux_sends_them(mechanism: str, mtu_bytes: int, datagram_bytes: int, packets: list[int]) -> None:
     """Each of these was captured from Linux 6.18."""
-    [on_link] = message_packets("udp", datagram_bytes, [hop(mechanism, mtu_bytes=mtu_bytes)])
+    on_link = message_packets("udp", datagram_bytes, hop(mechanism, mtu_bytes=mtu_bytes))
     assert on_link.sizes_bytes == packets
 
 
 def test_the_largest_datagrams() -> None:
-    [over_ipv4] = message_packets("udp", 65507, [hop("native4")])
-    assert over_ipv4.count == 45
-    [over_ipv6] = message_packets("udp", 65527, [hop("native6")])
-    assert over_ipv6.count == 46
+    assert message_packets("udp", 65507, hop("native4")).count == 45
+    assert message_packets("udp", 65527, hop("native6")).count == 46
     with pytest.raises(ValueError, match="at most 65515"):
-        message_packets("udp", 65508, [hop("native4")])
+        message_packets("udp", 65508, hop("native4"))
 
 
 def test_udp_goodput_of_fragmented_datagrams() -> None:
     # 2000 bytes: IPv4 1500 + 548 -> 1538 + 586 on the wire; IPv6 1496 + 608 -> 1534 + 646.
-    assert udp_goodput_limit_bps([hop("native4")], 2000) == pytest.approx(100 * MBIT * 2000 / 2124)
-    assert udp_goodput_limit_bps([hop("native6")], 2000) == pytest.approx(100 * MBIT * 2000 / 2180)
+    over_ipv4, over_ipv6 = table(transports=("udp",), sizes_bytes=(2000,), rate_bps=100 * MBIT)
+    assert over_ipv4.goodput_limit_bps == pytest.approx(100 * MBIT * 2000 / 2124)
+    assert over_ipv6.goodput_limit_bps == pytest.approx(100 * MBIT * 2000 / 2180)
 
 
 def test_datagrams_per_second() -> None:
     # RFC 2544: 148,809 frames of 64 bytes a second at 100 Mbit/s; 18 bytes of UDP payload fill one over IPv4.
-    pps = datagrams_limit_pps([hop("native4")], 18)
-    assert pps is not None
-    assert int(pps) == 148_809
+    found = theory("udp-stream", {"datagram_bytes": 18}, IPV4_PATH, {"rate_bps": 100 * MBIT})
+    assert int(found["packets_rate_pps"]) == 148_809
 
 
 def test_the_slowest_link_is_the_limit() -> None:
-    assert tcp_goodput_limit_bps([hop("native4", 10**9), hop("native4", 10 * MBIT), hop("native4", None)]) == (
-        tcp_goodput_limit_bps([hop("native4", 10 * MBIT)])
-    )
-    assert tcp_goodput_limit_bps([hop("native4", None)]) is None
+    fast, slow = {"rate_bps": 10**9}, {"rate_bps": 10 * MBIT}
+    alone = theory("tcp-stream", {}, IPV4_PATH, {**slow})
+    assert theory("tcp-stream", {}, IPV4_PATH, {**fast}, {**slow}, {}) == alone != {}
+    [row] = table(("native4",), ("tcp",))
+    assert row.goodput_limit_bps is None
 
 
 def test_table_1_of_raicu_as_printed() -> None:
@@ -197,34 +202,11 @@ def test_an_empty_message_is_an_error() -> None:
         table(sizes_bytes=(0,))
 
 
-def test_round_trip_of_one_packet_is_serialised_on_every_link() -> None:
-    # 64 bytes over TCP and IPv4: 154 bytes on the wire, 12.32 µs a link at 100 Mbit/s; two links, both ways.
-    assert round_trip_ns([hop("native4")] * 2, "tcp", 64) == pytest.approx(4 * 12_320)
-
-
-def test_packets_of_one_message_follow_one_another() -> None:
-    # Three full segments: one 123.04 µs to the router for each, then the last once more on the second link.
-    assert one_way_ns([hop("native4")] * 2, "tcp", 3 * 1448) == pytest.approx(4 * 123_040)
-
-
-def test_propagation_is_added() -> None:
-    far = Hop(stack=stack_of("native6"), delay_ns=5_000_000)
-    assert round_trip_ns([far], "udp", 100, 100) == 10_000_000
-
-
-def test_the_way_back_may_be_another() -> None:
-    there, back = Hop(stack=stack_of("native4"), delay_ns=5_000_000), Hop(stack=stack_of("native4"), delay_ns=1_000_000)
-    assert round_trip_ns([there], "udp", 100, back=[back]) == 6_000_000
-
-
 def test_each_direction_has_its_own_limit() -> None:
     access: dict[str, object] = {"directions": (Direction(rate_bps=10 * MBIT), Direction(rate_bps=100 * MBIT))}
     up, down = (theory("tcp-stream", {"direction": way}, IPV4_PATH, access, access) for way in ("forward", "reverse"))
     assert up == {"goodput_bps": pytest.approx(1e7 * 1448 / 1538)}
     assert down == {"goodput_bps": pytest.approx(1e8 * 1448 / 1538)}
-    hops = hops_of(IPV4_PATH, network(access), ("n1", "n0"))
-    assert hops is not None
-    assert [hop.rate_bps for hop in hops] == [100 * MBIT]
 
 
 def test_expected_goodput_of_a_tcp_stream() -> None:
@@ -245,16 +227,11 @@ def test_a_vlan_costs_its_tag_on_the_wire_and_leaves_the_mtu() -> None:
     assert theory("tcp-stream", {}, IPV4_PATH, plain, tagged) == {"goodput_bps": pytest.approx(1e8 * 1448 / 1542)}
     sent = theory("udp-stream", {"datagram_bytes": 1472}, IPV4_PATH, tagged)
     assert sent["goodput_bps"] == pytest.approx(1e8 * 1472 / 1542)
-    plain_hops, hops = (hops_of(IPV4_PATH, network(one), ("n0", "n1")) for one in (plain, tagged))
-    assert hops is not None
-    assert plain_hops is not None
-    assert path_mtu_bytes(hops) == 1500
-    [packets] = message_packets("udp", 1473, hops)
-    [others] = message_packets("udp", 1473, plain_hops)
+    made = installed(IPV4_PATH, tagged)
+    assert path_mtu(made) == 1500
+    [load], [other] = (predict(one, 1473).settled.loads for one in (made, installed(IPV4_PATH, plain)))
     # Of two fragments the second one is padded, where the tag takes the padding's place.
-    assert (packets.count, packets.wire_bytes - others.wire_bytes) == (2, 4)
-    assert tcp_goodput_limit_bps(hops) == pytest.approx(1e8 * 1448 / 1542)
-    assert one_way_ns(hops, "udp", 1472) == pytest.approx(1542 * 80)
+    assert (load.count, load.wire_bytes - other.wire_bytes) == (2, 4)
 
 
 @pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr", "tcp-connect", "tcp-crr", "ping"])
@@ -308,18 +285,13 @@ def tunnel(mechanism: str, nodes: tuple[str, ...], family: Literal[4, 6] = 6, **
 def test_a_tunnel_changes_only_the_links_between_its_ends() -> None:
     path = tunnel("6in4", ("n2", "n1"))
     links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
-    hops = hops_of(path, network(*links), ("n0", "n3"))
-    assert hops is not None
-    assert [each.network_bytes for each in hops] == [40, 60, 40]
-    assert path_mtu_bytes(hops) == 1480
+    made = installed(path, *links)
+    assert outer_sizes(made) == [0, 20, 0]
+    assert path_mtu(made) == 1480
     # 1480 - 40 - 20 - 12 = 1408 bytes of data in every packet, 1500 bytes long in the tunnel.
     assert theory("tcp-stream", {}, path, *links)["goodput_bps"] == pytest.approx(1e8 * 1408 / 1538)
     # UDP fragments are cut to the tunnel's MTU: 1432 bytes in each of 1480, in 1500 of IPv4.
-    assert [on_link.sizes_bytes for on_link in message_packets("udp", 2000, hops)] == [
-        [1480, 624],
-        [1500, 644],
-        [1480, 624],
-    ]
+    assert [load.sizes_bytes for load in predict(made, 2000).settled.loads] == [(1480, 624), (1500, 644), (1480, 624)]
     assert table(("6in4",), ("udp",))[0].header_bytes == 14 + 20 + 40 + 8
 
 
@@ -345,9 +317,7 @@ def test_a_tunnel_changes_only_the_links_between_its_ends() -> None:
 def test_what_each_mechanism_costs(path: Path, outer_bytes: list[int], data_bytes: int) -> None:
     """By hand: an MTU of 1500 without the outer headers, the inner one and 32 bytes of TCP; 38 more on the wire."""
     links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
-    hops = hops_of(path, network(*links), ("n0", "n3"))
-    assert hops is not None
-    assert [each.network_bytes - each.stack[-1].size_bytes for each in hops] == outer_bytes
+    assert outer_sizes(installed(path, *links)) == outer_bytes
     inner_bytes = 20 if path.family == 4 else 40
     largest_bytes = data_bytes + 32 + inner_bytes + max(outer_bytes)
     assert theory("tcp-stream", {}, path, *links)["goodput_bps"] == pytest.approx(
@@ -382,11 +352,10 @@ def test_what_is_said_of_tunnels(words: str, mechanism: str, options: dict[str, 
     sizes, rooms = ([int(one) for one in cell.split(";")] for cell in row.split("|")[3:5])
     kind = MECHANISMS[mechanism]
     nodes = ("n0", "n2") if mechanism in ("isatap", "teredo") else ("n1", "n2")
-    hops = hops_of(tunnel(mechanism, nodes, kind.family(options), **options), network({}, {}, {}), ("n0", "n3"))
-    assert hops is not None
+    made = installed(tunnel(mechanism, nodes, kind.family(options), **options), {}, {}, {})
     index = 1 if "key" in options else 0
-    assert max(hop.network_bytes - hop.stack[-1].size_bytes for hop in hops) == sizes[index]
-    assert path_mtu_bytes(hops) == rooms[index]
+    assert max(outer_sizes(made)) == sizes[index]
+    assert path_mtu(made) == rooms[index]
 
 
 @pytest.mark.parametrize(("mtu_bytes", "wire_bytes"), [(1480, 1538), (1481, 1538 + 84), (1500, 1538 + 84)])
@@ -404,6 +373,4 @@ def test_a_tunnel_is_as_wide_as_the_narrowest_link_below_it() -> None:
         {"mtu_bytes": 1400},
         {"mtu_bytes": 9000},
     ]
-    hops = hops_of(tunnel("6in4", ("n1", "n3")), network(*links), ("n0", "n4"))
-    assert hops is not None
-    assert path_mtu_bytes(hops) == 1380
+    assert path_mtu(installed(tunnel("6in4", ("n1", "n3")), *links)) == 1380

@@ -17,7 +17,7 @@ from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report.hosts import host_properties
 from sixbench.run import underlays
 from sixbench.store import Environment, Manifest, Run, Underlay, UnderlayReading, UnderlayWay
-from sixbench.theory import expected, hops_of
+from sixbench.theory import expected
 
 TEXT = """
 hosts:
@@ -138,7 +138,6 @@ def test_theory_says_nothing_about_it() -> None:
     experiment = read(mtu=", rate: 10Mbit")
     [topology] = experiment.topologies
     for path in experiment.paths:
-        assert hops_of(path, topology, experiment.between) is None
         assert expected("tcp-stream", {}, path, topology, experiment.between) == {}
 
 

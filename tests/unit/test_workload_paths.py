@@ -11,7 +11,7 @@ from stored import record
 from synthetic_trials import combination_of, experiment_of, trial_of
 
 from sixbench.analysis.findings import findings
-from sixbench.analysis.stopping import should_stop
+from sixbench.analysis.stopping import rules_met
 from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.path import Path as NetworkPath
 from sixbench.plan.schedule import all_trials, trial_counts
@@ -113,7 +113,7 @@ def test_paths_without_trials_do_not_hold_it_up() -> None:
     made = run()
     rules = Blocks(minimum=5, maximum=20, precision=0.01)
     experiment = replace(made.manifest.experiment, blocks=rules)
-    assert should_stop(experiment, NAMED, made.trials)
+    assert rules_met(experiment, NAMED, made.trials)
 
 
 def test_a_record_of_a_path_that_is_not_its_own_is_told(read: Read) -> None:

@@ -17,8 +17,6 @@ from .system_kernels import SystemKernels
 if TYPE_CHECKING:
     from ..store import Run
 
-Levels = Mapping[str, Scalar]
-
 
 class Results:
     """A run with its findings and estimates, indexed, and the kernels that stand for a paper's systems."""

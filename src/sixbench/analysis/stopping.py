@@ -17,11 +17,6 @@ Values = dict[int, float]
 """One path's primary metric by block, of valid trials."""
 
 
-def should_stop(experiment: Experiment, combination: Combination, trials_so_far: Iterable[TrialRecord]) -> bool:
-    """Whether the combination needs no further block: whether `rules_met` has any rule."""
-    return bool(rules_met(experiment, combination, trials_so_far))
-
-
 def rules_met(
     experiment: Experiment, combination: Combination, trials_so_far: Iterable[TrialRecord]
 ) -> tuple[StopRule, ...]:

@@ -45,12 +45,8 @@ def _at(own: Readings, levels: int) -> AtTruth:
     counts = [one for one in values if isinstance(one, Count)]
     matches = [one for one in values if isinstance(one, Match)]
     if deviations:
-        made = _of_deviations(own, deviations, simultaneous)
-    elif counts:
-        made = _of_counts(own, counts, simultaneous)
-    else:
-        made = _of_matches(own, matches)
-    return made
+        return _of_deviations(own, deviations, simultaneous)
+    return _of_counts(own, counts, simultaneous) if counts else _of_matches(own, matches)
 
 
 def _of_deviations(own: Readings, readings: Sequence[Deviation], simultaneous: float) -> AtTruth:
@@ -62,7 +58,7 @@ def _of_deviations(own: Readings, readings: Sequence[Deviation], simultaneous: f
     uncertainty = prediction_half_width(errors, CONFIDENCE)
     limit = own.metric.limit
     share = 1 / own.level.truth if own.metric.scale == "relative" else 1.0
-    is_near = limit is not None and uncertainty is not None
+    is_near = False
     if limit is not None and uncertainty is not None:
         is_near = abs(mean) + uncertainty <= limit.at(own.level.truth) * share
     return AtTruth(

@@ -79,8 +79,3 @@ class OverPath:
     def unusable(self) -> int:
         """The number of other trials."""
         return sum(sum(one.unusable.values()) for one in self.at)
-
-    @property
-    def is_unbiased(self) -> bool:
-        """Whether the interval of every bias has zero in it."""
-        return all(one.bias is None or one.bias.has_zero for one in self.at)

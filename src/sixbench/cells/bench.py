@@ -126,10 +126,10 @@ class Bench:
             laboratories.processors.start(experiment.keep_awake)
             at_hand.bypass = measure_bypass(self._hub, experiment, at_hand.bypass)
             runner = Runner(
-                experiment,
-                laboratories,
-                expected_amid_changes,
-                Observer(),
+                experiment=experiment,
+                laboratories=laboratories,
+                theory=expected_amid_changes,
+                observer=Observer(),
                 bypass=by_workload(at_hand.bypass),
                 keeps_packets=manifest.capture,
                 presence=presence,

@@ -12,7 +12,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from typing import Protocol
 
 from ..analysis.looks import schedule
@@ -119,24 +119,19 @@ class _Out:
     since_s: float
 
 
+@dataclass
 class _Sweep:
-    def __init__(
-        self,
-        writer: RunWriter,
-        done: Sequence[TrialRecord],
-        cells: Cells,
-        observer: Observer,
-        told: Callable[[str], None],
-        resume: str,
-    ) -> None:
-        self.writer = writer
-        self.resume = resume
-        self.experiment = writer.manifest.experiment
-        self.cells = cells
-        self.observer = observer
-        self.told = told
+    writer: RunWriter
+    done: InitVar[Sequence[TrialRecord]]
+    cells: Cells
+    observer: Observer
+    told: Callable[[str], None]
+    resume: str
+
+    def __post_init__(self, done: Sequence[TrialRecord]) -> None:
+        self.experiment = self.writer.manifest.experiment
         self.fence = secrets.token_hex(4)
-        self.text = manifest_to_text(_to_hand_out(writer.manifest))
+        self.text = manifest_to_text(_to_hand_out(self.writer.manifest))
         self.started_s = time.monotonic() - _longest_ns(done) / 1e9
         self.combinations = {combination.name: combination for combination in self.experiment.combinations}
         self.open = set(self.combinations)

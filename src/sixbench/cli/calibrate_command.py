@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..model.exit_codes import Exit
+from ..plan.loading import default_directory
 from . import completions
 from .bugs import keeping_trials
-from .common import default_directory, note
+from .common import note
 from .event_logs import event_log, observers
 from .options import CALIBRATION_OUT, EVENTS, QUIET, RESULTS_AS_JSON, WAIT
 from .progress import Progress

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-from ..plan.loading import default_directory, experiment_source, load_experiment, load_paper, paper_name
 
 if TYPE_CHECKING:
     from ..store import Run
-
-__all__ = [
-    "default_directory",
-    "experiment_source",
-    "load_experiment",
-    "load_paper",
-    "note",
-    "paper_name",
-    "print_json",
-    "tell_problems",
-]
 
 
 def note(text: str) -> None:
@@ -31,6 +19,11 @@ def note(text: str) -> None:
 def print_json(data: Any) -> None:
     """A result for programs, on standard output."""
     print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def option_words(given: Mapping[str, object]) -> list[str]:
+    """The words of a command line for options with values, by option; those whose value is None are left out."""
+    return [word for option, value in given.items() if value is not None for word in (option, str(value))]
 
 
 def tell_problems(run: Run) -> int:

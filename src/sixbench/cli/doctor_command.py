@@ -85,14 +85,7 @@ def doctor(
         )
     else:
         _tell(capabilities)
-        typer.echo()
-        for line in matrix(answers):
-            typer.echo(line)
-        typer.echo(YES_MEANS)
-        for line in reasons(answers):
-            typer.echo(line)
-        typer.echo()
-        for line in conclusion_lines(conclusion):
+        for line in ("", *matrix(answers), YES_MEANS, *reasons(answers), "", *conclusion_lines(conclusion)):
             typer.echo(line)
     if not conclusion.ready:
         missing = ", ".join(limit.what.partition(":")[0] for limit in conclusion.missing)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .common import load_experiment, print_json
+from ..plan.loading import load_experiment
+from .common import print_json
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment

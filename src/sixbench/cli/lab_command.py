@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..model.exit_codes import Exit
+from ..plan.loading import load_experiment
 from . import completions
 from .command_groups import with_subcommands
-from .common import load_experiment, note, print_json
+from .common import note, print_json
 from .consent import require_consent
 from .options import ALLOW_FLAG, ALLOW_PROGRAMS, JSON
 

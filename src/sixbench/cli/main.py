@@ -14,6 +14,7 @@ import typer
 from .. import __version__
 from ..model.errors import ExperimentError, SixbenchError
 from ..model.exit_codes import Exit, exit_codes_line
+from ..model.program_path import with_usual_places
 from . import (
     calibrate_command,
     cell_command,
@@ -41,7 +42,6 @@ from .bugs import tell
 from .command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACHINES, RESULTS, TWO_MACHINES, GroupedCommands
 from .interrupts import between_imports
 from .iperf3_arguments import MeasureCommand
-from .program_path import search_usual_places
 
 NAME = "sixbench"
 
@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without µ still shows a report
-    search_usual_places()
+    os.environ["PATH"] = with_usual_places(os.environ.get("PATH", ""))
     try:
         with between_imports():
             result = _commands()(args=arguments, prog_name=NAME, standalone_mode=False)

@@ -12,7 +12,7 @@ import typer
 from ..model.errors import Interrupted, UsageError
 from ..model.exit_codes import Exit
 from . import completions
-from .common import note, print_json
+from .common import note, option_words, print_json
 from .options import JSON
 
 if TYPE_CHECKING:
@@ -243,12 +243,11 @@ def _write_units(
     from .monitor_units import units
 
     given = {"--baseline": baseline, "--false-alarms": false_alarms, "--keep": keep}
-    options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
     line = [
         str(Path(sys.argv[0]).resolve()),
         "monitor",
         str(directory.resolve()),
-        *options,
+        *option_words(given),
         *(["--fail-on-change"] if fail_on_change else []),
         "--quiet",
         "--",

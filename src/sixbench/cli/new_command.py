@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import typer
@@ -62,8 +61,7 @@ def _write(path: Path, template: str) -> None:
 
     text = from_template(template, path.stem)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        with open(descriptor, "w", encoding="utf-8") as opened:
+        with path.open("x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError as error:
         raise UsageError(f"{path} exists, and sixbench new overwrites nothing; give another name") from error

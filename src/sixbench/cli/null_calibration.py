@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..model.exit_codes import Exit
+from ..plan.loading import default_directory
 from .bugs import keeping_trials
-from .common import default_directory, note
+from .common import note
 from .progress import Progress
 from .running import agent_hub, tell
 

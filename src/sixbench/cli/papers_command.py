@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..plan.loading import load_experiment, load_paper
 from . import completions
-from .common import load_experiment, load_paper, print_json
+from .common import print_json
 from .options import JSON
 from .plan_text import time_words, trials_words
 from .tables import print_table

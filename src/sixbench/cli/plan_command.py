@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..plan.loading import experiment_source, load_experiment
 from . import completions
-from .common import experiment_source, load_experiment, print_json
+from .common import option_words, print_json
 from .options import HOSTS, SEED, SET
 
 if TYPE_CHECKING:
@@ -87,9 +88,7 @@ def _changes(set_: list[str], quick: bool, blocks: int | None, seed: int | None,
     """What the command line changes in the experiment, as it was written."""
     words = ["--quick"] if quick else []
     words += [word for assignment in set_ for word in ("--set", assignment)]
-    words += ["--blocks", str(blocks)] if blocks is not None else []
-    words += ["--seed", str(seed)] if seed is not None else []
-    return words + (["--hosts", str(hosts)] if hosts is not None else [])
+    return words + option_words({"--blocks": blocks, "--seed": seed, "--hosts": hosts})
 
 
 def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import load_paper
+from ..plan.loading import load_paper
 
 if TYPE_CHECKING:
     from ..model.finding import Analysis

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import typer
 
+from ..plan.loading import load_paper
 from . import completions
-from .common import load_paper, note, tell_problems
+from .common import note, tell_problems
 from .presenting import terminal_report
 
 LEAST_WIDTH_IN, MOST_WIDTH_IN = 2.5, 20.0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
+from ..plan.loading import default_directory, experiment_source, load_experiment
 from . import completions
-from .common import default_directory, experiment_source, load_experiment
 from .consent import require_consent
 from .event_logs import event_log
 from .options import ALLOW_PROGRAMS, EVENTS, MEAN_IT, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT

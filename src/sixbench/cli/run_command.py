@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..model.exit_codes import Exit
+from ..plan.loading import default_directory, experiment_source, load_experiment, paper_name
 from . import completions
 from .bugs import keeping_trials
 from .cell_command import KEY
 from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
-from .common import default_directory, experiment_source, load_experiment, note, paper_name
+from .common import note
 from .consent import refuse_programs_in_guests, require_consent, require_consent_to_hosts
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests

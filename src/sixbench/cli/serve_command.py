@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from .common import note
+from .common import note, option_words
 
 KEY_BYTES = 32
 """Length of a pre-shared key of the Noise Protocol Framework (revision 34, section 9)."""
@@ -68,23 +68,17 @@ def serve(
     from ..plan.measure_options import read_rate, read_seconds
 
     agent = find_agent()
-    words = [str(agent), "serve", "--port", str(port)]
-    if bind is not None:
-        words += ["--listen", bind]
-    if key is not None:
-        words += ["--key", str(key)]
-    if max_clients is not None:
-        words += ["--max-clients", str(max_clients)]
-    if max_client_flows is not None:
-        words += ["--max-client-flows", str(max_client_flows)]
-    if max_flows is not None:
-        words += ["--max-flows", str(max_flows)]
-    if max_rate is not None:
-        words += ["--max-rate", str(read_rate("--max-rate", max_rate))]
-    if max_duration is not None:
-        words += ["--max-duration", str(read_seconds("--max-duration", max_duration))]
-    if one_off:
-        words.append("--one-off")
+    given = {
+        "--port": port,
+        "--listen": bind,
+        "--key": key,
+        "--max-clients": max_clients,
+        "--max-client-flows": max_client_flows,
+        "--max-flows": max_flows,
+        "--max-rate": None if max_rate is None else read_rate("--max-rate", max_rate),
+        "--max-duration": None if max_duration is None else read_seconds("--max-duration", max_duration),
+    }
+    words = [str(agent), "serve", *option_words(given), *(["--one-off"] if one_off else [])]
     if not as_json and sys.stdout.isatty():
         _read_out_loud()
     try:

@@ -47,14 +47,22 @@ _PROGRAMS = (
     ("named", "bind9", "paths with resolver: bind9", False),
 )
 
-_TRIALS: tuple[tuple[str, str, str, bool], ...] = (
-    ("veth", "link add name sb0 type veth peer name sb1", "every link", True),
-)
-
-_QDISCS = (
-    ("tbf", "tbf rate 1mbit burst 2000 limit 4000 overhead 24 mpu 84", "link rate and queue", True),
-    ("netem", "netem delay 1ms", "link delay, jitter and loss by the kernel; sixbench emulates them without it", False),
-    ("clsact", "clsact", "programs of our own on a link", False),
+_TRIALS = (
+    ("veth", "ip link add name sb0 type veth peer name sb1", "every link", True),
+    (
+        "tbf",
+        "tc qdisc replace dev lo root tbf rate 1mbit burst 2000 limit 4000 overhead 24 mpu 84",
+        "link rate and queue",
+        True,
+    ),
+    (
+        "netem",
+        "tc qdisc replace dev lo root netem delay 1ms",
+        "link delay, jitter and loss by the kernel; sixbench emulates them without it",
+        False,
+    ),
+    ("clsact", "tc qdisc replace dev lo clsact", "programs of our own on a link", False),
+    ("IPv6", "ip -6 address add 2001:db8::1/128 dev lo", "every IPv6 path", True),
 )
 
 
@@ -87,52 +95,21 @@ def examine(
                 name=program, answer="yes" if path else "no", reason=reason, needed_for=needed_for, required=required
             )
         )
-    for name, words, needed_for, required in _TRIALS:
-        found.append(_try(run, which, name, ["ip", *words.split()], needed_for, required))
-    for name, words, needed_for, required in _QDISCS:
-        found.append(
-            _try(
-                run,
-                which,
-                name,
-                ["tc", "qdisc", "replace", "dev", "lo", *([] if name == "clsact" else ["root"]), *words.split()],
-                needed_for,
-                required,
-            )
-        )
-    found.append(
-        _try(
-            run, which, "IPv6", ["ip", "-6", "address", "add", "2001:db8::1/128", "dev", "lo"], "every IPv6 path", True
-        )
-    )
+    for name, command, needed_for, required in _TRIALS:
+        answer, reason = _try(run, which, name, command.split())
+        found.append(Capability(name=name, answer=answer, reason=reason, needed_for=needed_for, required=required))
     return found
 
 
-def _try(run: Run | None, which: Which, name: str, command: list[str], needed_for: str, required: bool) -> Capability:
+def _try(run: Run | None, which: Which, name: str, command: list[str]) -> tuple[Answer, str]:
     if run is None:
-        return Capability(
-            name=name,
-            answer="unknown",
-            reason="no node could be made to try it in",
-            needed_for=needed_for,
-            required=required,
-        )
+        return "unknown", "no node could be made to try it in"
     if which(command[0]) is None:
-        return Capability(
-            name=name,
-            answer="unknown",
-            reason=f"{command[0]} is missing, so it could not be tried",
-            needed_for=needed_for,
-            required=required,
-        )
+        return "unknown", f"{command[0]} is missing, so it could not be tried"
     done = run(command)
+    if done.exit == 0:
+        return "yes", "tried in a throw-away node"
     words = " ".join(done.stderr.split())
     if "qdisc kind is unknown" in words:
         words = f"this kernel has no {name}, or may not load its module"
-    return Capability(
-        name=name,
-        answer="yes" if done.exit == 0 else "no",
-        reason="tried in a throw-away node" if done.exit == 0 else words or f"{command[0]} ended with {done.exit}",
-        needed_for=needed_for,
-        required=required,
-    )
+    return "no", words or f"{command[0]} ended with {done.exit}"

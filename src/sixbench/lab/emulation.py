@@ -14,8 +14,8 @@ from ..model.topology import Link, Topology
 EMULATOR = "(links)"
 """The node that carries the packets of emulated links. No node of a user's can have this name."""
 
-SYSCTL = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
-"""The settings of the emulator's node: without IPv6 it sends nothing of its own."""
+SILENT_SYSCTL = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
+"""The settings of a node that only carries packets: without IPv6 it sends nothing of its own."""
 
 SUPER_PACKET_BYTES = 65_550
 ASSUMED_RATE_BPS = 10**10

@@ -12,10 +12,8 @@ from dataclasses import asdict, replace
 from ..model.guest import GUEST_START, Guest, GuestCommand, GuestPort
 from ..model.stage import Request
 from ..model.topology import Topology
+from .emulation import SILENT_SYSCTL
 from .node_script import NodeScript
-
-SYSCTL = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
-"""Of the namespace, which would otherwise say its own on the links."""
 
 QUEUED_FRAMES = 1000
 """How many frames wait at a tap until QEMU takes them. More are dropped, and counted there."""
@@ -48,7 +46,7 @@ def in_guest(script: NodeScript, topology: Topology, guest: Guest, addresses: di
     )
     return replace(
         script,
-        sysctl=SYSCTL,
+        sysctl=SILENT_SYSCTL,
         devices=[
             "link set lo up",
             *(

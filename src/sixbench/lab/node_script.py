@@ -29,12 +29,12 @@ class NodeScript:
     """
 
     node: str
-    sysctl: dict[str, str]
-    links: list[str]
-    devices: list[str]
-    routes: list[str]
-    ethtool: list[list[str]]
-    queues: list[str]
+    sysctl: dict[str, str] = field(default_factory=dict)
+    links: list[str] = field(default_factory=list)
+    devices: list[str] = field(default_factory=list)
+    routes: list[str] = field(default_factory=list)
+    ethtool: list[list[str]] = field(default_factory=list)
+    queues: list[str] = field(default_factory=list)
     borrowed: Sequence[str] = ()
     vlans: list[Request] = field(default_factory=list)
     emulation: list[Request] = field(default_factory=list)

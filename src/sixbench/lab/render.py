@@ -22,7 +22,7 @@ from ..model.network import Blueprint
 from ..model.routing import Route, all_routes
 from ..model.stage import Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
-from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
+from .emulation import EMULATOR, SILENT_SYSCTL, device_lines, emulated_links, ends_of, requests
 from .filters import ruleset
 from .guests import in_guest, start_lines
 from .machines import machine_lines
@@ -104,17 +104,10 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
     }
     if emulated:
         scripts[EMULATOR] = NodeScript(
-            node=EMULATOR,
-            sysctl=SYSCTL,
-            links=[],
-            devices=device_lines(emulated),
-            routes=[],
-            ethtool=[],
-            queues=[],
-            emulation=requests(emulated),
+            node=EMULATOR, sysctl=SILENT_SYSCTL, devices=device_lines(emulated), emulation=requests(emulated)
         )
     for name, lines in machines.items():
-        scripts[name] = NodeScript(node=name, sysctl={}, links=lines, devices=[], routes=[], ethtool=[], queues=[])
+        scripts[name] = NodeScript(node=name, links=lines)
     return scripts
 
 
@@ -208,7 +201,7 @@ def carries_ipv6(link: Link) -> bool:
     return link.mtu_bytes >= ETHERNET_MIN_MTU_V6
 
 
-def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> str:
+def script_text(script: NodeScript) -> str:
     """The script as a person would type it into a shell in that node."""
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in script.sysctl.items()]
     lines += [f"ip {line}" for line in script.links]
@@ -230,8 +223,7 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     for stage in script.stages:
         lines += stage_lines(stage)
     lines += [f"ip {line}" for line in script.made_routes]
-    text = "\n".join(lines)
-    return fill_pids(text, pids) if pids is not None else text
+    return "\n".join(lines)
 
 
 def stage_lines(stage: Stage) -> list[str]:

@@ -74,7 +74,7 @@ class Carrier:
 
     def local(self, node: str) -> Address:
         """The address of that interface."""
-        return _address(self.links[0 if node == self.first else -1], node, self.family)
+        return address_at(self.links[0 if node == self.first else -1], node, self.family)
 
 
 _PRIVATE = tuple(IPv4Network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
@@ -323,7 +323,7 @@ def legs_of(
         lacking = [link.name for link in topology.route(client, server) or [] if not link.carries(family)]
         why = f': the link "{lacking[0]}" does not carry it' if lacking else ""
         raise MechanismError(f'no route leads from "{client}" to "{server}" over IPv{family}{why}')
-    sources = [_address(passage.link, passage.near, family) for passage in passages]
+    sources = [address_at(passage.link, passage.near, family) for passage in passages]
     starts = [0] + [
         index
         for index, passage in enumerate(passages)
@@ -335,13 +335,14 @@ def legs_of(
             near=passages[start].near,
             far=passages[end].near if end is not None else server,
             source=sources[start],
-            destination=_address(passages[-1].link, server, family),
+            destination=address_at(passages[-1].link, server, family),
         )
         for start, end in zip(starts, [*starts[1:], None], strict=True)
     )
 
 
-def _address(link: Link, node: str, family: Family) -> Address:
+def address_at(link: Link, node: str, family: Family) -> Address:
+    """The address of a node at a link that carries the family."""
     address = link.end_of(node).address(family)
     assert address is not None, "a link that carries a family has addresses of it at both ends"
     return address.ip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import IPv4Interface, IPv6Interface
 
 from ..engines import EBPF, KERNEL, USER
@@ -99,7 +100,6 @@ _FAMILIES = (
     ),
     Parameter(name="outer", kind="choice", choices=("ipv4", "ipv6"), doc="family of the carrier", default="ipv4"),
 )
-_ENDS = "its two ends"
 
 SIX_IN_FOUR = Mechanism(
     name="6in4",
@@ -108,44 +108,35 @@ SIX_IN_FOUR = Mechanism(
     install=_installer("ipv6", family_of, lambda options: 4),
     headers=("ipv4",),
     node_count=(2, 2),
-    node_order=_ENDS,
+    node_order="its two ends",
     executed_by=(KERNEL, EBPF, USER),
     options=TUNNEL_OPTIONS,
     sample=("r1", "r2"),
 )
-FOUR_IN_SIX = Mechanism(
+FOUR_IN_SIX = replace(
+    SIX_IN_FOUR,
     name="4in6",
     doc="A configured tunnel of IPv4 in IPv6 (RFC 2473).",
     family=lambda options: 4,
     install=_installer("ipv4", lambda options: 4, lambda options: 6),
     headers=("ipv6",),
-    node_count=(2, 2),
-    node_order=_ENDS,
-    executed_by=(KERNEL, EBPF, USER),
-    options=TUNNEL_OPTIONS,
-    sample=("r1", "r2"),
 )
-GRE = Mechanism(
+GRE = replace(
+    SIX_IN_FOUR,
     name="gre",
     doc="Generic Routing Encapsulation (RFC 2784, RFC 2890, RFC 7676).",
     family=_inner,
     install=_installer("gre", _inner, _outer),
     headers=("ipv4", "gre"),
-    node_count=(2, 2),
-    node_order=_ENDS,
-    executed_by=(KERNEL, EBPF, USER),
     options=(*TUNNEL_OPTIONS, *_FAMILIES, _key("32 bits; other keys are dropped (RFC 2890)", 2**32 - 1)),
-    sample=("r1", "r2"),
 )
-VXLAN = Mechanism(
+VXLAN = replace(
+    SIX_IN_FOUR,
     name="vxlan",
     doc="Ethernet in UDP (RFC 7348), with IPv6 or IPv4 in the Ethernet.",
     family=_inner,
     install=_installer("ethernet", _inner, _outer),
     headers=("ipv4", "udp", "vxlan", "ethernet"),
-    node_count=(2, 2),
-    node_order=_ENDS,
     executed_by=(KERNEL,),
     options=(*TUNNEL_OPTIONS, *_FAMILIES, _key("the network's identifier (VNI)", 2**24 - 1)),
-    sample=("r1", "r2"),
 )

@@ -14,9 +14,9 @@ from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.quoting import listed, shown
 from ..model.stage import Request, Stage
 from ..model.topology import Link, Topology
+from .common import check_node
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolving import DNS64 as RESOLVER
@@ -158,8 +158,7 @@ def _answered(path: Path, network: Network, prefix: IPv6Network) -> tuple[Networ
             f"discovery: dns64 needs a resolver: name its node, such as dns64: {path.nodes[1]}", DISCOVERY.name
         )
     node = str(path.options[RESOLVER.name])
-    if node not in topology.nodes:
-        raise MechanismError(f"there is no node {shown(node)}; known here: {listed(topology.nodes)}", RESOLVER.name)
+    check_node(topology, node, RESOLVER.name)
     if node == clat:
         raise MechanismError(f'the CLAT "{node}" cannot ask itself: name another node as resolver', RESOLVER.name)
     reached = [address for address in resolver_addresses(topology, clat, node) if address.version == 6]

@@ -217,7 +217,6 @@ DS_LITE = Mechanism(
     family=lambda options: 4,
     install=_install,
     headers=HEADERS,
-    carriers=frozenset({4, 6}),
     node_count=(2, 33),
     node_order="the B4s, then the AFTR",
     executed_by=(KERNEL, EBPF, USER),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
-from ..engines import EBPF, KERNEL, USER
+from ..model.map_rule import PORT_BITS
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
@@ -15,12 +15,11 @@ from ..model.stage import Stage
 from ..model.topology import Topology
 from .binding import Binding, PortRange, binding_table
 from .common import TUNNEL_OPTIONS, check_overlap, finish
-from .dslite import HEADERS, Subscriber, policy, softwires
-from .kind import Mechanism, MechanismError
+from .dslite import DS_LITE, Subscriber, policy, softwires
+from .kind import MechanismError
 
 PUBLIC = IPv4Address("192.0.2.1")
 """The address that all subscribers share (RFC 5737)."""
-_PORT_BITS = 16
 DEFAULT_PSID_BITS = 6
 """64 sets of 1024 ports. The first one has the system ports, and is nobody's."""
 
@@ -53,7 +52,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
 
 def _bindings(path: Path, subscribers: Sequence[Subscriber]) -> list[Binding]:
     bits = int(path.options.get("psid-bits", DEFAULT_PSID_BITS))
-    size = 1 << (_PORT_BITS - bits)
+    size = 1 << (PORT_BITS - bits)
     if len(subscribers) >= 1 << bits:
         raise MechanismError(
             f"{len(subscribers)} subscribers need as many sets of ports besides the first one, and {bits} bits make "
@@ -89,16 +88,12 @@ def _translation(one: Binding) -> str:
 """
 
 
-LW4O6 = Mechanism(
+LW4O6 = replace(
+    DS_LITE,
     name="lw4o6",
     doc="Lightweight 4over6 (RFC 7596): lwB4s translate addresses, each within its ports; the lwAFTR has their table.",
-    family=lambda options: 4,
     install=_install,
-    headers=HEADERS,
-    carriers=frozenset({4, 6}),
-    node_count=(2, 33),
     node_order="the lwB4s, then the lwAFTR",
-    executed_by=(KERNEL, EBPF, USER),
     options=(
         *TUNNEL_OPTIONS,
         Parameter(
@@ -110,5 +105,4 @@ LW4O6 = Mechanism(
             default=DEFAULT_PSID_BITS,
         ),
     ),
-    sample=("r1", "r2"),
 )

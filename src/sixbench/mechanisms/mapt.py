@@ -18,7 +18,7 @@ from ..model.path import Path
 from ..model.stage import Stage
 from ..model.topology import Family, Link, Topology
 from . import embedding
-from .common import carrier, check_overlap, without_family
+from .common import address_at, carrier, check_overlap, without_family
 from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
 from .kind import Mechanism, MechanismError
 from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt, rule_of
@@ -106,15 +106,11 @@ def _domain(path: Path, topology: Topology, between: tuple[str, str]) -> _Domain
     changed = without_family(topology, {link.name for link in topology.links} - names, 6)
     changed = without_family(changed, names, 4)
     for number, node in enumerate(edges, start=1):
-        one = Subscriber(number=number, node=node, device=_device_name(path, number), way=ways[node])
+        one = Subscriber(number=number, node=node, device=f"{path.mechanism}-{number}", way=ways[node])
         changed = with_private_addresses(path, changed, one, names)
     private = {link.name for link in changed.links if link.ipv4_domain is not None}
     check_overlap(path, changed, [SUBSCRIBER_POOL], numbered=private)
     return _Domain(topology=changed, inside=tuple(inside), outside=tuple(outside))
-
-
-def _device_name(path: Path, number: int) -> str:
-    return f"{path.mechanism}-{number}"
 
 
 def _legs(
@@ -163,11 +159,7 @@ def _translator(
     links = {family: [link for link in topology.links_of(node) if link.carries(family)] for family in families}
     mtu6 = min(link.mtu_bytes for link in links[6])
     mtu4 = min((link.mtu_bytes for link in links[4]), default=mtu6)
-    addresses = {
-        family: [address for link in links[family] if (address := link.end_of(node).address(family)) is not None]
-        for family in families
-    }
-    own = {family: found[0].ip for family, found in addresses.items() if found}
+    own = {family: address_at(found[0], node, family) for family, found in links.items() if found}
     rows = {"explicit": [], "domain": domain}
     mtus: dict[Family, int] = {4: mtu4, 6: mtu6}
     return translator(path, node, number, dmr, prefixes, own, mtus, rows, through_node=through_node)

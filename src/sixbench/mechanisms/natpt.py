@@ -13,7 +13,7 @@ from ..engines import EBPF, USER
 from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
-from .kind import Mechanism, MechanismError
+from .kind import MechanismError
 from .nat64 import NAT64
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolving import DNS64, RESOLVER
@@ -34,18 +34,15 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     return NAT64.install(replace(path, options={**path.options, DNS64.name: node}), topology, between)
 
 
-NAT_PT = Mechanism(
+NAT_PT = replace(
+    NAT64,
     name="nat-pt",
     doc="Translation with a DNS-ALG in the same node (RFC 2766), which RFC 4966 made historic: names resolve only "
     "where the packets pass, and answers are changed unseen.",
-    family=NAT64.family,
-    server_family=NAT64.server_family,
     install=_install,
-    node_count=(1, 1),
     executed_by=(EBPF, USER),
     held_against="RFC 4966 made it historic. One node must do both, and must see all packets and all questions. Its "
     "DNS-ALG changes answers unseen, against what DNSSEC proves. Its state bounds how many clients there can be. NAT64 "
     "and DNS64 part the two (RFC 6146, RFC 6147).",
     options=tuple(option for option in NAT64.options if option not in (DNS64, RESOLVER)),
-    sample=("r1",),
 )

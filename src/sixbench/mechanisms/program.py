@@ -17,7 +17,6 @@ from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.stage import DEVICE_DIRECTORY, DEVICE_START, Request, Stage
 from ..model.topology import Family, Topology
-from .common import legs_of
 from .kind import Mechanism, MechanismError
 from .program_options import (
     DNS64,
@@ -35,7 +34,7 @@ from .program_options import (
     STARTING,
     STATE,
 )
-from .resolving import resolver_ready
+from .resolving import authority_of, resolver_ready
 from .through_device import Place, Through, check_route, far_family, filled, near_family, through, words_of
 
 
@@ -71,9 +70,10 @@ def _check_start(path: Path, *, is_equipment: bool) -> None:
 def _started(path: Path, made: Through) -> tuple[Mapping[str, Stage], ...]:
     """What starts the program, and waits until it is ready."""
     [node] = path.nodes
-    words = words_of(path, made, {"dir": DEVICE_DIRECTORY, "interface": path.options.get(INTERFACE.name)})
     asked = _asked(path, made.place, made.prefix) if path.options.get(DNS64.name) else ()
-    words |= _authority(made.place, made.legs[-1].far) if asked else {}
+    authority = authority_of(made.place.topology, node, made.legs[-1].far) if asked else None
+    others = {"dir": DEVICE_DIRECTORY, "interface": path.options.get(INTERFACE.name), "authority": authority}
+    words = words_of(path, made, others)
     return ({node: _stage(path, words, {leg.family for leg in made.legs})}, *asked)
 
 
@@ -88,14 +88,6 @@ def _asked(path: Path, place: Place, prefix: IPv6Network | None) -> tuple[Mappin
         )
     what = shlex.split(str(path.options[START.name]))[0]
     return ({node: Stage(requests=(resolver_ready(place.own[0], prefix, what),))},)
-
-
-def _authority(place: Place, server: str) -> dict[str, str]:
-    """The server's IPv4 address, at which a resolver asks for the names of the workload dns64. Empty without one."""
-    node = place.near.far
-    if not place.topology.route(node, server, 4):
-        return {}
-    return {"authority": str(legs_of(place.topology, (node, server), 4)[-1].destination)}
 
 
 def _stage(path: Path, words: Mapping[str, str], families: Iterable[Family]) -> Stage:

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import ip_address
 
 from ..model.kernels import is_kernel_name, no_such_kernel
@@ -219,12 +220,9 @@ SETUP = Parameter(
     parser=_setup,
     unless_given="none: it forwards",
 )
-GUEST_MEMORY = Parameter(
-    name="memory", kind="size", doc="the memory of the machine", minimum=128 << 20, maximum=3 << 30, default=512 << 20
-)
-GUEST_READY_WITHIN = Parameter(
-    name="ready-within",
-    kind="duration",
+GUEST_MEMORY = replace(MEMORY, doc="the memory of the machine", minimum=128 << 20, maximum=3 << 30)
+GUEST_READY_WITHIN = replace(
+    READY_WITHIN,
     doc="how long the machine may take until it forwards",
     minimum=10**9,
     maximum=600 * 10**9,

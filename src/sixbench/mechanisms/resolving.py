@@ -15,9 +15,9 @@ from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.quoting import listed, shown
 from ..model.stage import Request, Stage
-from .common import legs_of
+from ..model.topology import Topology
+from .common import check_node, legs_of
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolvers import RESOLVERS, resolver_program
@@ -54,8 +54,7 @@ def with_resolver(path: Path, network: Network) -> Network:
         check_resolver(path)
         return network
     node, topology, client = str(path.options[DNS64.name]), network.topology, network.between[0]
-    if node not in topology.nodes:
-        raise MechanismError(f"there is no node {shown(node)}; known here: {listed(topology.nodes)}", DNS64.name)
+    check_node(topology, node, DNS64.name)
     if not any(address.version == path.family for address in resolver_addresses(topology, client, node)):
         raise MechanismError(
             f'the client "{client}" does not reach the resolver "{node}" over IPv{path.family}: name a node on its '
@@ -96,20 +95,19 @@ def with_dns64(
     other = RESOLVERS.get(str(path.options.get(RESOLVER.name, OWN)))
     if other is None:
         return with_answers(network, node, own, names, {"prefix": str(prefix)}, {})
-    authority = _authority(network, node)
+    authority = authority_of(network.topology, node, network.between[1])
     program = resolver_program(other, own, prefix, names, authority)
     begun = Stage(programs=(program,), nft=_untracked(authority) if authority is not None else "")
     ready = Stage(requests=tuple(resolver_ready(address, prefix, other.program) for address in own))
     return replace(network, stages=(*network.stages, {node: begun}, {node: ready}))
 
 
-def _authority(network: Network, node: str) -> Address | None:
-    """The server's address, by which the resolver asks it as an authority (`TESTED_ZONE`). None: it cannot, or it is
-    the server itself."""
-    server = network.between[1]
-    if node == server or not network.topology.route(node, server, 4):
+def authority_of(topology: Topology, node: str, server: str) -> Address | None:
+    """The server's address, by which a resolver asks it as an authority (`TESTED_ZONE`). None: it cannot, or it is the
+    server itself."""
+    if node == server or not topology.route(node, server, 4):
         return None
-    return legs_of(network.topology, (node, server), 4)[-1].destination
+    return legs_of(topology, (node, server), 4)[-1].destination
 
 
 def _untracked(authority: Address) -> str:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface, IPv6
 
 from ..model.device import Device, Tunnel
 from ..model.headers import HEADERS as SIZES
-from ..model.leg import Address, Passage
+from ..model.leg import Address
 from ..model.network import Network, passages_of
 from ..model.parameter import Parameter
 from ..model.path import Path
@@ -16,6 +16,7 @@ from ..model.stage import Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Topology
 from . import miredo
 from .common import (
+    address_at,
     carrier,
     check_overlap,
     check_router,
@@ -117,7 +118,7 @@ class _Nat:
 def _nats_between(topology: Topology, first: str, second: str) -> list[_Nat]:
     """Those on the way from a node to another, with their addresses towards the latter."""
     return [
-        _Nat(node=passage.near, address=ipv4_of(_own(passage)))
+        _Nat(node=passage.near, address=ipv4_of(address_at(passage.link, passage.near, 4)))
         for passage in passages_of(topology, first, second, 4)[1:]
         if topology.nodes[passage.near].masquerade
     ]
@@ -153,12 +154,6 @@ def _nats(topology: Topology, mesh: Mesh, server: str) -> dict[str, _Nat | None]
                     "server",
                 )
     return found
-
-
-def _own(passage: Passage) -> Address:
-    own = passage.link.end_of(passage.near).address(4)
-    assert own is not None, "a link that carries a family has addresses of it at both ends"
-    return own.ip
 
 
 def _check_nats(topology: Topology, mapped: Mapping[str, _Nat | None], relay: str | None, sender: str) -> None:
@@ -282,7 +277,6 @@ TEREDO = Mechanism(
     install=_install,
     headers=HEADERS,
     inner_mtu_bytes=MTU_BYTES,
-    carriers=frozenset({4, 6}),
     node_count=(2, 8),
     node_order="the clients, then the relay if there is one",
     executed_by=(miredo.MIREDO,),

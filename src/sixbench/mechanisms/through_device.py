@@ -90,10 +90,8 @@ def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> Pl
     [leg, *others] = legs_of(topology, between, path.family)
     if others:
         raise MechanismError(f'"{others[0].near}" masquerades: a device is tested where nothing else does')
-    passed = [
-        link.other_end(node).node for link in topology.route(client, server, path.family) or () if _at(link, node)
-    ]
-    if len(passed) != 2:
+    route = topology.route(client, server, path.family) or ()
+    if sum(node in (end.node for end in link.ends) for link in route) != 2:
         raise MechanismError(f'"{node}" is not on the way from "{client}" to "{server}" over IPv{path.family}', "nodes")
     far = plain_leg(path, topology, (node, server), path.family)
     inward = plain_leg(path, topology, (client, node), path.family)
@@ -103,10 +101,6 @@ def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> Pl
         far=replace(far, destination=leg.destination),
         own=(inward.destination, far.source),
     )
-
-
-def _at(link: object, node: str) -> bool:
-    return any(end.node == node for end in link.ends)  # type: ignore[attr-defined]
 
 
 def _two_families(path: Path, topology: Topology, between: tuple[str, str]) -> Place:

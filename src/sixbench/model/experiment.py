@@ -165,6 +165,10 @@ class Experiment:
         """The path of that name, which must exist."""
         return next(path for path in self.paths if path.name == name)
 
+    def combination(self, name: str) -> Combination:
+        """The combination of that name, which must exist."""
+        return next(combination for combination in self.combinations if combination.name == name)
+
     def paths_of(self, combination: Combination) -> tuple[Path, ...]:
         """The paths on which a combination has trials."""
         return tuple(path for path in self.paths if combination.goes_over(path.name))

@@ -10,7 +10,7 @@ from ..model.aggregates import Prefix
 from ..model.experiment import Combination
 from ..model.networks import pools
 from ..model.topology import Topology
-from ..model.workloads import frames
+from ..model.workloads import frames, frames_parameters
 from .reader import Reader
 
 
@@ -22,7 +22,7 @@ def with_frame_networks(
     wanted: dict[int, int] = {}
     for one in combinations:
         if one.workload.kind == frames.KIND.name:
-            networks = int(frames.NETWORKS.of(one.workload.params))
+            networks = int(frames_parameters.NETWORKS.of(one.workload.params))
             for index in (one.topology, *one.topology_by_path.values()):
                 wanted[index] = max(wanted.get(index, 1), networks)
     found = []

@@ -66,10 +66,10 @@ def unfit_frames(network: Network, path: Path, params: Params) -> Iterator[tuple
     computed = [tunnel for tunnel in network.tunnels if tunnel.mapping["kind"] != "fixed"]
     if frames_parameters.has_networks(params) and (translated or computed):
         why = "its addresses change on the way" if translated else "its tunnels find their ends by the addresses inside"
-        yield frames.NETWORKS.name, f"frames over {path.name} can go to one network only: {why}"
+        yield frames_parameters.NETWORKS.name, f"frames over {path.name} can go to one network only: {why}"
     if frames_parameters.extension_bytes(params) and any(leg.family == 4 for leg in network.legs):
         words = f"extension headers are IPv6's, and {path.name} has IPv4 addresses on the way"
-        yield frames.EXTENSION_HEADERS.name, words
+        yield frames_parameters.EXTENSION_HEADERS.name, words
 
 
 def natively(network: Network, params: Params) -> tuple[Crossing, ...]:
@@ -84,16 +84,16 @@ def natively(network: Network, params: Params) -> tuple[Crossing, ...]:
 
 def too_large(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
     """The parameter that is too large for the path, and what is wrong, if anything."""
-    frame_bytes = int(frames.FRAME.of(params))
+    frame_bytes = int(frames_parameters.FRAME.of(params))
     for crossing in (*network.crossings, *natively(network, params)):
         more_bytes = IP_HEADER_BYTES[crossing.leg.family] - IP_HEADER_BYTES[network.family]
-        packet_bytes = frame_bytes - frames.ETHERNET_BYTES + more_bytes
+        packet_bytes = frame_bytes - frames_parameters.ETHERNET_BYTES + more_bytes
         own_mtu = crossing.link.mtu_bytes
         mtu_bytes = own_mtu if crossing.inner_mtu_bytes is None else crossing.inner_mtu_bytes
         if packet_bytes > mtu_bytes:
-            most = mtu_bytes + frames.ETHERNET_BYTES - more_bytes
+            most = mtu_bytes + frames_parameters.ETHERNET_BYTES - more_bytes
             yield (
-                frames.FRAME.name,
+                frames_parameters.FRAME.name,
                 f"frames of {frame_bytes} bytes are too large for {path.name}: their packets have {packet_bytes} bytes "
                 f"on {crossing.link.name}, where {mtu_bytes} fit; give at most {most}B, or links a larger mtu",
             )
@@ -105,20 +105,24 @@ def _too_fast(network: Network, params: Params) -> Iterator[tuple[str, str]]:
         return
     direction = DIRECTION.of(params)
     first, last = network.crossings[0], network.crossings[-1]
-    native = float(frames.NATIVE.of(params))
+    native = float(frames_parameters.NATIVE.of(params))
     native_bytes = native * (IP_HEADER_BYTES[_other(network.family)] - IP_HEADER_BYTES[network.family])
     server_bytes = IP_HEADER_BYTES[last.leg.family] - IP_HEADER_BYTES[network.family]
-    reverse = frames.PACKET_RATE_REVERSE if frames.PACKET_RATE_REVERSE.column in params else frames.PACKET_RATE
+    reverse = (
+        frames_parameters.PACKET_RATE_REVERSE
+        if frames_parameters.PACKET_RATE_REVERSE.column in params
+        else frames_parameters.PACKET_RATE
+    )
     ends = (
-        ("reverse", first.link, first.direction.rate_bps, frames.PACKET_RATE, 0),
+        ("reverse", first.link, first.direction.rate_bps, frames_parameters.PACKET_RATE, 0),
         ("forward", last.link, last.link.direction_from(last.far).rate_bps, reverse, server_bytes),
     )
     for other, link, rate_bps, parameter, more_bytes in ends:
         if direction == other or rate_bps is None:
             continue
-        frame_bytes = int(frames.FRAME.of(params)) + (1 - native) * more_bytes + native_bytes
+        frame_bytes = int(frames_parameters.FRAME.of(params)) + (1 - native) * more_bytes + native_bytes
         most_pps = rate_bps / (8 * (frame_bytes + GAP_BYTES))
-        for one in (parameter, frames.STEP_RATE):
+        for one in (parameter, frames_parameters.STEP_RATE):
             rate_pps = float(params.get(one.column, 0))
             if rate_pps > most_pps:
                 yield (

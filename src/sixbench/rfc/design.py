@@ -19,7 +19,7 @@ from ..model.procedure import Procedure
 from ..model.quoting import listed, shown
 from ..model.topology import MAX_MTU, Topology
 from ..model.workload import Workload
-from ..model.workloads import WORKLOADS, frames
+from ..model.workloads import WORKLOADS, frames, frames_parameters
 from ..plan.experiment_file import read_topology_only
 from ..plan.frame_networks import with_networks
 from ..plan.yaml_source import parse_yaml
@@ -81,7 +81,7 @@ def design(
     testers = [_tester(family, paths) for family in families]
     hosts = _hosts_only(experiment.between, max(sizes, default=0))
     topology = experiment.topologies[0]
-    if any(frames.NETWORKS.column in one.params for one in others):
+    if any(frames_parameters.NETWORKS.column in one.params for one in others):
         # RFC 2544 section 7: the device's configuration is the same in all tests.
         topology, hosts = (with_networks(one, experiment.between, NETWORKS) for one in (topology, hosts))
     places = [
@@ -166,10 +166,10 @@ def _params(test: RfcTest, size: int | None, own: Lengths) -> dict[str, Scalar]:
         return WORKLOADS[test.workload].with_lengths(test.params(own))
     return {
         SIZE_LEVEL: size,
-        frames.PACKET_RATE.column: 1,
+        frames_parameters.PACKET_RATE.column: 1,
         "direction": "both",
         "duration_ns": round(own.ramp_s * 1e9),
-        frames.RESIDUAL.column: round(own.residual_s * 1e9),
+        frames_parameters.RESIDUAL.column: round(own.residual_s * 1e9),
         **test.params(own),
     }
 

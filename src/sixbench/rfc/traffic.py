@@ -10,7 +10,7 @@ from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.topology import Family
-from ..model.workloads import frames, frames_parameters
+from ..model.workloads import frames_parameters
 from ..plan.frames_check import natively, unfit_frames
 from .state import keeps_state
 
@@ -40,11 +40,11 @@ class RfcTraffic:
     @property
     def native_ratio(self) -> float:
         """The share of the frames that go natively."""
-        return float(frames.NATIVE.of(self.params))
+        return float(frames_parameters.NATIVE.of(self.params))
 
     def least_bytes(self, family: Family) -> int:
         """The smallest frames of that family."""
-        return frames.LEAST_BYTES[family] + frames_parameters.extension_bytes(self.params)
+        return frames_parameters.LEAST_BYTES[family] + frames_parameters.extension_bytes(self.params)
 
 
 _TRANSITION, _IPV6, _ALL = frozenset({"8219"}), frozenset({"5180"}), frozenset({"2544", "5180", "8219"})
@@ -57,14 +57,14 @@ TRAFFICS: Mapping[str, RfcTraffic] = {
         RfcTraffic(
             name=f"networks-{NETWORKS}",
             doc=f"to {NETWORKS} networks behind each host, in pseudo-random order (RFC 2544 section 12)",
-            params={frames.NETWORKS.column: NETWORKS},
+            params={frames_parameters.NETWORKS.column: NETWORKS},
             profiles=_ALL,
             changes_device=True,
         ),
         RfcTraffic(
             name="random-ports",
             doc="with pseudo-random pairs of ports (RFC 4814 section 4.5)",
-            params={frames.PORTS.column: "pseudo-random"},
+            params={frames_parameters.PORTS.column: "pseudo-random"},
             profiles=_TRANSITION,
         ),
         *(
@@ -72,7 +72,7 @@ TRAFFICS: Mapping[str, RfcTraffic] = {
                 name=f"native-{percent}",
                 doc=f"{100 - percent} % on the path and {percent} % natively, over the other family "
                 "(RFC 8219 section 5.3, RFC 5180 section 7)",
-                params={frames.NATIVE.column: percent / 100},
+                params={frames_parameters.NATIVE.column: percent / 100},
                 profiles=_TRANSITION | _IPV6,
             )
             for percent in (10, 50, 90)
@@ -81,7 +81,7 @@ TRAFFICS: Mapping[str, RfcTraffic] = {
             RfcTraffic(
                 name=name,
                 doc=f"with the IPv6 extension headers `{name}` (RFC 5180 section 5.3)",
-                params={frames.EXTENSION_HEADERS.column: name},
+                params={frames_parameters.EXTENSION_HEADERS.column: name},
                 profiles=_IPV6,
             )
             for name in frames_parameters.EXTENSION_BYTES
@@ -103,6 +103,6 @@ def unfit(traffic: RfcTraffic, path: Path, network: Network) -> str | None:
     if traffic.native_ratio and not natively(network, traffic.params):
         other = 6 if network.family == 4 else 4
         return f"{path.name} has no way for native IPv{other} from host to host"
-    if frames.PORTS.of(traffic.params) == "pseudo-random" and keeps_state(network):
+    if frames_parameters.PORTS.of(traffic.params) == "pseudo-random" and keeps_state(network):
         return f"what keeps state on {path.name} takes frames from the server only to ports that it knows"
     return None

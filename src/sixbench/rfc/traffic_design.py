@@ -12,7 +12,7 @@ from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.procedure import TEST_LEVEL, TRAFFIC_LEVEL
 from ..model.quoting import listed, shown
-from ..model.workloads import frames
+from ..model.workloads import frames_parameters
 from ..plan.frame_networks import links_in_the_way
 from ..plan.frames_check import too_large
 from .places import SIZE_LEVEL
@@ -72,7 +72,7 @@ def traffics_for(
     for one in wanted:
         reasons = [why for pair in networks if (why := unfit(one, *pair)) is not None]
         why = reasons[0] if len(reasons) == len(networks) else None
-        if why is None and frames.NETWORKS.column in one.params:
+        if why is None and frames_parameters.NETWORKS.column in one.params:
             why = next(links_in_the_way(topology), None)
         if why is not None and named:
             raise UsageError(f"no path can have the frames {one.name}: {why}")
@@ -127,7 +127,9 @@ def unfit_sizes(
 ) -> Iterator[str]:
     """Why frames of a size cannot go over a path. `traffic`: what they are like; None: plain ones."""
     for path, network in networks:
-        least = frames.LEAST_BYTES[network.family] if traffic is None else traffic.least_bytes(network.family)
+        least = (
+            frames_parameters.LEAST_BYTES[network.family] if traffic is None else traffic.least_bytes(network.family)
+        )
         if size < least:
             yield f"frames of {size} bytes are too small for {path.name}: at least {least} over IPv{network.family}"
         params = {SIZE_LEVEL: size, **({} if traffic is None else traffic.params)}

@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, replace
 
 from ..agent import AgentHub
 from ..model.errors import Interrupted, StoreError, WriteError
@@ -72,29 +72,23 @@ def run_procedure(
     return RunEnd(state=state, trials=tests.sequence)
 
 
+@dataclass
 class _Tests:
-    def __init__(
-        self,
-        experiment: Experiment,
-        writer: RunWriter,
-        done: Sequence[TrialRecord],
-        laboratories: Laboratories,
-        theory: Theory,
-        observer: Observer,
-        presence: Presence | None,
-    ) -> None:
-        procedure = writer.manifest.procedure
+    experiment: Experiment
+    writer: RunWriter
+    done: InitVar[Sequence[TrialRecord]]
+    laboratories: Laboratories
+    theory: Theory
+    observer: Observer
+    presence: Presence | None
+
+    def __post_init__(self, done: Sequence[TrialRecord]) -> None:
+        procedure = self.writer.manifest.procedure
         assert procedure is not None, "a run without a procedure is run by `run_experiment`"
-        self.experiment = experiment
-        self.writer = writer
-        self.laboratories = laboratories
-        self.theory = theory
-        self.observer = observer
-        self.presence = presence
         self.sequence = len(done)
         self.any_failed = any(record.status == "failed" for record in done)
         self.records = by_place(done)
-        self.places = Places(experiment=experiment, procedure=procedure, records=self.records)
+        self.places = Places(experiment=self.experiment, procedure=procedure, records=self.records)
         self.left = [test.lasts(self.places.own) for test, _, _ in self.places.each()]
 
     def run(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..model.errors import AgentError, CapabilityError, LabError
 from ..model.experiment import Experiment, PlannedTrial
@@ -18,10 +18,11 @@ from .record import Trial
 from .trial import Outcome, References, Theory, failed_outcome, run_trial
 
 
+@dataclass(kw_only=True)
 class Runner:
     """The trials of an experiment, one after the other.
 
-    Args:
+    Attributes:
         bypass: what the tester can do, for the records.
         keeps_packets: whether the packets of every link are kept.
         presence: this run among others of the machine, for the records; None: nobody knows of others.
@@ -30,37 +31,23 @@ class Runner:
             trial and not the run.
     """
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        laboratories: Laboratories,
-        theory: Theory,
-        observer: Observer,
-        *,
-        bypass: ByWorkload,
-        keeps_packets: bool,
-        presence: Presence | None,
-        directory: tuple[int, int] | None,
-        any_built: bool,
-    ) -> None:
-        self._experiment = experiment
-        self._laboratories = laboratories
-        self._theory = theory
-        self._observer = observer
-        self._bypass = bypass
-        self._keeps_packets = keeps_packets
-        self._presence = presence
-        self._directory = directory
-        self.any_built = any_built
-        self._combinations = {combination.name: combination for combination in experiment.combinations}
+    experiment: Experiment
+    laboratories: Laboratories
+    theory: Theory
+    observer: Observer
+    bypass: ByWorkload
+    keeps_packets: bool
+    presence: Presence | None
+    directory: tuple[int, int] | None
+    any_built: bool
 
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
         """A trial, and how long it took without the building of its network; None where that failed.
 
         Raises `LabError`, `AgentError` or `CapabilityError` where the first network of all cannot be built.
         """
-        combination = self._combinations[planned.combination]
-        trial = Trial(experiment=self._experiment, combination=combination, planned=planned, sequence=sequence)
+        combination = self.experiment.combination(planned.combination)
+        trial = Trial(experiment=self.experiment, combination=combination, planned=planned, sequence=sequence)
         try:
             laboratory, network = self._network(trial.path, combination.topology_of(planned.path))
         except (LabError, AgentError, CapabilityError) as error:
@@ -71,27 +58,27 @@ class Runner:
             return failed_outcome(trial, reason), None
         self.any_built = True
         started_ns = time.monotonic_ns()
-        if self._presence is not None:
-            self._presence.next_trial()
-        bypass = bypass_of(self._experiment, combination, trial.path, self._bypass)
-        references = References(theory=self._theory, bypass=bypass)
+        if self.presence is not None:
+            self.presence.next_trial()
+        bypass = bypass_of(self.experiment, combination, trial.path, self.bypass)
+        references = References(theory=self.theory, bypass=bypass)
         outcome = run_trial(
             trial,
             laboratory,
             network,
             references,
-            keeps_packets=self._keeps_packets,
-            observer=self._observer if self._observer.wants_values else None,
+            keeps_packets=self.keeps_packets,
+            observer=self.observer if self.observer.wants_values else None,
         )
         elapsed_ns = time.monotonic_ns() - started_ns
-        if self._presence is not None:
-            outcome = replace(outcome, record=self._presence.noted(outcome.record, self._directory))
+        if self.presence is not None:
+            outcome = replace(outcome, record=self.presence.noted(outcome.record, self.directory))
         return outcome, elapsed_ns
 
     def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:
         """The network of a trial, which is told where it was built for it."""
-        before = len(self._laboratories.build_ns)
-        found = self._laboratories.get(path, index)
-        for elapsed_ns in self._laboratories.build_ns[before:]:
-            self._observer.built(path.name, index, elapsed_ns)
+        before = len(self.laboratories.build_ns)
+        found = self.laboratories.get(path, index)
+        for elapsed_ns in self.laboratories.build_ns[before:]:
+            self.observer.built(path.name, index, elapsed_ns)
         return found

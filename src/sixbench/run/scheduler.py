@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from typing import TypedDict
 
 from ..agent import AgentHub
@@ -113,41 +113,34 @@ def built(writer: RunWriter, laboratories: Laboratories) -> Built:
     }
 
 
+@dataclass
 class _Loop:
-    def __init__(
-        self,
-        experiment: Experiment,
-        writer: RunWriter,
-        done: list[TrialRecord],
-        laboratories: Laboratories,
-        theory: Theory,
-        observer: Observer,
-        presence: Presence | None,
-        clock: RunClock,
-    ) -> None:
-        self.experiment = experiment
-        self.writer = writer
-        self.laboratories = laboratories
-        self.theory = theory
-        self.observer = observer
-        self.presence = presence
-        self.clock = clock
+    experiment: Experiment
+    writer: RunWriter
+    done: InitVar[list[TrialRecord]]
+    laboratories: Laboratories
+    theory: Theory
+    observer: Observer
+    presence: Presence | None
+    clock: RunClock
+
+    def __post_init__(self, done: list[TrialRecord]) -> None:
         self.by_key = {record.key: _without_details(record) for record in done}
         self.by_combination: dict[str, list[TrialRecord]] = {}
         for record in self.by_key.values():
             self.by_combination.setdefault(record.combination, []).append(record)
-        self.combinations = {combination.name: combination for combination in experiment.combinations}
+        self.combinations = {combination.name: combination for combination in self.experiment.combinations}
         self.sequence = max((record.sequence for record in done), default=0)
-        self.remaining = Remaining(experiment.combinations, done)
+        self.remaining = Remaining(self.experiment.combinations, done)
         self.open_combinations = set(self.combinations)
-        self.blocks_expected = dict.fromkeys(self.combinations, experiment.blocks.minimum)
+        self.blocks_expected = dict.fromkeys(self.combinations, self.experiment.blocks.minimum)
 
     def run(self) -> None:
         self.runner = Runner(
-            self.experiment,
-            self.laboratories,
-            self.theory,
-            self.observer,
+            experiment=self.experiment,
+            laboratories=self.laboratories,
+            theory=self.theory,
+            observer=self.observer,
             bypass=by_workload(self.writer.manifest.bypass),
             keeps_packets=self.writer.manifest.capture,
             presence=self.presence,

@@ -37,17 +37,12 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float | Non
     return student_quantile((1 + confidence) / 2, n - 1) * deviation * float(np.sqrt(1 + 1 / n))
 
 
-def held_out(values: Sequence[float], resolution: float = 0.0, confidence: float = 0.95) -> list[bool]:
-    """Whether each value lies in the interval that all the others predict. Empty for fewer than `MIN_VALUES`.
-
-    Args:
-        resolution: half a step of what can be measured: no interval is narrower.
-    """
+def held_out(values: Sequence[float], confidence: float = 0.95) -> list[bool]:
+    """Whether each value lies in the interval that all the others predict. Empty for fewer than `MIN_VALUES`."""
     if len(values) < MIN_VALUES:
         return []
     inside = []
     for index, value in enumerate(values):
         others = [*values[:index], *values[index + 1 :]]
-        width = max(half_width(others, confidence) or 0.0, resolution)
-        inside.append(abs(value - float(np.mean(others))) <= width)
+        inside.append(abs(value - float(np.mean(others))) <= (half_width(others, confidence) or 0.0))
     return inside

@@ -174,33 +174,27 @@ class Folder:
         Args:
             also: descriptors of other files, which are flushed before the directory gets its name.
         """
-        partial = component(name) + PARTIAL_SUFFIX
-        try:
-            self._remove(partial)
-            made = self.make_folder(partial)
-            with contextlib.ExitStack() as written:
-                new = [written.enter_context(made._new(component(file))) for file in files]
-                for file, content in zip(new, files.values(), strict=True):
-                    file.write(content)
-                    file.flush()
-                _flush([*(file.fileno() for file in new), made.descriptor, *also])
-            if self.has(name):
-                raise FileExistsError(0, "it already exists")
-            os.rename(partial, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
-            os.fsync(self.descriptor)
-        except OSError as error:
-            self._try_to_remove(partial)
-            raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+        with self._new_folder(name) as made, contextlib.ExitStack() as written:
+            new = [written.enter_context(made._new(component(file))) for file in files]
+            for file, content in zip(new, files.values(), strict=True):
+                file.write(content)
+                file.flush()
+            _flush([*(file.fileno() for file in new), made.descriptor, *also])
 
     def write_folders(self, name: str, folders: Mapping[str, Mapping[str, bytes]]) -> None:
         """Makes a directory of such directories, as `write_folder` makes one: all of them are there, or none is. Raises
         `WriteError`."""
+        with self._new_folder(name) as made:
+            for folder, files in folders.items():
+                made.write_folder(folder, files)
+
+    @contextlib.contextmanager
+    def _new_folder(self, name: str) -> Iterator[Folder]:
+        """A directory to fill, which gets its name when the context ends, and is removed where that fails."""
         partial = component(name) + PARTIAL_SUFFIX
         try:
             self._remove(partial)
-            made = self.make_folder(partial)
-            for folder, files in folders.items():
-                made.write_folder(folder, files)
+            yield self.make_folder(partial)
             if self.has(name):
                 raise FileExistsError(0, "it already exists")
             os.rename(partial, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)

@@ -30,12 +30,11 @@ from .atomic import dumps
 from .data_set import add_to_data_set
 from .folder import PARTIAL_SUFFIX, Folder
 from .manifest_check import number_problem
+from .run_directory import Run, opened
 from .run_json import read_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-
-    from .run_directory import Run
 
 MONITOR = "monitor.json"
 OCCURRENCES = "occurrences"
@@ -68,14 +67,7 @@ def read_monitor(directory: Path) -> Monitor:
     damaged. Problems of single occurrences are in `Monitor.problems`."""
     if not holds_monitor(directory):
         raise StoreError(f"{directory} is not the directory of a monitor: it has no {MONITOR}")
-    return _read(_opened(directory))
-
-
-def _opened(directory: Path) -> Folder:
-    try:
-        return Folder.open(directory)
-    except OSError as error:
-        raise StoreError(f"opening {directory}: {error.strerror}") from error
+    return _read(opened(directory))
 
 
 def _read(folder: Folder) -> Monitor:

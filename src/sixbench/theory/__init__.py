@@ -1,9 +1,9 @@
-"""What paths should cost: headers, wire efficiency, limits of goodput, least round-trip times. Pure arithmetic.
+"""What paths should cost: headers, wire efficiency, limits of goodput. Pure arithmetic.
 
 ::
 
     headers   the sizes that the RFCs give, and the room that a frame takes on an Ethernet wire
-    stacks    which network headers a path's packets carry on each link
+    stacks    which network headers a mechanism's packets carry
     packets   a message cut into TCP segments, or a datagram into IPv4 or IPv6 fragments
     pieces, treatment
               what one node makes of a packet that is too long, and what else nodes do to fragments
@@ -11,8 +11,6 @@
               what becomes of a datagram, link by link and node by node
     fragmentation
               a datagram followed through a network: its fragments on each link, and what path MTU discovery costs
-    limits    the most that links can carry of it
-    waiting   the least time that a request and its response take through links in a row
     expected  theory for the metrics of a trial, as `TrialRecord.theory` keeps it
     expected_amid_changes  the same, where a link changes during the trial
     table     rows for `sixbench theory`; Table 1 of raicu-stack-rtt
@@ -24,10 +22,8 @@ from ..model.headers import frame_bytes, wire_bytes
 from .changing import expected_amid_changes
 from .expected import expected, path_mtu
 from .fragmentation import NotPredicted, predict, settle
-from .limits import datagrams_limit_pps, tcp_goodput_limit_bps, udp_goodput_limit_bps
-from .packets import TCP_TIMESTAMPS_BYTES, Packets, Transport, message_packets, path_mtu_bytes, tcp_payload_bytes
+from .packets import Transport, message_packets, tcp_payload_bytes
 from .pieces import POLICIES, Policy
 from .prediction import Attempt, LinkLoad, Prediction, Work
-from .stacks import Hop, hops_of, stack_of
+from .stacks import Hop, stack_of
 from .table import FullPacket, Row, full_packet, raicu_table_1, table
-from .waiting import one_way_ns, round_trip_ns

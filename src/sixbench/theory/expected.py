@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..mechanisms import install
 from ..model.headers import TCP
 from ..model.network import Network
@@ -15,7 +13,7 @@ from ..model.workloads.traffic_models import has_constant_gaps, mean_gap_ns, one
 from .fragmentation import NotPredicted, predict, settle
 from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
 from .pieces import POLICIES, Policy, header_of
-from .prediction import Attempt, LinkLoad
+from .prediction import Attempt
 from .stacks import Hop
 
 
@@ -34,7 +32,7 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
         - TCP streams with direction `both`: each direction's acknowledgements share the other's wire, and how many
           there are depends on the receiver.
         - round trips, connections and transactions: a token bucket does not delay a packet that comes alone, so the
-          least time on a wire (`waiting`) is not a bound for the lab's links.
+          least time on a wire is not a bound for the lab's links.
         - flows that reach their tightest link with segmentation offload on: the link's rate limiter then counts one
           preamble and gap for several segments.
         - datagrams of several sizes, and rates that are only the mean of a random draw.
@@ -94,7 +92,7 @@ def _stream(params: Params, network: Network, engine: str | None) -> dict[str, f
     mss_bytes = params.get("mss_bytes")
     hop = Hop(stack=(header_of(network.family),), mtu_bytes=path_mtu(network))
     try:
-        payload_bytes = tcp_payload_bytes([hop], int(mss_bytes) if mss_bytes is not None else None)
+        payload_bytes = tcp_payload_bytes(hop, int(mss_bytes) if mss_bytes is not None else None)
     except ValueError:
         return {}
     segment_bytes = TCP.size_bytes + TCP_TIMESTAMPS_BYTES + payload_bytes
@@ -131,18 +129,9 @@ def _exact(attempt: Attempt, payload_bytes: int) -> float | None:
     there is none, or nothing arrives."""
     if attempt.outcome != "delivered":
         return None
-    limits_bps = [_limit(load, payload_bytes) for load in attempt.loads]
-    known = [(limit, index) for index, limit in enumerate(limits_bps) if limit is not None]
+    limits_bps = enumerate(load.limit_bps(payload_bytes) for load in attempt.loads)
+    known = [(limit, index) for index, limit in limits_bps if limit is not None]
     if not known:
         return None
     limit_bps, index = min(known)
-    return None if _offloaded(attempt.loads[: index + 1]) else limit_bps
-
-
-def _limit(load: LinkLoad, payload_bytes: int) -> float | None:
-    rate_bps = load.crossing.direction.rate_bps
-    return None if rate_bps is None else rate_bps * payload_bytes / load.wire_bytes
-
-
-def _offloaded(loads: Sequence[LinkLoad]) -> bool:
-    return any(load.crossing.link.offload_on for load in loads)
+    return None if any(load.crossing.link.offload_on for load in attempt.loads[: index + 1]) else limit_bps

@@ -11,6 +11,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from ..model.headers import HEADERS, UDP
@@ -104,17 +105,27 @@ def packet(
     walk = _Walk(network, engine, known or {})
     source_policy = _with_settings(policy, family, network, client)
     way = list(enumerate(crossings))
+    ends = _Ends(source=client, destination=server, family=family)
     try:
-        pieces = walk.sent(client, server, family, way, 0, payload_bytes, source_policy)
+        pieces = walk.sent(ends, way, 0, payload_bytes, source_policy)
     except TooLong as error:
         walk.reasons.append(f"{client} does not send it: {error}")
         return walk.attempt("refused")
-    arrived = walk.cross(pieces, client, server, family, way)
+    arrived = walk.cross(pieces, ends, way)
     return walk.attempt("delivered" if walk.delivered(arrived, server, network.legs[-1].family) else "lost")
 
 
 _Way = Sequence[tuple[int, Crossing]]
 """Wires with their numbers, from client to server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ends:
+    """The nodes between which a packet goes, and its family at the first of them."""
+
+    source: str
+    destination: str
+    family: Family
 
 
 def _passages(way: _Way, depth: int) -> Iterator[tuple[Passage, _Way]]:
@@ -154,43 +165,27 @@ class _Walk:
             told=self._told,
         )
 
-    def sent(
-        self,
-        source: str,
-        destination: str,
-        family: Family,
-        way: _Way,
-        depth: int,
-        payload_bytes: int,
-        policy: Policy,
-    ) -> list[Piece]:
+    def sent(self, ends: _Ends, way: _Way, depth: int, payload_bytes: int, policy: Policy) -> list[Piece]:
         """A packet as it leaves its source. Raises `TooLong` where the source refuses."""
         first, _ = next(_passages(way, depth))
-        known_bytes = self._known.get((source, destination))
-        pieces = originate(payload_bytes, family, policy, first.link.mtu_bytes, known_bytes)
+        known_bytes = self._known.get((ends.source, ends.destination))
+        pieces = originate(payload_bytes, ends.family, policy, first.link.mtu_bytes, known_bytes)
         if len(pieces) > 1:
-            self._cut(source, family, len(pieces))
+            self._cut(ends.source, ends.family, len(pieces))
         return pieces
 
-    def cross(
-        self, pieces: list[Piece], source: str, destination: str, family: Family, way: _Way, depth: int = 0
-    ) -> list[Piece]:
-        """The pieces that arrive at the other end.
-
-        Args:
-            family: theirs at the source.
-            depth: how many tunnels they are in.
-        """
+    def cross(self, pieces: list[Piece], ends: _Ends, way: _Way, depth: int = 0) -> list[Piece]:
+        """The pieces that arrive at the other end. `depth`: how many tunnels they are in."""
         passed: list[str] = []
-        first = family
+        family = ends.family
         for passage, wires in _passages(way, depth):
             following = wires[0][1].leg.family if depth == 0 else family
             if following != family:
-                pieces = self._translated(pieces, [*passed, passage.near], source, destination, first, following)
+                pieces = self._translated(pieces, [*passed, passage.near], ends, following)
                 family = following
-            if passage.near != source:
+            if passage.near != ends.source:
                 passed.append(passage.near)
-                pieces = self._forwarded(pieces, passed, source, destination, first, family, passage)
+                pieces = self._forwarded(pieces, passed, ends, family, passage)
             if passage.link.is_tunnel:
                 pieces = self._tunnelled(pieces, passage, family, wires, depth + 1)
             else:
@@ -204,16 +199,9 @@ class _Walk:
         return self._collected(pieces, node, family, tracked=False) is not None
 
     def _forwarded(
-        self,
-        pieces: list[Piece],
-        passed: Sequence[str],
-        source: str,
-        destination: str,
-        first: Family,
-        family: Family,
-        onto: Passage,
+        self, pieces: list[Piece], passed: Sequence[str], ends: _Ends, family: Family, onto: Passage
     ) -> list[Piece]:
-        """The pieces that the last of the nodes `passed` sends on. `first`: the family that they had at the source."""
+        """The pieces that the last of the nodes `passed` sends on."""
         node, mtu_bytes = onto.near, onto.link.mtu_bytes
         if family in self._treatment(node).reassembles and any(piece.is_marked for piece in pieces):
             whole = self._collected(pieces, node, family, tracked=True)
@@ -222,7 +210,7 @@ class _Walk:
             try:
                 sent = forward_reassembled(whole, family, mtu_bytes)
             except TooLong as error:
-                self._refused(passed, source, destination, first, family, onto, error)
+                self._refused(passed, ends, family, onto, error)
                 return []
             if any(piece.is_fragment for piece in sent):
                 self._cut(node, family, len(sent))
@@ -232,22 +220,14 @@ class _Walk:
             try:
                 parts = forward(piece, family, mtu_bytes)
             except TooLong as error:
-                self._refused(passed, source, destination, first, family, onto, error)
+                self._refused(passed, ends, family, onto, error)
                 continue
             if len(parts) > 1:
                 self._cut(node, family, len(parts))
             sent += parts
         return sent
 
-    def _translated(
-        self,
-        pieces: list[Piece],
-        passed: Sequence[str],
-        source: str,
-        destination: str,
-        first: Family,
-        to: Family,
-    ) -> list[Piece]:
+    def _translated(self, pieces: list[Piece], passed: Sequence[str], ends: _Ends, to: Family) -> list[Piece]:
         """The pieces that the last of the nodes `passed` has translated to another family."""
         node = passed[-1]
         device = next((device for device in self._network.translators if device.node == node), None)
@@ -259,12 +239,13 @@ class _Walk:
                 through += translate(piece, device, to)
             except TooLong as error:
                 self.reasons.append(f"the translator of {node} takes no more: {error}")
-                self._tell(passed, source, destination, first, 6 if to == 4 else 4, error)
+                self._tell(passed, ends, 6 if to == 4 else 4, error)
         return through
 
     def _tunnelled(self, pieces: list[Piece], tunnel: Passage, family: Family, way: _Way, depth: int) -> list[Piece]:
         """The pieces that come out of a tunnel, whose wires are `way`."""
-        link, entry, leaving = tunnel.link, tunnel.near, tunnel.far
+        link, entry = tunnel.link, tunnel.near
+        ends = _Ends(source=entry, destination=tunnel.far, family=link.carrier)
         more_bytes = sum(HEADERS[name].size_bytes for name in link.headers[1:])
         policy: Policy = "set" if self._is_dynamic(tunnel) else "clear"
         through = []
@@ -272,14 +253,14 @@ class _Walk:
             payload_bytes = piece.size_bytes(family) + more_bytes
             self._check_engine(piece, tunnel, payload_bytes, way, depth)
             try:
-                outer = self.sent(entry, leaving, link.carrier, way, depth, payload_bytes, policy)
+                outer = self.sent(ends, way, depth, payload_bytes, policy)
             except TooLong as error:
                 raise NotPredicted(
                     f"what {entry} tells the sources of packets that do not fit its tunnel {link.end_of(entry).name}: "
                     f"{error}"
                 ) from error
-            arrived = self.cross(outer, entry, leaving, link.carrier, way, depth)
-            if self.delivered(arrived, leaving, link.carrier):
+            arrived = self.cross(outer, ends, way, depth)
+            if self.delivered(arrived, tunnel.far, link.carrier):
                 through.append(piece)
         return through
 
@@ -331,30 +312,13 @@ class _Walk:
         work.cut += 1
         work.created += count
 
-    def _refused(
-        self,
-        passed: Sequence[str],
-        source: str,
-        destination: str,
-        first: Family,
-        family: Family,
-        onto: Passage,
-        error: TooLong,
-    ) -> None:
+    def _refused(self, passed: Sequence[str], ends: _Ends, family: Family, onto: Passage, error: TooLong) -> None:
         """Notes that a packet does not fit, and tells its source."""
         self._work_of(onto.near, family).too_long += 1
         self.reasons.append(f"at {onto.near}, {onto.link.name} takes no more than {error.mtu_bytes} bytes")
-        self._tell(passed, source, destination, first, family, error)
+        self._tell(passed, ends, family, error)
 
-    def _tell(
-        self,
-        passed: Sequence[str],
-        source: str,
-        destination: str,
-        first: Family,
-        family: Family,
-        error: TooLong,
-    ) -> None:
+    def _tell(self, passed: Sequence[str], ends: _Ends, family: Family, error: TooLong) -> None:
         """Tells the source of a packet which size would fit, unless a filter is in the way: the error passes the nodes
         that the packet has passed. On its way back it is translated as the packet was (RFC 7915 sections 4.2, 5.2)."""
         if error.mtu_bytes is None:
@@ -363,9 +327,10 @@ class _Walk:
             if self._treatment(node).is_silent:
                 self.reasons.append(f"{node} lets no ICMP errors through")
                 return
-        known_bytes = self._told.get((source, destination), self._known.get((source, destination)))
-        told_bytes = error.mtu_bytes + header_of(first).size_bytes - header_of(family).size_bytes
-        self._told[source, destination] = learned(known_bytes, told_bytes, first)
+        between = ends.source, ends.destination
+        known_bytes = self._told.get(between, self._known.get(between))
+        told_bytes = error.mtu_bytes + header_of(ends.family).size_bytes - header_of(family).size_bytes
+        self._told[between] = learned(known_bytes, told_bytes, ends.family)
 
     def _treatment(self, node: str) -> Treatment:
         return self._treatments.get(node, Treatment())

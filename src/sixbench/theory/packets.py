@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..model.headers import ICMP, TCP, UDP, Header, wire_bytes
@@ -27,14 +26,12 @@ MAX_LENGTH_FIELD = 65535
 class Packets:
     """What a message becomes on one link: a number of packets of one size, and a last packet.
 
-    Sizes are of IP packets, network headers included; `full_bytes` is 0 if the last packet is the only one. `tag_bytes`
-    is what the tag of a VLAN adds to each of their frames.
+    Sizes are of IP packets, network headers included; `full_bytes` is 0 if the last packet is the only one.
     """
 
     full_count: int
     full_bytes: int
     last_bytes: int
-    tag_bytes: int = 0
 
     @property
     def count(self) -> int:
@@ -53,25 +50,16 @@ class Packets:
     @property
     def wire_bytes(self) -> int:
         """The bytes that all packets take on the wire of the link."""
-        full_bytes, last_bytes = (wire_bytes(size, self.tag_bytes) for size in (self.full_bytes, self.last_bytes))
-        return self.full_count * full_bytes + last_bytes
+        return self.full_count * wire_bytes(self.full_bytes) + wire_bytes(self.last_bytes)
 
 
-def path_mtu_bytes(hops: Sequence[Hop]) -> int:
-    """The largest packet of the first host that passes every link whole: the path MTU (RFC 1191, RFC 8201)."""
-    own_bytes = hops[0].stack[-1].size_bytes
-    return min(hop.mtu_bytes - hop.network_bytes for hop in hops) + own_bytes
-
-
-def tcp_payload_bytes(
-    hops: Sequence[Hop], mss_bytes: int | None = None, options_bytes: int = TCP_TIMESTAMPS_BYTES
-) -> int:
+def tcp_payload_bytes(hop: Hop, mss_bytes: int | None = None, options_bytes: int = TCP_TIMESTAMPS_BYTES) -> int:
     """The data in a full TCP segment.
 
     `mss_bytes` is TCP_MAXSEG, which like the MSS option counts the segment without its options, and from which the
     options are then taken (RFC 6691 section 2). Raises `ValueError` where no room is left for data.
     """
-    room_bytes = min(hop.mtu_bytes - hop.network_bytes for hop in hops) - TCP.size_bytes
+    room_bytes = hop.mtu_bytes - hop.network_bytes - TCP.size_bytes
     if mss_bytes is not None:
         room_bytes = min(room_bytes, mss_bytes)
     if room_bytes <= options_bytes:
@@ -84,24 +72,28 @@ def tcp_payload_bytes(
 def message_packets(
     transport: Transport,
     message_bytes: int,
-    hops: Sequence[Hop],
+    hop: Hop,
     mss_bytes: int | None = None,
     options_bytes: int = TCP_TIMESTAMPS_BYTES,
-) -> list[Packets]:
-    """A message on its own, on each of the links: in TCP segments, or as one datagram in fragments.
+) -> Packets:
+    """A message on its own, on a link: in TCP segments, or as one datagram in the fragments that its source makes.
 
-    Datagrams are fragmented at their source to the path MTU. That is what IPv6 always does (RFC 8200 section 5), and
-    what IPv4 does where all links have one MTU. Raises `ValueError` where such a message cannot exist.
+    Raises `ValueError` where such a message cannot exist.
     """
     if message_bytes < 1:
         raise ValueError(f"a message of {message_bytes} bytes is too short; it has at least 1 byte")
+    header = hop.stack[-1]
+    outer_bytes = hop.network_bytes - header.size_bytes
     if transport == "tcp":
-        packets = _segments(message_bytes, hops, mss_bytes, options_bytes)
+        packets = _segments(message_bytes, hop, mss_bytes, options_bytes)
     else:
         payload_bytes = message_bytes + TRANSPORT_HEADERS[transport].size_bytes
-        packets = fragments(payload_bytes, path_mtu_bytes(hops), hops[0].stack[-1])
-    inner_bytes = hops[0].stack[-1].size_bytes
-    return [_with_headers(packets, hop.network_bytes - inner_bytes, hop.tag_bytes) for hop in hops]
+        packets = fragments(payload_bytes, hop.mtu_bytes - outer_bytes, header)
+    return replace(
+        packets,
+        full_bytes=packets.full_bytes + outer_bytes if packets.full_count else 0,
+        last_bytes=packets.last_bytes + outer_bytes,
+    )
 
 
 def fragments(payload_bytes: int, mtu_bytes: int, header: Header) -> Packets:
@@ -133,22 +125,12 @@ def fragments(payload_bytes: int, mtu_bytes: int, header: Header) -> Packets:
     )
 
 
-def _segments(message_bytes: int, hops: Sequence[Hop], mss_bytes: int | None, options_bytes: int) -> Packets:
-    payload_bytes = tcp_payload_bytes(hops, mss_bytes, options_bytes)
-    headers_bytes = hops[0].stack[-1].size_bytes + TCP.size_bytes + options_bytes
+def _segments(message_bytes: int, hop: Hop, mss_bytes: int | None, options_bytes: int) -> Packets:
+    payload_bytes = tcp_payload_bytes(hop, mss_bytes, options_bytes)
+    headers_bytes = hop.stack[-1].size_bytes + TCP.size_bytes + options_bytes
     full_count = (message_bytes - 1) // payload_bytes
     return Packets(
         full_count=full_count,
         full_bytes=headers_bytes + payload_bytes if full_count else 0,
         last_bytes=headers_bytes + message_bytes - full_count * payload_bytes,
-    )
-
-
-def _with_headers(packets: Packets, more_bytes: int, tag_bytes: int) -> Packets:
-    """The same packets with other network headers, which make each of them larger by this much, and with a tag."""
-    return Packets(
-        full_count=packets.full_count,
-        full_bytes=packets.full_bytes + more_bytes if packets.full_count else 0,
-        last_bytes=packets.last_bytes + more_bytes,
-        tag_bytes=tag_bytes,
     )

@@ -117,7 +117,7 @@ def forward(piece: Piece, family: Family, mtu_bytes: int) -> list[Piece]:
         raise TooLong(f"{piece.size_bytes(family)} bytes over an MTU of {mtu_bytes}", mtu_bytes)
     sizes = fragments(piece.payload_bytes, mtu_bytes, IPV4).sizes_bytes
     cut = _numbered([size - IPV4.size_bytes for size in sizes], is_df=False, start_bytes=piece.offset_bytes)
-    return [*cut[:-1], _with_more(cut[-1], piece.has_more)]
+    return [*cut[:-1], replace(cut[-1], has_more=piece.has_more)]
 
 
 def forward_reassembled(pieces: Sequence[Piece], family: Family, mtu_bytes: int) -> list[Piece]:
@@ -173,12 +173,3 @@ def _numbered(payloads_bytes: Sequence[int], *, is_df: bool, start_bytes: int = 
         found.append(Piece(offset_bytes=at, payload_bytes=payload_bytes, has_more=has_more, is_df=is_df))
         at += payload_bytes
     return found
-
-
-def _with_more(piece: Piece, has_more: bool) -> Piece:
-    return Piece(
-        offset_bytes=piece.offset_bytes,
-        payload_bytes=piece.payload_bytes,
-        has_more=piece.has_more or has_more,
-        is_df=piece.is_df,
-    )

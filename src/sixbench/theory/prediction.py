@@ -40,6 +40,12 @@ class LinkLoad:
         """The bytes that all packets take on the wire of the link."""
         return sum(wire_bytes(size, self.crossing.link.tag_bytes) for size in self.sizes_bytes)
 
+    def limit_bps(self, payload_bytes: int) -> float | None:
+        """The most payload per second that the link lets through, of which the datagram has so much. None: it has no
+        rate, or nothing comes there."""
+        rate_bps = self.crossing.direction.rate_bps
+        return None if rate_bps is None or not self.sizes_bytes else rate_bps * payload_bytes / self.wire_bytes
+
 
 @dataclass(kw_only=True)
 class Work:
@@ -122,9 +128,4 @@ class Prediction:
     def goodput_limits_bps(self) -> list[float | None]:
         """The most UDP payload per second that each link lets through, when settled. None: it has no rate, or nothing
         comes there."""
-        return [
-            load.crossing.direction.rate_bps * self.datagram_bytes / load.wire_bytes
-            if load.crossing.direction.rate_bps is not None and load.sizes_bytes
-            else None
-            for load in self.settled.loads
-        ]
+        return [load.limit_bps(self.datagram_bytes) for load in self.settled.loads]

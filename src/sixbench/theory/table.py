@@ -11,7 +11,6 @@ from .packets import (
     TRANSPORT_HEADERS,
     Transport,
     message_packets,
-    path_mtu_bytes,
     tcp_payload_bytes,
 )
 from .stacks import Hop, hop_over
@@ -47,10 +46,9 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class FullPacket:
-    """The largest packet that an MTU allows, layer by layer: a column of Table 1 of raicu-stack-rtt.
+    """The largest packet of an Ethernet, layer by layer: a column of Table 1 of raicu-stack-rtt.
 
-    `total_bytes` is the frame without FCS, which the paper calls "Total Ethernet MTU". `transport_header_bytes`
-    includes options.
+    `total_bytes` is the frame without FCS, which the paper calls "Total Ethernet MTU".
     """
 
     mechanism: str
@@ -95,12 +93,12 @@ def table(
     return rows
 
 
-def full_packet(mechanism: str, transport: Transport, mtu_bytes: int = 1500, timestamps: bool = False) -> FullPacket:
-    """The largest packet over a mechanism. Raises `ValueError` on an unknown one."""
-    hop = hop_over(mechanism, mtu_bytes)
-    options_bytes = TCP_TIMESTAMPS_BYTES if timestamps and transport == "tcp" else 0
-    payload_bytes = _full_payload_bytes(transport, hop, None, options_bytes)
-    transport_header_bytes = TRANSPORT_HEADERS[transport].size_bytes + options_bytes
+def full_packet(mechanism: str, transport: Transport) -> FullPacket:
+    """The largest packet over a mechanism, at an MTU of 1500 and without options of TCP. Raises `ValueError` on an
+    unknown mechanism."""
+    hop = hop_over(mechanism, 1500)
+    payload_bytes = _full_payload_bytes(transport, hop, None, 0)
+    transport_header_bytes = TRANSPORT_HEADERS[transport].size_bytes
     headers_bytes = transport_header_bytes + hop.network_bytes + ETHERNET.size_bytes
     return FullPacket(
         mechanism=mechanism,
@@ -116,21 +114,21 @@ def full_packet(mechanism: str, transport: Transport, mtu_bytes: int = 1500, tim
 
 
 def raicu_table_1() -> list[FullPacket]:
-    """Table 1 of raicu-stack-rtt: TCP over IPv4 and IPv6, then UDP over both; MTU 1500, no TCP options."""
+    """Table 1 of raicu-stack-rtt: TCP over IPv4 and IPv6, then UDP over both."""
     transports: tuple[Transport, ...] = ("tcp", "udp")
     return [full_packet(mechanism, transport) for transport in transports for mechanism in ("native4", "native6")]
 
 
 def _full_payload_bytes(transport: Transport, hop: Hop, mss_bytes: int | None, options_bytes: int) -> int:
     if transport == "tcp":
-        return tcp_payload_bytes([hop], mss_bytes, options_bytes)
-    return path_mtu_bytes([hop]) - hop.stack[-1].size_bytes - TRANSPORT_HEADERS[transport].size_bytes
+        return tcp_payload_bytes(hop, mss_bytes, options_bytes)
+    return hop.mtu_bytes - hop.network_bytes - TRANSPORT_HEADERS[transport].size_bytes
 
 
 def _row(
     mechanism: str, transport: Transport, message_bytes: int, hop: Hop, mss_bytes: int | None, options_bytes: int
 ) -> Row:
-    [packets] = message_packets(transport, message_bytes, [hop], mss_bytes, options_bytes)
+    packets = message_packets(transport, message_bytes, hop, mss_bytes, options_bytes)
     header_bytes = packets.total_bytes - message_bytes + packets.count * ETHERNET.size_bytes
     on_wire_bytes = packets.wire_bytes
     frames_bytes = on_wire_bytes - packets.count * (PREAMBLE_BYTES + GAP_BYTES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -47,16 +46,12 @@ def lists(number: int) -> Lists:
 
 def _link(own: Lists) -> dict[str, Any]:
     return {
-        "lost-packets": _written(own.dropped),
-        "duplicated-packets": _written(own.duplicated),
-        "late-packets": _written(own.reordered),
+        "lost-packets": " ".join(map(str, own.dropped)),
+        "duplicated-packets": " ".join(map(str, own.duplicated)),
+        "late-packets": " ".join(map(str, own.reordered)),
         "late-by": LATE_BY,
         "emulator": "user",
     }
-
-
-def _written(numbers: Iterable[int]) -> str:
-    return " ".join(str(number) for number in numbers)
 
 
 def _read(trial: Trial) -> Match | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..parameter import Parameter, Params, Scalar, Wrong
+from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Measured, Result
 
@@ -84,6 +85,14 @@ PACKET_LOG = Parameter(
     doc="record what became of each of the first 500000 datagrams, in packets.parquet beside the record",
     length=True,
     default=False,
+)
+SPIN = Parameter(
+    name="spin",
+    kind="duration",
+    doc="how long before a datagram is due the sender begins to spin instead of sleeping, at most",
+    minimum=0,
+    maximum=10**6,
+    default=50_000,
 )
 CONGESTION = Parameter(name="congestion", kind="word", doc="TCP congestion control", default="cubic")
 DIRECTION = Parameter(
@@ -195,6 +204,22 @@ def refusals(measured: Measured, params: Params, client: Result, what: str) -> b
 def refusal_keys(params: Params) -> tuple[str, ...]:
     """The keys of what `refusals` reads, which the results of a sender with a DF policy must have."""
     return () if DF.of(params) == DF.default else ("refused", "errors")
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """Counts of reasons: `3 timeout, 1 ECONNREFUSED`."""
+    return ", ".join(f"{count} {reason}" for reason, count in counts.items())
+
+
+def transactions(measured: Measured, client: Result, what: str) -> None:
+    """Adds the rate of what the client completed, and its series. `what`: what a transaction is."""
+    transactions_rate = rate(client["transactions"], client["measured_ns"])
+    if client["transactions"] and transactions_rate is not None:
+        measured.metrics["transactions_rate_per_s"] = transactions_rate
+    else:
+        measured.reject(ReasonKind.NOTHING_ARRIVED, f"no {what} was completed")
+    if client.get("series"):
+        measured.series["client"] = client["series"]
 
 
 MAX_BEHIND = 0.01

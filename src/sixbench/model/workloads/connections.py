@@ -12,7 +12,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
-from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, gap_by, histogram, is_behind, rate
+from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, gap_by, histogram, in_words, is_behind, rate
 from .short_connections import RATE as SHORT_RATE
 
 if TYPE_CHECKING:
@@ -87,23 +87,19 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
         measured.metrics["establishment_rate_per_s"] = establishing
     own = {reason: count for reason, count in failed.items() if reason in TESTERS_OWN}
     if own:
-        words = f"the client could not begin all connections: {_words(own)}"
+        words = f"the client could not begin all connections: {in_words(own)}"
         measured.reject(ReasonKind.TESTER_LIMITED, words)
     others = failed.keys() - own.keys()
     if others:
-        measured.notes.append(f"connections that failed: {_words({one: failed[one] for one in sorted(others)})}")
+        measured.notes.append(f"connections that failed: {in_words({one: failed[one] for one in sorted(others)})}")
     if client["lost"]:
-        measured.notes.append(f"connections that were not alive at the end: {_words(client['lost'])}")
+        measured.notes.append(f"connections that were not alive at the end: {in_words(client['lost'])}")
     _schedule(measured, params, client)
     return measured
 
 
 def _sum(failed: Mapping[str, int], reasons: frozenset[str]) -> int:
     return sum(count for reason, count in failed.items() if reason in reasons)
-
-
-def _words(failed: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {reason}" for reason, count in failed.items())
 
 
 def _schedule(measured: Measured, params: Params, client: Result) -> None:

@@ -10,7 +10,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
-from .common import DURATION, SECOND_NS, TIMEOUT, gap_by, histogram, is_behind, rate
+from .common import DURATION, SECOND_NS, TIMEOUT, gap_by, histogram, in_words, is_behind, rate
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -64,8 +64,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     if answers is not None:
         measured.metrics["answers_rate_per_s"] = answers
     if client["failed"]:
-        words = ", ".join(f"{count} {name}" for name, count in client["failed"].items())
-        measured.notes.append(f"the resolver failed: {words}")
+        measured.notes.append(f"the resolver failed: {in_words(client['failed'])}")
     if client["wrong"]:
         measured.notes.append(f"{client['wrong']} answers had not the one address that is right")
     if client["late"]:

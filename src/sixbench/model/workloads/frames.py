@@ -6,15 +6,14 @@ from dataclasses import replace
 
 from ..leg import Address
 from ..networks import address_in, following
-from ..parameter import Parameter, Params, Wrong
+from ..parameter import Params, Wrong
 from ..topology import Family
 from ..workload import Expected, Result, Side, Traffic, WorkloadKind, apart
-from .common import COUNT, DIRECTION, DURATION, INTERVAL, SHORT_WARMUP, all_but, one_length
+from .common import COUNT, DIRECTION, DURATION, INTERVAL, SHORT_WARMUP, SPIN, all_but, one_length
 from .frames_metrics import summarise
 from .frames_parameters import (
     CLIENT_NETWORKS,
     ENGINE,
-    ETHERNET_BYTES,
     EXTENSION_HEADERS,
     FLOWS,
     FRAME,
@@ -36,24 +35,6 @@ from .frames_parameters import (
     rate_pps,
 )
 from .two_ways import arrived, ends_of, flows_of, traffic_of
-
-__all__ = [
-    "ENGINE",
-    "ETHERNET_BYTES",
-    "EXTENSION_HEADERS",
-    "FLOWS",
-    "FRAME",
-    "KIND",
-    "LEAST_BYTES",
-    "NATIVE",
-    "NETWORKS",
-    "PACKET_RATE",
-    "PACKET_RATE_REVERSE",
-    "PORTS",
-    "RESIDUAL",
-    "STEP_AFTER",
-    "STEP_RATE",
-]
 
 BOTH_FAMILIES = frozenset[Family]({4, 6})
 
@@ -167,14 +148,7 @@ KIND = WorkloadKind(
         ENGINE,
         RESIDUAL,
         TOLERANCE,
-        Parameter(
-            name="spin",
-            kind="duration",
-            doc="how long before a frame is due the sender begins to spin instead of sleeping, at most",
-            minimum=0,
-            maximum=10**6,
-            default=50_000,
-        ),
+        replace(SPIN, doc="how long before a frame is due the sender begins to spin instead of sleeping, at most"),
         INTERVAL,
     ),
     placement=apart,

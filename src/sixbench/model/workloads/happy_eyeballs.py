@@ -11,7 +11,7 @@ from ..parameter import Parameter, Params
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
-from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, all_but, histogram
+from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, all_but, histogram, in_words
 
 MS = 10**6
 FAMILIES: tuple[Family, ...] = (4, 6)
@@ -70,7 +70,7 @@ def _answered_ns(params: Params, family: Family) -> int:
 
 
 def _failures(what: str, failed: Mapping[str, int]) -> list[str]:
-    return [f"{what}: " + ", ".join(f"{count} {reason}" for reason, count in failed.items())] if failed else []
+    return [f"{what}: {in_words(failed)}"] if failed else []
 
 
 def _connections(own: Mapping[str, Any]) -> int:

@@ -7,9 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..parameter import Params
-from ..reason import ReasonKind
 from ..workload import Expected, Measured, Result, Side, Traffic, nothing_of_its_own
-from .common import MESSAGE, histogram, rate
+from .common import MESSAGE, histogram, transactions
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -36,25 +35,18 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     histogram(measured, client, "rtt", "rtt", *STATISTICS)
     histogram(measured, client, "rtt_jitter", "rtt_jitter", "mean", "p99")
-    transactions = client["transactions"]
-    transactions_rate = rate(transactions, client["measured_ns"])
-    if transactions and transactions_rate is not None:
-        measured.metrics["transactions_rate_per_s"] = transactions_rate
-    else:
-        measured.reject(ReasonKind.NOTHING_ARRIVED, "no transaction was completed")
-    if client.get("series"):
-        measured.series["client"] = client["series"]
+    transactions(measured, client, "transaction")
     return measured
 
 
 def traffic(params: Params, client: Result, server: Result) -> Traffic:
     """Each transaction is one message there and one back."""
-    transactions = int(client["transactions"])
+    completed = int(client["transactions"])
     request = int(MESSAGE.of(params))
     return Traffic(
-        forward_payload_bytes=transactions * request,
-        reverse_payload_bytes=transactions * int(params.get(RESPONSE.column, request)),
-        messages=2 * (transactions + int(client.get("warmup_transactions", 0))),
+        forward_payload_bytes=completed * request,
+        reverse_payload_bytes=completed * int(params.get(RESPONSE.column, request)),
+        messages=2 * (completed + int(client.get("warmup_transactions", 0))),
     )
 
 

@@ -17,9 +17,10 @@ from .common import (
     TIMEOUT,
     gap_by,
     histogram,
+    in_words,
     is_behind,
     of_one_length,
-    rate,
+    transactions,
 )
 
 if TYPE_CHECKING:
@@ -65,19 +66,10 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
     histogram(measured, client, "transaction", "transaction", "mean", "p50", "p99")
-    transactions = client["transactions"]
-    transactions_rate = rate(transactions, client["measured_ns"])
-    if transactions and transactions_rate is not None:
-        measured.metrics["transactions_rate_per_s"] = transactions_rate
-    else:
-        measured.reject(ReasonKind.NOTHING_ARRIVED, "no connection was completed")
+    transactions(measured, client, "connection")
     failed = {reason: count for reason, count in (client.get("failed") or {}).items() if count}
     if failed:
-        measured.notes.append(
-            "connections that failed: " + ", ".join(f"{count} {reason}" for reason, count in failed.items())
-        )
-    if client.get("series"):
-        measured.series["client"] = client["series"]
+        measured.notes.append(f"connections that failed: {in_words(failed)}")
     _schedule(measured, params, client)
     return measured
 

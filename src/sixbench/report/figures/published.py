@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count, repeat
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -14,7 +15,7 @@ from ...model.finding import PublishedComparison
 from .. import words
 from . import style
 from .data import Context
-from .drawing import Drawing, Picture
+from .drawing import Drawing, Picture, paged
 
 MOST_LINES = 46
 """Lines of labels on a page."""
@@ -34,22 +35,20 @@ def drawings(context: Context, published: Sequence[PublishedComparison]) -> list
     for item in published:
         if words.finite(item.published) is not None:
             groups.setdefault((item.source, item.unit), []).append(item)
-    pages = _pages(groups)
-    return [
-        Drawing(
-            name=f"published{f'-{number}' if len(pages) > 1 else ''}",
-            title=f"Published values and ours{f' ({number} of {len(pages)})' if len(pages) > 1 else ''}",
-            caption=(
-                "Diamonds are the paper's numbers. Dots are those of this run, with their "
-                f"{context.confidence} confidence intervals. Papers were measured on the hardware of their time, so "
-                "absolute values differ. Compare the order and the ratios."
-            ),
-            section="published",
-            rank=0 if number == 1 else number,
-            draw=lambda width_in, page=page, number=number: _Published(page, number, len(pages), width_in).draw(),  # type: ignore[misc]
-        )
-        for number, page in enumerate(pages, start=1)
-    ]
+    caption = (
+        f"Diamonds are the paper's numbers. Dots are those of this run, with their {context.confidence} confidence "
+        "intervals. Papers were measured on the hardware of their time, so absolute values differ. Compare the order "
+        "and the ratios."
+    )
+    return paged(
+        _pages(groups),
+        name="published",
+        title="Published values and ours",
+        captions=repeat(caption),
+        section="published",
+        ranks=chain([0], count(2)),
+        draw=lambda page, title, width_in: _Published(page, title, width_in).draw(),
+    )
 
 
 def _pages(groups: dict[tuple[str, str], list[PublishedComparison]]) -> list[list[Group]]:
@@ -82,8 +81,7 @@ def _lines(item: PublishedComparison) -> int:
 @dataclass
 class _Published:
     groups: list[Group]
-    number: int
-    of: int
+    title: str
     width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
@@ -94,22 +92,13 @@ class _Published:
             grid = figure.add_gridspec(len(heights_in), 1, height_ratios=[0.4 + height for height in heights_in])
             for index, ((source, unit), items) in enumerate(self.groups):
                 self._panel(figure.add_subplot(grid[index, 0]), source, unit, items, index)
-            style.title(figure, f"Published values and ours{f' ({self.number} of {self.of})' if self.of > 1 else ''}")
-            style.legend(
-                figure,
-                [
-                    Line2D(
-                        [],
-                        [],
-                        color=_PUBLISHED,
-                        marker="D",
-                        markerfacecolor="white",
-                        linestyle="none",
-                        label="published",
-                    ),
-                    Line2D([], [], color=_OURS, marker="o", label="ours"),
-                ],
-            )
+            style.title(figure, self.title)
+            published: style.Look = {"marker": "D", "markerfacecolor": "white", "linestyle": "none"}
+            handles = [
+                Line2D([], [], color=_PUBLISHED, label="published", **published),
+                Line2D([], [], color=_OURS, marker="o", label="ours"),
+            ]
+            style.legend(figure, handles)
             return Picture(figure=figure, tips=self.tips)
 
     @property

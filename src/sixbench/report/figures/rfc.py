@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -141,16 +141,7 @@ def _panels(found: Sequence[Found]) -> list[Panel]:
 
 
 def _only(found: Found, name: str) -> Found:
-    values = [value for value in found.values if value.name == name]
-    return Found(
-        test=found.test,
-        path=found.path,
-        frame_bytes=found.frame_bytes,
-        traffic=found.traffic,
-        values=values,
-        refused=found.refused,
-        failed=found.failed,
-    )
+    return replace(found, values=[value for value in found.values if value.name == name])
 
 
 def _panel(found: Sequence[Found], title: str, across: str) -> Panel:

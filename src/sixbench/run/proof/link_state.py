@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from ...model.observation import CountersAnswer, LinkState
+from ...model.observation import LinkState
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Interface
-from .packets import Viewpoint
-
-Counters = Mapping[str, CountersAnswer]
-"""The answers to `counters`, by node."""
+from .packets import Counters, Viewpoint
 
 
 def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters) -> list[Reason]:
