@@ -83,8 +83,11 @@ pub fn check_told(responder: &Responder, message: &[u8]) {
     }
 }
 
-/// What another server may say of `host.example`: records with their names, types, TTLs and data.
-pub fn answer_of(kind: u16, rcode: u8, records: [&[(&str, u16, u32, &[u8])]; 2]) -> Vec<u8> {
+/// A record of another server: its name, type, TTL and data.
+type Said<'a> = (&'a str, u16, u32, &'a [u8]);
+
+/// What another server may say of `host.example`: answers and authorities.
+pub fn answer_of(kind: u16, rcode: u8, records: [&[Said<'_>]; 2]) -> Vec<u8> {
     let question = Question::new(name("host.example"), Kind(kind)).asked(0x5eed);
     let mut message = question;
     message[2] |= 0x80;
