@@ -40,9 +40,8 @@ def trials(hub: AgentHub, ruleset: str = "", text: str = EXPERIMENT, **settings:
             if ruleset and number == 0:
                 done = laboratory.agents["r1"].call("exec", argv=["nft", "-f", "-"], stdin=ruleset)
                 assert done["exit"] == 0, done["stderr"]
-            trial = Trial(
-                experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=number
-            )
+            combination = next(one for one in experiment.combinations if one.name == planned.combination)
+            trial = Trial(experiment=experiment, combination=combination, planned=planned, sequence=number)
             references = References(theory=expected_amid_changes)
             found.append(run_trial(trial, laboratory, network, references).record)
     finally:
@@ -82,6 +81,18 @@ def test_frames_of_all_forms_are_counted(hub: AgentHub) -> None:
         assert wrong(trial) == [], trial.path
         assert (trial.server["unique"], trial.server["native"]["unique"]) == (COUNT, COUNT // 10), trial.path
         assert trial.metrics["loss_native_ratio"] == 0
+
+
+def test_frames_to_networks_with_prefixes_of_any_length_are_counted(hub: AgentHub) -> None:
+    """RFC 5180 section 5.2.1. One network has the routes to all of them."""
+    forms = "direction: both, tolerance: 1s, networks: 256, network-prefix: [48, 64, 126, 128]"
+    told = set()
+    for trial in trials(hub, paths="{ipv6: native6, t: {6in4: [r1, r2]}}", frame="128B", more=forms):
+        assert wrong(trial) == [], (trial.path, trial.params)
+        for receiver in (trial.server["forward_receiver"], trial.client["reverse_receiver"]):
+            assert (receiver["unique"], receiver["corrupt"]) == (COUNT, 0), (trial.path, trial.params)
+        told.add(trial.params["server_networks"])
+    assert told == {"2001:db8:ff00::/48", "2001:2:0:ff00::/64", "2001:2:0:fd80::/126", "2001:2:0:fd81::/128"}
 
 
 def test_frames_by_xdp_are_counted_as_those_of_packet_sockets(hub: AgentHub) -> None:

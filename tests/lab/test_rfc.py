@@ -63,7 +63,7 @@ def test_frames_that_differ_have_the_rate_of_the_wire_too_and_their_clauses_are_
     sixbench: Any, tmp_path: Path
 ) -> None:
     """Half of the frames over IPv4 make the others longer on average by 10 bytes less."""
-    named = [word for name in ("networks-256", "native-50", "chain") for word in ("--traffic", name)]
+    named = [word for name in ("networks-256", "prefix-126", "native-50", "chain") for word in ("--traffic", name)]
     told = run_rfc(
         sixbench,
         tmp_path,
@@ -72,7 +72,8 @@ def test_frames_that_differ_have_the_rate_of_the_wire_too_and_their_clauses_are_
     )
     found = {(one["path"], one["traffic"]): one for one in told["throughput"] if not one["is_tester"]}
     plain = {(path, "plain") for path in ("ipv4", "ipv6")}
-    others = {("ipv4", "networks-256"), *(("ipv6", name) for name in ("networks-256", "native-50", "chain"))}
+    over_ipv6 = ("networks-256", "prefix-126", "native-50", "chain")
+    others = {("ipv4", "networks-256"), *(("ipv6", name) for name in over_ipv6)}
     assert set(found) == plain | others
     for (_, traffic), one in found.items():
         size = 512 - 10 * (traffic == "native-50")

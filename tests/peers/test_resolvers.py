@@ -140,12 +140,12 @@ def test_ipv6_addresses_are_kept_and_mapped_ones_are_excluded(resolver: str, tol
 def test_questions_of_the_workload_dns64_are_answered_rightly_by_each(tmp_path: Path) -> None:
     """RFC 8219 section 9: the server is the authority of names that nobody asked for before."""
     file = tmp_path / "questions.yaml"
-    paths = NETWORK.replace("  own: {nat64: {nodes: [r1], dns64: r1}}\n", "").replace("workloads: [ping]\n", "")
+    paths = NETWORK.replace("workloads: [ping]\n", "")
     file.write_text(f"{paths}workloads: [{{dns64: {{rate: 200, duration: 300ms}}}}]\nblocks: 1\n")
     command = [sys.executable, "-m", "sixbench", "run", str(file), "--out", str(tmp_path / "run"), "--quiet"]
     subprocess.run(command, check=True, capture_output=True)
     trials = [json.loads(one.read_text()) for one in (tmp_path / "run").glob("trials/*/trial.json")]
-    assert sorted(trial["path"] for trial in trials) == sorted(OTHERS)
+    assert sorted(trial["path"] for trial in trials) == sorted((OWN, *OTHERS))
     for trial in trials:
         # A busy machine may keep the client from asking in time, which is no fault of the resolver.
         wrong = [reason["text"] for reason in trial["reasons"] if reason["kind"] != "tester-limited"]

@@ -39,7 +39,6 @@ def read(path: str = UNBOUND, dns64: str = "{rate: 100}") -> Experiment:
     [
         ("native6", "{rate: 100}", "it has no resolver with DNS64"),
         ("{nat64: [r1]}", "{rate: 100}", "it has no resolver with DNS64"),
-        ("{nat64: {nodes: [r1], dns64: r1}}", "{rate: 100}", "asks no authority; give resolver: unbound"),
         (UNBOUND, "{duration: 1s}", "rate is missing, such as rate: 1000"),
         (UNBOUND, "{rate: 60000}", "50000"),
         (UNBOUND, "{rate: 100, timeout: 2s}", "1s"),
@@ -65,6 +64,31 @@ def test_questions_go_to_the_resolver_and_from_there_to_the_server_over_ipv4() -
     assert limits == [(64, 64), (64, 64)], "the resolver's packets are its own"
     assert str(asked_prefix(path)) == "2001:db8:64::/96"
     assert unasked(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "tracks"), [("{nat64: {nodes: [r1], dns64: r1}}", True), ("{trt: {nodes: [r1], dns64: r1}}", False)]
+)
+def test_our_own_resolver_asks_the_server_for_the_names_of_the_test(path: str, tracks: bool) -> None:
+    experiment = read(path)
+    network = install(experiment.paths[0], experiment.topologies[0], experiment.between)
+    [started] = [
+        (stage, request)
+        for stages in network.stages
+        for stage in stages.values()
+        for request in stage.requests
+        if request.op == "dns-start"
+    ]
+    stage, request = started
+    assert request.fields["forward"] == {"zone": "dns64perf.test", "server": "198.18.1.2"}
+    # Where nothing is tracked, nothing has to be left out, and nftables is not needed for it.
+    assert ("ip daddr 198.18.1.2 udp dport 53 notrack" in stage.nft) is tracks
+    assert unasked(experiment.paths[0]) is None
+
+
+def test_clients_of_ipv4_ask_no_dns64() -> None:
+    with pytest.raises(ExperimentError, match="its client has IPv4, and a DNS64 is for clients of IPv6"):
+        read("{464xlat: {nodes: [client, r1], discovery: dns64, dns64: r1}}")
 
 
 @pytest.mark.parametrize(

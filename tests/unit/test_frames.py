@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
 import pytest
 
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
-from sixbench.model.networks import networks_behind
+from sixbench.model.networks import address_in, networks_behind
+from sixbench.model.parameter import Scalar
 from sixbench.model.reason import ReasonKind
 from sixbench.model.routing import all_routes
 from sixbench.model.workload import Result
@@ -153,6 +154,47 @@ def test_frames_to_many_networks_have_routes_there() -> None:
             ("198.19.0.0/25", "198.19.128.0/25") if path.name == "n" else ("2001:2:0:fe00::/64", "2001:2:0:ff00::/64")
         )
         assert told_networks(WORKLOADS["frames"], {"networks": 1}, network) == {}
+
+
+@pytest.mark.parametrize(
+    ("bits", "first", "address"),
+    [
+        (48, "2001:db8:ff00::/48", "2001:db8:ff00::2"),
+        (126, "2001:2:0:fd80::/126", "2001:2:0:fd80::2"),
+        (128, "2001:2:0:fd81::/128", "2001:2:0:fd81::"),
+    ],
+)
+def test_networks_with_prefixes_of_other_lengths_have_routes_beside_the_usual_ones(
+    bits: int, first: str, address: str
+) -> None:
+    given = f"{{frame: 84B, packet-rate: 1kpps, networks: 256, network-prefix: [64, {bits}]}}"
+    experiment = read("{n: native6}", given)
+    [topology] = experiment.topologies
+    network = install(experiment.paths[0], topology, experiment.between)
+    routed = [route.prefix for route in all_routes(network.topology)["r1"]]
+    own = [prefix for prefix in routed if prefix in networks_behind(topology, "h2", 6, bits)]
+    assert (len(own), str(own[0])) == (255, first)
+    assert len([prefix for prefix in routed if prefix in networks_behind(topology, "h2", 6)]) == 255
+    params: dict[str, Scalar] = {"networks": 256, "network_bits": bits}
+    assert told_networks(WORKLOADS["frames"], params, network)["server_networks"] == first
+    assert "network_bits" not in WORKLOADS["frames"].agent_params(params)
+    assert str(address_in(IPv6Network(first))) == address
+
+
+@pytest.mark.parametrize(
+    ("paths", "given", "words"),
+    [
+        (
+            "{n: native6}",
+            "networks: 256, network-prefix: 65",
+            "65 is no length that RFC 5180 asks for: give 48, 64, 126",
+        ),
+        ("{n: native6}", "network-prefix: 126", "network-prefix is of several networks: give networks, too"),
+        ("{n: native4}", "networks: 256, network-prefix: 126", "prefixes of 126 bits are IPv6's"),
+    ],
+)
+def test_prefixes_that_cannot_be_are_refused(paths: str, given: str, words: str) -> None:
+    assert words in problems(paths, f"{{frame: 84B, packet-rate: 1kpps, {given}}}", "mtu: 1500")
 
 
 def test_a_link_in_the_place_of_the_networks_is_refused() -> None:

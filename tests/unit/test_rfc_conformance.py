@@ -39,12 +39,33 @@ def test_each_profile_has_its_clauses_and_its_sizes() -> None:
         ("6in4", "8219"),
         ("{mechanism: {nat64: [r1]}}", "8219"),
         ("{mechanism: {nat64: [r1]}}", "9693"),
+        ("{mechanism: {nat64: {nodes: [dut], dns64: dut}}}", "8219"),
+        ("unbound", "8219"),
+        ("tayga", "8219"),
+        ("forwarding", "5180"),
+        ("wire", "2544"),
+        ("wire", "5180"),
+        ("nftables-nat44", "2544"),
+        ("nftables-nat44", "9693"),
+        ("jool", "8219"),
+        ("{ports: [eth1, eth2], description: x}", "2544"),
+        ("{ports: [eth1, eth2], description: x}", "5180"),
+        ("{ports: [eth1, eth2], description: x}", "8219"),
     ],
 )
 def test_every_clause_is_decided_with_a_reason_before_anything_was_measured(dut: str, profile: str) -> None:
     found = decided(dut, profile)
     assert len(found) == len(CLAUSES[profile]), "two clauses ask the same"
-    assert all(one.reason for one in found.values())
+    assert all(one.reason and not one.reason.endswith(" ") for one in found.values())
+
+
+def test_prefixes_of_other_lengths_are_of_paths_with_ipv6_and_those_of_48_bits_leave_the_range() -> None:
+    clause = "several runs, with destination prefixes of 48, 64, 126 and 128 bits"
+    assert "--quick: only the throughput is repeated" in decided("native6", "5180")[clause].reason
+    assert decided("native4", "5180")[clause].state == "not applicable"
+    addresses = decided("native6", "5180")["addresses of 2001:2::/48"]
+    assert addresses.state == "not met"
+    assert "frames of prefix-48 go to 2001:db8:fe00::/40" in addresses.reason
 
 
 def test_a_link_that_is_narrower_than_the_others_breaks_the_clause_of_one_mtu() -> None:

@@ -26,6 +26,7 @@ from sixbench.rfc.sizes import line_pps
 from sixbench.store import Run
 
 NETWORKS, MIXES = "networks-256", ("native-10", "native-50", "native-90")
+PREFIXES = ("prefix-48", "prefix-126", "prefix-128")
 EXTENSIONS = ("hop-by-hop", "destination-options", "routing", "fragment", "chain")
 
 
@@ -63,12 +64,12 @@ OF_PORTS = "RFC 4814 section 4.5: pseudo-random ports"
 
 def test_quick_repeats_the_throughput_at_the_least_frames_that_fit() -> None:
     made, procedure = designed("forwarding", "5180", tests=["latency"])
-    assert procedure.traffics == (NETWORKS, *MIXES, *EXTENSIONS)
+    assert procedure.traffics == (NETWORKS, *PREFIXES, *MIXES, *EXTENSIONS)
     assert procedure.is_partial
     found = places(made)
     assert {size for test, size in found["plain"]} == {84, 128, 256, 512, 1024, 1280, 1518}
     assert {test for test, size in found["plain"]} == {"throughput", "latency"}
-    for name in (NETWORKS, *MIXES):
+    for name in (NETWORKS, *PREFIXES, *MIXES):
         assert found[name] == [("throughput", 84)]
     for name in EXTENSIONS:
         assert found[name] == [("throughput", 128)], "84 bytes have no room for extension headers"
@@ -97,6 +98,8 @@ def test_frames_go_over_the_paths_that_can_have_them_and_the_tester_beside_them(
     assert over["None"] == set(), "plain frames go over all paths"
     assert over[NETWORKS] == {"ipv4", "ipv6", "tester-ipv4", "tester-ipv6"}
     assert over["chain"] == {"ipv6", "tester-ipv6"}
+    assert {frozenset(over[f"prefix-{bits}"]) for bits in (48, 126, 128)} == {frozenset({"ipv6", "tester-ipv6"})}
+    assert {node.network_bits for node in made.topologies[0].nodes.values()} == {(48, 126, 128), ()}
     assert over["native-10"] == {"ipv6", "tester-ipv6"}, "over ipv4 the same mixes go"
     [params] = [one.workload.params for one in made.combinations if one.levels.get("rfc_traffic") == "native-10"]
     assert params["native_ratio"] == 0.1

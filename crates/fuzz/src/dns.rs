@@ -1,4 +1,4 @@
-//! Messages, as a resolver gets them.
+//! Messages, as a resolver gets them from clients and from the server that it asks.
 
 use std::sync::OnceLock;
 
@@ -7,8 +7,10 @@ use sixbench_wire::dns::Responder;
 #[path = "../../wire/tests/dns/held.rs"]
 mod held;
 
-/// A message to a resolver with DNS64.
+/// A message to a resolver with DNS64, which is also what another server says to its questions.
 pub fn dns(data: &[u8]) {
-    static RESPONDER: OnceLock<Responder> = OnceLock::new();
-    held::check(RESPONDER.get_or_init(held::responder), data);
+    static RESPONDERS: OnceLock<[Responder; 2]> = OnceLock::new();
+    let [alone, forwarding] = RESPONDERS.get_or_init(|| [held::responder(), held::forwarding()]);
+    held::check(alone, data);
+    held::check_told(forwarding, data);
 }

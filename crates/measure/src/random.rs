@@ -10,6 +10,36 @@ pub fn secret<const N: usize>() -> io::Result<[u8; N]> {
     Ok(octets)
 }
 
+/// Many such numbers, of one open file.
+#[derive(Debug)]
+pub struct Secrets {
+    file: File,
+    octets: [u8; Self::OCTETS],
+    /// How many of them are used up.
+    used: usize,
+}
+
+impl Secrets {
+    const OCTETS: usize = 512;
+
+    /// Opens the kernel's.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self { file: File::open("/dev/urandom")?, octets: [0; Self::OCTETS], used: Self::OCTETS })
+    }
+
+    /// The next one.
+    pub fn number(&mut self) -> io::Result<u32> {
+        if self.used == Self::OCTETS {
+            self.file.read_exact(&mut self.octets)?;
+            self.used = 0;
+        }
+        let mut number = [0; 4];
+        number.copy_from_slice(&self.octets[self.used..self.used + 4]);
+        self.used += 4;
+        Ok(u32::from_ne_bytes(number))
+    }
+}
+
 /// xoshiro256++ 1.0 (Blackman and Vigna, <https://prng.di.unimi.it>), seeded by SplitMix64 as its authors recommend.
 ///
 /// It is written out here, in a dozen lines, so that no version of a crate decides which packets a seed means.

@@ -1,5 +1,7 @@
-//! How a client asks again.
+//! How a client asks, and asks again.
 
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 /// From the first question to the second, and twice as long each time after, as RFC 7559 section 2.1 has it for router solicitations.
@@ -11,4 +13,16 @@ pub const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 /// For how long is asked where a request does not say.
 pub const fn default_timeout_ns() -> u64 {
     5_000_000_000
+}
+
+/// A socket that hears only that server: RFC 5452 section 9.1.
+pub fn connected(server: SocketAddr) -> io::Result<UdpSocket> {
+    let any = match server {
+        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(server)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }

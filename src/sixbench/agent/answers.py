@@ -186,6 +186,8 @@ class DnsAnswer(Form):
     tcp: Natural
     outcomes: dict[str, Natural]
     truncated: Natural
+    asked: Natural
+    unanswered: Natural
     ignored: dict[str, Natural]
 
 

@@ -44,8 +44,8 @@ def rfc(
         "--traffic",
         metavar="NAME",
         help="Repeat the tests over these frames alone, beside plain ones; may be repeated. There are: plain (no "
-        "others), networks-256, random-ports, native-10, native-50, native-90, hop-by-hop, destination-options, "
-        "routing, fragment, chain. Left out: those that the RFC asks for.",
+        "others), networks-256, prefix-48, prefix-126, prefix-128, random-ports, native-10, native-50, native-90, "
+        "hop-by-hop, destination-options, routing, fragment, chain. Left out: those that the RFC asks for.",
     ),
     set_: list[str] = SET,
     quick: bool = typer.Option(

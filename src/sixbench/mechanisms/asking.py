@@ -12,7 +12,7 @@ from ..model.workloads import WORKLOADS
 from ..model.workloads.dns64 import SELF_TEST
 from .common import legs_of
 from .parting import DEFAULT_PREFIX, prefix_option
-from .resolving import DNS64, OWN, RESOLVER
+from .resolving import DNS64
 
 
 def asks_resolver(workload: Workload) -> bool:
@@ -23,15 +23,9 @@ def asks_resolver(workload: Workload) -> bool:
 def unasked(path: Path) -> str | None:
     """Why nobody can be asked on a path, as a sentence; None if somebody can."""
     if not path.options.get(DNS64.name):
-        return (
-            "it has no resolver with DNS64; give nat64 or trt with dns64: NODE and resolver: unbound or bind9, or a "
-            "program with dns64: true"
-        )
-    if not _is_program(path) and path.options.get(RESOLVER.name, OWN) == OWN:
-        return (
-            "sixbench's own resolver has the names of the network alone, and asks no authority; give resolver: unbound "
-            "or bind9"
-        )
+        return "it has no resolver with DNS64; give nat64 or trt with dns64: NODE, or a program with dns64: true"
+    if path.family != 6:
+        return "its client has IPv4, and a DNS64 is for clients of IPv6 (RFC 6147); give nat64 or trt with dns64: NODE"
     return None
 
 

@@ -20,7 +20,7 @@ from ..model.topology import Topology
 from .common import check_node, legs_of
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
-from .resolvers import RESOLVERS, resolver_program
+from .resolvers import RESOLVERS, TESTED_ZONE, resolver_program
 
 DNS64 = Parameter(
     name="dns64",
@@ -93,11 +93,13 @@ def with_dns64(
         own: the addresses at which it answers.
     """
     other = RESOLVERS.get(str(path.options.get(RESOLVER.name, OWN)))
-    if other is None:
-        return with_answers(network, node, own, names, {"prefix": str(prefix)}, {})
     authority = authority_of(network.topology, node, network.between[1])
+    untracked = _untracked(authority) if authority is not None and _tracks_ipv4(network, node) else ""
+    if other is None:
+        forward = {} if authority is None else {"forward": {"zone": TESTED_ZONE, "server": str(authority)}}
+        return with_answers(network, node, own, names, {"prefix": str(prefix), **forward}, {}, nft=untracked)
     program = resolver_program(other, own, prefix, names, authority)
-    begun = Stage(programs=(program,), nft=_untracked(authority) if authority is not None else "")
+    begun = Stage(programs=(program,), nft=untracked)
     ready = Stage(requests=tuple(resolver_ready(address, prefix, other.program) for address in own))
     return replace(network, stages=(*network.stages, {node: begun}, {node: ready}))
 
@@ -108,6 +110,11 @@ def authority_of(topology: Topology, node: str, server: str) -> Address | None:
     if node == server or not topology.route(node, server, 4):
         return None
     return legs_of(topology, (node, server), 4)[-1].destination
+
+
+def _tracks_ipv4(network: Network, node: str) -> bool:
+    """Whether the node tracks connections over IPv4, as a translator with Linux's NAT44 does."""
+    return any(4 in stages[node].tracks for stages in network.stages if node in stages)
 
 
 def _untracked(authority: Address) -> str:
@@ -160,6 +167,8 @@ def with_answers(
     names: Mapping[str, Iterable[Address]],
     more: Mapping[str, Any],
     asked: Mapping[str, tuple[Address, ...]],
+    *,
+    nft: str = "",
 ) -> Network:
     """The network with a resolver in a node, which has the names of all.
 
@@ -167,6 +176,7 @@ def with_answers(
         own: the addresses at which it answers.
         more: what it is told besides.
         asked: by node that asks it, its addresses.
+        nft: a ruleset that comes with it.
     """
     start = Request(
         op="dns-start",
@@ -177,7 +187,7 @@ def with_answers(
         },
         undo=Request(op="dns-stop", fields={}),
     )
-    return replace(network, resolvers=asked, stages=(*network.stages, {node: Stage(requests=(start,))}))
+    return replace(network, resolvers=asked, stages=(*network.stages, {node: Stage(requests=(start,), nft=nft)}))
 
 
 def _check_names(nodes: Iterable[str], option: str | None) -> None:

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 
 from .aggregates import Aggregates, Block, Prefix
 from .device import Device, Relay
-from .networks import hosts_with_networks, networks_behind
+from .networks import all_networks_behind, hosts_with_networks
 from .reach import Span, by_bridges
 from .topology import Family, Interface, Link, Topology, Way
 
@@ -95,7 +95,7 @@ def _routes_behind_hosts(topology: Topology) -> Iterator[tuple[str, Route]]:
     and have no default route, which leads there too."""
     for host in hosts_with_networks(topology):
         for family in FAMILIES:
-            networks = networks_behind(topology, host, family)
+            networks = all_networks_behind(topology, host, family)
             for node, way in topology.ways(host, family).items():
                 if not _has_default(topology, node, family):
                     yield from (

@@ -17,6 +17,8 @@ NodeKind = Literal["host", "router"]
 Family = Literal[4, 6]
 IcmpPolicy = Literal["all", "no-too-big", "none"]
 NatPorts = Literal["kept", "random"]
+OtherBits = Literal[48, 126, 128]
+"""Lengths of IPv6 prefixes with which tests are repeated: RFC 5180 section 5.2.1."""
 FragmentPolicy = Literal["none", "first-fragments", "later-fragments", "fragments"]
 
 ETHERNET_MIN_MTU_V6 = 1280
@@ -49,6 +51,8 @@ class Node:
         filter_rules: how many rules are tried on every packet before it is forwarded; none of them matches.
         on: the machine that it is on; None: this one.
         networks: of a host, to how many networks behind it others have routes, with its own (RFC 2544 section 12).
+        network_bits: the lengths of IPv6 prefixes of which it has so many besides those of 64 bits (RFC 5180 section
+            5.2.1).
         equipment: of equipment that stands at interfaces of this machine, what it is, in words. sixbench holds no
             namespace of it, and knows it by its packets alone. None: a node of sixbench's own.
     """
@@ -64,6 +68,7 @@ class Node:
     filter_rules: int = 0
     on: str | None = None
     networks: int = 1
+    network_bits: tuple[OtherBits, ...] = ()
     equipment: str | None = None
 
     def __post_init__(self) -> None:

@@ -67,6 +67,10 @@ def unfit_frames(network: Network, path: Path, params: Params) -> Iterator[tuple
     if frames_parameters.has_networks(params) and (translated or computed):
         why = "its addresses change on the way" if translated else "its tunnels find their ends by the addresses inside"
         yield frames_parameters.NETWORKS.name, f"frames over {path.name} can go to one network only: {why}"
+    bits = int(frames_parameters.NETWORK_PREFIX.of(params))
+    if bits != frames_parameters.USUAL_BITS and network.family == 4:
+        words = f"prefixes of {bits} bits are IPv6's, and {path.name} begins with IPv4"
+        yield frames_parameters.NETWORK_PREFIX.name, words
     if frames_parameters.extension_bytes(params) and any(leg.family == 4 for leg in network.legs):
         words = f"extension headers are IPv6's, and {path.name} has IPv4 addresses on the way"
         yield frames_parameters.EXTENSION_HEADERS.name, words

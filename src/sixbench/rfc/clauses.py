@@ -12,8 +12,10 @@ from typing import Literal, get_args
 
 from ..mechanisms import install
 from ..model.network import Network
+from ..model.networks import pools, within
 from ..model.procedure import Procedure
 from ..model.topology import ETHERNET_MIN_MTU_V6
+from ..plan.frame_networks import other_bits
 from ..store import Run
 from .lengths import Lengths
 from .places import Places
@@ -23,7 +25,7 @@ from .state import has_own_table, keeps_state
 from .tests import TESTS
 from .tests.dns64 import self_test_of
 from .tests.latency import LEAST_TAGGED
-from .traffic import PLAIN
+from .traffic import PLAIN, TRAFFICS
 
 State = Literal["met", "not met", "not applicable"]
 STATES: tuple[State, ...] = get_args(State)
@@ -122,7 +124,8 @@ def was_run(name: str) -> Judge:
         if len(without) == len(found):
             return "not applicable", without[0].values[0].remark
         if unknown:
-            why = unknown[0].failed or unknown[0].values[0].remark
+            first = unknown[0]
+            why = first.failed or first.values[0].remark or f"no trial says anything, and {first.refused} were refused"
             return "not met", f"nothing is known at {len(unknown)} of {len(found)} places: {why}"
         if tested.procedure.quick:
             return "not met", f"--quick: {test.shortened(own)}"
@@ -182,7 +185,7 @@ _HALVES = (
 
 
 def addresses(tested: Tested) -> tuple[State, str]:
-    """Whether the hosts have addresses that are for benchmarking alone."""
+    """Whether the hosts, and the networks behind them, have addresses that are for benchmarking alone."""
     clients = [leg.source for network in tested.networks for leg in network.legs[:1]]
     others = [
         address
@@ -191,6 +194,12 @@ def addresses(tested: Tested) -> tuple[State, str]:
     ]
     if others:
         return "not met", f"the client has {others[0]}, by the experiment, in namespaces that nothing else reaches"
+    for name in tested.procedure.traffics:
+        bits = other_bits(TRAFFICS[name].params) if name in TRAFFICS else frozenset()
+        elsewhere = [one for one in pools(bits) if not any(within(one, other) for other in _BENCHMARKING)]
+        if elsewhere:
+            words = ", ".join(map(str, elsewhere))
+            return "not met", f"frames of {name} go to {words}: 2001:2::/48 has no room for such prefixes"
     return "met", "the addresses of the tester are of 198.18.0.0/15 and 2001:2::/48"
 
 

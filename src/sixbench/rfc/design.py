@@ -21,7 +21,7 @@ from ..model.topology import MAX_MTU, Topology
 from ..model.workload import Workload
 from ..model.workloads import WORKLOADS, frames, frames_parameters
 from ..plan.experiment_file import read_topology_only
-from ..plan.frame_networks import with_networks
+from ..plan.frame_networks import other_bits, with_networks
 from ..plan.yaml_source import parse_yaml
 from .lengths import Lengths, lengths
 from .places import SIZE_LEVEL
@@ -83,7 +83,8 @@ def design(
     topology = experiment.topologies[0]
     if any(frames_parameters.NETWORKS.column in one.params for one in others):
         # RFC 2544 section 7: the device's configuration is the same in all tests.
-        topology, hosts = (with_networks(one, experiment.between, NETWORKS) for one in (topology, hosts))
+        bits = {length for one in others for length in other_bits(one.params)}
+        topology, hosts = (with_networks(one, experiment.between, NETWORKS, bits) for one in (topology, hosts))
     places = [
         At(test=test, size=size)
         for test in tests

@@ -1,15 +1,17 @@
-"""What frames are like over which the RFCs have their tests repeated: to 256 networks, with pseudo-random ports, shares
-of native frames, and extension headers. A new one is an entry here, and its clauses in `profiles`."""
+"""What frames are like over which the RFCs have their tests repeated: to 256 networks, also with prefixes of other
+lengths, with pseudo-random ports, shares of native frames, and extension headers. A new one is an entry here, and its
+clauses in `profiles`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.path import Path
-from ..model.topology import Family
+from ..model.topology import Family, OtherBits
 from ..model.workloads import frames_parameters
 from ..plan.frames_check import natively, unfit_frames
 from .state import keeps_state
@@ -60,6 +62,16 @@ TRAFFICS: Mapping[str, RfcTraffic] = {
             params={frames_parameters.NETWORKS.column: NETWORKS},
             profiles=_ALL,
             changes_device=True,
+        ),
+        *(
+            RfcTraffic(
+                name=f"prefix-{bits}",
+                doc=f"to {NETWORKS} networks with prefixes of {bits} bits (RFC 5180 section 5.2.1)",
+                params={frames_parameters.NETWORKS.column: NETWORKS, frames_parameters.NETWORK_PREFIX.column: bits},
+                profiles=_IPV6,
+                changes_device=True,
+            )
+            for bits in get_args(OtherBits)
         ),
         RfcTraffic(
             name="random-ports",

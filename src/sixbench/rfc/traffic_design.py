@@ -13,7 +13,7 @@ from ..model.path import Path
 from ..model.procedure import TEST_LEVEL, TRAFFIC_LEVEL
 from ..model.quoting import listed, shown
 from ..model.workloads import frames_parameters
-from ..plan.frame_networks import links_in_the_way
+from ..plan.frame_networks import links_in_the_way, other_bits
 from ..plan.frames_check import too_large
 from .places import SIZE_LEVEL
 from .test import RfcTest
@@ -73,7 +73,7 @@ def traffics_for(
         reasons = [why for pair in networks if (why := unfit(one, *pair)) is not None]
         why = reasons[0] if len(reasons) == len(networks) else None
         if why is None and frames_parameters.NETWORKS.column in one.params:
-            why = next(links_in_the_way(topology), None)
+            why = next(links_in_the_way(topology, other_bits(one.params)), None)
         if why is not None and named:
             raise UsageError(f"no path can have the frames {one.name}: {why}")
         if why is None and one.changes_device and not named and topology.ports:

@@ -82,7 +82,9 @@ fn questions_are_answered_over_both_families_and_transports() {
         assert_eq!(hear(&mut stream), datagram);
     }
     let counters = router.ok("dns-stop", json!({}));
-    let expected = json!({"udp": 4, "tcp": 4, "outcomes": {"synthesised": 8}, "truncated": 2, "ignored": {}});
+    let expected = json!({
+        "udp": 4, "tcp": 4, "outcomes": {"synthesised": 8}, "truncated": 2, "asked": 0, "unanswered": 0, "ignored": {},
+    });
     assert_eq!(counters, expected);
     assert_eq!(router.error("dns-counters", json!({}))["code"], "no-service");
     router.ok("dns-start", with(request(), json!({"prefix": null})));
@@ -121,6 +123,8 @@ fn resolvers_that_cannot_be_are_refused() {
         ("prefix", json!("2001:db8::/50"), "bad-params"),
         ("prefix", json!("2001:db8::1/64"), "bad-request"),
         ("names", json!([{"name": "a..b", "addresses": []}]), "bad-params"),
+        ("forward", json!({"zone": "example", "server": "127.0.0.1"}), "bad-params"),
+        ("forward", json!({"zone": "example"}), "bad-request"),
         ("names", json!([{"name": "a.arpa", "addresses": []}]), "bad-params"),
     ];
     router.refuses("dns-start", request, cases);

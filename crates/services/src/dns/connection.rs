@@ -1,4 +1,4 @@
-//! A connection of a client: messages after their lengths, one answered after the other (RFC 7766 section 8).
+//! A connection of a client, or one to a server: messages after their lengths, one answered after the other (RFC 7766 section 8).
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -11,15 +11,28 @@ const IDLE: Duration = Duration::from_secs(10);
 const LENGTH_BYTES: usize = 2;
 const CHUNK_BYTES: usize = 4096;
 
-/// A client and what it is in the middle of.
+/// The other side and what it is in the middle of.
 #[derive(Debug)]
 pub struct Connection {
     pub stream: TcpStream,
     /// Not yet a whole message: at most the longest one and a chunk.
     inbox: Vec<u8>,
-    /// Answers that the client has not taken yet. Until it has, nothing more is read of it.
+    /// What the other side has not taken yet. Until it has, nothing more is read of it.
     outbox: Vec<u8>,
+    /// Whether an answer is waited for. Until it is there, nothing more is read of the client.
+    is_waiting: bool,
     pub deadline: Instant,
+}
+
+/// What becomes of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It is answered.
+    Now(Vec<u8>),
+    /// Its answer is given to [`Connection::deliver`].
+    Later,
+    /// It is none, which ends the connection.
+    Nothing,
 }
 
 /// Whether a connection goes on.
@@ -29,18 +42,55 @@ pub enum Progress {
     Ends,
 }
 
+/// What came of a server that was asked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    Message(Vec<u8>),
+    NotYet,
+    End,
+}
+
 impl Connection {
     pub fn new(stream: TcpStream) -> Self {
-        Self { stream, inbox: Vec::new(), outbox: Vec::new(), deadline: Instant::now() + IDLE }
+        let deadline = Instant::now() + IDLE;
+        Self { stream, inbox: Vec::new(), outbox: Vec::new(), is_waiting: false, deadline }
     }
 
-    /// What it waits for.
+    /// One to a server, which may still be on its way, by which it is asked.
+    pub fn asking(stream: TcpStream, question: &[u8], deadline: Instant) -> Self {
+        let mut connection = Self { deadline, ..Self::new(stream) };
+        connection.deliver(question);
+        connection
+    }
+
+    /// What it waits for. That the other side has gone is told in any case.
     pub fn events(&self) -> PollFlags {
-        if self.outbox.is_empty() { PollFlags::POLLIN } else { PollFlags::POLLOUT }
+        match (self.outbox.is_empty(), self.is_waiting) {
+            (false, _) => PollFlags::POLLOUT,
+            (true, true) => PollFlags::empty(),
+            (true, false) => PollFlags::POLLIN,
+        }
     }
 
-    /// Goes on as far as it can without waiting. `answer`: of a message; `None` ends the connection.
-    pub fn go_on(&mut self, mut answer: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Progress {
+    /// Has a message sent: the answer that was waited for.
+    pub fn deliver(&mut self, message: &[u8]) {
+        self.is_waiting = false;
+        self.outbox.extend((message.len() as u16).to_be_bytes());
+        self.outbox.extend_from_slice(message);
+    }
+
+    /// Goes on with what a server was asked.
+    pub fn hear(&mut self) -> Heard {
+        let ends = if self.outbox.is_empty() { self.read() } else { self.write() } == Progress::Ends;
+        match take_message(&mut self.inbox) {
+            Some(message) => Heard::Message(message),
+            None if ends => Heard::End,
+            None => Heard::NotYet,
+        }
+    }
+
+    /// Goes on as far as it can without waiting. `answer`: of a message.
+    pub fn go_on(&mut self, mut answer: impl FnMut(&[u8]) -> Said) -> Progress {
         self.deadline = Instant::now() + IDLE;
         if self.outbox.is_empty() && self.read() == Progress::Ends {
             return Progress::Ends;
@@ -49,13 +99,15 @@ impl Connection {
             if self.write() == Progress::Ends {
                 return Progress::Ends;
             }
-            if !self.outbox.is_empty() {
+            if !self.outbox.is_empty() || self.is_waiting {
                 return Progress::Stays;
             }
             let Some(message) = take_message(&mut self.inbox) else { return Progress::Stays };
-            let Some(answer) = answer(&message) else { return Progress::Ends };
-            self.outbox.extend((answer.len() as u16).to_be_bytes());
-            self.outbox.extend(answer);
+            match answer(&message) {
+                Said::Now(answer) => self.deliver(&answer),
+                Said::Later => self.is_waiting = true,
+                Said::Nothing => return Progress::Ends,
+            }
         }
     }
 

@@ -10,10 +10,11 @@ use std::time::Instant;
 use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
 use sixbench_plane::spec::Prefix;
-use sixbench_wire::dns::{Dns64, OUR_UDP_BYTES, Reply, Responder, Transport, Zone, default_excluded};
+use sixbench_wire::dns::{Dns64, Name, Next, OUR_UDP_BYTES, Reply, Responder, Transport, Zone, default_excluded};
 use sixbench_wire::siit::Net;
 
-use super::connection::{Connection, Progress};
+use super::connection::{Connection, Progress, Said};
+use super::upstream::{Case, Tally, Upstream};
 use crate::worker::{Stop, Woken, lock, wait_any};
 use crate::{Error, Result};
 
@@ -36,7 +37,20 @@ pub struct Request {
     pub prefix: Option<Prefix>,
     #[serde(default)]
     pub excluded: Option<Vec<Prefix>>,
+    #[serde(default)]
+    pub forward: Option<Forward>,
     pub names: Vec<Host>,
+}
+
+/// The zone whose names another server is asked for, and where that listens.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Forward {
+    pub zone: String,
+    pub server: IpAddr,
+    #[serde(default = "default_port")]
+    pub port: u16,
 }
 
 /// A node's name and addresses.
@@ -60,6 +74,8 @@ pub struct Counters {
     pub tcp: u64,
     pub outcomes: BTreeMap<&'static str, u64>,
     pub truncated: u64,
+    pub asked: u64,
+    pub unanswered: u64,
     pub ignored: BTreeMap<&'static str, u64>,
 }
 
@@ -72,7 +88,11 @@ impl Server {
         let responder = responder(request)?;
         let open = |&address| Sockets::open(SocketAddr::new(address, request.port));
         let sockets: Vec<Sockets> = request.addresses.iter().map(open).collect::<Result<_>>()?;
-        Self::begin("dns", move |counters, stop| Desk { responder, counters }.serve(&sockets, stop))
+        let server = request.forward.as_ref().map(|one| SocketAddr::new(one.server, one.port));
+        let upstream = server.map(Upstream::open).transpose()?;
+        Self::begin("dns", move |counters, stop| {
+            Desk { responder, upstream, sockets, last_connection: 0, counters }.serve(stop);
+        })
     }
 }
 
@@ -87,7 +107,16 @@ fn responder(request: &Request) -> Result<Responder> {
     let excluded = request.excluded.as_ref();
     let excluded = excluded.map_or_else(default_excluded, |nets| nets.iter().copied().map(net).collect());
     let dns64 = request.prefix.map(|prefix| Dns64::new(net(prefix), excluded)).transpose().map_err(refuse)?;
-    Ok(Responder { zone, dns64 })
+    let forwarded = request.forward.as_ref().map(|one| zone_of(request, one)).transpose().map_err(refuse)?;
+    Ok(Responder { zone, forwarded, dns64 })
+}
+
+/// The name of the zone that is forwarded.
+fn zone_of(request: &Request, forward: &Forward) -> std::result::Result<Name, String> {
+    if forward.port == request.port && request.addresses.contains(&forward.server) {
+        return Err(format!("it would ask itself: {} is one of its own addresses", forward.server));
+    }
+    forward.zone.parse()
 }
 
 fn net(prefix: Prefix) -> Net<Ipv6Addr> {
@@ -112,86 +141,181 @@ impl Sockets {
     }
 }
 
-/// What the thread has besides sockets.
+/// Whose message is answered.
+#[derive(Debug, Clone, Copy)]
+enum Client {
+    /// Its address, and which of the sockets it asked.
+    Datagram(usize, SocketAddr),
+    /// The number of its connection.
+    Connection(u64),
+}
+
+impl Client {
+    fn transport(self) -> Transport {
+        match self {
+            Self::Datagram(..) => Transport::Udp,
+            Self::Connection(_) => Transport::Tcp,
+        }
+    }
+}
+
+/// A client's connection, and its number.
+type Numbered = (u64, Connection);
+
+/// What the thread has besides connections.
 struct Desk<'a> {
     responder: Responder,
+    /// Who is asked for the names of the zone that is forwarded, if one is.
+    upstream: Option<Upstream<Client>>,
+    sockets: Vec<Sockets>,
+    /// The number of the last connection.
+    last_connection: u64,
     counters: &'a Mutex<Counters>,
 }
 
 impl Desk<'_> {
-    fn serve(&self, sockets: &[Sockets], stop: &Stop) {
-        let mut connections: Vec<Connection> = Vec::new();
+    fn serve(mut self, stop: &Stop) {
+        let mut connections: Vec<Numbered> = Vec::new();
         loop {
-            let listening = sockets.iter().flat_map(|one| [one.udp.as_fd(), one.tcp.as_fd()]);
-            let mut awaited: Vec<(BorrowedFd<'_>, PollFlags)> = listening.map(|fd| (fd, PollFlags::POLLIN)).collect();
-            awaited.extend(connections.iter().map(|one| (one.stream.as_fd(), one.events())));
-            let deadline = connections.iter().map(|one| one.deadline).min();
-            let ready = match wait_any(&awaited, Some(stop), deadline) {
-                Ok((Woken::Stopped, _)) | Err(_) => return,
-                Ok((_, ready)) => ready,
-            };
-            let (of_sockets, of_connections) = ready.split_at(2 * sockets.len());
+            let Some(ready) = self.wait(&connections, stop) else { return };
+            let (of_sockets, others) = ready.split_at(2 * self.sockets.len());
+            let (of_connections, of_upstream) = others.split_at(connections.len());
             let now = Instant::now();
             let mut is_ready = of_connections.iter();
-            connections.retain_mut(|connection| match is_ready.next() {
-                Some(true) => connection.go_on(|message| self.answer(message, Transport::Tcp)) == Progress::Stays,
+            connections.retain_mut(|(number, connection)| match is_ready.next() {
+                Some(true) => connection.go_on(|message| self.say(*number, message)) == Progress::Stays,
                 _ => connection.deadline > now,
             });
-            for (one, ready) in sockets.iter().zip(of_sockets.chunks(2)) {
+            for (index, ready) in of_sockets.chunks(2).enumerate() {
                 if ready[0] {
-                    self.answer_datagrams(&one.udp);
+                    self.answer_datagrams(index);
                 }
                 if ready[1] {
-                    self.accept(&one.tcp, &mut connections);
+                    self.accept(index, &mut connections);
                 }
+            }
+            self.go_on(of_upstream, &mut connections);
+        }
+    }
+
+    /// What has something: of each address its datagrams and its new connections, then connections, then the other server's. `None`: the end.
+    fn wait(&self, connections: &[Numbered], stop: &Stop) -> Option<Vec<bool>> {
+        let listening = self.sockets.iter().flat_map(|one| [one.udp.as_fd(), one.tcp.as_fd()]);
+        let mut awaited: Vec<(BorrowedFd<'_>, PollFlags)> = listening.map(|fd| (fd, PollFlags::POLLIN)).collect();
+        awaited.extend(connections.iter().map(|(_, one)| (one.stream.as_fd(), one.events())));
+        awaited.extend(self.upstream.iter().flat_map(Upstream::awaited));
+        let of_connections = connections.iter().map(|(_, one)| one.deadline);
+        let deadline = of_connections.chain(self.upstream.iter().filter_map(Upstream::deadline)).min();
+        match wait_any(&awaited, Some(stop), deadline) {
+            Ok((Woken::Stopped, _)) | Err(_) => None,
+            Ok((_, ready)) => Some(ready),
+        }
+    }
+
+    /// Answers what the other server has said something of.
+    fn go_on(&mut self, ready: &[bool], connections: &mut [Numbered]) {
+        let Some(upstream) = &mut self.upstream else { return };
+        let cases = upstream.go_on(ready);
+        let Tally { asked, unanswered, strays } = std::mem::take(&mut upstream.tally);
+        if asked + unanswered + strays > 0 {
+            let mut counters = lock(self.counters);
+            counters.asked += asked;
+            counters.unanswered += unanswered;
+            if strays > 0 {
+                *counters.ignored.entry("unasked").or_default() += strays;
+            }
+        }
+        for case in cases {
+            let client = case.client;
+            if let Ok(Some(message)) = self.answer(case) {
+                self.deliver(client, &message, connections);
             }
         }
     }
 
-    fn answer_datagrams(&self, socket: &UdpSocket) {
+    fn deliver(&self, client: Client, message: &[u8], connections: &mut [Numbered]) {
+        let is_sent = match client {
+            Client::Datagram(index, address) => self.sockets[index].udp.send_to(message, address).is_ok(),
+            Client::Connection(number) => {
+                let connection = connections.iter_mut().find(|(other, _)| *other == number);
+                connection.map(|(_, connection)| connection.deliver(message)).is_some()
+            }
+        };
+        if !is_sent {
+            self.ignore("not-sent");
+        }
+    }
+
+    fn answer_datagrams(&mut self, index: usize) {
         // A longer one is cut, and answered as flawed.
         let mut buffer = [0; OUR_UDP_BYTES as usize];
         for _ in 0..DATAGRAMS_AT_ONCE {
             // An error may be that of an earlier answer, whose client has gone.
-            let Ok((length, client)) = socket.recv_from(&mut buffer) else { return };
-            if let Some(answer) = self.answer(&buffer[..length], Transport::Udp) {
-                if socket.send_to(&answer, client).is_err() {
-                    self.ignore("not-sent");
-                }
+            let Ok((length, address)) = self.sockets[index].udp.recv_from(&mut buffer) else { return };
+            let client = Client::Datagram(index, address);
+            if let Ok(Some(message)) = self.answer(Case::new(client, &buffer[..length])) {
+                self.deliver(client, &message, &mut []);
             }
         }
     }
 
-    fn accept(&self, listener: &TcpListener, connections: &mut Vec<Connection>) {
+    fn accept(&mut self, index: usize, connections: &mut Vec<Numbered>) {
         // A connection may be gone before it is accepted.
-        let Ok((stream, _)) = listener.accept() else { return };
+        let Ok((stream, _)) = self.sockets[index].tcp.accept() else { return };
         if connections.len() >= MAX_CONNECTIONS {
             self.ignore("connections");
         } else if stream.set_nonblocking(true).is_ok() {
-            connections.push(Connection::new(stream));
+            self.last_connection += 1;
+            connections.push((self.last_connection, Connection::new(stream)));
         }
     }
 
-    fn answer(&self, message: &[u8], transport: Transport) -> Option<Vec<u8>> {
-        match self.responder.reply(message, transport) {
-            Ok(Reply { message, outcome, is_truncated }) => {
-                let mut counters = lock(self.counters);
-                match transport {
-                    Transport::Udp => counters.udp += 1,
-                    Transport::Tcp => counters.tcp += 1,
+    fn say(&mut self, number: u64, message: &[u8]) -> Said {
+        match self.answer(Case::new(Client::Connection(number), message)) {
+            Ok(Some(message)) => Said::Now(message),
+            Ok(None) => Said::Later,
+            Err(Unanswerable) => Said::Nothing,
+        }
+    }
+
+    /// The answer to a message; `None` where the other server is asked first.
+    fn answer(&mut self, mut case: Case<Client>) -> std::result::Result<Option<Vec<u8>>, Unanswerable> {
+        let transport = case.client.transport();
+        loop {
+            match self.responder.reply(&case.message, transport, &case.learned) {
+                Ok(Next::Reply(reply)) => return Ok(Some(self.count(reply, transport))),
+                Ok(Next::Ask(question)) => {
+                    // Nothing is forwarded where there is no server.
+                    let Some(upstream) = &mut self.upstream else { return Err(Unanswerable) };
+                    match upstream.ask(case, question) {
+                        None => return Ok(None),
+                        Some(failed) => case = failed,
+                    }
                 }
-                *counters.outcomes.entry(outcome.name()).or_default() += 1;
-                counters.truncated += u64::from(is_truncated);
-                Some(message)
-            }
-            Err(reason) => {
-                self.ignore(reason.name());
-                None
+                Err(reason) => {
+                    self.ignore(reason.name());
+                    return Err(Unanswerable);
+                }
             }
         }
+    }
+
+    fn count(&self, reply: Reply, transport: Transport) -> Vec<u8> {
+        let mut counters = lock(self.counters);
+        match transport {
+            Transport::Udp => counters.udp += 1,
+            Transport::Tcp => counters.tcp += 1,
+        }
+        *counters.outcomes.entry(reply.outcome.name()).or_default() += 1;
+        counters.truncated += u64::from(reply.is_truncated);
+        reply.message
     }
 
     fn ignore(&self, reason: &'static str) {
         *lock(self.counters).ignored.entry(reason).or_default() += 1;
     }
 }
+
+/// A message has no answer.
+#[derive(Debug, PartialEq, Eq)]
+struct Unanswerable;

@@ -1,7 +1,7 @@
 //! Asks a resolver for what tells its prefix: RFC 7050 section 3, over UDP.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use sixbench_wire::dns::{NoPrefix, prefixes_in, question};
 use sixbench_wire::siit::Prefix6;
 
 use super::{Discovered, split};
-use crate::asking::FIRST_INTERVAL;
+use crate::asking::{FIRST_INTERVAL, connected};
 use crate::worker::{deadline, wait};
 use crate::{Error, Result};
 
@@ -79,18 +79,6 @@ pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
             return Err(Error::Timeout(format!("{doing}: it answered none of {asked} questions in {took_ms} ms{why}")));
         }
     }
-}
-
-/// A socket that hears only the resolver: RFC 5452 section 9.1.
-fn connected(resolver: SocketAddr) -> io::Result<UdpSocket> {
-    let any = match resolver {
-        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect(resolver)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
 }
 
 fn written(prefix: Prefix6) -> Prefix {

@@ -1,6 +1,6 @@
 //! Messages as others write them: RFC 1035 section 4.1, RFC 6891 section 6.
 
-use super::{Kind, Name};
+use super::{CLASS_IN, Kind, Name};
 
 /// RFC 1035 section 4.1.1.
 pub const HEADER_BYTES: usize = 12;
@@ -20,6 +20,8 @@ pub enum Flaw {
     LabelType,
     /// The OPT record is not the root's, or is there twice.
     Edns,
+    /// What a record says is nothing that one of its type says.
+    Data,
 }
 
 /// The first bytes.
@@ -55,6 +57,11 @@ impl Header {
         (self.flags >> 11) as u8 & 15
     }
 
+    /// Whether who is asked is to ask others (RD).
+    pub fn wants_recursion(&self) -> bool {
+        self.flags & Self::RECURSION_DESIRED != 0
+    }
+
     /// Whether an answer was cut.
     pub fn is_truncated(&self) -> bool {
         self.flags & Self::TRUNCATED != 0
@@ -86,6 +93,28 @@ pub struct Question {
     pub kind: Kind,
     /// Of which class.
     pub class: u16,
+}
+
+impl Question {
+    /// One of the class IN.
+    pub fn new(name: Name, kind: Kind) -> Self {
+        Self { name, kind, class: CLASS_IN }
+    }
+
+    /// The message that asks it of a resolver, without EDNS.
+    pub fn asked(&self, id: u16) -> Vec<u8> {
+        let mut message = Vec::with_capacity(HEADER_BYTES + self.name.wire().len() + 4);
+        for word in [id, Header::RECURSION_DESIRED, 1, 0, 0, 0] {
+            message.extend(word.to_be_bytes());
+        }
+        message.extend(self.emit());
+        message
+    }
+
+    /// As a message has it.
+    pub(super) fn emit(&self) -> Vec<u8> {
+        [self.name.wire(), &self.kind.0.to_be_bytes(), &self.class.to_be_bytes()].concat()
+    }
 }
 
 /// A record as it stands in a message.

@@ -2,8 +2,9 @@
 //!
 //! [`Name`] and [`Message`] read what anybody may send: every length and pointer is checked, and the work is bounded by the length of the message.
 //! [`Zone`] has the names of a network. [`Dns64`] says what a question is answered with, given any [`Source`] of records. [`Responder`] makes the
-//! message that answers a message. [`prefixes_in`] learns a translator's prefix from the answer to [`question`].
+//! message that answers a message, or says what another server has to be asked first; [`told_in`] reads what that says. [`prefixes_in`] learns a translator's prefix from the answer to [`question`].
 
+mod forward;
 mod message;
 mod name;
 mod prefix;
@@ -12,13 +13,14 @@ mod responder;
 mod synthesis;
 mod zone;
 
+pub use forward::{Learned, Told, told_in};
 pub use message::{Edns, Flaw, HEADER_BYTES, Header, Message, Question, RecordView};
 pub use name::{MAX_NAME_BYTES, Name};
 pub use prefix::{NoPrefix, prefixes_in, question};
 pub use record::{Data, Kind, Record};
-pub use responder::{Ignored, OUR_UDP_BYTES, Outcome, Reply, Responder, Transport};
+pub use responder::{Ignored, Next, OUR_UDP_BYTES, Outcome, Reply, Responder, Transport};
 pub use synthesis::{Answer, Dns64, default_excluded};
-pub use zone::{Found, Source, Zone};
+pub use zone::{Absence, Found, Source, Zone};
 
 /// The class of the Internet: RFC 1035 section 3.2.4.
 pub const CLASS_IN: u16 = 1;

@@ -114,6 +114,13 @@ impl Name {
         (length > 0).then(|| Self(self.0[length + 1..].to_vec()))
     }
 
+    /// Whether it is that name or one below it.
+    pub fn is_within(&self, zone: &Self) -> bool {
+        let [own, end] = [self, zone].map(|name| name.labels().collect::<Vec<_>>());
+        own.len() >= end.len()
+            && own.iter().rev().zip(end.iter().rev()).all(|(one, other)| one.eq_ignore_ascii_case(other))
+    }
+
     /// As a message has it, without compression.
     pub fn wire(&self) -> &[u8] {
         &self.0

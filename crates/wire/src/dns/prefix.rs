@@ -2,14 +2,12 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{CLASS_IN, HEADER_BYTES, Header, Kind, Message, Name};
+use super::{CLASS_IN, Header, Kind, Message, Name, Question};
 use crate::siit::{LENGTHS, Net, Prefix6};
 
 /// The name that has IPv4 addresses alone, and these: RFC 7050 section 8.2.
 pub(super) const WELL_KNOWN_NAME: &str = "ipv4only.arpa";
 pub(super) const WELL_KNOWN_ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
-/// RD, which a resolver needs to be asked with: RFC 1035 section 4.1.1.
-const RECURSION_DESIRED: u16 = 1 << 8;
 
 /// Why an answer tells no prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,14 +39,7 @@ impl NoPrefix {
 
 /// The question: the AAAA records of `ipv4only.arpa`. CD is not set, so that a resolver synthesises (section 3).
 pub fn question(id: u16) -> Vec<u8> {
-    let mut message = Vec::with_capacity(HEADER_BYTES + 19);
-    for word in [id, RECURSION_DESIRED, 1, 0, 0, 0] {
-        message.extend(word.to_be_bytes());
-    }
-    message.extend(well_known_name().wire());
-    message.extend(Kind::AAAA.0.to_be_bytes());
-    message.extend(CLASS_IN.to_be_bytes());
-    message
+    Question::new(well_known_name(), Kind::AAAA).asked(id)
 }
 
 /// The prefixes that the answer to the question of that number tells, each once, in the order of its records. At least one.
@@ -118,7 +109,7 @@ fn well_known_name() -> Name {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Dns64, Responder, Transport, Zone, default_excluded};
+    use super::super::{Dns64, Next, Responder, Transport, Zone, default_excluded};
     use super::*;
 
     const A: Ipv4Addr = WELL_KNOWN_ADDRESSES[0];
@@ -130,8 +121,11 @@ mod tests {
 
     fn answered(prefix: Option<Prefix6>, id: u16) -> Vec<u8> {
         let dns64 = prefix.map(|prefix| Dns64::new(prefix, default_excluded()).expect("a prefix"));
-        let responder = Responder { zone: Zone::new([]).expect("a zone"), dns64 };
-        responder.reply(&question(id), Transport::Udp).expect("a question").message
+        let responder = Responder { zone: Zone::new([]).expect("a zone"), forwarded: None, dns64 };
+        match responder.reply(&question(id), Transport::Udp, &[]).expect("a question") {
+            Next::Reply(reply) => reply.message,
+            Next::Ask(question) => panic!("{question:?}"),
+        }
     }
 
     #[test]

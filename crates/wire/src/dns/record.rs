@@ -1,8 +1,8 @@
-//! Resource records that are written: RFC 1035 section 3.2.1, RFC 3596.
+//! Resource records: RFC 1035 section 3.2.1, RFC 3596.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{CLASS_IN, Name, TTL_S};
+use super::{CLASS_IN, Flaw, Name, RecordView, TTL_S};
 
 /// The type of a record or of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,6 +11,8 @@ pub struct Kind(pub u16);
 impl Kind {
     /// RFC 1035 section 3.4.1.
     pub const A: Self = Self(1);
+    /// RFC 1035 section 3.3.11.
+    pub const NS: Self = Self(2);
     /// RFC 1035 section 3.3.1.
     pub const CNAME: Self = Self(5);
     /// RFC 1035 section 3.3.13.
@@ -42,6 +44,8 @@ pub enum Data {
     Cname(Name),
     /// Where authority begins: at the root. How long it may be kept that something is not there (RFC 2308) is [`TTL_S`].
     Soa,
+    /// What a record of another type says, or one of another server that says where authority begins: its data, with whole names.
+    Other(Kind, Vec<u8>),
 }
 
 /// A record of the class IN.
@@ -49,6 +53,8 @@ pub enum Data {
 pub struct Record {
     /// Whose it is.
     pub name: Name,
+    /// For how many seconds it may be kept.
+    pub ttl_s: u32,
     /// What it says.
     pub data: Data,
 }
@@ -70,7 +76,24 @@ impl Data {
             Self::Ptr(_) => Kind::PTR,
             Self::Cname(_) => Kind::CNAME,
             Self::Soa => Kind::SOA,
+            Self::Other(kind, _) => *kind,
         }
+    }
+
+    /// Reads what a record of a message says.
+    fn read(message: &[u8], record: &RecordView<'_>) -> Result<Self, Flaw> {
+        let (begin, data) = record.data;
+        let only_name = || match Name::read(message, begin)? {
+            (name, behind) if behind == begin + data.len() => Ok(name),
+            _ => Err(Flaw::Data),
+        };
+        Ok(match record.kind {
+            Kind::A => Self::A(<[u8; 4]>::try_from(data).map_err(|_| Flaw::Data)?.into()),
+            Kind::AAAA => Self::Aaaa(<[u8; 16]>::try_from(data).map_err(|_| Flaw::Data)?.into()),
+            Kind::CNAME => Self::Cname(only_name()?),
+            Kind::PTR => Self::Ptr(only_name()?),
+            kind => Self::Other(kind, with_whole_names(message, record)?),
+        })
     }
 
     fn emit(&self) -> Vec<u8> {
@@ -83,11 +106,55 @@ impl Data {
                 let numbers = [1, TTL_S, TTL_S, TTL_S, TTL_S].map(u32::to_be_bytes);
                 [&[0, 0], numbers.as_flattened()].concat()
             }
+            Self::Other(_, data) => data.clone(),
         }
     }
 }
 
+/// The data of a record without compression, for the types whose names may have it: RFC 3597 section 4.
+fn with_whole_names(message: &[u8], record: &RecordView<'_>) -> Result<Vec<u8>, Flaw> {
+    let (begin, data) = record.data;
+    let (before_bytes, names) = match record.kind.0 {
+        2..=5 | 7..=9 | 12 => (0, 1),
+        6 | 14 | 17 => (0, 2),
+        15 | 18 | 21 => (2, 1),
+        26 => (2, 2),
+        33 => (6, 1),
+        _ => (0, 0),
+    };
+    let mut whole = data.get(..before_bytes).ok_or(Flaw::Data)?.to_vec();
+    let mut at = begin + before_bytes;
+    for _ in 0..names {
+        let (name, behind) = Name::read(message, at)?;
+        whole.extend_from_slice(name.wire());
+        at = behind;
+    }
+    whole.extend_from_slice(message.get(at..begin + data.len()).ok_or(Flaw::Data)?);
+    if whole.len() > usize::from(u16::MAX) { Err(Flaw::Data) } else { Ok(whole) }
+}
+
 impl Record {
+    /// One of ours.
+    pub fn own(name: Name, data: Data) -> Self {
+        Self { name, ttl_s: TTL_S, data }
+    }
+
+    /// One of a message, whose class is not looked at.
+    pub(super) fn read(message: &[u8], record: &RecordView<'_>) -> Result<Self, Flaw> {
+        // RFC 2181 section 8: with the highest bit it is as good as none.
+        let ttl_s = if record.ttl_s >> 31 == 0 { record.ttl_s } else { 0 };
+        Ok(Self { name: record.name.clone(), ttl_s, data: Data::read(message, record)? })
+    }
+
+    /// For how many seconds it may be kept that something is not there, by the record that says where authority begins: RFC 2308 section 5.
+    pub(super) fn negative_ttl_s(&self) -> u32 {
+        let minimum_s = match &self.data {
+            Data::Other(Kind::SOA, data) => data.last_chunk().map_or(0, |last| u32::from_be_bytes(*last)),
+            _ => TTL_S,
+        };
+        self.ttl_s.min(minimum_s)
+    }
+
     /// As a message has it whose question is at its usual place and has that name.
     pub(super) fn emit(&self, question: &Name) -> Vec<u8> {
         const TO_QUESTION: [u8; 2] = [0xc0, super::HEADER_BYTES as u8];
@@ -96,7 +163,7 @@ impl Record {
         let mut wire = if is_asked { TO_QUESTION.to_vec() } else { self.name.wire().to_vec() };
         wire.extend(self.data.kind().0.to_be_bytes());
         wire.extend(CLASS_IN.to_be_bytes());
-        wire.extend(TTL_S.to_be_bytes());
+        wire.extend(self.ttl_s.to_be_bytes());
         wire.extend((data.len() as u16).to_be_bytes());
         wire.extend(data);
         wire

@@ -1,7 +1,9 @@
 //! The message that answers a message.
 
+use super::forward::Known;
 use super::{
-    Answer, CLASS_ANY, CLASS_IN, Data, Dns64, Edns, Found, Header, Kind, Message, Name, Question, Record, Source, Zone,
+    Answer, CLASS_ANY, CLASS_IN, Dns64, Edns, Found, Header, Kind, Learned, Message, Name, Question, Record, Source,
+    Zone,
 };
 
 /// The longest datagram that we send or take: what the least MTU of IPv6 has room for (RFC 9715 section 3).
@@ -36,7 +38,7 @@ crate::named! {
         Malformed = "malformed",
         /// It was no question.
         NotImplemented = "not-implemented",
-        /// A transfer, or another class.
+        /// A transfer, another class, or a name of another server for who wants no others to be asked.
         Refused = "refused",
         /// EDNS of a version that there is not.
         BadVersion = "bad-version",
@@ -80,24 +82,40 @@ pub struct Reply {
     pub is_truncated: bool,
 }
 
+/// What is to be done for a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// It is answered.
+    Reply(Reply),
+    /// The server of forwarded names is asked; with what it says the message is looked at again.
+    Ask(Question),
+}
+
 /// Answers messages.
 #[derive(Debug, Clone)]
 pub struct Responder {
     /// What it knows.
     pub zone: Zone,
+    /// The zone whose names it asks another server for, but for those that are in its own; if any.
+    pub forwarded: Option<Name>,
     /// What it makes of that, if anything.
     pub dns64: Option<Dns64>,
 }
 
 impl Responder {
-    /// The answer to a message, whatever its bytes are.
-    pub fn reply(&self, message: &[u8], transport: Transport) -> Result<Reply, Ignored> {
+    /// The answer to a message, whatever its bytes are, or what has to be asked first. `learned`: what was asked for this message until now.
+    pub fn reply(&self, message: &[u8], transport: Transport, learned: &[Learned]) -> Result<Next, Ignored> {
         let header = Header::parse(message).ok_or(Ignored::Short)?;
         if header.is_response() {
             return Err(Ignored::Response);
         }
-        let mut draft = Draft { header, question: None, edns: None, answer: None };
-        let outcome = self.judge(message, &mut draft);
+        let is_authoritative = learned.is_empty();
+        let mut draft = Draft { header, question: None, edns: None, answer: None, is_authoritative };
+        let outcome = match self.judge(message, &mut draft, learned) {
+            Ok(outcome) => outcome,
+            Err(question) if header.wants_recursion() => return Ok(Next::Ask(question)),
+            Err(_) => Outcome::Refused,
+        };
         let limit_bytes = match transport {
             Transport::Tcp => usize::from(u16::MAX),
             Transport::Udp => {
@@ -106,40 +124,41 @@ impl Responder {
             }
         };
         let (message, is_truncated) = draft.emit(outcome, limit_bytes);
-        Ok(Reply { message, outcome, is_truncated })
+        Ok(Next::Reply(Reply { message, outcome, is_truncated }))
     }
 
-    fn judge(&self, message: &[u8], draft: &mut Draft) -> Outcome {
+    fn judge(&self, message: &[u8], draft: &mut Draft, learned: &[Learned]) -> Result<Outcome, Question> {
         let is_query = draft.header.opcode() == 0;
         let unread = if is_query { Outcome::Malformed } else { Outcome::NotImplemented };
-        let Ok(Message { header, questions, edns, .. }) = Message::parse(message) else { return unread };
+        let Ok(Message { header, questions, edns, .. }) = Message::parse(message) else { return Ok(unread) };
         // Who sends one gets one: RFC 6891 section 6.1.1.
         draft.edns = edns;
-        let Ok([question]) = <[Question; 1]>::try_from(questions) else { return unread };
+        let Ok([question]) = <[Question; 1]>::try_from(questions) else { return Ok(unread) };
         let question = draft.question.insert(question);
         if !is_query {
-            return Outcome::NotImplemented;
+            return Ok(Outcome::NotImplemented);
         }
         if edns.is_some_and(|edns| edns.version != 0) {
-            return Outcome::BadVersion;
+            return Ok(Outcome::BadVersion);
         }
         if ![CLASS_IN, CLASS_ANY].contains(&question.class) || [Kind::AXFR, Kind::IXFR].contains(&question.kind) {
-            return Outcome::Refused;
+            return Ok(Outcome::Refused);
         }
         let validates = header.is_checking_disabled() && edns.is_some_and(|edns| edns.wants_dnssec);
+        let source = Known { zone: &self.zone, forwarded: self.forwarded.as_ref(), learned };
         let answer = match &self.dns64 {
-            Some(dns64) => dns64.answer(&self.zone, &question.name, question.kind, validates),
-            None => Answer::plain(&question.name, self.zone.find(&question.name, question.kind)),
+            Some(dns64) => dns64.answer(&source, &question.name, question.kind, validates)?,
+            None => Answer::plain(source.find(&question.name, question.kind)?),
         };
         let outcome = match &answer.found {
-            Ok(_) if answer.is_synthesised => Outcome::Synthesised,
-            Ok(_) => Outcome::Answered,
-            Err(Found::NoName) => Outcome::NoName,
-            Err(Found::Failed) => Outcome::Failed,
-            Err(_) => Outcome::NoData,
+            Found::Data(_) if answer.is_synthesised => Outcome::Synthesised,
+            Found::Data(_) => Outcome::Answered,
+            Found::NoName(_) => Outcome::NoName,
+            Found::NoData(_) => Outcome::NoData,
+            Found::Failed => Outcome::Failed,
         };
         draft.answer = Some(answer);
-        outcome
+        Ok(outcome)
     }
 }
 
@@ -149,32 +168,36 @@ struct Draft {
     question: Option<Question>,
     edns: Option<Edns>,
     answer: Option<Answer>,
+    /// Whether the answer is of the own zone alone.
+    is_authoritative: bool,
 }
 
 impl Draft {
     fn emit(&self, outcome: Outcome, limit_bytes: usize) -> (Vec<u8>, bool) {
         let root = Name::root();
         let asked = self.question.as_ref().map_or(&root, |question| &question.name);
-        let answers: &[Record] = self.answer.as_ref().and_then(|answer| answer.found.as_deref().ok()).unwrap_or(&[]);
-        // How long a name may be kept as not there: RFC 2308 section 3.
-        let is_nothing = matches!(outcome, Outcome::NoData | Outcome::NoName);
-        let authority = is_nothing.then(|| Record { name: Name::root(), data: Data::Soa });
+        let (answers, authority): (&[Record], Option<&Record>) = match self.answer.as_ref().map(|answer| &answer.found)
+        {
+            Some(Found::Data(records)) => (records, None),
+            // How long it may be kept that something is not there: RFC 2308 section 3.
+            Some(Found::NoData(absence) | Found::NoName(absence)) => (&absence.aliases, absence.authority.as_ref()),
+            Some(Found::Failed) | None => (&[], None),
+        };
         let opt = self.edns.map(|edns| Edns { udp_bytes: OUR_UDP_BYTES, version: 0, ..edns }.emit(outcome.rcode()));
-        let mut records: Vec<u8> = answers.iter().chain(&authority).flat_map(|record| record.emit(asked)).collect();
-        let question = self.question.as_ref().map_or_else(Vec::new, |question| {
-            [question.name.wire(), &question.kind.0.to_be_bytes(), &question.class.to_be_bytes()].concat()
-        });
+        let mut records: Vec<u8> = answers.iter().chain(authority).flat_map(|record| record.emit(asked)).collect();
+        let question = self.question.as_ref().map_or_else(Vec::new, Question::emit);
         let fixed_bytes = super::HEADER_BYTES + question.len() + opt.map_or(0, |opt| opt.len());
         let is_truncated = fixed_bytes + records.len() > limit_bytes;
-        let mut counts =
-            [u16::from(self.question.is_some()), answers.len() as u16, u16::from(is_nothing), u16::from(opt.is_some())];
+        let [has_question, has_authority, has_opt] =
+            [self.question.is_some(), authority.is_some(), opt.is_some()].map(u16::from);
+        let mut counts = [has_question, answers.len() as u16, has_authority, has_opt];
         if is_truncated {
             records.clear();
             (counts[1], counts[2]) = (0, 0);
         }
         let added = Header::RECURSION_AVAILABLE
             | if is_truncated { Header::TRUNCATED } else { 0 }
-            | if self.answer.is_some() { Header::AUTHORITATIVE } else { 0 };
+            | if self.answer.is_some() && self.is_authoritative { Header::AUTHORITATIVE } else { 0 };
         let mut message = Vec::with_capacity(fixed_bytes + records.len());
         message.extend(self.header.id.to_be_bytes());
         message.extend(self.header.answer_flags(added, outcome.rcode() as u8).to_be_bytes());

@@ -3,8 +3,11 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::prefix::WELL_KNOWN_ADDRESSES;
-use super::{Data, Found, Kind, Name, Record, Source};
+use super::{Absence, Data, Found, Kind, Name, Question, Record, Source};
 use crate::siit::{Ipv6Net, Net, Prefix6};
+
+/// How long synthesised records may be kept where no authority is told: RFC 6147 section 5.1.7.
+const WITHOUT_AUTHORITY_S: u32 = 600;
 
 /// The IPv6 addresses that are none for a client: RFC 6147 section 5.1.4.
 pub fn default_excluded() -> Vec<Ipv6Net> {
@@ -24,7 +27,7 @@ pub struct Dns64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The records, or why there are none.
-    pub found: Result<Vec<Record>, Found>,
+    pub found: Found,
     /// Whether the answer was made of records of another name or type.
     pub is_synthesised: bool,
 }
@@ -35,42 +38,60 @@ impl Dns64 {
         prefix.check().map(|()| Self { prefix, excluded })
     }
 
-    /// The answer, by what the source has. `validates`: who asks checks signatures itself and wants what is signed (CD and DO are set), so that
-    /// nothing is made up (section 5.5).
-    pub fn answer(&self, source: &impl Source, name: &Name, kind: Kind, validates: bool) -> Answer {
-        let found = source.find(name, kind);
+    /// The answer, by what the source has, or the question that has to be asked first. `validates`: who asks checks signatures itself and wants what is
+    /// signed (CD and DO are set), so that nothing is made up (section 5.5).
+    pub fn answer(&self, source: &impl Source, name: &Name, kind: Kind, validates: bool) -> Result<Answer, Question> {
+        let found = source.find(name, kind)?;
         if validates {
-            return Answer::plain(name, found);
+            return Ok(Answer::plain(found));
         }
         match kind {
             Kind::AAAA => self.addresses(source, name, found),
-            Kind::PTR if matches!(found, Found::NoName | Found::NoData) => self.pointer(source, name, found),
-            _ => self.within_prefix(name, found),
+            Kind::PTR if matches!(found, Found::NoName(_) | Found::NoData(_)) => self.pointer(source, name, found),
+            _ => Ok(self.within_prefix(name, found)),
         }
     }
 
-    /// Sections 5.1.1 to 5.1.6.
-    fn addresses(&self, source: &impl Source, name: &Name, found: Found) -> Answer {
-        match found {
+    /// Sections 5.1.1 to 5.1.7.
+    fn addresses(&self, source: &impl Source, name: &Name, found: Found) -> Result<Answer, Question> {
+        let absence = match found {
             // Section 5.1.2.
-            Found::NoName => return self.within_prefix(name, found),
+            Found::NoName(_) => return Ok(self.within_prefix(name, found)),
             // Section 5.1.4.
-            Found::Data(data) => {
-                let kept: Vec<Data> = data.into_iter().filter(|one| !self.is_excluded(one)).collect();
-                if !kept.is_empty() {
-                    return Answer::plain(name, Found::Data(kept));
+            Found::Data(records) => {
+                let kept: Vec<Record> = records.into_iter().filter(|one| !self.is_excluded(&one.data)).collect();
+                if kept.iter().any(is_aaaa) {
+                    return Ok(Answer::plain(Found::Data(kept)));
                 }
+                Absence::default()
             }
-            // Also after a failure: section 5.1.2.
-            Found::NoData | Found::Failed => (),
-        }
-        match source.find(name, Kind::A) {
-            Found::Data(data) => {
-                let made: Vec<Data> = data.iter().filter_map(|one| self.embedded(one)).map(Data::Aaaa).collect();
-                let found = if made.is_empty() { Found::NoData } else { Found::Data(made) };
-                Answer { is_synthesised: matches!(found, Found::Data(_)), ..Answer::plain(name, found) }
-            }
-            found => Answer::plain(name, found),
+            Found::NoData(absence) => absence,
+            // Also after a failure, or where nobody answered: sections 5.1.2 and 5.1.3.
+            Found::Failed => Absence::default(),
+        };
+        Ok(match source.find(name, Kind::A)? {
+            Found::Data(records) => self.made(records, absence),
+            found => Answer::plain(found),
+        })
+    }
+
+    /// The answer with AAAA records in the place of A records, and with the aliases before them as they are. Section 5.1.7 says how long they may be kept.
+    fn made(&self, records: Vec<Record>, absence: Absence) -> Answer {
+        let most_s = absence.authority.as_ref().map_or(WITHOUT_AUTHORITY_S, Record::negative_ttl_s);
+        let made: Vec<Record> = records
+            .into_iter()
+            .filter_map(|one| match one.data {
+                Data::Cname(_) => Some(one),
+                data => {
+                    let address = self.embedded(&data)?;
+                    Some(Record { name: one.name, ttl_s: one.ttl_s.min(most_s), data: Data::Aaaa(address) })
+                }
+            })
+            .collect();
+        if made.iter().any(is_aaaa) {
+            Answer { found: Found::Data(made), is_synthesised: true }
+        } else {
+            Answer::plain(Found::NoData(absence))
         }
     }
 
@@ -89,24 +110,24 @@ impl Dns64 {
     }
 
     /// Section 5.3.1, the second way: a CNAME to the name below in-addr.arpa, if that has a pointer.
-    fn pointer(&self, source: &impl Source, name: &Name, found: Found) -> Answer {
+    fn pointer(&self, source: &impl Source, name: &Name, found: Found) -> Result<Answer, Question> {
         let Some(ipv4) = name.reversed_ipv6().and_then(|(bits, count)| {
             let address = Ipv6Addr::from_bits(bits);
             // What follows the IPv4 address is zero: RFC 6052 section 2.2.
             self.prefix.embedded(address).filter(|&ipv4| count == 128 && self.prefix.embed(ipv4) == address)
         }) else {
-            return self.within_prefix(name, found);
+            return Ok(self.within_prefix(name, found));
         };
         let target = Name::reverse(IpAddr::V4(ipv4));
-        match source.find(&target, Kind::PTR) {
-            Found::Data(data) => {
-                let alias = Record { name: name.clone(), data: Data::Cname(target.clone()) };
-                let pointers = data.into_iter().map(|data| Record { name: target.clone(), data });
-                Answer { found: Ok(std::iter::once(alias).chain(pointers).collect()), is_synthesised: true }
+        Ok(match source.find(&target, Kind::PTR)? {
+            Found::Data(mut records) => {
+                let ttl_s = records.iter().map(|one| one.ttl_s).min().unwrap_or(0);
+                records.insert(0, Record { name: name.clone(), ttl_s, data: Data::Cname(target) });
+                Answer { found: Found::Data(records), is_synthesised: true }
             }
-            Found::Failed => Answer::plain(name, Found::Failed),
-            Found::NoData | Found::NoName => Answer::plain(name, found),
-        }
+            Found::Failed => Answer::plain(Found::Failed),
+            Found::NoData(_) | Found::NoName(_) => Answer::plain(found),
+        })
     }
 
     /// A name below ip6.arpa is there if it leads to names of the prefix: RFC 8020.
@@ -116,18 +137,20 @@ impl Dns64 {
             let differing = bits ^ self.prefix.address.to_bits();
             count < 128 && differing.checked_shr(128 - common).unwrap_or(0) == 0
         };
-        let is_there = found == Found::NoName && name.reversed_ipv6().is_some_and(leads_there);
-        Answer::plain(name, if is_there { Found::NoData } else { found })
+        Answer::plain(match found {
+            Found::NoName(absence) if name.reversed_ipv6().is_some_and(leads_there) => Found::NoData(absence),
+            found => found,
+        })
     }
 }
 
 impl Answer {
     /// What the source has, as it is.
-    pub(super) fn plain(name: &Name, found: Found) -> Self {
-        let found = match found {
-            Found::Data(data) => Ok(data.into_iter().map(|data| Record { name: name.clone(), data }).collect()),
-            nothing => Err(nothing),
-        };
+    pub(super) fn plain(found: Found) -> Self {
         Self { found, is_synthesised: false }
     }
+}
+
+fn is_aaaa(record: &Record) -> bool {
+    record.data.kind() == Kind::AAAA
 }

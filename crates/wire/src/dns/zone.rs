@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::prefix::{WELL_KNOWN_ADDRESSES, WELL_KNOWN_NAME};
-use super::{Data, Kind, Name};
+use super::{Data, Kind, Name, Question, Record};
 
 /// More addresses of a name would make answers that no datagram carries.
 const MAX_ADDRESSES: usize = 64;
@@ -13,20 +13,36 @@ const MAX_NAMES: usize = 4096;
 /// What there is of a name and a type: RFC 2308 section 2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Records, at least one.
-    Data(Vec<Data>),
+    /// Records, at least one. Before them are the aliases (CNAME) that lead to their name.
+    Data(Vec<Record>),
     /// The name is there, and has no such record (NODATA).
-    NoData,
+    NoData(Absence),
     /// There is no such name (NXDOMAIN).
-    NoName,
+    NoName(Absence),
     /// It could not be found out (SERVFAIL).
     Failed,
 }
 
+/// What is said of that which is not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Absence {
+    /// The aliases that lead to the name of which there is nothing.
+    pub aliases: Vec<Record>,
+    /// Where authority for that begins (SOA), with how long it may be kept. Without one it may not be: RFC 2308 section 5.
+    pub authority: Option<Record>,
+}
+
+impl Absence {
+    /// Of what is not in a [`Zone`].
+    pub fn own() -> Self {
+        Self { aliases: Vec::new(), authority: Some(Record::own(Name::root(), Data::Soa)) }
+    }
+}
+
 /// Whatever has records.
 pub trait Source {
-    /// What there is of a name and a type.
-    fn find(&self, name: &Name, kind: Kind) -> Found;
+    /// What there is of a name and a type; or the question that has to be asked before that can be said.
+    fn find(&self, name: &Name, kind: Kind) -> Result<Found, Question>;
 }
 
 /// The names of a network with their addresses, the names of the addresses, and `ipv4only.arpa`. There are no others, so that it is the authority for the root.
@@ -82,10 +98,21 @@ impl Zone {
     }
 }
 
+impl Zone {
+    /// What there is of a name and a type.
+    pub fn records(&self, name: &Name, kind: Kind) -> Found {
+        let Some(held) = self.0.get(name) else { return Found::NoName(Absence::own()) };
+        let found: Vec<Record> = held
+            .iter()
+            .filter(|data| kind == Kind::ANY || data.kind() == kind)
+            .map(|data| Record::own(name.clone(), data.clone()))
+            .collect();
+        if found.is_empty() { Found::NoData(Absence::own()) } else { Found::Data(found) }
+    }
+}
+
 impl Source for Zone {
-    fn find(&self, name: &Name, kind: Kind) -> Found {
-        let Some(held) = self.0.get(name) else { return Found::NoName };
-        let found: Vec<Data> = held.iter().filter(|data| kind == Kind::ANY || data.kind() == kind).cloned().collect();
-        if found.is_empty() { Found::NoData } else { Found::Data(found) }
+    fn find(&self, name: &Name, kind: Kind) -> Result<Found, Question> {
+        Ok(self.records(name, kind))
     }
 }

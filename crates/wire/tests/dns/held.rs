@@ -4,7 +4,8 @@
 use std::net::IpAddr;
 
 use sixbench_wire::dns::{
-    Dns64, Header, Ignored, Message, Name, OUR_UDP_BYTES, Responder, Transport, Zone, default_excluded,
+    Dns64, Found, Header, Ignored, Kind, Learned, Message, Name, Next, OUR_UDP_BYTES, Question, Reply, Responder, Told,
+    Transport, Zone, default_excluded, told_in,
 };
 use sixbench_wire::siit::Net;
 
@@ -37,7 +38,71 @@ pub fn dns64(prefix: &str, bits: u8) -> Dns64 {
 }
 
 pub fn responder() -> Responder {
-    Responder { zone: zone(), dns64: Some(dns64("2001:db8:64::", 96)) }
+    Responder { zone: zone(), forwarded: None, dns64: Some(dns64("2001:db8:64::", 96)) }
+}
+
+/// One that asks another server for the names below `example`.
+pub fn forwarding() -> Responder {
+    Responder { forwarded: Some(name("example")), ..responder() }
+}
+
+/// What a resolver that forwards nothing answers.
+pub fn replied(responder: &Responder, message: &[u8], transport: Transport) -> Result<Reply, Ignored> {
+    responder.reply(message, transport, &[]).map(|next| match next {
+        Next::Reply(reply) => reply,
+        Next::Ask(question) => panic!("it asks {question:?}"),
+    })
+}
+
+/// Takes what a server says, whatever it is, for the answer to a question of a forwarded name. What a client then hears is a message, after so many
+/// questions to the server as there may be aliases at most.
+pub fn check_told(responder: &Responder, message: &[u8]) {
+    let asked = query(&name("host.example"), 28, 0x0100, None);
+    let id = Header::parse(message).map_or(0, |header| header.id);
+    let mut learned: Vec<Learned> = Vec::new();
+    loop {
+        assert!(learned.len() <= 18, "{learned:?}");
+        let question = match responder.reply(&asked, Transport::Udp, &learned).expect("a question") {
+            Next::Ask(question) => question,
+            Next::Reply(reply) => {
+                let answer = Message::parse(&reply.message).expect("our own message");
+                return assert!(answer.header.is_response() && !answer.header.is_authoritative());
+            }
+        };
+        assert!(!learned.iter().any(|one| one.question == question), "asked twice: {question:?}");
+        let found = match told_in(message, id, &question) {
+            Some(Told::Found(found)) => found,
+            Some(Told::Truncated) | None => Found::Failed,
+        };
+        if let Found::Data(records) = &found {
+            let fits = |kind| kind == question.kind || kind == Kind::CNAME;
+            assert!(!records.is_empty() && records.iter().all(|one| fits(one.data.kind())));
+            assert_eq!(records[0].name, question.name);
+        }
+        learned.push(Learned { question, found });
+    }
+}
+
+/// A record of another server: its name, type, TTL and data.
+type Said<'a> = (&'a str, u16, u32, &'a [u8]);
+
+/// What another server may say of `host.example`: answers and authorities.
+pub fn answer_of(kind: u16, rcode: u8, records: [&[Said<'_>]; 2]) -> Vec<u8> {
+    let question = Question::new(name("host.example"), Kind(kind)).asked(0x5eed);
+    let mut message = question;
+    message[2] |= 0x80;
+    message[3] |= rcode;
+    for (at, section) in [6, 8].into_iter().zip(records) {
+        message[at..at + 2].copy_from_slice(&(section.len() as u16).to_be_bytes());
+        for &(owner, kind, ttl_s, data) in section {
+            message.extend_from_slice(name(owner).wire());
+            message.extend([kind, 1].iter().flat_map(|word| word.to_be_bytes()));
+            message.extend(ttl_s.to_be_bytes());
+            message.extend((data.len() as u16).to_be_bytes());
+            message.extend_from_slice(data);
+        }
+    }
+    message
 }
 
 /// A question, and the OPT record with size and DO if there is one.
@@ -59,7 +124,7 @@ pub fn query(name: &Name, kind: u16, flags: u16, edns: Option<(u16, bool)>) -> V
 pub fn check(responder: &Responder, message: &[u8]) {
     let asked = Message::parse(message);
     for transport in [Transport::Udp, Transport::Tcp] {
-        let reply = match responder.reply(message, transport) {
+        let reply = match replied(responder, message, transport) {
             Ok(reply) => reply,
             Err(Ignored::Short) => return assert!(message.len() < 12),
             Err(Ignored::Response) => return assert!(message[2] & 0x80 != 0),
@@ -71,7 +136,7 @@ pub fn check(responder: &Responder, message: &[u8]) {
         assert_eq!(answer.header.is_truncated(), reply.is_truncated);
         // RFC 6891 section 6.1.1.
         assert_eq!(answer.edns.is_some(), asked.as_ref().is_ok_and(|asked| asked.edns.is_some()));
-        assert_eq!(responder.reply(&reply.message, transport), Err(Ignored::Response));
+        assert_eq!(replied(responder, &reply.message, transport), Err(Ignored::Response));
         let most = match (&asked, transport) {
             (_, Transport::Tcp) => usize::from(u16::MAX),
             (Ok(asked), _) => asked.edns.map_or(512, |edns| edns.udp_bytes.clamp(512, OUR_UDP_BYTES)).into(),

@@ -1,6 +1,6 @@
 //! Messages that nobody should send.
 
-use crate::held::{check, name, query, responder};
+use crate::held::{answer_of, check, check_told, forwarding, name, query, responder};
 use crate::seeded::Random;
 
 fn questions() -> Vec<Vec<u8>> {
@@ -45,6 +45,42 @@ fn a_million_messages_that_were_questions_are_answered_or_ignored() {
             }
         }
         check(&responder, &message);
+    }
+}
+
+/// What another server may say: an address, an excluded one, an alias, an alias with its end, and that there is nothing.
+fn said() -> Vec<Vec<u8>> {
+    let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 18, 1, 4];
+    let (other, own) = (name("other.example"), name("host.example"));
+    let soa = [&[0, 0][..], &[0, 0, 0, 60].repeat(5)].concat();
+    vec![
+        answer_of(28, 0, [&[("host.example", 28, 60, &mapped)], &[]]),
+        answer_of(1, 0, [&[("host.example", 1, 60, &[198, 18, 1, 4])], &[]]),
+        answer_of(28, 0, [&[("host.example", 5, 60, other.wire())], &[]]),
+        answer_of(28, 0, [&[("host.example", 5, 60, other.wire()), ("other.example", 5, 60, own.wire())], &[]]),
+        answer_of(28, 0, [&[("host.example", 5, 60, other.wire())], &[("example", 6, 60, &soa)]]),
+        answer_of(28, 3, [&[], &[("example", 6, 60, &soa)]]),
+        answer_of(28, 0, [&[], &[("example", 2, 60, other.wire())]]),
+    ]
+}
+
+#[test]
+fn whatever_a_server_says_a_client_hears_a_message() {
+    let (responder, said) = (forwarding(), said());
+    let mut random = Random(0x5eed);
+    for case in 0..200_000 {
+        let mut message = said[case % said.len()].clone();
+        for _ in 0..random.below(4) {
+            let at = random.below(message.len());
+            match random.below(5) {
+                0 => message[at] = [0xc0, 0xff, 0, 0x3f, 0x0c, 0x80][random.below(6)],
+                1 => message.insert(at, random.below(256) as u8),
+                2 => message[at] = random.below(256) as u8,
+                3 => message.truncate(at.max(1)),
+                _ => message.extend_from_within(at..),
+            }
+        }
+        check_told(&responder, &message);
     }
 }
 

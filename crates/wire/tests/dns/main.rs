@@ -1,5 +1,6 @@
 //! What holds of a resolver with DNS64, whatever it is asked.
 
+mod forwarding;
 mod held;
 mod hostile;
 mod names;

@@ -4,20 +4,30 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use sixbench_wire::dns::{
-    Answer, Data, Found, Ignored, Kind, Message, Name, Outcome, Record, Responder, Source, Transport, Zone,
+    Absence, Answer, Data, Found, Ignored, Kind, Message, Name, Outcome, Question, Record, Responder, Source,
+    Transport, Zone,
 };
 
-use crate::held::{addresses, check, dns64, name, query, responder, zone};
+use crate::held::{addresses, check, dns64, name, query, replied, responder, zone};
 
 const RD: u16 = 0x0100;
 const CD: u16 = 0x0010;
 
 fn ask(text: &str, kind: Kind) -> Answer {
-    dns64("2001:db8:64::", 96).answer(&zone(), &name(text), kind, false)
+    dns64("2001:db8:64::", 96).answer(&zone(), &name(text), kind, false).expect("its own names")
 }
 
 fn found(answer: &Answer) -> Vec<Data> {
-    answer.found.clone().expect("records").into_iter().map(|record| record.data).collect()
+    let Found::Data(records) = &answer.found else { panic!("{answer:?}") };
+    records.iter().map(|record| record.data.clone()).collect()
+}
+
+fn no_data() -> Found {
+    Found::NoData(Absence::own())
+}
+
+fn no_name() -> Found {
+    Found::NoName(Absence::own())
 }
 
 fn aaaa(text: &str) -> Data {
@@ -34,7 +44,7 @@ fn rfc6147_5_1_1_an_ipv6_address_that_is_there_is_kept() {
 #[test]
 fn rfc6147_5_1_2_a_name_that_is_not_there_stays_so() {
     for kind in [Kind::A, Kind::AAAA, Kind::PTR, Kind(16)] {
-        assert_eq!(ask("nobody", kind).found, Err(Found::NoName));
+        assert_eq!(ask("nobody", kind).found, no_name());
     }
 }
 
@@ -42,21 +52,23 @@ fn rfc6147_5_1_2_a_name_that_is_not_there_stays_so() {
 struct Broken(Found);
 
 impl Source for Broken {
-    fn find(&self, _: &Name, kind: Kind) -> Found {
-        if kind == Kind::A { self.0.clone() } else { Found::Failed }
+    fn find(&self, _: &Name, kind: Kind) -> Result<Found, Question> {
+        Ok(if kind == Kind::A { self.0.clone() } else { Found::Failed })
     }
 }
 
 #[test]
 fn rfc6147_5_1_2_after_a_failure_the_ipv4_addresses_are_asked_for() {
     let dns64 = dns64("2001:db8:64::", 96);
-    let ask = |found| dns64.answer(&Broken(found), &name("server"), Kind::AAAA, false);
-    let a = Data::A(Ipv4Addr::new(198, 18, 1, 2));
+    let ask =
+        |found| dns64.answer(&Broken(found), &name("server"), Kind::AAAA, false).expect("a source that knows all");
+    let a = Record::own(name("server"), Data::A(Ipv4Addr::new(198, 18, 1, 2)));
     assert_eq!(found(&ask(Found::Data(vec![a]))), [aaaa("2001:db8:64::c612:102")]);
-    assert_eq!(ask(Found::Failed).found, Err(Found::Failed));
-    assert_eq!(ask(Found::NoData).found, Err(Found::NoData));
+    assert_eq!(ask(Found::Failed).found, Found::Failed);
+    assert_eq!(ask(no_data()).found, no_data());
     let reverse = Name::reverse("2001:db8:64::c612:102".parse().expect("an address"));
-    assert_eq!(dns64.answer(&Broken(Found::NoData), &reverse, Kind::PTR, false).found, Err(Found::Failed));
+    let pointer = dns64.answer(&Broken(no_data()), &reverse, Kind::PTR, false);
+    assert_eq!(pointer.expect("a source that knows all").found, Found::Failed);
 }
 
 #[test]
@@ -74,7 +86,7 @@ fn rfc6147_5_1_6_each_ipv4_address_becomes_one_in_the_prefix() {
     assert_eq!(found(&ask("many.of.them", Kind::AAAA)).len(), 60);
     assert_eq!(found(&ask("server", Kind::A)), [Data::A(Ipv4Addr::new(198, 18, 1, 2))]);
     for (text, kind) in [("empty", Kind::AAAA), ("of.them", Kind::AAAA), ("server", Kind(15)), ("client", Kind::A)] {
-        assert_eq!(ask(text, kind).found, Err(Found::NoData), "{text}");
+        assert_eq!(ask(text, kind).found, no_data(), "{text}");
     }
 }
 
@@ -83,13 +95,10 @@ fn rfc6147_5_3_1_pointers_within_the_prefix_are_aliases_of_those_in_ipv4() {
     let reverse = Name::reverse("2001:db8:64::c612:102".parse().expect("an address"));
     let target = Name::reverse("198.18.1.2".parse().expect("an address"));
     let answer = ask(&reverse.to_string(), Kind::PTR);
-    let expected = [
-        Record { name: reverse, data: Data::Cname(target.clone()) },
-        Record { name: target, data: Data::Ptr(name("server")) },
-    ];
-    assert_eq!(answer.found.expect("records"), expected);
+    let expected = [Record::own(reverse, Data::Cname(target.clone())), Record::own(target, Data::Ptr(name("server")))];
+    assert_eq!(answer.found, Found::Data(expected.to_vec()));
     let unknown = Name::reverse("2001:db8:64::c612:1ff".parse().expect("an address"));
-    assert_eq!(ask(&unknown.to_string(), Kind::PTR).found, Err(Found::NoName));
+    assert_eq!(ask(&unknown.to_string(), Kind::PTR).found, no_name());
     let own = Name::reverse("2001:db8::3".parse().expect("an address"));
     assert_eq!(found(&ask(&own.to_string(), Kind::PTR)), [Data::Ptr(name("both"))]);
 }
@@ -100,7 +109,7 @@ fn rfc6147_5_5_nothing_is_made_up_for_who_checks_signatures() {
     let ask = |flags, edns| {
         let message = query(&name("server"), 28, RD | flags, edns);
         check(&responder, &message);
-        responder.reply(&message, Transport::Udp).expect("an answer").outcome
+        replied(&responder, &message, Transport::Udp).expect("an answer").outcome
     };
     assert_eq!(ask(CD, Some((1232, true))), Outcome::NoData);
     for (flags, edns) in [(0, None), (CD, None), (0, Some((1232, true))), (CD, Some((1232, false)))] {
@@ -116,29 +125,29 @@ fn rfc7050_clients_learn_the_prefix_by_a_name() {
     assert_eq!(found(&ask("ipv4only.ARPA", Kind::AAAA)), expected);
     // RFC 6052 section 3.1: the well-known prefix stands for no others that are not global.
     let well_known = dns64("64:ff9b::", 96);
-    let ask = |text| well_known.answer(&zone(), &name(text), Kind::AAAA, false);
+    let ask = |text| well_known.answer(&zone(), &name(text), Kind::AAAA, false).expect("its own names");
     assert_eq!(found(&ask("ipv4only.arpa"))[0], aaaa("64:ff9b::c000:aa"));
-    assert_eq!(ask("server").found, Err(Found::NoData));
+    assert_eq!(ask("server").found, no_data());
 }
 
 #[test]
 fn rfc8020_what_leads_to_names_is_there() {
     for text in ["them", "of.them", "arpa", "ip6.arpa", "1.18.198.in-addr.arpa", "8.b.d.0.1.0.0.2.ip6.arpa"] {
-        assert_eq!(ask(text, Kind::A).found, Err(Found::NoData), "{text}");
+        assert_eq!(ask(text, Kind::A).found, no_data(), "{text}");
     }
     // Names of the prefix are there as far as they are shorter than an address.
     for text in
         ["4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa", "c.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa"]
     {
-        assert_eq!(ask(text, Kind::A).found, Err(Found::NoData), "{text}");
+        assert_eq!(ask(text, Kind::A).found, no_data(), "{text}");
     }
-    assert_eq!(ask("5.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa", Kind::A).found, Err(Found::NoName));
+    assert_eq!(ask("5.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa", Kind::A).found, no_name());
 }
 
 fn reply(message: &[u8], transport: Transport) -> (Outcome, Vec<u8>) {
     let responder = responder();
     check(&responder, message);
-    let reply = responder.reply(message, transport).expect("an answer");
+    let reply = replied(&responder, message, transport).expect("an answer");
     (reply.outcome, reply.message)
 }
 
@@ -176,14 +185,15 @@ fn rfc2308_what_is_not_there_comes_with_the_authority() {
 fn what_does_not_fit_a_datagram_is_asked_for_again() {
     for (edns, is_truncated) in [(None, true), (Some((600, false)), true), (Some((65_535, false)), true)] {
         let message = query(&name("many.of.them"), 28, RD, edns);
-        let answer = responder().reply(&message, Transport::Udp).expect("an answer");
+        let answer = replied(&responder(), &message, Transport::Udp).expect("an answer");
         assert_eq!(answer.is_truncated, is_truncated);
         let (_, whole) = reply(&message, Transport::Tcp);
         assert_eq!(Message::parse(&whole).expect("ours").sections[0].len(), 60);
     }
     // 60 records of 16 bytes fit 1232 bytes, and not 512.
     for (edns, is_truncated) in [(None, true), (Some((1100, false)), false), (Some((100, false)), true)] {
-        let answer = responder().reply(&query(&name("many.of.them"), 1, RD, edns), Transport::Udp).expect("an answer");
+        let answer =
+            replied(&responder(), &query(&name("many.of.them"), 1, RD, edns), Transport::Udp).expect("an answer");
         assert_eq!(answer.is_truncated, is_truncated, "{edns:?}");
     }
 }
@@ -219,8 +229,8 @@ fn messages_that_are_no_questions_are_told_so() {
     let (_, bad) = reply(&changed(opt + 6, 1), Transport::Udp);
     // BADVERS is 16: a 1 in the OPT record, 0 in the header (RFC 6891 section 6.1.3).
     assert_eq!((bad[3] & 15, bad[bad.len() - 6]), (0, 1));
-    assert_eq!(responder().reply(&changed(2, 0x80), Transport::Udp), Err(Ignored::Response));
-    assert_eq!(responder().reply(&question[..11], Transport::Udp), Err(Ignored::Short));
+    assert_eq!(replied(&responder(), &changed(2, 0x80), Transport::Udp), Err(Ignored::Response));
+    assert_eq!(replied(&responder(), &question[..11], Transport::Udp), Err(Ignored::Short));
 }
 
 #[test]
@@ -233,7 +243,7 @@ fn zones_that_cannot_be_are_refused() {
 
 #[test]
 fn without_a_translator_nothing_is_synthesised() {
-    let responder = Responder { zone: zone(), dns64: None };
+    let responder = Responder { dns64: None, ..responder() };
     for (host, kind, outcome) in [
         ("server", 1, Outcome::Answered),
         ("server", 28, Outcome::NoData),
@@ -242,7 +252,11 @@ fn without_a_translator_nothing_is_synthesised() {
         ("nobody", 28, Outcome::NoName),
     ] {
         let message = query(&name(host), kind, 0, None);
-        assert_eq!(responder.reply(&message, Transport::Udp).map(|reply| reply.outcome), Ok(outcome), "{host} {kind}");
+        assert_eq!(
+            replied(&responder, &message, Transport::Udp).map(|reply| reply.outcome),
+            Ok(outcome),
+            "{host} {kind}"
+        );
         check(&responder, &message);
     }
 }
@@ -258,12 +272,12 @@ proptest! {
         let ipv4 = Ipv4Addr::from_bits(address);
         let zone = Zone::new([(name("server"), vec![ipv4.into()])]).expect("a zone");
         let dns64 = dns64(&prefix.to_string(), bits);
-        let responder = Responder { zone, dns64: Some(dns64.clone()) };
-        let answer = dns64.answer(&responder.zone, &name("server"), Kind::AAAA, false);
+        let responder = Responder { zone, forwarded: None, dns64: Some(dns64.clone()) };
+        let answer = dns64.answer(&responder.zone, &name("server"), Kind::AAAA, false).expect("its own names");
         let [Data::Aaaa(made)] = found(&answer)[..] else { panic!("{answer:?}") };
         let net = sixbench_wire::siit::Net { address: prefix, bits };
         prop_assert_eq!(net.embedded(made), Some(ipv4));
-        let back = dns64.answer(&responder.zone, &Name::reverse(made.into()), Kind::PTR, false);
+        let back = dns64.answer(&responder.zone, &Name::reverse(made.into()), Kind::PTR, false).expect("its own names");
         prop_assert_eq!(found(&back).pop(), Some(Data::Ptr(name("server"))));
         check(&responder, &query(&name("server"), kind, flags, None));
     }

@@ -103,13 +103,15 @@ class BrokerRequest(Request[LeaseAnswer]):
 
 
 class DnsStart(Request[Nothing]):
-    """A resolver in the node, with DNS64 where there is a prefix."""
+    """A resolver in the node, with DNS64 where there is a prefix. `forward`: the zone of which it asks another server,
+    and that."""
 
     addresses: list[str]
     names: list[Mapping[str, Any]]
     prefix: str | None = None
     port: int | None = None
     excluded: list[str] | None = None
+    forward: Mapping[str, Any] | None = None
 
 
 class DnsCounters(Request[DnsAnswer]):

@@ -141,9 +141,10 @@ def of_one_length(*lengths: Parameter) -> Callable[[Params, frozenset[Family]], 
     return lambda params, families: one_length(params, *lengths)
 
 
-def all_but(own: Parameter) -> Callable[[Params], dict[str, Scalar]]:
-    """What the agent is given, where one parameter does not concern it."""
-    return lambda params: {column: value for column, value in params.items() if column != own.column}
+def all_but(*own: Parameter) -> Callable[[Params], dict[str, Scalar]]:
+    """What the agent is given, where some parameters do not concern it."""
+    columns = {one.column for one in own}
+    return lambda params: {column: value for column, value in params.items() if column not in columns}
 
 
 def gap_by(per_second: Parameter) -> Callable[[Params], float | None]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 from ..leg import Address
 from ..networks import address_in, following
 from ..parameter import Params, Wrong
-from ..topology import Family
+from ..quoting import listed
+from ..topology import Family, OtherBits
 from ..workload import Expected, Result, Side, Traffic, WorkloadKind, apart
 from .common import COUNT, DIRECTION, DURATION, INTERVAL, SHORT_WARMUP, SPIN, all_but, one_length
 from .frames_metrics import summarise
@@ -20,6 +22,7 @@ from .frames_parameters import (
     LEAST_BYTES,
     MAX_FRAMES,
     NATIVE,
+    NETWORK_PREFIX,
     NETWORKS,
     PACKET_RATE,
     PACKET_RATE_REVERSE,
@@ -29,9 +32,11 @@ from .frames_parameters import (
     STEP_AFTER,
     STEP_RATE,
     TOLERANCE,
+    USUAL_BITS,
     due_before,
     extension_bytes,
     has_native,
+    has_networks,
     rate_pps,
 )
 from .two_ways import arrived, ends_of, flows_of, traffic_of
@@ -50,6 +55,7 @@ def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
         or _half_a_step(params)
         or _too_many(params)
         or _no_flows(params)
+        or _no_prefix(params, families)
     )
 
 
@@ -88,6 +94,21 @@ def _too_many(params: Params) -> Wrong | None:
 def _no_flows(params: Params) -> Wrong | None:
     if PORTS.of(params) == "fixed" and params.get(FLOWS.column, 1) != 1:
         return Wrong(FLOWS.name, "flows are pairs of pseudo-random ports: give ports: pseudo-random, or leave it out")
+    return None
+
+
+def _no_prefix(params: Params, families: frozenset[Family]) -> Wrong | None:
+    bits = int(NETWORK_PREFIX.of(params))
+    lengths = (*get_args(OtherBits), USUAL_BITS)
+    if bits not in lengths:
+        return Wrong(
+            NETWORK_PREFIX.name, f"{bits} is no length that RFC 5180 asks for: give {listed(map(str, sorted(lengths)))}"
+        )
+    if bits != USUAL_BITS and not has_networks(params):
+        return Wrong(NETWORK_PREFIX.name, f"{NETWORK_PREFIX.name} is of several networks: give {NETWORKS.name}, too")
+    if bits != USUAL_BITS and 4 in families:
+        words = f"prefixes of {bits} bits are IPv6's: leave it out on paths that begin with IPv4"
+        return Wrong(NETWORK_PREFIX.name, words)
     return None
 
 
@@ -144,6 +165,7 @@ KIND = WorkloadKind(
         FLOWS,
         NATIVE,
         NETWORKS,
+        NETWORK_PREFIX,
         EXTENSION_HEADERS,
         ENGINE,
         RESIDUAL,
@@ -178,7 +200,7 @@ KIND = WorkloadKind(
     summarise=summarise,
     traffic=_traffic,
     results=_results,
-    agent_params=all_but(TOLERANCE),
+    agent_params=all_but(TOLERANCE, NETWORK_PREFIX),
     families=lambda params: BOTH_FAMILIES if has_native(params) else frozenset(),
     own_first=True,
     gap_ns=lambda params: 1e9 / rate_pps(params, "forward") if PACKET_RATE.column in params else None,

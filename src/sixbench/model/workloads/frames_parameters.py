@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from ..networks import LENGTHS
 from ..parameter import Parameter, Params
 from ..topology import Family
 
@@ -16,6 +17,7 @@ LEAST_BYTES: dict[Family, int] = {4: 64, 6: 84}
 """The smallest frames (RFC 2544 section 9.1; RFC 8219 section 5.1.1)."""
 EXTENSION_BYTES = {"hop-by-hop": 8, "destination-options": 8, "routing": 24, "fragment": 8, "chain": 40}
 """The lengths of extension headers (RFC 5180 section 5.3)."""
+USUAL_BITS = LENGTHS[6]
 CLIENT_NETWORKS, SERVER_NETWORKS = "client_networks", "server_networks"
 """What agents are told where there are several networks: the first one behind each host, besides its own."""
 MAX_BEHIND = 0.001
@@ -96,6 +98,16 @@ NETWORKS = Parameter(
     minimum=1,
     maximum=256,
     default=1,
+    identifying=True,
+)
+NETWORK_PREFIX = Parameter(
+    name="network-prefix",
+    column="network_bits",
+    kind="count",
+    doc="how long the prefixes of these networks are over IPv6: 48, 64, 126 or 128 bits (RFC 5180 section 5.2.1)",
+    minimum=48,
+    maximum=128,
+    default=USUAL_BITS,
     identifying=True,
 )
 EXTENSION_HEADERS = Parameter(

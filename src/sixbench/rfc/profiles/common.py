@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 NETWORKS, PORTS = "networks-256", "random-ports"
+PREFIXES = ("prefix-48", NETWORKS, "prefix-126", "prefix-128")
 MIXES = ("native-10", "native-50", "native-90")
 EXTENSIONS = ("hop-by-hop", "destination-options", "routing", "fragment", "chain")
 """The frames that clauses ask for, by the names of `traffic`."""

@@ -17,7 +17,7 @@ from ..clauses import (
     was_run,
 )
 from ..traffic_clauses import repeated
-from .common import BOTH, EXTENSIONS, MIXES, NETWORKS, PLAIN, RESET
+from .common import BOTH, EXTENSIONS, MIXES, NETWORKS, PLAIN, PREFIXES, RESET
 
 CLAUSES = (
     Clause(section="section 4 (RFC 2544 section 6)", asks="the tester is not the limit", judge=tester),
@@ -48,11 +48,7 @@ CLAUSES = (
     Clause(
         section="section 5.2.1",
         asks="several runs, with destination prefixes of 48, 64, 126 and 128 bits",
-        judge=always(
-            "not met",
-            "the networks behind the hosts have prefixes of 64 bits, all of them: 2001:2::/48, to which section 8 "
-            "keeps tests, is itself a single prefix of 48 bits, and those of 126 and 128 bits are not measured apart",
-        ),
+        judge=repeated(*PREFIXES, where_unfit="not applicable"),
     ),
     Clause(section="section 5.2.2 (section 8)", asks="addresses of 2001:2::/48", judge=addresses),
     Clause(

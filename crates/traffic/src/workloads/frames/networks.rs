@@ -6,7 +6,7 @@ use sixbench_measure::random::{Random, Stream};
 
 /// RFC 2544 section 12: one network, then so many.
 pub const MAX_NETWORKS: u64 = 256;
-/// In each network the address with this number is meant: RFC 2544 appendix C.2.2 has it for the tester.
+/// In each network the address with this number is meant: RFC 2544 appendix C.2.2 has it for the tester. A network of one address has that.
 const HOST: u128 = 2;
 /// How many draws there are before they begin anew.
 const DRAWS: usize = 1 << 16;
@@ -30,7 +30,7 @@ impl Networks {
             IpAddr::V4(address) => (u128::from(u32::from(address)), 32_u32, true),
             IpAddr::V6(address) => (u128::from(address), 128, false),
         };
-        let shift = bits.checked_sub(length.parse().ok()?).filter(|shift| (2..=64).contains(shift))?;
+        let shift = bits.checked_sub(length.parse().ok()?).filter(|shift| *shift == 0 || (2..=80).contains(shift))?;
         let networks = Self { base, is_ipv4, shift, count };
         let last = base.checked_add(u128::from(count) << shift)?;
         let is_whole = base & ((1 << shift) - 1) == 0;
@@ -42,11 +42,16 @@ impl Networks {
         self.is_ipv4
     }
 
+    /// The number of the address that is meant in each of them.
+    fn host(&self) -> u128 {
+        if self.shift == 0 { 0 } else { HOST }
+    }
+
     /// The address in each of them.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
-        let Self { base, is_ipv4, shift, count } = *self;
+        let (Self { base, is_ipv4, shift, count }, host) = (*self, self.host());
         (0..u128::from(count)).map(move |index| {
-            let address = base + (index << shift) + HOST;
+            let address = base + (index << shift) + host;
             if is_ipv4 { Ipv4Addr::from(address as u32).into() } else { Ipv6Addr::from(address).into() }
         })
     }
@@ -59,7 +64,7 @@ impl Networks {
             _ => return false,
         };
         let Some(offset) = number.checked_sub(self.base) else { return false };
-        offset >> self.shift < u128::from(self.count) && offset & ((1 << self.shift) - 1) == HOST
+        offset >> self.shift < u128::from(self.count) && offset & ((1 << self.shift) - 1) == self.host()
     }
 }
 
@@ -95,6 +100,9 @@ mod tests {
         for (first, count, expected) in [
             ("198.19.0.0/25", 255, ["198.19.0.2", "198.19.0.130", "198.19.127.2"]),
             ("2001:2:0:fe00::/64", 255, ["2001:2:0:fe00::2", "2001:2:0:fe01::2", "2001:2:0:fefe::2"]),
+            ("2001:db8:fe00::/48", 255, ["2001:db8:fe00::2", "2001:db8:fe01::2", "2001:db8:fefe::2"]),
+            ("2001:2:0:fd00::/126", 255, ["2001:2:0:fd00::2", "2001:2:0:fd00::6", "2001:2:0:fd00::3fa"]),
+            ("2001:2:0:fd01::/128", 255, ["2001:2:0:fd01::", "2001:2:0:fd01::1", "2001:2:0:fd01::fe"]),
         ] {
             let networks = Networks::parse(first, count).unwrap();
             let all: Vec<IpAddr> = networks.addresses().collect();

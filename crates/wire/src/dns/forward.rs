@@ -1,0 +1,151 @@
+//! Names that another server has: what it is asked, and what it says. RFC 1034 section 5.3.3, RFC 2308, RFC 5452 section 9.1.
+
+use super::{Absence, CLASS_IN, Data, Flaw, Found, Kind, Message, Name, Question, Record, RecordView, Source, Zone};
+
+/// Aliases that are followed for one question. More are a circle, or as good as one.
+const MAX_ALIASES: usize = 8;
+
+/// What was found out of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Learned {
+    /// What was asked.
+    pub question: Question,
+    /// What there is.
+    pub found: Found,
+}
+
+/// What a message of the other server says of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// What there is.
+    Found(Found),
+    /// It did not fit, so that TCP is to be tried.
+    Truncated,
+}
+
+/// The own zone, and what was learned of the names that are forwarded. Those of the own zone are not.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    pub zone: &'a Zone,
+    pub forwarded: Option<&'a Name>,
+    pub learned: &'a [Learned],
+}
+
+impl Source for Known<'_> {
+    fn find(&self, name: &Name, kind: Kind) -> Result<Found, Question> {
+        let (mut aliases, mut at) = (Vec::new(), name.clone());
+        for _ in 0..=MAX_ALIASES {
+            let found = self.find_at(&at, kind)?;
+            match found {
+                Found::Data(records) => {
+                    let next = open_end(&records, kind);
+                    aliases.extend(records);
+                    match next {
+                        Some(target) => at = target,
+                        None => return Ok(Found::Data(aliases)),
+                    }
+                }
+                found => return Ok(after(aliases, found)),
+            }
+        }
+        Ok(Found::Failed)
+    }
+}
+
+impl Known<'_> {
+    /// What there is of that very name, as far as one server tells.
+    fn find_at(&self, name: &Name, kind: Kind) -> Result<Found, Question> {
+        let own = self.zone.records(name, kind);
+        let is_forwarded = self.forwarded.is_some_and(|zone| name.is_within(zone));
+        if !(is_forwarded && matches!(own, Found::NoName(_))) {
+            return Ok(own);
+        }
+        let asked = |one: &&Learned| one.question.kind == kind && one.question.name == *name;
+        match self.learned.iter().find(asked) {
+            Some(learned) => Ok(learned.found.clone()),
+            None => Err(Question::new(name.clone(), kind)),
+        }
+    }
+}
+
+/// Where records lead that end with an alias, though more than aliases is asked for.
+fn open_end(records: &[Record], kind: Kind) -> Option<Name> {
+    match records.last().map(|last| &last.data) {
+        Some(Data::Cname(target)) if ![Kind::CNAME, Kind::ANY].contains(&kind) => Some(target.clone()),
+        _ => None,
+    }
+}
+
+fn after(aliases: Vec<Record>, found: Found) -> Found {
+    let longer = |absence: Absence| Absence { aliases: [aliases, absence.aliases].concat(), ..absence };
+    match found {
+        Found::NoData(absence) => Found::NoData(longer(absence)),
+        Found::NoName(absence) => Found::NoName(longer(absence)),
+        found => found,
+    }
+}
+
+/// What a message says to a question that was asked with that number. `None`: it is no answer to it, so that another may follow.
+pub fn told_in(message: &[u8], id: u16, question: &Question) -> Option<Told> {
+    let read = Message::parse(message).ok()?;
+    let header = read.header;
+    let is_of_question = matches!(&read.questions[..], [one] if one == question);
+    if !(header.is_response() && header.id == id && header.opcode() == 0 && is_of_question) {
+        return None;
+    }
+    if header.is_truncated() {
+        return Some(Told::Truncated);
+    }
+    // What is flawed fails: it is from the server, and another one would not be better.
+    Some(Told::Found(found_in(message, &read, question).unwrap_or(Found::Failed)))
+}
+
+fn found_in(bytes: &[u8], message: &Message<'_>, question: &Question) -> Result<Found, Flaw> {
+    const NAME_ERROR: u8 = 3;
+    let rcode = message.header.rcode();
+    if ![0, NAME_ERROR].contains(&rcode) {
+        return Ok(Found::Failed);
+    }
+    let [answers, authorities, _] = &message.sections;
+    let (mut records, mut at) = (Vec::new(), question.name.clone());
+    for _ in 0..=MAX_ALIASES {
+        let own: Vec<&RecordView<'_>> = answers.iter().filter(|one| one.class == CLASS_IN && one.name == at).collect();
+        let is_asked = |one: &&&RecordView<'_>| [one.kind, Kind::ANY].contains(&question.kind);
+        let begin = records.len();
+        for one in own.iter().filter(is_asked) {
+            records.push(Record::read(bytes, one)?);
+        }
+        if records.len() > begin {
+            return Ok(Found::Data(records));
+        }
+        let Some(alias) = own.iter().find(|one| one.kind == Kind::CNAME) else {
+            return absent(bytes, authorities, records, &at, rcode == NAME_ERROR);
+        };
+        let alias = Record::read(bytes, alias)?;
+        if let Data::Cname(target) = &alias.data {
+            at = target.clone();
+        }
+        records.push(alias);
+    }
+    Ok(Found::Failed)
+}
+
+/// What there is where the last alias, or the name itself, has no records.
+fn absent(
+    bytes: &[u8],
+    authorities: &[RecordView<'_>],
+    aliases: Vec<Record>,
+    name: &Name,
+    is_name_error: bool,
+) -> Result<Found, Flaw> {
+    let of_zone = |kind| authorities.iter().find(move |one| one.kind == kind && name.is_within(&one.name));
+    let authority = of_zone(Kind::SOA).map(|one| Record::read(bytes, one)).transpose()?;
+    Ok(match authority {
+        _ if is_name_error => Found::NoName(Absence { aliases, authority }),
+        // The server does not say what becomes of the last alias.
+        None if !aliases.is_empty() => Found::Data(aliases),
+        // It knows others that may know, and is no resolver: RFC 2308 section 2.2.
+        None if of_zone(Kind::NS).is_some() => Found::Failed,
+        _ => Found::NoData(Absence { aliases, authority }),
+    })
+}
