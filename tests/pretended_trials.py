@@ -17,6 +17,7 @@ from sixbench.run import runner, scheduler
 from sixbench.run.record import Trial, blank_record
 from sixbench.run.scheduler import RunClock
 from sixbench.run.trial import Outcome
+from sixbench.store import nowhere
 
 TRIAL_NS = 10**9
 TEXT = """\
@@ -87,12 +88,12 @@ def run_on(
     monkeypatch.setattr(runner, "run_trial", machine.trial)
     monkeypatch.setattr(scheduler.time, "monotonic_ns", lambda: machine.now_ns)
     writer: Any = SimpleNamespace(
-        manifest=SimpleNamespace(bypass=(), capture=False),
+        manifest=SimpleNamespace(bypass=(), capture=False, environment=nowhere()),
         add_trial=lambda *_: None,
         directory=".",
         identity=(0, 0),
     )
-    laboratories: Any = SimpleNamespace(get=lambda *_: (None, None), build_ns=[])
+    laboratories: Any = SimpleNamespace(hub=None, get=lambda *_: (None, None), build_ns=[])
     theory: Any = lambda *_: {}  # noqa: E731
     loop = scheduler._Loop(
         experiment, writer, done, laboratories, theory, machine, None, RunClock(done, lambda: machine.now_ns)

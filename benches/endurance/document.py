@@ -4,7 +4,7 @@
     PYTHONPATH=benches python -m endurance.document           writes the figures again
 
 docs/reliability.json keeps the results. A result replaces what is there of the same part, victim, fault, target or
-seed.
+seed. Of kills on machines a result is one way's by one seed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def take(data: Results, result: Results) -> None:
     kept = data.setdefault(part, {})
     for name, found in result.get(_BY_NAME[part], {}).items():
         if "not_done" not in found or name not in kept:
-            kept[name] = {**found, "run": run}
+            # Kills on machines fall at the moments of a seed, and those of all seeds are added up.
+            key = f"{name}, seed {result['seed']}" if part == "machines" else name
+            kept[key] = {**found, "run": run}
 
 
 def figures(data: Results) -> str:
@@ -116,15 +118,32 @@ def _machines(rows: Results) -> Iterable[str]:
         "resumed after exit 3",
         "date, commit",
     )
-    for way, tally in rows.items():
+    for name, tally in sorted(rows.items()):
+        way, _, seed = name.partition(", ")
         kills = ", ".join(f"{victim} ({times})" for victim, times in sorted(tally["kills"].items()))
-        trials = f"{tally['sweeps']}, {_number(sum(tally['trials'].values()))}"
-        counts = [tally[key] for key in ("lost", "twice", "half")]
-        left = tally["left_over"] + tally["not_home"]
-        wrong = tally["hung"] + tally["tracebacks"] + tally["other_codes"]
-        rest = [left, tally["sets_that_differ"], wrong, tally["refused"]]
-        yield row(f"`--{way}`", kills, trials, *counts, *rest, measured_at(tally))
+        what = f"`--{way}`, {seed}" if seed else f"`--{way}`"
+        yield row(what, kills, *_of_sweeps([tally]), measured_at(tally))
+    if len(rows) > 1:
+        tallies = list(rows.values())
+        yield row("all", sum(sum(tally["kills"].values()) for tally in tallies), *_of_sweeps(tallies), "")
     yield ""
+
+
+def _of_sweeps(tallies: list[Results]) -> list[Any]:
+    """What came of sweeps, all together: how many they were, and what was wrong."""
+
+    def total(*keys: str) -> int:
+        return sum(tally[key] for tally in tallies for key in keys)
+
+    trials = sum(sum(tally["trials"].values()) for tally in tallies)
+    return [
+        f"{total('sweeps')}, {_number(trials)}",
+        *map(total, ("lost", "twice", "half")),
+        total("left_over", "not_home"),
+        total("sets_that_differ"),
+        total("hung", "tracebacks", "other_codes"),
+        total("refused"),
+    ]
 
 
 def _faults(rows: Results) -> Iterable[str]:

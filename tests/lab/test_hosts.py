@@ -104,6 +104,7 @@ def test_a_cable_as_the_page_has_it(hosts: Machines, before: dict[str, str]) -> 
         }
     facts = json.loads((run / "manifest.json").read_text())["environment"]["hosts"]
     assert set(facts) == {"lab1", "lab2"}
+    assert [host["hardware_clocks"] for host in facts.values()] == [{"eth1": "none"}] * 2
     for host in facts.values():
         # Before and after. They are one clock in truth.
         assert len(host["clock"]) == 2
@@ -223,6 +224,8 @@ def test_doctor(hosts: Machines, before: dict[str, str]) -> None:
         "veth": "yes",
     }
     assert told["interface eth1"]["answer"] == "yes"
+    assert told["interface eth1"]["reason"] == "it can be borrowed; it has no hardware clock"
+    assert "interface lo" not in told
     assert "the connection to this machine comes over it" in told["interface eth0"]["reason"]
 
 

@@ -148,24 +148,26 @@ def test_ports_come_back_from_a_run_that_is_killed(bench: Bench, tmp_path: Path)
 REFUSED: dict[str, tuple[list[str], str]] = {
     "missing": (
         ["link delete eth2"],
-        "router.yaml:3: dut.ports: eth2 is no interface of this machine, or another run has it; there are eth1",
+        "router.yaml:3: dut.ports: borrowing eth2: this machine has no such interface, or another run has it; it has "
+        "eth1",
     ),
     "in use": (
         ["address add 192.0.2.1/24 dev eth2"],
-        "router.yaml:3: dut.ports: eth2 is in use: it has the address 192.0.2.1; take that away, or say --i-mean-it",
+        "router.yaml:3: dut.ports: borrowing eth2: it has the address 192.0.2.1; take that away, or say --i-mean-it",
     ),
     "way out": (
         ["address add 192.0.2.1/24 dev eth1", "link set eth1 up", "route add default via 192.0.2.2 dev eth1"],
-        "router.yaml:3: dut.ports: eth1 is this machine's way out (a default route): name another one, or say "
+        "router.yaml:3: dut.ports: borrowing eth1: it has the machine's default route; name another one, or say "
         "--i-mean-it",
     ),
     "bridged": (
         ["link add br0 type bridge", "link set eth1 master br0"],
-        "router.yaml:3: dut.ports: eth1 belongs to br0; take it out of that first",
+        "router.yaml:3: dut.ports: borrowing eth1: it is a port of br0; take it out of that, or name another one",
     ),
     "stood on": (
         ["link set eth1 up", "link add vx0 type vxlan id 5 dev eth1 dstport 4789"],
-        "router.yaml:3: dut.ports: eth1 has vx0 on it, which would not outlive a move; take that away first",
+        "router.yaml:3: dut.ports: borrowing eth1: vx0 stands on it and would not outlive a move; take that away, or "
+        "name another one",
     ),
     "one of two ways out": (
         [
@@ -175,22 +177,22 @@ REFUSED: dict[str, tuple[list[str], str]] = {
             "link set eth2 up",
             "route add default nexthop dev eth1 nexthop dev eth2",
         ],
-        "router.yaml:3: dut.ports: eth1 is one of the ways of the route to default, which has several next hops and "
-        "could not be given back: name another one, or take that route away",
+        "router.yaml:3: dut.ports: borrowing eth1: it is one of the ways of the route to default, which has several "
+        "next hops and could not be given back; take that route away, or name another one",
     ),
     "way out by a rule": (
         ["link set eth1 up", "route add default dev eth1 table 100"],
-        "router.yaml:3: dut.ports: eth1 is this machine's way out (a default route): name another one, or say "
+        "router.yaml:3: dut.ports: borrowing eth1: it has the machine's default route; name another one, or say "
         "--i-mean-it",
     ),
     "way to others": (
         ["link set eth2 up", "route add 203.0.113.0/24 dev eth2"],
-        "router.yaml:3: dut.ports: eth2 is in use: the route to 203.0.113.0/24 leads over it; take that away, or say "
+        "router.yaml:3: dut.ports: borrowing eth2: the route to 203.0.113.0/24 leads over it; take that away, or say "
         "--i-mean-it",
     ),
     "no carrier": (
         ["link set eth1 up"],
-        "router.yaml:3: dut.ports: eth1 has no carrier: connect it to the equipment, and switch that on",
+        "router.yaml:3: dut.ports: borrowing eth1: it has no carrier; connect it to the equipment, and switch that on",
     ),
 }
 
@@ -232,7 +234,8 @@ def test_a_port_at_which_a_program_listens_is_in_use(bench: Bench, tmp_path: Pat
         done = bench.sixbench("run", experiment(tmp_path), "--out", tmp_path / "run", "--quiet")
     assert done.returncode == 2
     words = (
-        r"router.yaml:3: dut.ports: eth1 is in use: a socket of python\S* is bound to it; end that, or say --i-mean-it"
+        r"router.yaml:3: dut.ports: borrowing eth1: a socket of python\S* is bound to it; end that, or name another "
+        "one, or say --i-mean-it"
     )
     assert re.search(words, done.stderr), done.stderr
 

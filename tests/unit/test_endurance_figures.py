@@ -85,11 +85,15 @@ ON_MACHINES |= {"tracebacks": 0, "hung": 0, "other_codes": 0, "refused": 1, "ack
 
 def test_kills_on_machines_have_a_table_and_what_is_not_home_is_wrong() -> None:
     data: dict[str, Any] = {}
-    document.take(data, {"part": "machines", **RUN, "ways": {"cells": ON_MACHINES}})
-    assert (
-        "| `--cells` | agent (3), cell (2) | 1, 1 000 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 2026-11-22, abc |"
-        in document.figures(data)
-    )
+    document.take(data, {"part": "machines", "seed": 7, **RUN, "ways": {"cells": ON_MACHINES}})
+    line = "| `--cells`, seed 7 | agent (3), cell (2) | 1, 1 000 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 2026-11-22, abc |"
+    assert line in document.figures(data)
+    assert "| all |" not in document.figures(data)
+    for seed in (8, 8):  # that of a seed is replaced
+        other = ON_MACHINES | {"kills": {"sshd": 4}, "not_home": 2, "hung": 1}
+        document.take(data, {"part": "machines", "seed": seed, **RUN, "ways": {"hosts": other}})
+    assert line in document.figures(data)
+    assert "| all | 9 | 2, 2 000 | 0 | 0 | 0 | 2 | 0 | 1 | 2 |  |" in document.figures(data)
     wrong = PARTS["machines"].wrong
     assert wrong({"ways": {"cells": ON_MACHINES}}) == []
     assert wrong({"ways": {"cells": ON_MACHINES | {"not_home": 2}}}) == ["cells: 2 not home"]

@@ -19,6 +19,7 @@ usage: sixbench-agent node --name NAME [--here | --borrow INTERFACE ... [--even-
        sixbench-agent decode
        sixbench-agent lendable
        sixbench-agent mend-lent
+       sixbench-agent hardware-clock N
        sixbench-agent device-init
        sixbench-agent keep-lent
        sixbench-agent --parameters
@@ -27,7 +28,7 @@ usage: sixbench-agent node --name NAME [--here | --borrow INTERFACE ... [--even-
 node: Be the node NAME. The agent makes a network namespace. It reads requests from standard input and answers them on
 standard output, one JSON object a line, until standard input closes. With --here it stays in the network namespace in
 which it was started. With --borrow it has interfaces of the machine in its namespace, until it ends; with
---even-in-use also those that have the machine's default route. With
+--even-in-use also those that have a default route or a program's socket. With
 --end-after-silence it also ends when no line has come for so long, as after a connection to another machine was cut.
 serve: Answer the requests of other machines over TCP, if they concern traffic. The agent listens on port 5210 of loopback
 unless other addresses are given. Beyond loopback it needs a key.
@@ -38,6 +39,7 @@ decode: Tell the headers of packets. Every line of standard input is a packet; e
 needs no root.
 lendable: Tell which interfaces of the machine a node can borrow, and why not the others, as JSON.
 mend-lent: Restore addresses, routes and settings of interfaces that came back from a node whose processes were all killed.
+hardware-clock: Tell what the PTP hardware clock /dev/ptpN says between two looks at the system's clock, as JSON.
 device-init: For the agent itself, which starts a device under test by it.
 keep-lent: For the agent itself, which has interfaces kept by it.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
@@ -63,6 +65,8 @@ pub enum Invocation {
     Lendable,
     /// Restore interfaces that came home without their keeper.
     MendLent,
+    /// Say what a hardware clock says, by its number.
+    HardwareClock(u32),
     /// Say which parameters the workloads have.
     Parameters,
     /// Say which version this is.
@@ -101,6 +105,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some("decode") => parse_bare("decode", arguments, Invocation::Decode),
         Some("lendable") => parse_bare("lendable", arguments, Invocation::Lendable),
         Some("mend-lent") => parse_bare("mend-lent", arguments, Invocation::MendLent),
+        Some("hardware-clock") => {
+            let number = arguments.next().transpose()?.and_then(|number| number.parse().ok());
+            let number = number.ok_or("`hardware-clock` needs the number of a clock, such as 0 for /dev/ptp0")?;
+            parse_bare("hardware-clock", arguments, Invocation::HardwareClock(number))
+        }
         Some("device-init") => Ok(Invocation::DeviceInit),
         Some("--parameters") => Ok(Invocation::Parameters),
         Some("--version" | "-V") => Ok(Invocation::Version),
@@ -171,6 +180,7 @@ mod tests {
         );
         assert_eq!(parse(&["mend-lent"]), Ok(Invocation::MendLent));
         assert_eq!(parse(&["lendable"]), Ok(Invocation::Lendable));
+        assert_eq!(parse(&["hardware-clock", "1"]), Ok(Invocation::HardwareClock(1)));
         assert_eq!(parse(&["keep-lent", "eth1"]), Ok(Invocation::KeepLent(vec![OsString::from("eth1")])));
         assert_eq!(parse(&["translate"]), Ok(Invocation::Translate));
         assert_eq!(parse(&["decode"]), Ok(Invocation::Decode));
@@ -191,6 +201,9 @@ mod tests {
             &["node", "--name", "a", "--end-after-silence", "0"],
             &["node", "--name", "a", "--here", "--borrow", "eth1"],
             &["mend-lent", "eth1"],
+            &["hardware-clock"],
+            &["hardware-clock", "/dev/ptp0"],
+            &["hardware-clock", "0", "1"],
             &["translate", "siit"],
             &["decode", "x"],
         ] {

@@ -22,6 +22,7 @@ mod drops;
 mod emulation;
 mod exec;
 mod failure;
+mod hardware_clock;
 mod hello;
 mod job;
 mod lending;
@@ -83,6 +84,7 @@ pub fn run() -> ExitCode {
         Ok(Invocation::KeepLent(arguments)) => lending::run_keeper(arguments),
         Ok(Invocation::Lendable) => lending::run_look(),
         Ok(Invocation::MendLent) => lending::run_mend(),
+        Ok(Invocation::HardwareClock(number)) => hardware_clock::run(number),
         Ok(Invocation::Translate) => translate::translate(),
         Ok(Invocation::Decode) => decode::decode(),
         Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),

@@ -67,6 +67,41 @@ pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
     }
 }
 
+/// A time of a PTP hardware clock (`struct ptp_clock_time` of linux/ptp_clock.h).
+#[repr(C)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct PtpTime {
+    pub seconds: i64,
+    pub nanoseconds: u32,
+    pub reserved: u32,
+}
+
+/// `struct ptp_sys_offset_extended` (Linux 5.0).
+#[repr(C)]
+struct PtpOffsets {
+    samples: u32,
+    /// The first one chooses the system's clock since Linux 6.12: 0 is the realtime clock.
+    reserved: [u32; 3],
+    times: [[PtpTime; 3]; MOST_PTP_SAMPLES],
+}
+
+/// `PTP_MAX_SAMPLES`.
+const MOST_PTP_SAMPLES: usize = 25;
+/// `_IOWR('=', 9, struct ptp_sys_offset_extended)`.
+const PTP_SYS_OFFSET_EXTENDED: u32 = (3 << 30) | ((size_of::<PtpOffsets>() as u32) << 16) | ((b'=' as u32) << 8) | 9;
+const _: () = assert!(size_of::<PtpOffsets>() == 16 + 25 * 3 * 16);
+
+/// Readings of the hardware clock that is open: the system's realtime clock before, the hardware clock, the system's after.
+pub fn hardware_times(clock: BorrowedFd<'_>) -> io::Result<Vec<[PtpTime; 3]>> {
+    let times = [[PtpTime::default(); 3]; MOST_PTP_SAMPLES];
+    let mut offsets = PtpOffsets { samples: MOST_PTP_SAMPLES as u32, reserved: [0; 3], times };
+    // SAFETY: the call reads and writes the structure, which has the size that is in the request's number.
+    match unsafe { libc::ioctl(clock.as_raw_fd(), PTP_SYS_OFFSET_EXTENDED as _, &raw mut offsets) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(offsets.times.into_iter().take(offsets.samples as usize).collect()),
+    }
+}
+
 /// The kernel's release and the machine's architecture.
 pub fn kernel_and_machine() -> io::Result<(String, String)> {
     let mut names = MaybeUninit::<libc::utsname>::zeroed();

@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -169,24 +170,82 @@ fn what_the_machine_needs_is_refused() {
     };
     let before = state(&mut machine);
     let said = refused(&machine, "e9", "");
-    assert_eq!(said, "sixbench-agent: borrowing e9: this machine has no such interface; it has e1, e2\n");
+    assert_eq!(
+        said,
+        "sixbench-agent: borrowing e9: this machine has no such interface, or another run has it; it has e1, e2\n"
+    );
     assert!(refused(&machine, "lo", "").contains("borrowing lo: it is no Ethernet interface"));
     for (client, server) in [("192.0.2.5", "203.0.113.1"), ("203.0.113.9", "192.0.2.1"), ("2001:db8::5", "2001:db8::9")]
     {
         let said = refused(&machine, "e1", &format!("{client} 50000 {server} 22"));
         assert!(said.contains("the connection to this machine comes over it"), "{said}");
     }
-    machine.exec(&["ip", "link", "add", "e1.5", "link", "e1", "type", "bridge"]);
-    machine.exec(&["ip", "link", "set", "e2", "master", "e1.5"]);
-    assert!(refused(&machine, "e2", "").contains("borrowing e2: it is a port of e1.5"));
+    machine.exec(&["ip", "link", "add", "br5", "type", "bridge"]);
+    machine.exec(&["ip", "link", "set", "e2", "master", "br5"]);
+    assert!(refused(&machine, "e2", "").contains("borrowing e2: it is a port of br5"));
     let told: Value =
         serde_json::from_str(&machine.exec(&[env!("CARGO_BIN_EXE_sixbench-agent"), "lendable"])).expect("JSON");
     let of = |interface: &str| told.as_array().expect("a list").iter().find(|one| one["interface"] == interface);
-    assert_eq!(of("e1"), Some(&json!({"interface": "e1", "refused": null, "has_carrier": true})));
-    assert!(of("e2").expect("told")["refused"].as_str().expect("text").starts_with("it is a port of e1.5"));
+    assert_eq!(
+        of("e1"),
+        Some(&json!({
+            "interface": "e1", "refused": null, "in_use": null, "has": "it has the address 192.0.2.1; take that away",
+            "is_up": true, "has_carrier": true, "hardware_clock": "none",
+        }))
+    );
+    assert!(of("e2").expect("told")["refused"].as_str().expect("text").starts_with("it is a port of br5"));
     assert_eq!(state(&mut machine), before);
     machine.exec(&["ip", "route", "add", "default", "via", "192.0.2.9"]);
     assert!(refused(&machine, "e1", "").contains("it has the machine's default route"));
+}
+
+/// What a node is told that wants e1 of a machine, which keeps it as it was.
+fn refused_e1(machine: &mut Agent) -> String {
+    let before = state(machine);
+    let output = in_namespace_of(machine).args(["node", "--name", "n2", "--borrow", "e1"]).output();
+    let output = output.expect("the agent starts");
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(state(machine), before);
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
+fn what_others_need_is_refused() {
+    let cases = [
+        ("link add vx0 type vxlan id 5 dev e1 dstport 4789", "vx0 stands on it"),
+        ("link add vx0 type vxlan id 5 local 192.0.2.1 remote 192.0.2.9 dstport 4789", "vx0 stands on it"),
+        (
+            "route add 203.0.113.0/24 nexthop via 192.0.2.9 dev e1 nexthop via 192.0.2.10 dev e1",
+            "it is one of the ways of the route to 203.0.113.0/24, which has several next hops",
+        ),
+        ("route add default via 192.0.2.9 dev e1 table 100", "it has the machine's default route"),
+    ];
+    for (command, words) in cases {
+        let Some(mut machine) = machine() else { return };
+        let argv: Vec<&str> = ["ip"].into_iter().chain(command.split(' ')).collect();
+        machine.exec(&argv);
+        let said = refused_e1(&mut machine);
+        assert!(said.starts_with(&format!("sixbench-agent: borrowing e1: {words}")), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "needs root: it enters the namespaces of other processes"]
+fn what_a_program_listens_at_is_refused() {
+    let Some(mut machine) = machine() else { return };
+    let mut listens = Command::new("nsenter");
+    listens.arg(format!("--net=/proc/{}/ns/net", machine.pid())).args(["tcpdump", "-i", "e1", "-w", "/dev/null"]);
+    let mut listening = listens.stderr(Stdio::null()).spawn().expect("it starts");
+    let until = Instant::now() + PATIENCE;
+    while !machine.exec(&["ss", "-H", "-n", "-0"]).contains(":e1 ") {
+        assert!(Instant::now() < until, "tcpdump does not listen");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let said = refused_e1(&mut machine);
+    let _ = (listening.kill(), listening.wait());
+    let words = "a socket of tcpdump is bound to it; end that, or name another one";
+    assert_eq!(said, format!("sixbench-agent: borrowing e1: {words}\n"));
 }
 
 #[test]

@@ -6,5 +6,14 @@ Imports `model` only.
 
 from .binary import agent_version, find_agent
 from .client import Agent, AgentHub
+from .lendable import (
+    HARDWARE_CLOCK,
+    LENDABLE,
+    HardwareTimes,
+    Lendable,
+    lendable_here,
+    read_hardware_clock,
+    read_lendable,
+)
 from .machine import Seat
 from .packets import PacketDecision, PacketMechanism

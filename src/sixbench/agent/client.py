@@ -43,8 +43,10 @@ CONNECT_TIMEOUT_S = 20.0
 """How long another machine may take from the connection to its greeting."""
 CALL_TIMEOUT_S = 40.0
 SEND_TIMEOUT_S = 10.0
-STOP_TIMEOUT_S = 2.0
-"""How long an agent whose output has ended has to end."""
+STOP_TIMEOUT_S = 10.0
+"""How long an agent whose output has ended has to end. One that was killed has closed it, and is not gone before the
+kernel has taken away what it had loaded there: each of its programs and events takes a grace period, and on a busy
+machine all of them take seconds."""
 KILL_TIMEOUT_S = 5.0
 """How long a killed one may take to be gone."""
 

@@ -27,7 +27,7 @@ class Seat:
     Attributes:
         on: the name of its host; None: this machine.
         borrows: the interfaces of the machine that it has.
-        even_in_use: whether also one that has the machine's default route.
+        even_in_use: whether also those that have a default route or a program's socket.
     """
 
     on: str | None = None

@@ -13,6 +13,13 @@ Over = Literal["cable", "vxlan", "internet"]
 the machines have, in VXLAN: one that is known (`vxlan`), or one that is not ours, of which only what can be seen from
 its ends is known (`internet`)."""
 
+NO_HARDWARE_CLOCK = "none"
+"""What stands in place of the device of an interface's hardware clock where it has none."""
+
+MOST_DRIFT_PPM = 500
+"""By how many millionths a kernel lets a clock be slewed (adjtimex(2)). Of one that nobody is known to steer no more is
+known; crystals are within 100."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Host:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..model.units import scale
-from ..store import ClockReading, HostFacts, Run, Underlay, UnderlayReading, UnderlayWay
+from ..model.host import NO_HARDWARE_CLOCK
+from ..store import CONTROL, ClockReading, HostFacts, Run, Underlay, UnderlayReading, UnderlayWay
+from .host_clocks import ahead, clock_properties, time_words
 
 
 def host_properties(run: Run) -> list[tuple[str, str]]:
@@ -11,6 +12,7 @@ def host_properties(run: Run) -> list[tuple[str, str]]:
     environment = run.manifest.environment
     return [
         *((f"Host {name}", _words(host)) for name, host in environment.hosts.items()),
+        *clock_properties(environment.hosts),
         *((f"Network between {name}", _of_underlay(one)) for name, one in environment.underlays.items()),
     ]
 
@@ -38,14 +40,24 @@ def _of_way(way: UnderlayWay) -> str:
 
 def _words(host: HostFacts) -> str:
     parts = [f"{host.kernel} on {host.machine}"]
-    if host.clock:
-        first, last = host.clock[0], host.clock[-1]
-        parts.append(f"{_time(first.round_trip_ns)} away")
-        parts.append(f"its clock {_ahead(first)}")
+    by_exchange = [reading for reading in host.clock if reading.source == CONTROL]
+    if by_exchange:
+        first, last = by_exchange[0], by_exchange[-1]
+        if first.round_trip_ns is not None:
+            parts.append(f"{time_words(first.round_trip_ns)} away")
+        parts.append(f"its clock {ahead(first.low_ns, first.high_ns)} by an exchange over SSH")
         low, high = drift_ppm(first, last) if last.realtime_ns > first.realtime_ns else (None, None)
         if low is not None and high is not None:
             parts.append(f"which drifts by {low:.3g} to {high:.3g} ppm")
-    return ", ".join(parts)
+    parts += [f"no {source}: {why}" for source, why in host.no_clock.items()]
+    return ", ".join([*parts, *(_of_hardware_clock(name, clock) for name, clock in host.hardware_clocks.items())])
+
+
+def _of_hardware_clock(interface: str, clock: str | None) -> str:
+    """What is known of an interface's hardware clock."""
+    if clock is None:
+        return f"whether {interface} has a hardware clock is not known"
+    return f"{interface} has no hardware clock" if clock == NO_HARDWARE_CLOCK else f"{interface} has {clock}"
 
 
 def drift_ppm(first: ClockReading, last: ClockReading) -> tuple[float, float]:
@@ -55,16 +67,3 @@ def drift_ppm(first: ClockReading, last: ClockReading) -> tuple[float, float]:
         1e6 * (last.low_ns - first.high_ns) / elapsed_ns,
         1e6 * (last.high_ns - first.low_ns) / elapsed_ns,
     )
-
-
-def _ahead(reading: ClockReading) -> str:
-    if reading.high_ns < 0:
-        return f"is {_time(-reading.high_ns)} to {_time(-reading.low_ns)} behind"
-    if reading.low_ns > 0:
-        return f"is {_time(reading.low_ns)} to {_time(reading.high_ns)} ahead"
-    return f"is at most {_time(max(-reading.low_ns, reading.high_ns))} off"
-
-
-def _time(duration_ns: int) -> str:
-    value, unit = scale(duration_ns, "ns")
-    return f"{value:.7g} {unit}"

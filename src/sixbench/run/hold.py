@@ -11,7 +11,6 @@ from pathlib import Path as SystemFile
 from ..agent import AgentHub, find_agent
 from ..lab import registry
 from ..lab.names import hosts_file, nsswitch_conf, resolv_confs
-from ..lab.ports import check_ports
 from ..lab.privileges import in_user_namespace
 from ..model.errors import CapabilityError
 from ..model.network import Blueprint
@@ -21,6 +20,7 @@ from .emulated import check_guests_of
 from .emulation import begin, choose_emulators
 from .engines import choose_engine
 from .laboratory import Laboratory
+from .ports import check_ports
 from .refused_settings import check_settings
 from .requirements import check_links, check_programs
 

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import time
 
-from ..agent import Agent, AgentHub, Seat
-from ..agent.requests import Exec
+from ..agent import Agent, AgentHub, Lendable, Seat
 from ..lab.build import Completed
 from ..lab.doctor import Capability, examine
 from ..model.errors import AgentError, CapabilityError, UsageError
-from ..model.host import Host
+from ..model.host import NO_HARDWARE_CLOCK, Host
 from ..model.identifiers import SSH_DESTINATION
 from ..model.quoting import printable, shown
+from ..store import CONTROL, HostFacts
+from .clock_sources.ptp import PTP
 from .laboratory import AgentNode
 from .mechanism_doctor import EngineAnswer, refusals
+from .on_host import lendable_of
 from .probing_hosts import facts_of
 
 EVERYTHING = "every node on it"
 LENDING = "a cable to another host"
+CLOCKS = "a second account of the hosts' clocks"
 _COMMAND_TIMEOUT_S = 60
-
-LENDABLE = ["sh", "-c", "exec /proc/$PPID/exe lendable"]
-"""The agent's own program on the host tells which interfaces it can borrow there."""
 
 
 def host_from(destination: str, *, sudo: bool = False) -> Host:
@@ -54,11 +53,29 @@ def examine_host(hub: AgentHub, host: Host) -> tuple[list[Capability], list[Engi
         ], []
     try:
         facts = facts_of(machine)
-        told = f"{facts.kernel} on {facts.machine}; a request takes {facts.clock[0].round_trip_ns / 1e6:.2g} ms"
-        found.append(Capability(name="agent", answer="yes", reason=told, needed_for=EVERYTHING, required=True))
+        found.append(
+            Capability(name="agent", answer="yes", reason=_agent_words(facts), needed_for=EVERYTHING, required=True)
+        )
+        found.append(ptp_capability(facts))
         return found + _of_nodes(hub, host) + _interfaces(machine), _engines(hub, host)
     finally:
         hub.stop([machine])
+
+
+def _agent_words(facts: HostFacts) -> str:
+    took = [one.round_trip_ns for one in facts.clock if one.source == CONTROL and one.round_trip_ns is not None]
+    return f"{facts.kernel} on {facts.machine}; a request takes {took[0] / 1e6:.2g} ms"
+
+
+def ptp_capability(facts: HostFacts) -> Capability:
+    """Whether PTP tells how a host's clock stands to a grandmaster."""
+    told = next((one for one in facts.clock if one.source == PTP), None)
+    if told is None:
+        return Capability(
+            name="PTP", answer="no", reason=facts.no_clock.get(PTP, "it was not asked"), needed_for=CLOCKS
+        )
+    reason = f"the system's clock is {told.low_ns} to {told.high_ns} ns ahead of {printable(str(told.reference))}"
+    return Capability(name="PTP", answer="yes", reason=reason, needed_for=CLOCKS)
 
 
 def _of_nodes(hub: AgentHub, host: Host) -> list[Capability]:
@@ -94,20 +111,28 @@ def _engines(hub: AgentHub, host: Host) -> list[EngineAnswer]:
 
 
 def _interfaces(machine: Agent) -> list[Capability]:
-    done = machine.answer(Exec(argv=LENDABLE))
-    if done.exit != 0:
-        reason = printable(done.stderr.strip()) or f"the agent ended with {done.exit}"
-        return [Capability(name="interfaces", answer="unknown", reason=reason, needed_for=LENDING)]
-    found = []
-    for one in json.loads(done.stdout):
-        state = "it can be borrowed" + ("" if one["has_carrier"] else ", and has no carrier now")
-        refused = one["refused"]
-        found.append(
-            Capability(
-                name=f"interface {printable(str(one['interface']))}",
-                answer="yes" if refused is None else "no",
-                reason=state if refused is None else printable(str(refused)),
-                needed_for=LENDING,
-            )
-        )
-    return found
+    try:
+        found = lendable_of(machine)
+    except (AgentError, CapabilityError) as error:
+        return [Capability(name="interfaces", answer="unknown", reason=str(error), needed_for=LENDING)]
+    return [interface_capability(one) for one in found if one.interface != "lo"]
+
+
+def interface_capability(one: Lendable) -> Capability:
+    """Whether an interface can be borrowed for a cable, and what of it matters there."""
+    refused = one.refused or one.in_use
+    carrier = "it can be borrowed" + ("" if one.has_carrier else ", and has no carrier now")
+    return Capability(
+        name=f"interface {printable(one.interface)}",
+        answer="yes" if refused is None else "no",
+        reason=f"{carrier}; {_clock_words(one)}" if refused is None else printable(refused),
+        needed_for=LENDING,
+    )
+
+
+def _clock_words(one: Lendable) -> str:
+    if one.hardware_clock is None:
+        return "whether it has a hardware clock is not known"
+    if one.hardware_clock == NO_HARDWARE_CLOCK:
+        return "it has no hardware clock"
+    return f"it has the hardware clock {printable(one.hardware_clock)}"

@@ -324,7 +324,7 @@ def _seats(topology: Topology) -> dict[str, Seat]:
         return {}
     at_ports = {node for node, _ in topology.ports}
     seats = {
-        # Who names a port has been asked whether it is meant (`lab.ports`).
+        # Who names a port has been asked whether it is meant (`run.ports`).
         node: Seat(on=place_of(topology, node), borrows=topology.borrowed(node), even_in_use=node in at_ports)
         for node in topology.held
     }

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..agent import AgentHub, find_agent
-from ..lab.ports import check_ports
 from ..lab.privileges import in_user_namespace
 from ..model.experiment import Experiment
 from ..plan.yaml_source import Source, parse_yaml
@@ -15,6 +14,7 @@ from .emulated import check_guests
 from .engines import choose_engines
 from .environment import gather
 from .hardware_counters import ask
+from .ports import check_ports
 from .probing_hosts import hosts_of, probe_hosts
 from .refused_settings import check_settings
 from .requirements import check_requirements, read_sysctls

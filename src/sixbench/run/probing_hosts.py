@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ..agent import Agent, AgentHub, Seat
@@ -11,8 +11,9 @@ from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.host import Host
 from ..store import ClockReading, HostFacts
-from .clocks import read_clock
+from .clock_sources import read_clocks
 from .engines import choose_engines
+from .on_host import lendable_of
 from .requirements import check_links, check_programs_of
 
 _PROBE = "probe"
@@ -40,17 +41,47 @@ def probe_hosts(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, dict
             check_programs_of(probe)
             check_links(probe, experiment.topologies)
             experiment = choose_engines(probe, experiment)
-            facts[host.name] = facts_of(probe)
         except CapabilityError as error:
             raise CapabilityError(f"on {host.name}: {error}") from error
         finally:
             hub.stop([probe])
+        machine = hub.start_here(agent_of(host.name), host.name)
+        try:
+            facts[host.name] = facts_of(machine, _borrowed(experiment, host))
+        except CapabilityError as error:
+            raise CapabilityError(f"on {host.name}: {error}") from error
+        finally:
+            hub.stop([machine])
     return experiment, facts
 
 
-def facts_of(agent: Agent) -> HostFacts:
-    """What an agent on a host tells of it. Raises `AgentError`."""
-    return HostFacts(kernel=str(agent.hello["kernel"]), machine=str(agent.hello["machine"]), clock=(read_clock(agent),))
+def _borrowed(experiment: Experiment, host: Host) -> set[str]:
+    """The interfaces of a host that its nodes borrow."""
+    return {
+        device
+        for topology in experiment.topologies
+        for name, node in topology.nodes.items()
+        if node.on == host.name
+        for device in topology.borrowed(name)
+    }
+
+
+def facts_of(machine: Agent, interfaces: Collection[str] = ()) -> HostFacts:
+    """What an agent in a host's own network namespace tells of it. Raises `AgentError`, and `CapabilityError` where it
+    cannot tell of its interfaces.
+
+    Args:
+        interfaces: those that nodes borrow, which are at home.
+    """
+    readings, missing = read_clocks(machine)
+    known = {one.interface: one.hardware_clock for one in lendable_of(machine)} if interfaces else {}
+    return HostFacts(
+        kernel=str(machine.hello["kernel"]),
+        machine=str(machine.hello["machine"]),
+        clock=tuple(readings),
+        no_clock=missing,
+        hardware_clocks={name: known.get(name) for name in sorted(interfaces)},
+    )
 
 
 def with_clocks(hub: AgentHub, facts: Mapping[str, HostFacts]) -> dict[str, HostFacts]:
@@ -64,7 +95,7 @@ def _clock_now(hub: AgentHub, host: str) -> list[ClockReading]:
     agent = None
     try:
         agent = hub.start_here(agent_of(host), host)
-        return [read_clock(agent)]
+        return read_clocks(agent)[0]
     except (AgentError, CapabilityError):
         return []
     finally:

@@ -20,6 +20,7 @@ from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
 from ..store import Environment, RunState, RunWriter
 from .bypass import by_workload, measure_bypass
+from .host_clocks import ClockWatch
 from .laboratory import Laboratories
 from .node_settings import merged
 from .other_runs import Presence
@@ -134,6 +135,7 @@ class _Loop:
         self.remaining = Remaining(self.experiment.combinations, done)
         self.open_combinations = set(self.combinations)
         self.blocks_expected = dict.fromkeys(self.combinations, self.experiment.blocks.minimum)
+        self.clock_watch = ClockWatch(self.laboratories.hub, self.writer)
 
     def run(self) -> None:
         self.runner = Runner(
@@ -158,6 +160,7 @@ class _Loop:
                         for name in sorted(open_combinations):
                             self.observer.stopped(name, ["time"], block - 1)
                         return
+                    self.clock_watch.look()
                     self._tell_progress(block, len(order) - position)
                     self.observer.trial_begins(self.experiment, self.combinations[attempt.combination], attempt)
                     self._keep(*self._trial(attempt))

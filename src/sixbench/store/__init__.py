@@ -28,6 +28,7 @@ from .event_log import EventLog
 from .folder import Folder
 from .interrupting import interrupt_run
 from .manifest import (
+    CONTROL,
     Cell,
     Clock,
     ClockReading,

@@ -56,20 +56,30 @@ class ProcessorUse:
     governors: tuple[str, ...] = ()
 
 
+CONTROL = "control"
+"""The source of a clock's reading that is an exchange over the connection of control."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClockReading:
-    """How a host's realtime clock stood to that of the machine of the run.
+    """How a host's realtime clock stood to another one.
 
     Attributes:
         realtime_ns: when, by the machine of the run.
         low_ns, high_ns: it was ahead by no less and no more than this.
-        round_trip_ns: how long the fastest exchange took.
+        round_trip_ns: how long the fastest exchange took. None: its source has none.
+        source: what told it, a name of `run/clock_sources`.
+        reference: the other clock, such as a grandmaster of PTP. None: the realtime clock of the machine of the run.
+        is_steered: whether the source keeps the clock to the other one. None: it does not tell.
     """
 
     realtime_ns: int
     low_ns: int
     high_ns: int
-    round_trip_ns: int
+    round_trip_ns: int | None = None
+    source: str = CONTROL
+    reference: str | None = None
+    is_steered: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +88,17 @@ class HostFacts:
 
     Attributes:
         kernel, machine: the system's names of them.
-        clock: its clock before the first trial, and at each end of the run.
+        clock: its clock before the first trial, once a minute, and at each end of the run, by every source that told.
+        no_clock: why a source told nothing before the first trial, by the name of the source.
+        hardware_clocks: the device of the PTP hardware clock of each interface that was borrowed, or `none`; None where
+            that is not known.
     """
 
     kernel: str
     machine: str
     clock: tuple[ClockReading, ...] = ()
+    no_clock: dict[str, str] = field(default_factory=dict)
+    hardware_clocks: dict[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-//! An interface at home: whether it may be borrowed, and all that it has there.
+//! An interface at home: all that it has there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +7,11 @@ use std::process::Command;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::ask::said;
+use super::hardware_clock;
+use super::objections::{Objections, Uses};
 use super::record::Record;
 
-/// Where the connection of SSH is told, as sshd(8) does: client's address and port, server's address and port.
-pub const SSH: &str = "SSH_CONNECTION";
 /// `INFINITY_LIFE_TIME` of `linux/if_addr.h` users: an address without an end.
 const FOR_EVER: u64 = u32::MAX as u64;
 /// What `ethtool -k` calls the offloads that a node may switch, and what `ethtool -K` does.
@@ -28,97 +29,54 @@ const STATES: [&str; 4] = ["linkdown", "dead", "offload", "trap"];
 #[derive(Debug, Serialize)]
 pub struct Told {
     interface: String,
-    /// Why it cannot be borrowed; absent where it can.
-    refused: Option<String>,
+    #[serde(flatten)]
+    objections: Objections,
+    is_up: bool,
     /// Whether another machine is at its cable's other end, as far as is known now.
     has_carrier: bool,
+    /// The device of its hardware clock, or `none`; absent where that is not known.
+    hardware_clock: Option<String>,
 }
 
-/// All interfaces but loopbacks. Nothing is touched.
+/// All interfaces. Nothing is touched.
 pub fn look() -> Result<Vec<Told>, String> {
-    let all = ip(&["-j", "link", "show"])?;
-    let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
-    let others = all.iter().filter(|one| one["link_type"] != "loopback");
-    let told = |one: &Value| {
-        let interface = one["ifname"].as_str()?.to_owned();
-        let has_carrier = one["flags"].as_array().is_some_and(|flags| flags.iter().any(|flag| flag == "LOWER_UP"));
-        let refused = examine(&interface, false).err();
-        Some(Told { refused: refused.map(|why| without_doing(&why, &interface)), interface, has_carrier })
+    let uses = Uses::look()?;
+    let told = |link: &Value| {
+        let interface = link["ifname"].as_str()?.to_owned();
+        Some(Told {
+            objections: uses.against(&interface),
+            is_up: has_flag(link, "UP"),
+            has_carrier: has_flag(link, "LOWER_UP"),
+            hardware_clock: hardware_clock::of(&interface),
+            interface,
+        })
     };
-    Ok(others.filter_map(told).collect())
+    Ok(uses.links.iter().filter_map(told).collect())
 }
 
-fn without_doing(why: &str, interface: &str) -> String {
-    why.strip_prefix(&format!("borrowing {interface}: ")).unwrap_or(why).to_owned()
-}
-
-/// What an interface has. The error says why it cannot be borrowed. `even_in_use`: one with a default route can.
+/// What an interface has. The error says why it is not borrowed. `even_in_use`: one that is in use is.
 pub fn examine(interface: &str, even_in_use: bool) -> Result<Record, String> {
-    let refuse = |why: String| format!("borrowing {interface}: {why}");
-    let all = ip(&["-j", "-d", "address", "show"]).map_err(refuse)?;
-    let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
-    let Some(found) = all.iter().find(|one| one["ifname"] == interface) else {
-        return Err(refuse(format!("this machine has no such interface; it has {}", names(all))));
-    };
-    if let Some(why) = unfit(interface, found, all) {
-        return Err(refuse(why));
+    record(interface, even_in_use).map_err(|why| format!("borrowing {interface}: {why}"))
+}
+
+fn record(interface: &str, even_in_use: bool) -> Result<Record, String> {
+    let uses = Uses::look()?;
+    let Objections { refused, in_use, has: _ } = uses.against(interface);
+    if let Some(why) = refused.or_else(|| in_use.filter(|_| !even_in_use)) {
+        return Err(why);
     }
-    for family in ["-4", "-6"] {
-        let routes = ip(&["-j", family, "route", "show", "default"]).map_err(refuse)?;
-        if !even_in_use
-            && routes.as_array().is_some_and(|routes| routes.iter().any(|route| leads_over(route, interface)))
-        {
-            return Err(refuse("it has the machine's default route; borrow another one".to_owned()));
-        }
-    }
-    if let Some(ssh) = std::env::var(SSH).ok().filter(|ssh| is_way_of(ssh, interface, found)) {
-        let server = ssh.split(' ').nth(2).unwrap_or_default().to_owned();
-        return Err(refuse(format!("the connection to this machine comes over it ({server}); borrow another one")));
-    }
+    let found = uses.find(interface)?;
     Ok(Record {
         interface: interface.to_owned(),
         address: found["address"].as_str().unwrap_or_default().to_owned(),
         settings: settings(interface),
         offloads: offloads(interface),
-        lines: lines(interface, found).map_err(refuse)?,
+        lines: lines(interface, found)?,
     })
 }
 
-fn names(all: &[Value]) -> String {
-    let mut names: Vec<&str> =
-        all.iter().filter_map(|one| one["ifname"].as_str()).filter(|name| *name != "lo").collect();
-    names.sort_unstable();
-    names.join(", ")
-}
-
-/// Why an interface is none to borrow.
-fn unfit(interface: &str, found: &Value, all: &[Value]) -> Option<String> {
-    if found["link_type"] != "ether" {
-        return Some(format!("it is no Ethernet interface but {}", found["link_type"]));
-    }
-    if let Some(master) = found["master"].as_str() {
-        return Some(format!("it is a port of {master}; borrow one that is in use for nothing else"));
-    }
-    // A veth names its peer so, which does not stand on it.
-    let is_above = |one: &&Value| {
-        one["link"] == interface && one["link_netnsid"].is_null() && one["linkinfo"]["info_kind"] != "veth"
-    };
-    let above = all.iter().find(is_above)?;
-    Some(format!("{} stands on it; borrow one that is in use for nothing else", above["ifname"].as_str()?))
-}
-
-fn leads_over(route: &Value, interface: &str) -> bool {
-    let hops = route["nexthops"].as_array().map(Vec::as_slice).unwrap_or_default();
-    route["dev"] == interface || hops.iter().any(|hop| hop["dev"] == interface)
-}
-
-/// Whether the connection's packets arrive or leave there.
-fn is_way_of(ssh: &str, interface: &str, found: &Value) -> bool {
-    let words: Vec<&str> = ssh.split(' ').collect();
-    let [client, _, server, _] = words[..] else { return false };
-    let addresses = found["addr_info"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let back = ip(&["-j", "route", "get", client]).unwrap_or_default();
-    addresses.iter().any(|address| address["local"] == server) || back[0]["dev"] == interface
+fn has_flag(link: &Value, flag: &str) -> bool {
+    link["flags"].as_array().is_some_and(|flags| flags.iter().any(|one| one == flag))
 }
 
 fn settings(interface: &str) -> BTreeMap<String, String> {
@@ -156,15 +114,14 @@ fn lines(interface: &str, found: &Value) -> Result<Vec<String>, String> {
     if let Some(mode) = found["inet6_addr_gen_mode"].as_str() {
         lines.push(format!("link set dev {interface} addrgenmode {mode}"));
     }
-    let is_up = found["flags"].as_array().is_some_and(|flags| flags.iter().any(|flag| flag == "UP"));
-    let state = if is_up { "up" } else { "down" };
+    let state = if has_flag(found, "UP") { "up" } else { "down" };
     let segments = found["gso_max_segs"].as_u64().map(|most| format!(" gso_max_segs {most}")).unwrap_or_default();
     lines.push(format!("link set dev {interface} mtu {}{segments} {state}", found["mtu"]));
     for address in found["addr_info"].as_array().into_iter().flatten() {
         lines.extend(address_line(interface, address));
     }
     for family in ["-4", "-6"] {
-        let text = output(&["-o", family, "route", "show", "table", "all", "dev", interface])?;
+        let text = said("ip", &["-o", family, "route", "show", "table", "all", "dev", interface])?;
         lines.extend(text.lines().filter_map(|line| route_line(interface, line)));
     }
     Ok(lines)
@@ -218,23 +175,6 @@ fn route_line(interface: &str, told: &str) -> Option<String> {
     Some(format!("route replace {} dev {interface}", words.join(" ")))
 }
 
-fn ip(arguments: &[&str]) -> Result<Value, String> {
-    let text = output(arguments)?;
-    // Where there is nothing to tell, `ip` may print nothing at all.
-    let text = if text.trim().is_empty() { "[]" } else { &text };
-    serde_json::from_str(text).map_err(|error| format!("reading what ip {} says: {error}", arguments.join(" ")))
-}
-
-fn output(arguments: &[&str]) -> Result<String, String> {
-    let doing = |what: String| format!("running ip {}: {what}", arguments.join(" "));
-    let output = Command::new("ip").args(arguments).output().map_err(|error| doing(error.to_string()))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(doing(String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ")))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -269,22 +209,5 @@ mod tests {
             line("198.51.100.0/24 via 192.0.2.9 proto static metric 7 linkdown").as_deref(),
             Some("route replace 198.51.100.0/24 via 192.0.2.9 proto static metric 7 dev eth1")
         );
-    }
-
-    #[test]
-    fn what_is_in_use_is_refused() {
-        let ether = |more: Value| {
-            let mut link = json!({"ifname": "eth1", "link_type": "ether"});
-            link.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-            link
-        };
-        let why = |found: &Value, all: &[Value]| unfit("eth1", found, all).unwrap_or_default();
-        assert_eq!(unfit("eth1", &ether(json!({})), &[]), None);
-        assert!(why(&ether(json!({"master": "br0"})), &[]).contains("a port of br0"));
-        assert!(why(&json!({"ifname": "ppp0", "link_type": "ppp"}), &[]).contains("no Ethernet"));
-        let vlan = json!({"ifname": "eth1.5", "link": "eth1", "linkinfo": {"info_kind": "vlan"}});
-        assert!(why(&ether(json!({})), &[vlan]).contains("eth1.5 stands on it"));
-        let peer = json!({"ifname": "v1", "link": "eth1", "linkinfo": {"info_kind": "veth"}});
-        assert_eq!(unfit("eth1", &ether(json!({})), &[peer]), None);
     }
 }

@@ -21,7 +21,7 @@ pub const COMMAND: &str = "keep-lent";
 
 /// The argument of one that does what another one that was killed has left to do.
 pub const RETURN: &str = "--return";
-/// The argument by which it lends an interface that has the machine's default route, too.
+/// The argument by which it lends an interface that is in use, too.
 pub const EVEN_IN_USE: &str = "--even-in-use";
 
 /// Is that process, until standard input ends and the interfaces are home.

@@ -5,8 +5,11 @@
 //! the keeper is killed, the node has another one bring them back, and ends. Where both are killed at once, the kernel gives real interfaces back
 //! by itself, and the record ([`record`]) has what else they had: the next keeper on the machine restores it.
 
+mod ask;
 mod examine;
+mod hardware_clock;
 mod keeper;
+mod objections;
 mod record;
 
 use std::fs::File;
@@ -34,7 +37,7 @@ const TAKE: &str = "take";
 pub struct Wanted {
     /// Names of interfaces.
     pub interfaces: Vec<String>,
-    /// Whether also one that has the machine's default route.
+    /// Whether also those that are in use.
     pub even_in_use: bool,
 }
 

@@ -52,6 +52,11 @@ impl Header {
         self.flags & Self::RESPONSE != 0
     }
 
+    /// Whether it comes from an authority.
+    pub fn is_authoritative(&self) -> bool {
+        self.flags & Self::AUTHORITATIVE != 0
+    }
+
     /// What is to be done. 0: a question.
     pub fn opcode(&self) -> u8 {
         (self.flags >> 11) as u8 & 15

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 
-from ..agent import Agent
-from ..store import ClockReading
+from ...agent import Agent
+from ...store import ClockReading
 
 EXCHANGES = 12
 """How many exchanges a reading has: the fastest of so many is near the fastest that there is."""
 
 
-def read_clock(agent: Agent) -> ClockReading:
+def read_control(agent: Agent) -> ClockReading:
     """How far the realtime clock of an agent's machine is ahead of this one's. Raises `AgentError`."""
     low_ns, high_ns, fastest_ns = -(2**63), 2**63, 2**63
     for _ in range(EXCHANGES):

@@ -1,0 +1,24 @@
+//! What programs of the system say of interfaces.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What `ip` tells as JSON.
+pub fn ip(arguments: &[&str]) -> Result<Value, String> {
+    let text = said("ip", arguments)?;
+    // Where there is nothing to tell, `ip` may print nothing at all.
+    let text = if text.trim().is_empty() { "[]" } else { &text };
+    serde_json::from_str(text).map_err(|error| format!("reading what ip {} says: {error}", arguments.join(" ")))
+}
+
+/// What a program prints.
+pub fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let doing = |what: String| format!("running {program} {}: {what}", arguments.join(" "));
+    let output = Command::new(program).args(arguments).output().map_err(|error| doing(error.to_string()))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(doing(String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ")))
+    }
+}

@@ -1,0 +1,38 @@
+//! The hardware clock of an interface (PTP hardware clock, PHC), as `ethtool -T` tells of it.
+
+use super::ask::said;
+
+/// What `ethtool` writes before its number, in its versions before 6.13 and since.
+const BEFORE: [&str; 2] = ["PTP Hardware Clock: ", "Hardware timestamp provider index: "];
+/// What is told where an interface has none.
+const NONE: &str = "none";
+
+/// The device of an interface's clock, such as `/dev/ptp0`, or `none`; absent where that is not known.
+pub fn of(interface: &str) -> Option<String> {
+    read(&said("ethtool", &["-T", interface]).ok()?)
+}
+
+fn read(text: &str) -> Option<String> {
+    let told = |line: &str| BEFORE.iter().find_map(|before| line.trim().strip_prefix(before)).map(str::to_owned);
+    match text.lines().find_map(told)?.as_str() {
+        NONE => Some(NONE.to_owned()),
+        number => number.parse::<u32>().ok().map(|number| format!("/dev/ptp{number}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_has_a_clock_or_none_or_that_is_not_known() {
+        let told = |line: &str| {
+            read(&format!("Time stamping parameters for eth1:\nCapabilities:\n\tsoftware-receive\n{line}\n"))
+        };
+        assert_eq!(told("PTP Hardware Clock: 1").as_deref(), Some("/dev/ptp1"));
+        assert_eq!(told("Hardware timestamp provider index: 0").as_deref(), Some("/dev/ptp0"));
+        assert_eq!(told("PTP Hardware Clock: none").as_deref(), Some("none"));
+        assert_eq!(told("PTP Hardware Clock: many"), None);
+        assert_eq!(read(""), None);
+    }
+}

@@ -1,0 +1,31 @@
+"""What tells how a host's realtime clock stands to another one. A source is a file and its line in `SOURCES`.
+
+A source is asked of an agent in the host's own network namespace. It gives a reading, or raises `CapabilityError` where
+the host has no such source, and `AgentError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ...agent import Agent
+from ...model.errors import CapabilityError
+from ...store import CONTROL, ClockReading
+from .control import read_control
+from .ptp import PTP, read_ptp
+
+SOURCES: Mapping[str, Callable[[Agent], ClockReading]] = {
+    CONTROL: read_control,
+    PTP: read_ptp,
+}
+
+
+def read_clocks(agent: Agent) -> tuple[list[ClockReading], dict[str, str]]:
+    """What the sources tell now, and why those tell nothing that do not. Raises `AgentError`."""
+    readings, missing = [], {}
+    for name, read in SOURCES.items():
+        try:
+            readings.append(read(agent))
+        except CapabilityError as error:
+            missing[name] = str(error)
+    return readings, missing
