@@ -27,7 +27,7 @@ class Grid {
     this.note = h("p", { class: "quiet" });
     this.section = h("section", { class: "combination", hidden: true }, h("h2", {}, combination.title),
       h("div", { class: "pair" },
-        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Trials: ${combination.title}` }, h("table", { class: "grid" }, h("thead", {}, this.head), h("tbody", {}, [...this.rows.values()]))),
+        this.scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Trials: ${combination.title}` }, h("table", { class: "grid" }, h("thead", {}, this.head), h("tbody", {}, [...this.rows.values()]))),
         h("div", { class: "plot" }, this.plot)), this.note);
     this.grow(blocks);
   }
@@ -51,7 +51,18 @@ class Grid {
     this.section.hidden = false;
     this.grow(block);
     const cell = this.cells.get(`${block}/${path}`);
-    if (cell) this.mark(cell, "now", MARKS.now, "under way");
+    if (!cell) return;
+    this.mark(cell, "now", MARKS.now, "under way");
+    this.follow = cell;
+  }
+
+  // Shows the trial under way, unless somebody looks elsewhere.
+  showNow() {
+    const cell = this.follow, scroll = this.scroll;
+    this.follow = null;
+    if (!cell || scroll.matches(":hover, :focus-within")) return;
+    const names = this.head.firstChild.offsetWidth, from = scroll.scrollLeft + names, to = scroll.scrollLeft + scroll.clientWidth;
+    if (cell.offsetLeft < from || cell.offsetLeft + cell.offsetWidth > to) scroll.scrollLeft = cell.offsetLeft - names - (scroll.clientWidth - names) / 2;
   }
 
   end(event) {
@@ -162,7 +173,10 @@ export async function showLive(place, name) {
     bar.max = whole;
     bar.value = done;
     counts.textContent = [`${done} of ${whole} trials`, told.invalid && `${told.invalid} invalid`, told.failed && `${told.failed} failed`, left].filter(Boolean).join(", ");
-    for (const grid of grids.values()) grid.draw();
+    for (const grid of grids.values()) {
+      grid.draw();
+      grid.showNow();
+    }
     drawLater();
     now.draw();
     if (isNews && run.combinations.some((one) => one.workload === "pmtu")) drawPathMtus(hops, name).catch((error) => { hops.textContent = error.message; });

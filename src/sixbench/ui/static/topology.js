@@ -50,15 +50,15 @@ export function drawTopology(topology, label) {
   }
   function light(steps) {
     for (const { line, headers } of lines.values()) {
-      line.classList.remove("lit", "tunnelled");
+      line.classList.remove("lit", "tunnelled", "ipv4", "ipv6");
       headers.textContent = "";
     }
     for (const shape of shapes.values()) shape.classList.remove("lit");
     for (const { link, near, far, headers } of steps) {
       const drawn = lines.get(link);
       if (!drawn) continue;
-      drawn.line.classList.add("lit");
-      const ip = headers.filter((name) => name.startsWith("ip"));
+      const ip = headers.filter((name) => name === "ipv4" || name === "ipv6");
+      drawn.line.classList.add("lit", ...ip.slice(0, 1));
       drawn.line.classList.toggle("tunnelled", ip.length > 1);
       drawn.headers.textContent = headers.map((name) => name.replace("ipv", "IPv").replace("gre", "GRE").replace("udp", "UDP").replace("vxlan", "VXLAN")).reverse().join(" in ");
       shapes.get(near)?.classList.add("lit");
