@@ -136,8 +136,14 @@ def _compare(what: str, looking: Callable[[str], AbstractContextManager[Looking]
         ends = [f"{value:.4f}" for value in (found.ratio, found.low, found.high)]
         decided = "equivalent" if found.equivalent else "undecided" if found.direction is None else "differs"
         show(name, *ends, target, str(found.n), decided if margin else "")
-    counted = sum(any(stretch.has(trial) for stretch in stretches) for trial in valid)
-    show(f"... trials that count, of {len(trials)}, of which {len(valid)} are valid", str(counted), "", "", "")
+    # A page that made trials invalid would disturb, too, and no value above would show it.
+    opened, closed = (_valid_of(trials, [one for one in stretches if one.is_open is state]) for state in (OPEN, CLOSED))
+    show(f"... valid trials: {opened} with the page open, {closed} closed", "", "", "", "")
+
+
+def _valid_of(trials: Sequence[TrialRecord], stretches: Sequence[Stretch]) -> str:
+    there = [one for one in trials if any(stretch.has(one) for stretch in stretches)]
+    return f"{sum(one.status == 'ok' for one in there)} of {len(there)}"
 
 
 def paired_values(trials: Sequence[TrialRecord], stretches: Sequence[Stretch], column: str) -> Pairs:
@@ -223,7 +229,7 @@ class _Reader:
         if self._stream is not None:
             return
         opened_ns = time.time_ns()
-        for path in (f"/api/runs/{NAME}", "/api/runs"):
+        for path in (f"/api/runs/{NAME}", "/api/jobs"):
             self._asked(path, self._cookie)
         connection = http.client.HTTPConnection(self._host, timeout=PATIENCE_S)
         connection.connect()

@@ -2,7 +2,10 @@
 
 import { digits, s, scaleOf } from "./dom.js";
 
-const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11;
+const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11, MANY = 300;
+
+// Where dots would hide each other, those of later blocks leave the middle of their row; the value is where they stand along it.
+const aside = (block) => (block > 30 ? (((block * 5) % 9) - 4) * 1.7 : 0);
 
 // The steps of an axis to that value: 1, 2 or 5 times a power of ten, four or five of them at most.
 function ticks(most) {
@@ -26,7 +29,8 @@ export function drawDots(svg, { metric, unit: base }, rows, values) {
   const top = most > 0 ? most * 1.04 : 1;
   const x = (value) => left + (value / top) * (WIDTH - left - RIGHT);
   const y = (index) => index * row + (above ? 29 : 13);
-  const dot = (one) => s("circle", { class: `dot ${one.status}`, cx: x(one.value), cy: y(rows.indexOf(one.row)), r: 4.5 }, s("title", {}, `${one.row}, block ${one.block}: ${digits(one.value / factor)} ${unit}, ${one.status}`));
+  const dot = (one) => s("circle", { class: `dot ${one.status}`, cx: x(one.value), cy: y(rows.indexOf(one.row)) + aside(one.block), r: 4.5 }, s("title", {}, `${one.row}, block ${one.block}: ${digits(one.value / factor)} ${unit}, ${one.status}`));
+  svg.classList.toggle("dense", values.length > MANY);
   svg.setAttribute("aria-label", `${metric} of each trial, ${values.length} so far`);
   if (same) {
     svg.append(...values.slice(before.count).map(dot));
