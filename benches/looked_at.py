@@ -17,7 +17,6 @@ import json
 import math
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -176,7 +175,7 @@ def _measured(
         command = [sys.executable, "-m", "sixbench", "run", "looked-at.yaml", "--quiet", "--json", "--wait"]
         command += ["--out", f"runs/{NAME}", "--events", f"runs/{NAME}.events.jsonl"]
         run = stack.enter_context(subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL))
-        stack.callback(run.send_signal, signal.SIGINT)
+        stack.callback(run.terminate)
         stretches = _take_turns(run, directory / f"runs/{NAME}.events.jsonl", somebody)
         somebody.close()
         if run.wait() != 0:
@@ -212,7 +211,7 @@ def _served(directory: Path) -> Iterator[str]:
         try:
             yield server.stderr.readline().rpartition(" ")[2].strip()
         finally:
-            server.send_signal(signal.SIGINT)
+            server.terminate()
 
 
 class _Reader:

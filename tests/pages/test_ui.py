@@ -409,6 +409,7 @@ def test_an_update_among_thousands_of_trials_touches_what_is_new(
     expect(page.locator(".counts")).to_contain_text(f"{MANY} of ", timeout=PATIENCE_MS)
     expect(page.locator(".dot")).to_have_count(MANY)
     assert page.evaluate("window.added") < 20 * len(rest)
+    assert page.evaluate("document.documentElement.scrollWidth") == WIDE
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     session.send("HeapProfiler.collectGarbage")

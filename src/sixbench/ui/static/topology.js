@@ -29,7 +29,7 @@ export function drawTopology(topology, label) {
   if (!topology || topology.nodes.length > MOST) return { svg: null, light: () => {} };
   const { at, wide, high } = columns(topology);
   const place = (name) => ({ x: 42 + at.get(name).column * COLUMN, y: 58 + at.get(name).row * ROW });
-  const svg = s("svg", { class: "topology", role: "img", "aria-label": label, viewBox: `0 0 ${84 + (wide - 1) * COLUMN} ${high * ROW + 18}` });
+  const svg = s("svg", { class: "topology", role: "img", "aria-label": label, viewBox: `0 0 ${84 + (wide - 1) * COLUMN} ${high * ROW + 4}` });
   const lines = new Map();
   for (const link of topology.links) {
     const [a, b] = link.ends.map(place);
