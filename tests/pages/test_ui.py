@@ -166,11 +166,11 @@ def test_runs_lead_to_their_trials_and_results(page: Page, served: Served) -> No
     link = page.get_by_role("link", name="Result of live")
     link.focus()
     synthetic.replace_run(synthetic.small(blocks=3), run="new").write(served.directory / "new")
-    expect(page.locator(".run")).to_have_count(4)
+    expect(page.locator(".run")).to_have_count(4, timeout=PATIENCE_MS)
     expect(link).to_be_focused()
     shutil.rmtree(served.directory / "new")
     page.get_by_label("Show only").fill("complete")
-    expect(page.locator(".run")).to_have_count(2)
+    expect(page.locator(".run")).to_have_count(2, timeout=PATIENCE_MS)
     page.get_by_role("link", name="Result of small").press("Enter")
     expect(page.frame_locator("iframe").get_by_role("heading", name="The report")).to_be_visible()
 
