@@ -38,7 +38,7 @@ from sixbench.lab.steering import usable_processors
 from sixbench.model.trial import TrialRecord
 from sixbench.stats import Pairs, compare
 from sixbench.store import read_run
-from sixbench.ui.priority import LEAST_NICE, left_by_nodes
+from sixbench.ui.priority import NICE, left_by_nodes
 
 CHROMIUM = shutil.which("chromium")
 NAME = "mine"
@@ -262,7 +262,7 @@ class _Reader:
 def _read(answer: http.client.HTTPResponse, opened_ns: int, has_all: threading.Event) -> None:
     """Reads the events of a stream until it ends. `has_all` is set when one comes that is younger than the page, or
     none will."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_NICE)
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
     os.sched_setaffinity(0, left_by_nodes(usable_processors()))
     try:
         with suppress(OSError, http.client.HTTPException):

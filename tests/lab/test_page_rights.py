@@ -20,7 +20,7 @@ from waiting import wait_for
 from sixbench.lab.registry import process
 from sixbench.model.errors import UsageError
 from sixbench.store import Folder, interrupt_run
-from sixbench.ui.priority import LEAST_NICE
+from sixbench.ui.priority import NICE
 
 EXPERIMENT = """\
 experiment: from-the-page
@@ -119,7 +119,7 @@ def test_the_server_is_not_root_while_its_run_is_measured_and_another_server_sto
     assert "0" not in told["Gid"].split()
     for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
         assert int(told[kind], 16) & ~READ_ALL == 0
-    assert os.getpriority(os.PRIO_PROCESS, first.server.pid) == LEAST_NICE
+    assert os.getpriority(os.PRIO_PROCESS, first.server.pid) == NICE
     if len(os.sched_getaffinity(0)) > 1:
         assert not of_nodes(run) & os.sched_getaffinity(first.server.pid)
     if IS_ROOT:

@@ -1,4 +1,4 @@
-"""The page's server comes after everything that measures."""
+"""The page's server gives way to what measures."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import os
 from ..lab.placement import pin
 from ..lab.steering import usable_processors
 
-LEAST_NICE = 19
-"""setpriority(2)."""
+NICE = 5
+"""A third of the weight of others (setpriority(2)). At 19 it did not answer for a minute on a busy machine."""
 
 OF_NODES = 2
 """A path's nodes are on the first processor, or on the first two (`lab.placement`, `lab.steering`)."""
 
 
 def give_way() -> None:
-    """Puts this process behind all others, and off the processors that runs put their nodes on, as far as there are
+    """Gives this process less weight than others have, and puts it off the processors that runs put their nodes on, as far as there are
     others. What the kernel refuses is left as it is: the page is slower or faster then, and no less right."""
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, LEAST_NICE)
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
     with contextlib.suppress(OSError):
         pin(os.getpid(), left_by_nodes(usable_processors()))
 
