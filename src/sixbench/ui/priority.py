@@ -16,8 +16,8 @@ OF_NODES = 2
 
 
 def give_way() -> None:
-    """Gives this process less weight than others have, and puts it off the processors that runs put their nodes on, as far as there are
-    others. What the kernel refuses is left as it is: the page is slower or faster then, and no less right."""
+    """Gives this process less weight than others have, and puts it off the processors that runs put their nodes on, as
+    far as there are others. What the kernel refuses is left as it is: the page is no less right then."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
     with contextlib.suppress(OSError):
