@@ -1,41 +1,58 @@
 """A run that a page looks at against the same run without: the A/A comparison of the page, as a test of equivalence.
 
-One run has many short trials. While it goes on, a page is opened and closed in turn, in stretches of blocks in the
-order ABBA, and the run itself records of each trial whether a page looked (`watched`). The page is Debian's Chromium,
-which draws what comes, on the live screen. The blocks in which it was opened or closed count for neither side.
+One run has many short trials. While it goes on, a page is opened and closed in turn, by the clock, in the order ABBA.
+The mean of each metric in a stretch with the page open, over that in the stretch without beside it, is one value. A
+trial counts only where nothing was opened or closed during it, and where the run itself says the same (`watched`).
+
+What is open is Live. `page`: its requests, and its stream read as it comes, on the same machine, but not drawn. So it
+is all of sixbench, and nothing of a browser. `browser`: Live drawn by Debian's Chromium on the same processors, which
+no quiet measurement would have beside it.
 """
 
 from __future__ import annotations
 
+import http.client
+import itertools
 import json
 import math
+import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
+from urllib.parse import urlsplit
 
 from measure import show
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from sixbench.agent import AgentHub
+from sixbench.lab.steering import usable_processors
 from sixbench.model.trial import TrialRecord
 from sixbench.stats import Pairs, compare
 from sixbench.store import read_run
+from sixbench.ui.priority import NICE, left_by_nodes
 
 CHROMIUM = shutil.which("chromium")
-STRETCH = 5
-"""Blocks for which the page is open or closed. The first of them does not count."""
-ROUNDS = 4
-"""Of four stretches: closed, open, open, closed."""
+NAME = "mine"
+"""Of the run."""
+RUN_S = 75
+"""It has some 130 blocks then, each of two trials of a quarter of a second."""
+STRETCH_S = 1.4
+"""For which the page is open or closed: four or five trials."""
 CLOSED, OPEN = False, True
 ORDER = (CLOSED, OPEN, OPEN, CLOSED)
-MARGIN = 0.01
-"""Within which differences count as none, as in experiments."""
+PATIENCE_S = 20.0
+"""For what a page asks, and until it has what the run did so far."""
+DRAWN_S = 1.0
+"""A browser goes on drawing for so long after it has the numbers."""
 EXPERIMENT = f"""
 experiment: looked-at
 topology:
@@ -45,108 +62,253 @@ paths: {{ipv6: native6}}
 workloads:
   - tcp-stream: {{duration: 200ms, warmup: 50ms}}
   - tcp-rr: {{duration: 200ms, warmup: 50ms}}
-blocks: {STRETCH * len(ORDER) * ROUNDS}
+blocks: {{max: 1000, time: {RUN_S}s}}
+repeats: 0
 """
-COLUMNS = {"goodput_bps": "goodput", "rtt_p50_ns": "round trip, median", "cpu_per_packet_ns": "CPU of a packet"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A metric of a workload, and within what it counts as the same; None: it is only told."""
+
+    title: str
+    workload: str
+    column: str
+    margin: float | None
+
+
+COMPARED = (
+    Compared(title="goodput at 100 Mbit/s", workload="tcp-stream", column="goodput_bps", margin=0.03),
+    Compared(title="round trip, median", workload="tcp-rr", column="rtt_p50_ns", margin=0.05),
+    Compared(title="CPU of a stream's packet", workload="tcp-stream", column="cpu_per_packet_ns", margin=None),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """A time in which the page was open all the while, or closed."""
+
+    is_open: bool
+    from_ns: int
+    to_ns: int
+
+    def has(self, trial: TrialRecord) -> bool:
+        """Whether the trial was wholly in it, and the run says the same of the page."""
+        ended_ns = trial.started_realtime_ns + trial.elapsed_ns
+        return self.from_ns <= trial.started_realtime_ns and ended_ns <= self.to_ns and trial.watched is self.is_open
+
+
+class Looking(Protocol):
+    """Somebody with Live before them."""
+
+    def open(self) -> None:
+        """Returns when it shows what the run does now."""
+
+    def close(self) -> None:
+        """Returns when nothing is asked any more."""
 
 
 def bench_page(_: AgentHub) -> None:
-    """The ratio of each metric with the page open over closed, and whether it is equivalent."""
+    """Live, read by a process that draws nothing, against no page."""
+    _compare("Live read / closed", _reading)
+
+
+def bench_browser(_: AgentHub) -> None:
+    """Live in Chromium against no page."""
     if CHROMIUM is None:
-        show("chromium is not installed: the page was not measured", "", "", "", "")
+        show("chromium is not installed: a page in a browser was not measured", "", "", "", "")
         return
-    for column, values in _measured().items():
-        found = compare(Pairs(path=values[OPEN], baseline=values[CLOSED]), confidence=0.95, margin=MARGIN)
+    _compare("Live in Chromium / closed", _drawing)
+
+
+def _compare(what: str, looking: Callable[[str], AbstractContextManager[Looking]]) -> None:
+    trials, stretches = _measured(looking)
+    valid = [one for one in trials if one.status == "ok"]
+    for one in COMPARED:
+        values = paired_values([trial for trial in valid if trial.workload == one.workload], stretches, one.column)
+        margin = one.margin or 0.0
+        found = compare(values, confidence=0.95, margin=margin, estimator="biweight")
+        name, target = f"{one.title}, {what}", f"±{margin:.0%}" if margin else ""
         if found.ratio is None or found.low is None or found.high is None:
-            show(f"{COLUMNS[column]}, page open / closed", "", "", "", "", str(found.n), "open")
+            show(name, "", "", "", target, str(found.n), "open")
             continue
-        ends = [f"{one:.4f}" for one in (found.ratio, found.low, found.high)]
-        verdict = "equivalent" if found.equivalent else "undecided" if found.low <= 1 <= found.high else "differs"
-        show(f"{COLUMNS[column]}, page open / closed", *ends, f"±{MARGIN:.0%}", str(found.n), verdict)
+        ends = [f"{value:.4f}" for value in (found.ratio, found.low, found.high)]
+        decided = "equivalent" if found.equivalent else "undecided" if found.direction is None else "differs"
+        show(name, *ends, target, str(found.n), decided if margin else "")
+    # A page that made trials invalid would disturb, too, and no value above would show it.
+    opened, closed = (_valid_of(trials, [one for one in stretches if one.is_open is state]) for state in (OPEN, CLOSED))
+    show(f"... valid trials: {opened} with the page open, {closed} closed", "", "", "", "")
 
 
-def _measured() -> dict[str, dict[bool, list[float]]]:
-    """A value a round of each metric: the geometric mean of the trials with the page closed, and with it open."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        (directory / "looked-at.yaml").write_text(EXPERIMENT)
-        command = [sys.executable, "-m", "sixbench", "run", "looked-at.yaml", "--quiet", "--json", "--wait"]
-        command += ["--out", "runs/mine", "--events", "runs/mine.events.jsonl"]
-        (directory / "runs").mkdir()
-        with subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL) as run, _page(directory) as page:
-            _take_turns(run, directory / "runs/mine.events.jsonl", page)
-        return _by_round(read_run(directory / "runs/mine").trials)
+def _valid_of(trials: Sequence[TrialRecord], stretches: Sequence[Stretch]) -> str:
+    there = [one for one in trials if any(stretch.has(one) for stretch in stretches)]
+    return f"{sum(one.status == 'ok' for one in there)} of {len(there)}"
 
 
-class _Switch:
-    """The page, on the live screen or on none."""
-
-    def __init__(self, page: Any, address: str) -> None:
-        self._page = page
-        self._address = address
-
-    def put(self, is_open: bool) -> None:
-        """Opens or closes it."""
-        self._page.goto(self._address if is_open else "about:blank")
-
-
-@contextmanager
-def _page(directory: Path) -> Iterator[_Switch]:
-    command = [sys.executable, "-m", "sixbench", "ui", "runs", "--port", "0"]
-    with ExitStack() as stack:
-        server = stack.enter_context(subprocess.Popen(command, cwd=directory, stderr=subprocess.PIPE, text=True))
-        stack.callback(server.terminate)
-        assert server.stderr is not None
-        address = server.stderr.readline().rpartition(" ")[2].strip()
-        browsers = stack.enter_context(sync_playwright()).chromium
-        browser = browsers.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        stack.callback(browser.close)
-        page = browser.new_page()
-        page.goto(address)
-        page.goto("about:blank")
-        yield _Switch(page, f"{address.partition('?')[0]}#/live/mine")
+def paired_values(trials: Sequence[TrialRecord], stretches: Sequence[Stretch], column: str) -> Pairs:
+    """The means of neighbouring stretches, open and closed. A pair of which one has no value is left out."""
+    path, baseline = [], []
+    for pair in zip(stretches[::2], stretches[1::2], strict=False):  # the run may end within a pair
+        means = {one.is_open: _mean([trial for trial in trials if one.has(trial)], column) for one in pair}
+        opened, closed = means.get(OPEN), means.get(CLOSED)
+        if opened is not None and closed is not None:
+            path.append(opened)
+            baseline.append(closed)
+    return Pairs(path=path, baseline=baseline)
 
 
-def _take_turns(run: subprocess.Popen[bytes], log: Path, page: _Switch) -> None:
-    """Opens and closes the page as the blocks of the run go on, until it ends."""
-    is_open = CLOSED
-    while run.poll() is None:
-        wanted = _wanted(1 + _blocks_done(log))
-        if wanted != is_open:
-            page.put(wanted)
-            is_open = wanted
-        time.sleep(0.05)
-    if run.returncode != 0:
-        raise SystemExit(f"the run of the page's bench ended with {run.returncode}")
-
-
-def _blocks_done(log: Path) -> int:
-    text = log.read_text() if log.exists() else ""
-    return sum(json.loads(line)["event"] == "block-done" for line in text.splitlines(keepends=True) if line[-1] == "\n")
-
-
-def _wanted(block: int) -> bool:
-    return ORDER[(block - 1) // STRETCH % len(ORDER)]
-
-
-def _by_round(trials: Sequence[TrialRecord]) -> dict[str, dict[bool, list[float]]]:
-    found: dict[str, dict[bool, list[float]]] = {column: {CLOSED: [], OPEN: []} for column in COLUMNS}
-    for round_ in range(ROUNDS):
-        blocks = range(1 + round_ * STRETCH * len(ORDER), 1 + (round_ + 1) * STRETCH * len(ORDER))
-        counted = [one for one in trials if one.block in blocks and (one.block - 1) % STRETCH and _is_as_wanted(one)]
-        for column, values in found.items():
-            means = {state: _mean(column, [one for one in counted if one.watched is state]) for state in values}
-            if all(mean is not None for mean in means.values()):
-                for state, mean in means.items():
-                    values[state].append(mean or 0)
-    return found
-
-
-def _is_as_wanted(trial: TrialRecord) -> bool:
-    return trial.status == "ok" and trial.watched is _wanted(trial.block)
-
-
-def _mean(column: str, trials: Sequence[TrialRecord]) -> float | None:
+def _mean(trials: Sequence[TrialRecord], column: str) -> float | None:
     """The geometric mean; None where no trial has the metric."""
     values = [trial.metrics[column] for trial in trials if trial.metrics.get(column, 0) > 0]
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
+
+
+def _measured(
+    looking: Callable[[str], AbstractContextManager[Looking]],
+) -> tuple[Sequence[TrialRecord], Sequence[Stretch]]:
+    """The trials of a run, and when the page was open."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        directory = Path(name)
+        (directory / "looked-at.yaml").write_text(EXPERIMENT)
+        (directory / "runs").mkdir()
+        somebody = stack.enter_context(looking(stack.enter_context(_served(directory))))
+        command = [sys.executable, "-m", "sixbench", "run", "looked-at.yaml", "--quiet", "--json", "--wait"]
+        command += ["--out", f"runs/{NAME}", "--events", f"runs/{NAME}.events.jsonl"]
+        run = stack.enter_context(subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL))
+        stack.callback(run.terminate)
+        stretches = _take_turns(run, directory / f"runs/{NAME}.events.jsonl", somebody)
+        somebody.close()
+        if run.wait() != 0:
+            raise SystemExit(f"the run of the page's bench ended with {run.returncode}")
+        return read_run(directory / "runs" / NAME).trials, stretches
+
+
+def _take_turns(run: subprocess.Popen[bytes], log: Path, somebody: Looking) -> list[Stretch]:
+    """Opens and closes the page from the first trial of a run to its last one."""
+    while run.poll() is None and not (log.exists() and b'"trial-started"' in log.read_bytes()):
+        time.sleep(0.1)
+    found = []
+    for is_open in itertools.cycle(ORDER):
+        if is_open:
+            somebody.open()
+        else:
+            somebody.close()
+        from_ns = time.time_ns()
+        with suppress(subprocess.TimeoutExpired):
+            run.wait(STRETCH_S)
+        found.append(Stretch(is_open=is_open, from_ns=from_ns, to_ns=time.time_ns()))
+        if run.poll() is not None:
+            return found
+    raise AssertionError("a cycle has no end")
+
+
+@contextmanager
+def _served(directory: Path) -> Iterator[str]:
+    """The page's address, with its token."""
+    command = [sys.executable, "-m", "sixbench", "ui", "runs", "--port", "0"]
+    with subprocess.Popen(command, cwd=directory, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            yield server.stderr.readline().rpartition(" ")[2].strip()
+        finally:
+            server.terminate()
+
+
+class _Reader:
+    """Asks what Live asks, and reads its stream, with the priority and on the processors of the page's server."""
+
+    def __init__(self, address: str) -> None:
+        place = urlsplit(address)
+        self._host = f"{place.hostname}:{place.port}"
+        self._stream: tuple[socket.socket, threading.Thread] | None = None
+        first = self._asked(f"/?{place.query}")
+        self._cookie = {"cookie": str(first.getheader("set-cookie")).partition(";")[0]}
+
+    def open(self) -> None:
+        if self._stream is not None:
+            return
+        opened_ns = time.time_ns()
+        for path in (f"/api/runs/{NAME}", "/api/jobs"):
+            self._asked(path, self._cookie)
+        connection = http.client.HTTPConnection(self._host, timeout=PATIENCE_S)
+        connection.connect()
+        sock = connection.sock
+        connection.request("GET", f"/api/runs/{NAME}/events", headers=self._cookie)
+        has_all = threading.Event()
+        reading = threading.Thread(target=_read, args=(connection.getresponse(), opened_ns, has_all))
+        reading.start()
+        self._stream = sock, reading
+        if not has_all.wait(PATIENCE_S):
+            raise SystemExit(f"the page did not tell within {PATIENCE_S:.0f} s what the run does")
+
+    def close(self) -> None:
+        if self._stream is None:
+            return
+        sock, reading = self._stream
+        with suppress(OSError):  # the run is over, and with it the stream
+            sock.shutdown(socket.SHUT_RDWR)
+        reading.join()
+        sock.close()
+        self._stream = None
+
+    def _asked(self, path: str, headers: dict[str, str] | None = None) -> http.client.HTTPResponse:
+        with closing(http.client.HTTPConnection(self._host, timeout=PATIENCE_S)) as connection:
+            connection.request("GET", path, headers=headers or {})
+            answer = connection.getresponse()
+            answer.read()
+            return answer
+
+
+def _read(answer: http.client.HTTPResponse, opened_ns: int, has_all: threading.Event) -> None:
+    """Reads the events of a stream until it ends. `has_all` is set when one comes that is younger than the page, or
+    none will."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+    os.sched_setaffinity(0, left_by_nodes(usable_processors()))
+    try:
+        with suppress(OSError, http.client.HTTPException):
+            for line in answer:
+                if line.startswith(b"data: ["):
+                    events = json.loads(line.removeprefix(b"data: "))
+                    if events[-1]["at_realtime_ns"] >= opened_ns:
+                        has_all.set()
+    finally:
+        has_all.set()
+
+
+@contextmanager
+def _reading(address: str) -> Iterator[Looking]:
+    reader = _Reader(address)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+class _Browser:
+    """Live on a page of a browser, or nothing on it."""
+
+    def __init__(self, page: Page, live: str) -> None:
+        self._page = page
+        self._live = live
+
+    def open(self) -> None:
+        if self._page.url != self._live:
+            self._page.goto(self._live)
+            self._page.locator(".dot").first.wait_for()
+            time.sleep(DRAWN_S)
+
+    def close(self) -> None:
+        self._page.goto("about:blank")
+
+
+@contextmanager
+def _drawing(address: str) -> Iterator[Looking]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            page = browser.new_page()
+            page.goto(address)
+            page.goto("about:blank")
+            yield _Browser(page, f"{address.partition('?')[0]}#/live/{NAME}")
+        finally:
+            browser.close()

@@ -20,6 +20,7 @@ from waiting import wait_for
 from sixbench.lab.registry import process
 from sixbench.model.errors import UsageError
 from sixbench.store import Folder, interrupt_run
+from sixbench.ui.priority import NICE
 
 EXPERIMENT = """\
 experiment: from-the-page
@@ -93,6 +94,13 @@ def trials(run: Path) -> list[str]:
     return [json.loads(file.read_text())["status"] for file in run.glob("trials/b*[!l]/trial.json")]
 
 
+def of_nodes(run: Path) -> set[int]:
+    """The processors that nodes were on in the first trial."""
+    [first, *_] = sorted(run.glob("trials/b*[!l]/trial.json"))
+    placed = json.loads(first.read_text())["evidence"]["processors"]
+    return {one for processors in placed.values() for one in processors}
+
+
 IS_ROOT = os.geteuid() == 0
 USERS = [({}, NOBODY), ({"SUDO_UID": f"{A_USER}"}, A_USER)] if IS_ROOT else [({}, os.geteuid())]
 
@@ -111,6 +119,9 @@ def test_the_server_is_not_root_while_its_run_is_measured_and_another_server_sto
     assert "0" not in told["Gid"].split()
     for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
         assert int(told[kind], 16) & ~READ_ALL == 0
+    assert os.getpriority(os.PRIO_PROCESS, first.server.pid) == NICE
+    if len(os.sched_getaffinity(0)) > 1:
+        assert not of_nodes(run) & os.sched_getaffinity(first.server.pid)
     if IS_ROOT:
         assert (told["Groups"].split(), told["NoNewPrivs"]) == ([f"{NOBODY}"], "1")
 

@@ -163,8 +163,14 @@ def test_runs_lead_to_their_trials_and_results(page: Page, served: Served) -> No
     show(page, served, "runs")
     expect(page.locator(".run")).to_have_count(3)
     expect(page.get_by_text("This machine: Ready, without limits.")).to_be_visible()
+    link = page.get_by_role("link", name="Result of live")
+    link.focus()
+    synthetic.replace_run(synthetic.small(blocks=3), run="new").write(served.directory / "new")
+    expect(page.locator(".run")).to_have_count(4, timeout=PATIENCE_MS)
+    expect(link).to_be_focused()
+    shutil.rmtree(served.directory / "new")
     page.get_by_label("Show only").fill("complete")
-    expect(page.locator(".run")).to_have_count(2)
+    expect(page.locator(".run")).to_have_count(2, timeout=PATIENCE_MS)
     page.get_by_role("link", name="Result of small").press("Enter")
     expect(page.frame_locator("iframe").get_by_role("heading", name="The report")).to_be_visible()
 
@@ -285,10 +291,36 @@ def test_a_packet_is_followed_step_by_step(page: Page, served: Served) -> None:
     page.get_by_role("button", name="Next").press("Enter")
     expect(page.get_by_text("r1 puts IPv4 before it.")).to_be_visible()
     expect(page.get_by_text("it is 20 bytes too long")).to_be_visible()
-    page.get_by_label("over", exact=True).select_option("siit")
+    path = page.get_by_label("over", exact=True)
+    path.press("ArrowDown")
+    page.wait_for_url("**/learn/6over4/1500")
+    expect(path).to_be_focused()
+    path.select_option("siit")
     expect(page.locator(".lead")).to_contain_text("RFC 7915")
+    expect(page.locator(".wire.lit.ipv6")).to_have_count(1)
     page.get_by_role("button", name="Next").press("Enter")
     expect(page.get_by_text("r1 translates it: IPv6 becomes IPv4.")).to_be_visible()
+    expect(page.locator(".wire.lit.ipv4")).to_have_count(1)
+
+
+def test_a_path_of_both_families_is_lit_with_the_headers_of_each_link(page: Page, served: Served) -> None:
+    experiment = paper_runs.experiment("what-each-costs", quick=True)
+    manifest = replace(
+        synthetic.small().manifest, run="both", experiment=experiment, state="running", ended_realtime_ns=None
+    )
+    combination = experiment.combinations[0]
+    with create_run(served.directory / "both", manifest), EventLog(served.directory / "both.events.jsonl") as log:
+        log.planned(experiment, "both", 0)
+        show(page, served, "live/both")
+        for path, headers in (("nat64", ["IPv6", "IPv4", "IPv4"]), ("464xlat", ["IPv4", "IPv6", "IPv4"])):
+            planned = PlannedTrial(block=1, combination=combination.name, path=path)
+            log.trial_begins(experiment, combination, planned)
+            show(page, served, "live/both")
+            expect(page.locator(".now").first).to_contain_text(f"Now: {path}, block 1")
+            expect(page.locator(".headers")).to_have_text(headers)
+            for header in set(headers):
+                expect(page.locator(f".wire.lit.{header.lower()}")).to_have_count(headers.count(header))
+    shutil.rmtree(served.directory / "both")
 
 
 def test_an_experiment_is_checked_as_one_types(page: Page, served: Served) -> None:
@@ -297,7 +329,10 @@ def test_an_experiment_is_checked_as_one_types(page: Page, served: Served) -> No
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_enabled()
     editor = page.get_by_label("Experiment (YAML)")
     editor.fill(editor.input_value().replace("ipv6: native6", "ipv6: native7"))
-    expect(page.locator(".problems")).to_contain_text("experiment.yaml:")
+    page.locator(".problems").get_by_role("button", name="experiment.yaml:").press("Enter")
+    expect(editor).to_be_focused()
+    selected = editor.evaluate("one => one.value.slice(one.selectionStart, one.selectionEnd)")
+    assert selected == "  ipv6: native7"
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_disabled()
     served.wrong.clear()  # the browser tells of the answer 422
 
@@ -374,6 +409,7 @@ def test_an_update_among_thousands_of_trials_touches_what_is_new(
     expect(page.locator(".counts")).to_contain_text(f"{MANY} of ", timeout=PATIENCE_MS)
     expect(page.locator(".dot")).to_have_count(MANY)
     assert page.evaluate("window.added") < 20 * len(rest)
+    assert page.evaluate("document.documentElement.scrollWidth") == WIDE
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     session.send("HeapProfiler.collectGarbage")

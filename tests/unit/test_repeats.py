@@ -285,6 +285,12 @@ def test_what_the_report_says(told: Run) -> None:
     assert "1 trial was repeated within the block" in " ".join(str(text).split())
 
 
+def test_a_run_that_repeated_nothing_says_so() -> None:
+    small = synthetic.small()
+    experiment = replace(small.manifest.experiment, repeats=2)
+    assert ("Repeats", "none") in run_properties(synthetic.replace_run(small, experiment=experiment).in_memory())
+
+
 def test_a_run_without_the_rule_says_nothing_of_it() -> None:
     run = synthetic.small().in_memory()
     assert "repeated" not in method(run)

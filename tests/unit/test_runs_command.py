@@ -73,7 +73,7 @@ def test_the_answer_is_the_reports_where_there_is_one(runs: Path, sixbench: Comm
 def test_a_run_that_is_running_and_one_that_was_cut_off(runs: Path, sixbench: Command) -> None:
     change(runs / "small", state="running")
     writer, _ = open_run(runs / "small")
-    assert listed(sixbench)[0]["state"] == "running"
+    assert (listed(sixbench)[0]["state"], listed(sixbench)[0]["answer"]) == ("running", None)
     writer.close()
     assert listed(sixbench)[0]["state"] == "interrupted"
 

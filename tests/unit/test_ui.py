@@ -303,7 +303,7 @@ def test_a_packet_is_followed_through_a_tunnel(client: TestClient) -> None:
 
 
 def jobs_of(client: TestClient) -> list[tuple[str, str]]:
-    return [(job["state"], job["words"]) for job in client.get("/api/runs").json()["jobs"]]
+    return [(job["state"], job["words"]) for job in client.get("/api/jobs").json()["jobs"]]
 
 
 def test_one_run_at_a_time_the_others_wait_and_each_can_be_stopped(

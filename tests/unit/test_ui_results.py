@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import observed
@@ -23,7 +24,7 @@ from starlette.testclient import TestClient
 from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.packets import Segment
 from sixbench.run.proof.pcapng import to_pcapng
-from sixbench.store import create_run
+from sixbench.store import Run, create_run, read_run
 from sixbench.ui import runs, trial
 
 CAPTURE = to_pcapng(
@@ -82,6 +83,37 @@ def written(
 def client(tmp_path: Path) -> Iterator[TestClient]:
     with served(tmp_path) as one:
         yield one
+
+
+def test_a_run_that_goes_on_has_no_answer_and_is_read_again_after_a_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock_s = [1000.0]
+
+    def slow(directory: Path) -> Run:
+        clock_s[0] += 0.5
+        return read_run(directory)
+
+    monkeypatch.setattr(runs, "read_run", slow)
+    monkeypatch.setattr(runs, "time", SimpleNamespace(monotonic=lambda: clock_s[0]))
+    run = synthetic.replace_run(synthetic.small(), run="live", state="running", ended_realtime_ns=None)
+    listed = runs.Runs(tmp_path)
+
+    def told() -> tuple[str, int, bool]:
+        one = listed.one("live")
+        trials = one["ok_trials"] + one["invalid_trials"] + one["failed_trials"]
+        return one["state"], trials, one["answer"] is None
+
+    with create_run(tmp_path / "live", run.manifest) as writer:
+        for number, record in enumerate(run.trials, 1):
+            writer.add_trial(record, {})
+            if number == 5:
+                assert told() == ("running", 5, True)
+        assert told() == ("running", 5, True)
+        clock_s[0] += runs.REST * 0.5
+        assert told() == ("running", len(run.trials), True)
+        writer.set_state("complete", 10**18)
+    assert told() == ("complete", len(run.trials), False)
 
 
 def test_a_trial_is_shown_with_its_series_and_what_is_missing_is_missing(tmp_path: Path, client: TestClient) -> None:

@@ -31,7 +31,7 @@ def runs(
 ) -> None:
     """List the runs that there are, each with its answer.
 
-    The newest stands last. The answer is that of the last report; a run that has none is analysed now.
+    The newest stands last. The answer is that of the last report; a run that has ended without one is analysed now.
     """
     from ..report.listed_runs import listed_run
     from ..store import run_directories

@@ -94,10 +94,12 @@ def _run(directory: Path, asked: socket.socket, server: int) -> int:
 def _serve(
     directory: Path, listening: socket.socket, site: Site, identity: Identity | None, runner: socket.socket
 ) -> int:
-    """Serves the page without root's rights."""
+    """Serves the page without root's rights, and gives way to what measures."""
+    from ..ui.priority import give_way
     from ..ui.rights import give_up_root
     from ..ui.server import serve
 
+    give_way()
     remark = give_up_root(directory)
 
     def told(address: str) -> None:

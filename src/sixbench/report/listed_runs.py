@@ -20,7 +20,8 @@ class ListedRun:
     Attributes:
         state: as the manifest has it, but `interrupted` where it says `running` and no process runs it.
         ok_trials, invalid_trials, failed_trials: trials that have ended.
-        answer: in one line; None where there is none yet.
+        answer: in one line; None where there is none yet, as while the run goes on: looks before the planned end would
+            invite to stop at the right moment.
         problem: why nothing is known of it, and then everything else is None.
     """
 
@@ -43,15 +44,19 @@ class ListedRun:
 def listed_run(directory: Path) -> ListedRun:
     """What a list tells of the run in that directory."""
     try:
-        run = read_run(directory)
-        state = state_of(run)
-        answer = _answer(run)
+        return listed(read_run(directory))
     except StoreError as error:
         return ListedRun(run=directory.name, directory=str(directory), problem=str(error))
+
+
+def listed(run: Run) -> ListedRun:
+    """What a list tells of a run. Raises `StoreError`."""
+    state = state_of(run)
+    answer = None if state == "running" else _answer(run)
     manifest, counts = run.manifest, Counter(trial.status for trial in run.trials)
     return ListedRun(
         run=manifest.run,
-        directory=str(directory),
+        directory=str(run.directory),
         started_realtime_ns=manifest.started_realtime_ns,
         ended_realtime_ns=manifest.ended_realtime_ns,
         experiment=manifest.experiment.name,

@@ -276,6 +276,8 @@ def _blocks(run: Run) -> str:
 
 def _repeats(run: Run) -> str:
     most, found = run.manifest.experiment.repeats, repeated(run.trials)
+    if not found.repeats:
+        return "none"
     return f"{found.repeats}, of which {found.valid} valid (at most {most} of a trial that the machine disturbed)"
 
 

@@ -56,6 +56,7 @@ def application(
     routes = [
         Route("/", _index),
         Mount("/static", StaticFiles(directory=STATIC)),
+        Route("/api/jobs", page.list_jobs),
         Route("/api/runs", page.list_runs),
         Route("/api/runs/{name}", page.one_run),
         Route("/api/runs/{name}/events", page.events),
@@ -112,6 +113,10 @@ class _Page:
             return _refused(error, 500)
         jobs = await self.runner.jobs()
         return JSONResponse({"directory": str(self.runs.directory), "runs": listed, "jobs": jobs})
+
+    async def list_jobs(self, _: Request) -> Response:
+        """The runs that the page started, without a look at any other."""
+        return JSONResponse({"jobs": await self.runner.jobs()})
 
     async def one_run(self, request: Request) -> Response:
         """What the screens of one run need besides its events. One that was started a moment ago has no directory."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..model.quoting import printable
 from ..model.workloads import WORKLOADS
 from ..report import words
 from ..report.link_descriptions import direction_words
-from ..report.listed_runs import listed_run, state_of
+from ..report.listed_runs import ListedRun, listed, state_of
 from ..store import Folder, Run, holds_run, read_run, run_directories
 
 FILES = {
@@ -31,6 +32,28 @@ FILES = {
 
 MOST_LISTED = 500
 
+REST = 20
+"""A run that goes on is not read again until so many times as long has passed as that took: 10,000 trials take seconds,
+and the page is to disturb nobody."""
+
+
+_Changes = tuple[object, object, object, int]
+"""Of the manifest, the findings, the trials, and which directory it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Listed:
+    """What was told of a run.
+
+    Attributes:
+        changes: what its directory had then.
+        again_s: when a run that goes on may be read again.
+    """
+
+    changes: _Changes
+    told: dict[str, Any]
+    again_s: float
+
 
 class Runs:
     """The runs right below a directory, or the one that the directory is."""
@@ -38,8 +61,8 @@ class Runs:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._is_one = holds_run(directory)
-        self._listed: dict[str, tuple[object, dict[str, Any]]] = {}
-        self._kept: tuple[str, object, Run] | None = None
+        self._listed: dict[str, _Listed] = {}
+        self._kept: tuple[str, _Changes, Run] | None = None
 
     def folder(self, name: str) -> Folder:
         """The directory of a run. Raises `StoreError` where the name is none of a directory here, or that is a link."""
@@ -82,22 +105,38 @@ class Runs:
     def one(self, name: str) -> dict[str, Any]:
         try:
             inside = self.folder(name)
-            key = _changes(inside)
+            changes = _changes(inside)
         except StoreError as error:
-            return {**asdict(listed_run(Path(name))), "run": name, "problem": str(error)}
+            return _told(ListedRun(run=name, directory=name, problem=str(error)))
         known = self._listed.get(name)
-        if known is not None and known[0] == key and known[1].get("state") != "running":
-            return known[1]
-        told = asdict(listed_run(inside.path)) | {"run": name}
-        del told["directory"]
-        if told["problem"] is None:
-            environment = read_run(inside.path).manifest.environment
-            told |= {"kernel": environment.kernel.split(" ")[0], "machine": environment.cpu}
-        self._listed[name] = key, told
+        began_s = time.monotonic()
+        if known is not None and _is_told(known, changes, began_s):
+            return known.told
+        try:
+            run = read_run(inside.path)
+            environment = run.manifest.environment
+            told = _told(listed(run)) | {"kernel": environment.kernel.split(" ")[0], "machine": environment.cpu}
+        except StoreError as error:
+            told = _told(ListedRun(run=name, directory=name, problem=str(error)))
+        told["run"] = name
+        now_s = time.monotonic()
+        self._listed[name] = _Listed(changes=changes, told=told, again_s=now_s + REST * (now_s - began_s))
         return told
 
 
-def _changes(inside: Folder) -> object:
+def _told(one: ListedRun) -> dict[str, Any]:
+    told = asdict(one)
+    del told["directory"]
+    return told
+
+
+def _is_told(known: _Listed, changes: _Changes, now_s: float) -> bool:
+    if known.told["state"] != "running":
+        return known.changes == changes
+    return known.changes[:2] == changes[:2] and now_s < known.again_s
+
+
+def _changes(inside: Folder) -> _Changes:
     """What differs once a run has gone on or was reported."""
 
     def of(name: str) -> object:

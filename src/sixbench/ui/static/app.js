@@ -13,13 +13,13 @@ const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: sho
 const PARENTS = { live: "runs", result: "runs", compare: "runs" };
 const main = document.getElementById("main");
 let leave = () => {};
-let turn = 0;
+let turn = 0, shown = "";
 
 async function show() {
-  if (location.hash === "#main") return;
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   const screen = SCREENS[name] ? name : "runs";
   const own = ++turn;
+  shown = screen;
   leave();
   leave = () => {};
   for (const link of document.querySelectorAll("nav a")) {
@@ -41,5 +41,15 @@ async function show() {
   if (own === turn) document.title = `${place.querySelector("h1")?.textContent ?? "sixbench"} – sixbench`;
 }
 
-addEventListener("hashchange", () => show().then(() => main.focus({ preventScroll: true })));
+// A choice that leads to the same screen keeps the focus: somebody goes through its values by the arrow keys.
+addEventListener("hashchange", async () => {
+  const before = shown, focused = document.activeElement?.id;
+  await show();
+  const again = before === shown && focused ? document.getElementById(focused) : null;
+  (again ?? main).focus({ preventScroll: true });
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 show();

@@ -2,7 +2,18 @@
 
 import { digits, s, scaleOf } from "./dom.js";
 
-const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11;
+const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11, MANY = 300;
+
+// Where dots would hide each other, those of later blocks leave the middle of their row; the value is where they stand along it.
+const aside = (block) => (block > 30 ? (((block * 5) % 9) - 4) * 1.7 : 0);
+
+// The steps of an axis to that value: 1, 2 or 5 times a power of ten, four or five of them at most.
+function ticks(most) {
+  if (!(most > 0)) return [0];
+  const power = 10 ** Math.floor(Math.log10(most));
+  const step = [0.2, 0.25, 0.5, 1, 2].map((one) => one * power).find((one) => most / one < 5);
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
+}
 
 // What was drawn last in each drawing, so that new dots are added to those that are there.
 const drawn = new WeakMap();
@@ -18,7 +29,8 @@ export function drawDots(svg, { metric, unit: base }, rows, values) {
   const top = most > 0 ? most * 1.04 : 1;
   const x = (value) => left + (value / top) * (WIDTH - left - RIGHT);
   const y = (index) => index * row + (above ? 29 : 13);
-  const dot = (one) => s("circle", { class: `dot ${one.status}`, cx: x(one.value), cy: y(rows.indexOf(one.row)), r: 4.5 }, s("title", {}, `${one.row}, block ${one.block}: ${digits(one.value / factor)} ${unit}, ${one.status}`));
+  const dot = (one) => s("circle", { class: `dot ${one.status}`, cx: x(one.value), cy: y(rows.indexOf(one.row)) + aside(one.block), r: 4.5 }, s("title", {}, `${one.row}, block ${one.block}: ${digits(one.value / factor)} ${unit}, ${one.status}`));
+  svg.classList.toggle("dense", values.length > MANY);
   svg.setAttribute("aria-label", `${metric} of each trial, ${values.length} so far`);
   if (same) {
     svg.append(...values.slice(before.count).map(dot));
@@ -27,11 +39,11 @@ export function drawDots(svg, { metric, unit: base }, rows, values) {
   }
   drawn.set(svg, { values, most, count: values.length });
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
-  const parts = [0, 0.5, 1].map((share) => s("g", {}, s("line", { class: "tick", x1: x(share * most), x2: x(share * most), y1: 0, y2: height - 40 }),
-    s("text", { class: "axis", x: x(share * most), y: height - 26, "text-anchor": share === 1 ? "end" : share === 0 && above ? "start" : "middle" }, digits((share * most) / factor), share === 1 ? ` ${unit}` : "")));
+  const parts = ticks(most / factor).map((value) => s("g", {}, s("line", { class: "tick", x1: x(value * factor), x2: x(value * factor), y1: 0, y2: height - 40 }),
+    s("text", { class: "axis", x: x(value * factor), y: height - 26, "text-anchor": value === 0 && above ? "start" : "middle" }, digits(value))));
   rows.forEach((name, index) => parts.push(above
     ? s("text", { class: "row-above", x: left, y: y(index) - 13 }, name)
     : s("text", { class: "row-name", x: left - 10, y: y(index) + 5 }, name),
   s("line", { class: "rail", x1: left, x2: WIDTH - RIGHT, y1: y(index), y2: y(index) })));
-  svg.replaceChildren(...parts, s("text", { class: "axis", x: left, y: height - 8 }, metric), ...values.map(dot));
+  svg.replaceChildren(...parts, s("text", { class: "axis", x: left, y: height - 8 }, unit ? `${metric}, ${unit}` : metric), ...values.map(dot));
 }

@@ -27,7 +27,7 @@ class Grid {
     this.note = h("p", { class: "quiet" });
     this.section = h("section", { class: "combination", hidden: true }, h("h2", {}, combination.title),
       h("div", { class: "pair" },
-        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Trials: ${combination.title}` }, h("table", { class: "grid" }, h("thead", {}, this.head), h("tbody", {}, [...this.rows.values()]))),
+        this.scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Trials: ${combination.title}` }, h("table", { class: "grid" }, h("thead", {}, this.head), h("tbody", {}, [...this.rows.values()]))),
         h("div", { class: "plot" }, this.plot)), this.note);
     this.grow(blocks);
   }
@@ -51,7 +51,18 @@ class Grid {
     this.section.hidden = false;
     this.grow(block);
     const cell = this.cells.get(`${block}/${path}`);
-    if (cell) this.mark(cell, "now", MARKS.now, "under way");
+    if (!cell) return;
+    this.mark(cell, "now", MARKS.now, "under way");
+    this.follow = cell;
+  }
+
+  // Shows the trial under way, unless somebody looks elsewhere.
+  showNow() {
+    const cell = this.follow, scroll = this.scroll;
+    this.follow = null;
+    if (!cell || scroll.matches(":hover, :focus-within")) return;
+    const names = this.head.firstChild.offsetWidth, from = scroll.scrollLeft + names, to = scroll.scrollLeft + scroll.clientWidth;
+    if (cell.offsetLeft < from || cell.offsetLeft + cell.offsetWidth > to) scroll.scrollLeft = cell.offsetLeft - names - (scroll.clientWidth - names) / 2;
   }
 
   end(event) {
@@ -99,6 +110,7 @@ export async function showLive(place, name) {
   const state = h("span", {}, badge(run.state));
   const counts = h("p", { class: "counts", role: "status" }, "");
   const bar = h("progress", { "aria-label": "Trials done", max: 1, value: 0 });
+  const cut = h("p", { class: "warning", role: "status", hidden: true });
   const reason = h("dialog", { "aria-labelledby": "why" });
   const stop = h("button", { hidden: true }, "Stop; what is done stays");
   const resume = h("button", { hidden: true }, "Go on with it");
@@ -162,7 +174,10 @@ export async function showLive(place, name) {
     bar.max = whole;
     bar.value = done;
     counts.textContent = [`${done} of ${whole} trials`, told.invalid && `${told.invalid} invalid`, told.failed && `${told.failed} failed`, left].filter(Boolean).join(", ");
-    for (const grid of grids.values()) grid.draw();
+    for (const grid of grids.values()) {
+      grid.draw();
+      grid.showNow();
+    }
     drawLater();
     now.draw();
     if (isNews && run.combinations.some((one) => one.workload === "pmtu")) drawPathMtus(hops, name).catch((error) => { hops.textContent = error.message; });
@@ -180,6 +195,13 @@ export async function showLive(place, name) {
   const queue = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };
   reset();
   const stream = new EventSource(`/api/runs/${encodeURIComponent(name)}/events`);
+  stream.addEventListener("open", () => { cut.hidden = true; });
+  stream.addEventListener("error", () => {
+    cut.hidden = false;
+    cut.textContent = stream.readyState === EventSource.CLOSED
+      ? "sixbench ui tells this page nothing more: reload it, or open the address that sixbench ui printed last. The run goes on without it."
+      : "sixbench ui does not answer. The run goes on without it, and so will this page when it answers.";
+  });
   stream.addEventListener("reset", () => { reset(); queue(); });
   stream.addEventListener("run", (message) => {
     for (const event of JSON.parse(message.data)) HANDLERS[event.event]?.(event);
@@ -197,7 +219,7 @@ export async function showLive(place, name) {
     queue();
     place.dataset.over = over;
   });
-  ask("/api/runs").then(({ jobs }) => {
+  ask("/api/jobs").then(({ jobs }) => {
     const job = jobs.find((one) => one.run === name && one.state !== "ended");
     stop.hidden = place.dataset.over !== undefined || (!job && run.state !== "running");
     if (job?.state === "waiting") now.tell("It waits until the runs before it have ended.");
@@ -216,7 +238,7 @@ export async function showLive(place, name) {
   });
 
   place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title),
-    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume)), bar,
+    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume)), bar, cut,
     h("div", { class: "stage" }, now.words, svg && h("div", { class: "drawing" }, svg)), now.element, hops, place_of_grids, later,
     h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, at the planned end."), reason);
   draw();

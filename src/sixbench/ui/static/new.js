@@ -19,6 +19,20 @@ export async function showNew(place) {
   const asked = () => ({ quick: quick.checked, settings: settings.value.split("\n").map((line) => line.trim()).filter(Boolean),
     ...(blocks.value && { blocks: Number(blocks.value) }), ...(shipped !== null && shipped.text === editor.value ? { name: shipped.name } : { text: editor.value }) });
 
+  // Selects a line of the experiment, and brings it into sight.
+  function goTo(line) {
+    const lines = editor.value.split("\n"), at = Math.min(line, lines.length) - 1;
+    const from = lines.slice(0, at).reduce((sum, one) => sum + one.length + 1, 0);
+    editor.focus();
+    editor.setSelectionRange(from, from + lines[at].length);
+    editor.scrollTop = Math.max(0, (at / lines.length) * editor.scrollHeight - editor.clientHeight / 2);
+  }
+
+  function problem(words) {
+    const place = /^experiment\.yaml:([0-9]+):/.exec(words);
+    return h("li", {}, place ? h("button", { onclick: () => goTo(Number(place[1])) }, words) : words);
+  }
+
   async function check() {
     const turn = ++own;
     start.disabled = true;
@@ -28,7 +42,7 @@ export async function showNew(place) {
     if (turn !== own) return;
     drawing.replaceChildren();
     if (answer.problems) {
-      said.replaceChildren(h("p", { class: "warning" }, answer.problems.length === 1 ? "One thing is wrong:" : `${answer.problems.length} things are wrong:`), h("pre", { class: "problems", tabindex: "0" }, answer.problems.join("\n")));
+      said.replaceChildren(h("p", { class: "warning" }, answer.problems.length === 1 ? "One thing is wrong:" : `${answer.problems.length} things are wrong:`), h("ol", { class: "problems" }, answer.problems.map(problem)));
       return;
     }
     start.disabled = false;

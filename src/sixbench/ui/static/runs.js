@@ -28,7 +28,20 @@ const jobRow = (job) => h("li", { class: "run" },
   h("div", { class: "run-head" }, badge(job.state === "ended" ? (job.exit_code === 0 ? "complete" : "interrupted") : job.state), h("span", { class: "quiet" }, "started here")),
   h("h2", {}, job.state === "waiting" ? job.title : h("a", { href: `#/live/${encodeURIComponent(job.run)}` }, job.title)),
   h("p", { class: "quiet properties" }, h("code", {}, job.run)), job.words && h("pre", {}, job.words),
-  job.state !== "ended" && h("p", {}, h("button", { onclick: (event) => { event.target.disabled = true; ask(`/api/runs/${encodeURIComponent(job.run)}/stop`, {}); } }, job.state === "waiting" ? "Take it from the queue" : "Stop")));
+  job.state !== "ended" && h("p", {}, h("button", { onclick: (event) => { event.target.disabled = true; ask(`/api/runs/${encodeURIComponent(job.run)}/stop`, {}).catch((error) => event.target.replaceWith(h("span", { role: "alert" }, error.message))); } }, job.state === "waiting" ? "Take it from the queue" : "Stop")));
+
+const INPUTS = "a, button, input";
+
+// Puts rows into a list, and leaves those alone that are in their place: whoever reads on keeps the focus, also in a row
+// that takes the place of an older one.
+function arrange(list, rows, instead) {
+  const old = [...list.children].find((one) => one.contains(document.activeElement));
+  const at = old ? [...old.querySelectorAll(INPUTS)].indexOf(document.activeElement) : -1;
+  const wanted = new Set(rows);
+  for (const one of [...list.children]) if (!wanted.has(one)) one.remove();
+  rows.forEach((one, index) => { if (list.children[index] !== one) list.insertBefore(one, list.children[index] ?? null); });
+  if (at >= 0 && !old.isConnected) instead.get(old)?.querySelectorAll(INPUTS)[at]?.focus({ preventScroll: true });
+}
 
 export async function showRuns(place) {
   const list = h("ul", { class: "runs-list" });
@@ -44,15 +57,23 @@ export async function showRuns(place) {
     compare.textContent = ticked.size > MOST_COMPARED ? `At most ${MOST_COMPARED} runs are compared` : "Compare ticked runs";
   };
   let known = { runs: [], jobs: [] };
-  let drawn = "";
+  let drawn = "", rows = new Map();
 
   function draw() {
     const wanted = search.value.trim().toLowerCase();
     const has = new Set(known.runs.map((run) => run.run));
     const fits = (run) => !wanted || [run.run, run.title, run.experiment, run.state, run.answer, run.kernel, run.machine].some((text) => text?.toLowerCase().includes(wanted));
-    const rows = [...known.jobs.filter((job) => !has.has(job.run)).reverse().map(jobRow),
-      ...known.runs.filter(fits).map((run) => row(run, known.jobs.find((job) => job.run === run.run), ticked, tick))];
-    list.replaceChildren(...rows);
+    const before = rows;
+    const kept = (name, what, make) => {
+      const old = before.get(name), words = JSON.stringify(what);
+      return [name, old?.words === words ? old : { words, element: make() }];
+    };
+    rows = new Map([...known.jobs.filter((job) => !has.has(job.run)).reverse().map((job) => kept(job.run, job, () => jobRow(job))),
+      ...known.runs.filter(fits).map((run) => {
+        const job = known.jobs.find((one) => one.run === run.run);
+        return kept(run.run, [run, job], () => row(run, job, ticked, tick));
+      })]);
+    arrange(list, [...rows.values()].map((one) => one.element), new Map([...rows].map(([name, one]) => [before.get(name)?.element, one.element])));
     where.textContent = known.runs.length || known.jobs.length ? `${known.runs.length} in ${known.directory}` : `There are no runs in ${known.directory} yet. Start one under New.`;
   }
 

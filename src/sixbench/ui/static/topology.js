@@ -29,7 +29,7 @@ export function drawTopology(topology, label) {
   if (!topology || topology.nodes.length > MOST) return { svg: null, light: () => {} };
   const { at, wide, high } = columns(topology);
   const place = (name) => ({ x: 42 + at.get(name).column * COLUMN, y: 58 + at.get(name).row * ROW });
-  const svg = s("svg", { class: "topology", role: "img", "aria-label": label, viewBox: `0 0 ${84 + (wide - 1) * COLUMN} ${high * ROW + 18}` });
+  const svg = s("svg", { class: "topology", role: "img", "aria-label": label, viewBox: `0 0 ${84 + (wide - 1) * COLUMN} ${high * ROW + 4}` });
   const lines = new Map();
   for (const link of topology.links) {
     const [a, b] = link.ends.map(place);
@@ -50,15 +50,15 @@ export function drawTopology(topology, label) {
   }
   function light(steps) {
     for (const { line, headers } of lines.values()) {
-      line.classList.remove("lit", "tunnelled");
+      line.classList.remove("lit", "tunnelled", "ipv4", "ipv6");
       headers.textContent = "";
     }
     for (const shape of shapes.values()) shape.classList.remove("lit");
     for (const { link, near, far, headers } of steps) {
       const drawn = lines.get(link);
       if (!drawn) continue;
-      drawn.line.classList.add("lit");
-      const ip = headers.filter((name) => name.startsWith("ip"));
+      const ip = headers.filter((name) => name === "ipv4" || name === "ipv6");
+      drawn.line.classList.add("lit", ...ip.slice(0, 1));
       drawn.line.classList.toggle("tunnelled", ip.length > 1);
       drawn.headers.textContent = headers.map((name) => name.replace("ipv", "IPv").replace("gre", "GRE").replace("udp", "UDP").replace("vxlan", "VXLAN")).reverse().join(" in ");
       shapes.get(near)?.classList.add("lit");
