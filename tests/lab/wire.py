@@ -31,7 +31,7 @@ _VXLAN_FLAGS = 0x0800
 """Those of RFC 7348, section 5: nothing but that the identifier is there."""
 
 _NETWORK = ("ip", "ipv6", "gre", "vxlan")
-_TRANSPORT = ("tcp", "udp", "icmp", "icmpv6", "igmp")
+_TRANSPORT = ("tcp", "udp", "icmp", "icmpv6", "igmp", "arp")
 
 DISCOVERY = frozenset({*range(130, 138), 143})
 """ICMPv6 of the link's own: multicast listeners (RFC 3810), neighbours (RFC 4861)."""
@@ -96,8 +96,8 @@ class Packet:
 
     @property
     def keeps_the_link_going(self) -> bool:
-        """Whether it says nothing of what the link carries: discovery of neighbours and listeners, IGMP."""
-        return self.transport == "igmp" or (self.stack == ("ipv6",) and self.is_discovery)
+        """Whether it says nothing of what the link carries: discovery of neighbours and listeners, ARP, IGMP."""
+        return self.transport in ("igmp", "arp") or (self.stack == ("ipv6",) and self.is_discovery)
 
     @property
     def is_discovery(self) -> bool:
