@@ -35,8 +35,8 @@ _POOLS: dict[tuple[Family, int], tuple[Prefix, Prefix]] = {
 
 def pools(bits: Iterable[int] = ()) -> list[Prefix]:
     """The prefixes that all of them are in. `bits`: the lengths of IPv6 prefixes besides the usual one."""
-    kinds = [*LENGTHS.items(), *((6, one) for one in bits)]
-    return [pool for family, length in kinds for pool in _POOLS[6 if family == 6 else 4, length]]
+    kinds: list[tuple[Family, int]] = [*LENGTHS.items(), *((6, one) for one in bits)]
+    return [pool for kind in kinds for pool in _POOLS[kind]]
 
 
 def within(one: Prefix, other: Prefix) -> bool:

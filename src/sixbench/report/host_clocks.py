@@ -7,9 +7,9 @@ from itertools import combinations
 
 from ..model.host import MOST_DRIFT_PPM
 from ..model.units import scale
-from ..store import CONTROL, ClockReading, HostFacts
+from ..store import CONTROL, PTP, ClockReading, HostFacts
 
-_BY = {CONTROL: "by exchanges over SSH", "ptp": "by PTP"}
+_BY = {CONTROL: "by exchanges over SSH", PTP: "by PTP"}
 
 LOOK_NS = 10 * 10**9
 """Readings that are further apart are not of one look at the clocks, and are not compared."""

@@ -13,8 +13,7 @@ from ..model.errors import AgentError, CapabilityError, UsageError
 from ..model.host import NO_HARDWARE_CLOCK, Host
 from ..model.identifiers import SSH_DESTINATION
 from ..model.quoting import printable, shown
-from ..store import CONTROL, HostFacts
-from .clock_sources.ptp import PTP
+from ..store import CONTROL, PTP, HostFacts
 from .laboratory import AgentNode
 from .mechanism_doctor import EngineAnswer, refusals
 from .on_host import lendable_of

@@ -56,8 +56,8 @@ class ProcessorUse:
     governors: tuple[str, ...] = ()
 
 
-CONTROL = "control"
-"""The source of a clock's reading that is an exchange over the connection of control."""
+CONTROL, PTP = "control", "ptp"
+"""The sources of clocks' readings: an exchange over the connection of control, and the Precision Time Protocol."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,9 +96,7 @@ impl Zone {
             self.0.entry(name).or_default();
         }
     }
-}
 
-impl Zone {
     /// What there is of a name and a type.
     pub fn records(&self, name: &Name, kind: Kind) -> Found {
         let Some(held) = self.0.get(name) else { return Found::NoName(Absence::own()) };

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 
 from ...agent import Agent
 from ...model.errors import CapabilityError
-from ...store import CONTROL, ClockReading
+from ...store import CONTROL, PTP, ClockReading
 from .control import read_control
-from .ptp import PTP, read_ptp
+from .ptp import read_ptp
 
 SOURCES: Mapping[str, Callable[[Agent], ClockReading]] = {
     CONTROL: read_control,

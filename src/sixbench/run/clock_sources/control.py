@@ -11,6 +11,7 @@ import time
 
 from ...agent import Agent
 from ...store import ClockReading
+from .looks import ahead_ns
 
 EXCHANGES = 12
 """How many exchanges a reading has: the fastest of so many is near the fastest that there is."""
@@ -18,18 +19,11 @@ EXCHANGES = 12
 
 def read_control(agent: Agent) -> ClockReading:
     """How far the realtime clock of an agent's machine is ahead of this one's. Raises `AgentError`."""
-    low_ns, high_ns, fastest_ns = -(2**63), 2**63, 2**63
+    looks = []
     for _ in range(EXCHANGES):
         began_ns, began_realtime_ns = time.monotonic_ns(), time.time_ns()
         said_ns = int(agent.call("cpu")["realtime_ns"])
-        took_ns = time.monotonic_ns() - began_ns
-        low_ns = max(low_ns, said_ns - began_realtime_ns - took_ns)
-        high_ns = min(high_ns, said_ns - began_realtime_ns)
-        fastest_ns = min(fastest_ns, took_ns)
-    # A clock that was stepped meanwhile has no one difference.
-    return ClockReading(
-        realtime_ns=time.time_ns(),
-        low_ns=min(low_ns, high_ns),
-        high_ns=max(low_ns, high_ns),
-        round_trip_ns=fastest_ns,
-    )
+        looks.append((began_realtime_ns, said_ns, began_realtime_ns + time.monotonic_ns() - began_ns))
+    low_ns, high_ns = ahead_ns(looks)
+    fastest_ns = min(after - before for before, _, after in looks)
+    return ClockReading(realtime_ns=time.time_ns(), low_ns=low_ns, high_ns=high_ns, round_trip_ns=fastest_ns)

@@ -19,10 +19,9 @@ from ...agent.requests import Exec
 from ...model.errors import CapabilityError
 from ...model.host import MOST_DRIFT_PPM
 from ...model.quoting import listed, printable
-from ...store import ClockReading
+from ...store import PTP, ClockReading
 from ..on_host import hardware_clock_of, lendable_of
-
-PTP = "ptp"
+from .looks import ahead_ns
 
 _SETS = ("DEFAULT_DATA_SET", "CURRENT_DATA_SET", "TIME_STATUS_NP", "PORT_DATA_SET", "PORT_PROPERTIES_NP")
 _ASK = ["pmc", "-u", "-b", "0", *(f"GET {name}" for name in _SETS)]
@@ -165,10 +164,8 @@ def bounds_ns(compared: Compared, now_ns: int) -> tuple[int, int]:
 
 def system_ahead_ns(readings: Sequence[HardwareTimes]) -> tuple[int, int]:
     """How far the system's clock is ahead of a hardware clock: no less and no more than this."""
-    low_ns = max(before - hardware for before, hardware, _ in readings)
-    high_ns = min(after - hardware for _, hardware, after in readings)
-    # A clock that was stepped meanwhile has no one difference.
-    return min(low_ns, high_ns), max(low_ns, high_ns)
+    low_ns, high_ns = ahead_ns(readings)  # of the hardware clock
+    return -high_ns, -low_ns
 
 
 def _system_beside_hardware(agent: Agent, interface: str) -> tuple[int, int, int]:

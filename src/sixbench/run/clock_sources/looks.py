@@ -1,0 +1,17 @@
+"""How far a clock is ahead of another one, by looks at the other one before and after it tells its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def ahead_ns(looks: Sequence[Sequence[int]]) -> tuple[int, int]:
+    """How far it is ahead: no less and no more than this. The more looks there are, the narrower that is.
+
+    Args:
+        looks: of each, the other clock, the clock itself, and the other clock once more, in nanoseconds.
+    """
+    low_ns = max(own - after for _, own, after in looks)
+    high_ns = min(own - before for before, own, _ in looks)
+    # A clock that was stepped meanwhile has no one difference.
+    return min(low_ns, high_ns), max(low_ns, high_ns)
