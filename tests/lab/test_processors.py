@@ -74,29 +74,6 @@ def test_processors_are_kept_awake_and_watched(tmp_path: Path) -> None:
     assert 0 < record.metrics["cpu_per_packet_ns"] < record.metrics["rtt_mean_ns"]
 
 
-def test_what_keeps_processors_awake_stands_apart_from_those_with_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sample = Processors.sample
-    found: list[tuple[int, str, list[str]]] = []
-
-    def watched(self: Processors) -> Any:
-        assert self._agent is not None
-        pid = self._agent.pid
-        group = Path(f"/proc/{pid}/autogroup")
-        of_processors = [line for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines() if ":cpu" in line]
-        found.append((os.getsid(pid), group.read_text() if group.exists() else "nice 19", of_processors))
-        return sample(self)
-
-    monkeypatch.setattr(Processors, "sample", watched)
-    run(tmp_path, "keep-awake: true")
-    session, group, of_processors = found[0]
-    assert session != os.getsid(0)
-    assert group.split()[-2:] == ["nice", "19"]
-    own = [line for line in Path("/proc/self/cgroup").read_text().splitlines() if ":cpu" in line]
-    assert own == of_processors or all(line.endswith(":/") for line in of_processors if ":cpu:" in line)
-
-
 def test_processors_may_sleep(tmp_path: Path) -> None:
     use = read_run(run(tmp_path, "keep-awake: false")).manifest.environment.processors
     assert use is not None

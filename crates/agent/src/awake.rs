@@ -34,8 +34,7 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Keeps these processors awake from now on, and no others any more. The process should stand apart from those that have work
-    /// (`scheduling::leave_groups`).
+    /// Keeps these processors awake from now on, and no others any more.
     pub fn start(&mut self, request: &Start) -> Outcome {
         self.spinners.clear();
         let started: Result<Vec<_>, _> = request.processors.iter().map(|&number| Spinner::start(number)).collect();

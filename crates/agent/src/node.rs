@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
-use sixbench_measure::{cpu, sys::scheduling};
+use sixbench_measure::cpu;
 use sixbench_plane::{Translators, Tunnels};
 
 use crate::answers::Answers;
@@ -157,10 +157,7 @@ impl Conversation {
             Request::TimersStop {} => timers.stop()?,
             Request::PerfStart {} => perf.start()?,
             Request::PerfStop {} => perf.stop()?,
-            Request::AwakeStart(request) => {
-                scheduling::leave_groups();
-                awake.start(&request)?
-            }
+            Request::AwakeStart(request) => awake.start(&request)?,
             Request::Awake {} => awake.read()?,
             Request::Serve(request) => node.sessions.serve(request, None)?,
             Request::Run(request) => return node.sessions.run(request).map(Reply::Later),

@@ -1,17 +1,17 @@
 //! A thread that must not wait for others.
 
-use std::fs;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-
-use nix::unistd::setsid;
 
 /// The least of the priorities of real time: ahead of every ordinary thread, behind whatever else is urgent.
 const PRIORITY: libc::c_int = 1;
 
 /// The least share that an ordinary thread can ask for.
-const LEAST_NICE: libc::c_int = 19;
+const LEAST_NICE: i32 = 19;
+
+/// The longest time that an ordinary thread can ask for at once.
+const LONGEST_SLICE_NS: u64 = 100_000_000;
 
 /// While it lives, the thread that made it is scheduled by `SCHED_FIFO` (sched(7)), where the kernel permits (CAP_SYS_NICE):
 /// it runs when it wakes, whoever else has work. Threads that it starts are scheduled as before.
@@ -43,44 +43,24 @@ impl Drop for RealTime {
 
 /// From now on the calling thread runs only where nobody else wants the processor (`SCHED_IDLE`, sched(7)), and the kernel counts
 /// its time as niced.
-pub fn run_when_idle() -> io::Result<()> {
-    // SAFETY: a plain call with numbers; 0 is the calling thread.
-    let is_niced = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LEAST_NICE) } == 0;
-    if is_niced && set(libc::SCHED_IDLE, &parameter(0)) { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Takes the calling process out of the groups of processes that share processors: of a control group (cgroups(7)) where that is
-/// permitted, and of a session (sched(7), "The autogroup feature"). Its new group has the least share.
 ///
-/// Since Linux 6.12 a thread of the idle class steps back only behind threads of its own group. Behind others, the kernel's among
-/// them (`ksoftirqd`), its group does, as any does of that share. In a group with busy threads it keeps the kernel waiting until the
-/// next tick. Where a group cannot be left, the process stays in it.
-pub fn leave_groups() {
-    if let Some(file) = root_of_processors(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default()) {
-        let _ = fs::write(file, std::process::id().to_string());
-    }
-    // A leader of a session has a group of its own already, which its session shares.
-    if setsid().is_ok() {
-        let _ = fs::write("/proc/self/autogroup", LEAST_NICE.to_string());
-    }
-}
-
-/// The file that takes processes into the root of the control groups that share processors, for a process that is in another. Of
-/// both versions of control groups, by the text of `/proc/PID/cgroup`.
-fn root_of_processors(cgroups: &str) -> Option<&'static str> {
-    let is_elsewhere = |path: &str| path != "/";
-    let of_version_1 = cgroups.lines().find_map(|line| {
-        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-        controllers.split(',').any(|one| one == "cpu").then_some(path)
-    });
-    match of_version_1 {
-        Some(path) => is_elsewhere(path).then_some("/sys/fs/cgroup/cpu/cgroup.procs"),
-        None => cgroups
-            .lines()
-            .find_map(|line| line.strip_prefix("0::"))
-            .filter(|path| is_elsewhere(path))
-            .map(|_| "/sys/fs/cgroup/cgroup.procs"),
-    }
+/// Since Linux 6.12 a thread of the idle class steps back as such only behind threads of its own group (a session's, sched(7); a
+/// control group's). Those of other groups, the kernel's (`ksoftirqd`) among them, take the processor from it at once if they ask for
+/// less time than it does, and wait for the next tick otherwise. So it asks for the most, which it keeps in the idle class.
+pub fn run_when_idle() -> io::Result<()> {
+    let asked = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_OTHER as u32,
+        sched_flags: 0,
+        sched_nice: LEAST_NICE,
+        sched_priority: 0,
+        sched_runtime: LONGEST_SLICE_NS,
+        sched_deadline: 0,
+        sched_period: 0,
+    };
+    // SAFETY: the kernel reads a struct of the size that is in it; 0 is the calling thread.
+    let is_niced = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const asked, 0) } == 0;
+    if is_niced && set(libc::SCHED_IDLE, &parameter(0)) { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn parameter(priority: libc::c_int) -> libc::sched_param {
@@ -119,20 +99,26 @@ mod tests {
         assert_eq!(policy(), before);
     }
 
-    #[test]
-    fn a_thread_can_step_back_behind_all_others() {
-        let policy = std::thread::spawn(|| run_when_idle().map(|()| current().unwrap().0)).join().unwrap();
-        assert_eq!(policy.unwrap(), libc::SCHED_IDLE);
+    /// What the calling thread asks for at once; before Linux 6.12 the kernel does not tell.
+    fn slice_ns() -> u64 {
+        // SAFETY: all bytes 0 is a valid value of this struct of integers.
+        let mut asked: libc::sched_attr = unsafe { MaybeUninit::zeroed().assume_init() };
+        let size = size_of::<libc::sched_attr>();
+        // SAFETY: the kernel writes no more than the size that it is given; 0 is the calling thread.
+        let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut asked, size, 0) };
+        assert_eq!(result, 0);
+        asked.sched_runtime
     }
 
     #[test]
-    fn the_root_of_control_groups_is_asked_of_those_elsewhere() {
-        let version_1 = "5:memory:/one\n2:cpuacct,cpu:/one\n1:cpuset:/\n0::/\n";
-        assert_eq!(root_of_processors(version_1), Some("/sys/fs/cgroup/cpu/cgroup.procs"));
-        assert_eq!(root_of_processors("1:cpu:/\n0::/one\n"), None);
-        assert_eq!(root_of_processors("0::/user.slice/one.scope\n"), Some("/sys/fs/cgroup/cgroup.procs"));
-        assert_eq!(root_of_processors("0::/\n"), None);
-        assert_eq!(root_of_processors("1:cpuset:/one\n"), None);
-        assert_eq!(root_of_processors(""), None);
+    fn a_thread_can_step_back_behind_all_others() {
+        let stepped_back = || run_when_idle().map(|()| (current().unwrap().0, slice_ns()));
+        let (policy, slice_ns) = std::thread::spawn(stepped_back).join().unwrap().unwrap();
+        assert_eq!(policy, libc::SCHED_IDLE);
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let mut numbers = release.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+        if (numbers.next(), numbers.next()) >= (Some(6), Some(12)) {
+            assert_eq!(slice_ns, LONGEST_SLICE_NS);
+        }
     }
 }
