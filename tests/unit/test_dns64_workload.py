@@ -40,7 +40,8 @@ def read(path: str = UNBOUND, dns64: str = "{rate: 100}") -> Experiment:
         ("native6", "{rate: 100}", "it has no resolver with DNS64"),
         ("{nat64: [r1]}", "{rate: 100}", "it has no resolver with DNS64"),
         (UNBOUND, "{duration: 1s}", "rate is missing, such as rate: 1000"),
-        (UNBOUND, "{rate: 60000}", "50000"),
+        (UNBOUND, "{rate: 60000}", "rate: it is too high: 50000 questions can be waited for at once"),
+        (UNBOUND, "{rate: 300000}", "200000"),
         (UNBOUND, "{rate: 100, timeout: 2s}", "1s"),
     ],
 )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 QUESTION_BYTES = 48
 """The UDP payload of a question (docs/protocol.md)."""
+MAX_WAITING = 50_000
+"""How many questions are waited for at once at most. They are told apart by 16 bits."""
 MAX_LATE_NS = 10_000_000
 """How late 99.9 % of the questions may be asked at most."""
 
@@ -26,7 +28,7 @@ RATE = Parameter(
     kind="count",
     doc="questions to ask each second; must be given",
     minimum=1,
-    maximum=50_000,
+    maximum=200_000,
     identifying=True,
 )
 PREFIX = Parameter(
@@ -44,6 +46,9 @@ SELF_TEST = Parameter(
 def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     if RATE.column not in params:
         return Wrong(None, f"{RATE.name} is missing, such as {RATE.name}: 1000")
+    if int(params[RATE.column]) * int(params.get(TIMEOUT.column, SECOND_NS)) > MAX_WAITING * SECOND_NS:
+        most = f"{MAX_WAITING} questions can be waited for at once, each for 1 s (RFC 8219 section 9.2)"
+        return Wrong(RATE.name, f"it is too high: {most}")
     return None
 
 

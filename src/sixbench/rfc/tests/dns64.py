@@ -15,17 +15,20 @@ from ...model.path import Path
 from ...model.quoting import listed
 from ...model.reason import ReasonKind
 from ...model.trial import TrialRecord
+from ...model.workloads.dns64 import MAX_WAITING
 from ..searching import bisect, found_again
 from ..test import Ask, Place, RfcTest, Value, asked, summary
 from ..throughput import spoiled_by_tester
 from . import delays
 
-FIRST_PER_S, MOST_PER_S = 1000, 50_000
-"""Where a search begins, and where it ends. At a lower rate than the first the tester sleeps most of the time, so it is
-later on a machine that does other things too."""
+FIRST_PER_S = 1000
+"""Where a search begins. At a lower rate the tester sleeps most of the time, so it is later on a machine that does other
+things too."""
 TIMEOUT_NS = 1_000_000_000
 """RFC 8219 section 9.2."""
 SELF_TEST_TIMEOUT_NS = TIMEOUT_NS // 4
+MOST_PER_S, SELF_TEST_MOST_PER_S = (MAX_WAITING * 10**9 // one for one in (TIMEOUT_NS, SELF_TEST_TIMEOUT_NS))
+"""Where a search ends: so many questions can be waited for at once."""
 DELTA = 0.1
 """RFC 8219 section 9.2.1: the tester has to be able to do 2 (r + delta), where delta is at least 0.1. It does not
 say of what; a tenth of r is the stricter reading."""
@@ -106,7 +109,8 @@ def _highest(ask: Ask, place: Place) -> Rate:
         return False
 
     try:
-        found = bisect(succeeds, FIRST_PER_S, MOST_PER_S, place.own.width)
+        most_per_s = SELF_TEST_MOST_PER_S if place.is_tester else MOST_PER_S
+        found = bisect(succeeds, FIRST_PER_S, most_per_s, place.own.width)
     except _Ended as ended:
         return ended.rate
     return Rate(
@@ -170,7 +174,7 @@ def _self_test(found: Sequence[float], tester: Value, records: Sequence[TrialRec
     if tester.value is None:
         failed = next((one.reasons[0].text for one in records if one.status == "failed" and one.reasons), None)
         return f"{_SELF_TEST} not passed: {failed or tester.remark}"
-    most = ", which is the most that is looked for" if tester.value >= MOST_PER_S else ""
+    most = ", which is the most that is looked for" if tester.value >= SELF_TEST_MOST_PER_S else ""
     words = f"the tester answers {tester.value:.0f}/s by itself{most}"
     if not found:
         return f"{_SELF_TEST} without a rate to compare with: {words}"

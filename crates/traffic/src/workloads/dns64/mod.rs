@@ -20,9 +20,12 @@ pub struct Dns64;
 const NAME: &str = "dns64";
 /// RFC 1035 section 4.2.
 const PORT: u16 = 53;
-/// Questions are told apart by 16 bits, each of which may be waited for a second (RFC 8219 section 9.2: no longer).
-const MAX_RATE_PER_S: u64 = 50_000;
+/// Of which a quarter of a second is waited for each (RFC 8219 section 9.2.1).
+const MAX_RATE_PER_S: u64 = 200_000;
+/// RFC 8219 section 9.2.
 const MAX_TIMEOUT_NS: u64 = SECOND_NS;
+/// Questions that are waited for at once. They are told apart by 16 bits.
+const MAX_WAITING: u64 = 50_000;
 const MAX_DURATION_NS: u64 = 86_400 * SECOND_NS;
 
 impl Workload for Dns64 {
@@ -69,10 +72,15 @@ impl Settings {
         let Some(prefix) = params.text("prefix")?.and_then(prefix_of) else {
             return Err(params.refuse("`prefix` must be given: one that RFC 6052 has, such as 64:ff9b::/96"));
         };
+        let timeout_ns = params.integer_or("timeout_ns", 1..=MAX_TIMEOUT_NS, MAX_TIMEOUT_NS)?;
+        if rate_per_s * timeout_ns > MAX_WAITING * SECOND_NS {
+            let reason = format!("`rate_per_s` times `timeout_ns` must come to {MAX_WAITING} questions at most");
+            return Err(params.refuse(reason));
+        }
         Ok(Self {
             rate: Interval::of_pps(rate_per_s),
             duration_ns,
-            timeout_ns: params.integer_or("timeout_ns", 1..=MAX_TIMEOUT_NS, MAX_TIMEOUT_NS)?,
+            timeout_ns,
             prefix,
             self_test: params.flag("self_test", false)?,
         })
@@ -95,11 +103,15 @@ mod tests {
         let settings = Settings::parse(&given).unwrap();
         assert_eq!((settings.timeout_ns, settings.self_test), (SECOND_NS, false));
         assert_eq!(settings.prefix.to_string(), "2001:db8:64::/96");
+        let self_test =
+            json!({"rate_per_s": 200_000, "duration_ns": 1, "prefix": "64:ff9b::/96", "timeout_ns": SECOND_NS / 4});
+        assert_eq!(Settings::parse(&self_test).unwrap().timeout_ns, SECOND_NS / 4);
         for params in [
             json!({"rate_per_s": 1, "duration_ns": 1}),
             json!({"duration_ns": 1, "prefix": "64:ff9b::/96"}),
             json!({"rate_per_s": 1, "prefix": "64:ff9b::/96"}),
             json!({"rate_per_s": 50_001, "duration_ns": 1, "prefix": "64:ff9b::/96"}),
+            json!({"rate_per_s": 200_001, "duration_ns": 1, "prefix": "64:ff9b::/96", "timeout_ns": 1}),
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "64:ff9b::/96", "timeout_ns": 1_000_000_001}),
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "2001:db8::/95"}),
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "198.18.0.0/15"}),
