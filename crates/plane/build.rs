@@ -11,7 +11,6 @@ fn main() {
     let output = PathBuf::from(variable("OUT_DIR"));
     println!("cargo::rerun-if-changed={}", sources.display());
     println!("cargo::rerun-if-env-changed=CLANG");
-    // Headers are read as words too, as in the kernel, hence its -fno-strict-aliasing.
     // Version 3 of the instruction set has atomic additions that return the old value (Linux 5.12).
     let result = compile(&sources.join("tunnel.bpf.c"), &output.join("tunnel.bpf.o"), &[])
         .and_then(|()| {
@@ -30,7 +29,9 @@ fn main() {
 fn compile(source: &Path, object: &Path, definitions: &[&str]) -> Result<(), String> {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let mut command = Command::new(&clang);
-    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-fno-strict-aliasing", "-g", "-Wall", "-Wextra", "-Werror", "-c", "-o"]);
+    // Headers are read as words too, as in the kernel, hence this option of its own.
+    command.arg("-fno-strict-aliasing");
+    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c", "-o"]);
     command.arg(object).args(definitions).arg(source);
     // Debian keeps <asm/types.h> in a folder an architecture, where clang does not look when it compiles for BPF.
     let headers = format!("/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH"));
