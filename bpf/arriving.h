@@ -43,27 +43,27 @@ static __always_inline bool is_for_us(__be32 destination)
 static __always_inline int read_outer_ipv4(struct __sk_buff *skb, struct arriving *arriving)
 {
 	__u32 available = skb->len - ETH_HLEN;
-	struct iphdr header;
+	const struct iphdr *header = bytes_at(skb, ETH_HLEN, sizeof(*header));
 	__u32 bytes;
 
-	if (bpf_skb_load_bytes(skb, ETH_HLEN, &header, sizeof(header)))
+	if (!header)
 		return OUTCOME_NOT_OURS;
-	if (!is_for_us(header.daddr) || header.protocol != outer_protocol() || header.version != 4)
+	if (!is_for_us(header->daddr) || header->protocol != outer_protocol() || header->version != 4)
 		return OUTCOME_NOT_OURS;
-	arriving->source.word[0] = header.saddr;
+	arriving->source.word[0] = header->saddr;
 	if (!is_peer(&arriving->source))
 		return OUTCOME_SOURCE_NOT_PEER;
-	if (header.frag_off & bpf_htons(IPV4_MORE | IPV4_OFFSET))
+	if (header->frag_off & bpf_htons(IPV4_MORE | IPV4_OFFSET))
 		return OUTCOME_OUTER_FRAGMENT;
-	if (header.ihl != 5)
+	if (header->ihl != 5)
 		return OUTCOME_OUTER_OPTIONS;
-	bytes = !header.tot_len && skb->gso_size ? available : bpf_ntohs(header.tot_len);
+	bytes = !header->tot_len && skb->gso_size ? available : bpf_ntohs(header->tot_len);
 	if (bytes > available || bytes < IPV4_HEADER_BYTES)
 		return OUTCOME_OUTER_TRUNCATED;
 	/* Over a header with its checksum, the sum's complement is zero. */
-	if (ipv4_checksum(&header))
+	if (ipv4_checksum(header))
 		return OUTCOME_OUTER_CHECKSUM;
-	arriving->tos = header.tos;
+	arriving->tos = header->tos;
 	arriving->header_bytes = IPV4_HEADER_BYTES;
 	arriving->payload_bytes = bytes - IPV4_HEADER_BYTES;
 	return 0;
@@ -72,39 +72,38 @@ static __always_inline int read_outer_ipv4(struct __sk_buff *skb, struct arrivin
 static __always_inline int read_outer_ipv6(struct __sk_buff *skb, struct arriving *arriving)
 {
 	__u32 available = skb->len - ETH_HLEN;
-	struct ipv6hdr header;
-	struct address destination;
+	const struct ipv6hdr *header = bytes_at(skb, ETH_HLEN, sizeof(*header));
 	__u32 bytes;
-	__u8 extension[2];
+	__u8 next, extension[2];
 
-	if (bpf_skb_load_bytes(skb, ETH_HLEN, &header, sizeof(header)))
+	if (!header)
 		return OUTCOME_NOT_OURS;
-	__builtin_memcpy(&destination, &header.daddr, sizeof(destination));
-	if (!is_same(&destination, &TUNNEL.local) || header.version != 6)
+	if (!is_same((const struct address *)&header->daddr, &TUNNEL.local) || header->version != 6)
 		return OUTCOME_NOT_OURS;
+	next = header->nexthdr;
 	arriving->header_bytes = IPV6_HEADER_BYTES;
-	if (header.nexthdr == IPPROTO_DSTOPTS || header.nexthdr == IPPROTO_FRAGMENT) {
+	if (next == IPPROTO_DSTOPTS || next == IPPROTO_FRAGMENT) {
 		if (bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, extension, sizeof(extension)))
 			return OUTCOME_NOT_OURS;
 		if (extension[0] != outer_protocol())
 			return OUTCOME_NOT_OURS;
 		/* The tunnel encapsulation limit of RFC 2473 section 4.1.1 comes in a header of eight bytes. */
-		if (header.nexthdr == IPPROTO_DSTOPTS)
+		if (next == IPPROTO_DSTOPTS)
 			arriving->header_bytes += DESTINATION_OPTION_BYTES;
-	} else if (header.nexthdr != outer_protocol()) {
+	} else if (next != outer_protocol()) {
 		return OUTCOME_NOT_OURS;
 	}
-	__builtin_memcpy(&arriving->source, &header.saddr, sizeof(arriving->source));
+	__builtin_memcpy(&arriving->source, &header->saddr, sizeof(arriving->source));
 	if (!is_peer(&arriving->source))
 		return OUTCOME_SOURCE_NOT_PEER;
-	if (header.nexthdr == IPPROTO_FRAGMENT)
+	if (next == IPPROTO_FRAGMENT)
 		return OUTCOME_OUTER_FRAGMENT;
-	if (header.nexthdr == IPPROTO_DSTOPTS && extension[1])
+	if (next == IPPROTO_DSTOPTS && extension[1])
 		return OUTCOME_OUTER_OPTIONS;
-	bytes = IPV6_HEADER_BYTES + bpf_ntohs(header.payload_len);
+	bytes = IPV6_HEADER_BYTES + bpf_ntohs(header->payload_len);
 	if (bytes > available || bytes < arriving->header_bytes)
 		return OUTCOME_OUTER_TRUNCATED;
-	arriving->tos = ipv6_traffic_class(&header);
+	arriving->tos = ipv6_traffic_class(header);
 	arriving->payload_bytes = bytes - arriving->header_bytes;
 	return 0;
 }

@@ -15,7 +15,9 @@ static __always_inline int unwrap(struct __sk_buff *skb, const struct arriving *
 				  __be16 ethertype)
 {
 	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
-	struct ethhdr ethernet = {.h_proto = ethertype};
+	struct ethernet_addresses addresses = addresses_to(TUNNEL.near_mac);
+	__u8 *octets = (__u8 *)&addresses;
+	struct ethhdr *ethernet;
 
 	if (HAS_DECAP_FLAGS)
 		flags |= ethertype == bpf_htons(ETH_P_IPV6) ? ADJ_ROOM_DECAP_L3_IPV6 : ADJ_ROOM_DECAP_L3_IPV4;
@@ -25,17 +27,19 @@ static __always_inline int unwrap(struct __sk_buff *skb, const struct arriving *
 	 */
 	if (bpf_skb_adjust_room(skb, -(__s32)arriving->header_bytes, BPF_ADJ_ROOM_MAC, flags))
 		return OUTCOME_KERNEL_REFUSED;
-#pragma unroll
-	for (int i = 0; i < ETH_ALEN; i++)
-		ethernet.h_dest[i] = TUNNEL.near_mac[i];
 	if (TUNNEL.mapping == MAPPING_6OVER4) {
-		__builtin_memcpy(ethernet.h_source + 2, &arriving->source, 4);
+		__builtin_memcpy(octets + ETH_ALEN + 2, &arriving->source, 4);
 		if (is_ipv6_multicast(&inner->destination)) {
-			ethernet.h_dest[0] = ethernet.h_dest[1] = 0x33;
-			__builtin_memcpy(ethernet.h_dest + 2, &inner->destination.word[3], 4);
+			octets[0] = octets[1] = 0x33;
+			__builtin_memcpy(octets + 2, &inner->destination.word[3], 4);
 		}
 	}
-	return bpf_skb_store_bytes(skb, 0, &ethernet, sizeof(ethernet), 0) ? OUTCOME_NO_ROOM : 0;
+	ethernet = bytes_at(skb, 0, sizeof(*ethernet));
+	if (!ethernet)
+		return OUTCOME_NO_ROOM;
+	*(struct ethernet_addresses *)ethernet = addresses;
+	ethernet->h_proto = ethertype;
+	return 0;
 }
 
 static __always_inline int decapsulation(struct __sk_buff *skb, struct count *count, int *redirect)

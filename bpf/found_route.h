@@ -22,18 +22,36 @@ struct route_query {
 	__u8 tos;
 };
 
+/* An Ethernet header's two addresses, in pieces that may be read and written as they are. */
+struct ethernet_addresses {
+	__u32 to;
+	__u16 to_rest, from;
+	__u32 from_rest;
+};
+ASSERT_SIZE(struct ethernet_addresses, 2 * ETH_ALEN);
+
+/* Those of a frame to the address, from none. It is that of a device, and begins at a multiple of 4. */
+static __always_inline struct ethernet_addresses addresses_to(const volatile __u8 *mac)
+{
+	return (struct ethernet_addresses){.to = *(const volatile __u32 *)mac,
+					   .to_rest = *(const volatile __u16 *)(mac + 4)};
+}
+
 struct found_route {
 	__u64 tick; /* 0: none */
 	struct address source, destination;
 	__u32 bytes; /* of the longest packet that was let through */
 	__u32 ifindex;
+	struct ethernet_addresses ethernet; /* destination and source */
 	__u8 tos;
-	__u8 ethernet[2 * ETH_ALEN]; /* destination and source */
 	__u8 padding[3];
 };
 ASSERT_SIZE(struct found_route, 64);
 
-/* A program that sends packets of both families has one for each. */
+/* A translator has one for each family that it sends. A tunnel has one for what it sends, and one for what it asks of
+ * a source. */
+enum { ROUTE_OUT, ROUTE_BACK };
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
@@ -63,8 +81,8 @@ static __always_inline void remember_route(struct found_route *found, const stru
 	found->bytes = query->bytes;
 	found->tos = query->tos;
 	found->ifindex = lookup->ifindex;
-	__builtin_memcpy(found->ethernet, lookup->dmac, ETH_ALEN);
-	__builtin_memcpy(found->ethernet + ETH_ALEN, lookup->smac, ETH_ALEN);
+	__builtin_memcpy(&found->ethernet, lookup->dmac, ETH_ALEN);
+	__builtin_memcpy((__u8 *)&found->ethernet + ETH_ALEN, lookup->smac, ETH_ALEN);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define SIXBENCH_MAPPING_ISATAP_H
 
 #include "addresses.h"
+#include "found_route.h"
 #include "maps.h"
 
 static __always_inline bool is_isatap(const struct address *address)
@@ -39,20 +40,28 @@ static __always_inline int destination_isatap(const struct inner *inner, __be32 
 	return is_bogus_ipv4(*destination) ? OUTCOME_DESTINATION_MARTIAN : 0;
 }
 
-/* Whether the node would send there by the device, and not through a gateway. */
+/* Whether the node would send there by the device, and not through a gateway. Asked once a tick, as routes are. */
 static __always_inline bool is_on_link(struct __sk_buff *skb, const struct address *address)
 {
 	/* Without a length the kernel would compare this packet's, outer header included, with the device's MTU. */
 	struct bpf_fib_lookup lookup = {.family = AF_INET6, .ifindex = TUNNEL.far_ifindex, .tot_len = 1};
+	const struct route_query query = {.destination = address};
+	struct found_route *found = last_route(ROUTE_BACK);
 	struct address next_hop;
 
 	if (bpf_ntohl(address->word[0]) >> 22 == 0xfe80 >> 6)
+		return true;
+	if (found && is_known_route(found, &query))
 		return true;
 	__builtin_memcpy(lookup.ipv6_dst, address, sizeof(*address));
 	if (bpf_fib_lookup(skb, &lookup, sizeof(lookup), BPF_FIB_LOOKUP_SKIP_NEIGH) != BPF_FIB_LKUP_RET_SUCCESS)
 		return false;
 	__builtin_memcpy(&next_hop, lookup.ipv6_dst, sizeof(next_hop));
-	return lookup.ifindex == TUNNEL.near_ifindex && is_same(&next_hop, address);
+	if (lookup.ifindex != TUNNEL.near_ifindex || !is_same(&next_hop, address))
+		return false;
+	if (found)
+		remember_route(found, &query, &lookup);
+	return true;
 }
 
 /* Section 7.3: from a router of the list, or from the address that the inner source embeds, which is on-link. */

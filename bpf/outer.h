@@ -3,6 +3,8 @@
 #ifndef SIXBENCH_OUTER_H
 #define SIXBENCH_OUTER_H
 
+#include "bytes.h"
+#include "found_route.h"
 #include "maps.h"
 #include "packet.h"
 
@@ -20,8 +22,8 @@ struct outer {
 /* Where outer packets leave the node. */
 struct route {
 	__u32 ifindex;
-	struct bpf_redir_neigh next_hop; /* for the kernel to write the Ethernet header */
-	const __u8 *ethernet;		 /* or that header's two addresses */
+	struct bpf_redir_neigh next_hop;	   /* for the kernel to write the Ethernet header */
+	const struct ethernet_addresses *ethernet; /* or that header's two addresses */
 };
 
 struct gre {
@@ -30,39 +32,6 @@ struct gre {
 	__be32 key;
 };
 
-/* Headers as they are in the packet; the padding is not, and lets the addresses begin where they may. */
-struct ipv4_outer {
-	__u8 padding[2];
-	struct ethhdr ethernet;
-	struct iphdr ip;
-	struct gre gre;
-};
-
-struct ipv6_outer {
-	__u8 padding[2];
-	struct ethhdr ethernet;
-	struct ipv6hdr ip;
-	struct gre gre;
-};
-ASSERT_OFFSET(struct ipv4_outer, ip, 2 + ETH_HLEN);
-ASSERT_OFFSET(struct ipv6_outer, ip, 2 + ETH_HLEN);
-ASSERT_SIZE(struct ipv4_outer, 2 + ETH_HLEN + IPV4_HEADER_BYTES + GRE_HEADER_BYTES + GRE_KEY_BYTES);
-ASSERT_SIZE(struct ipv6_outer, 2 + ETH_HLEN + IPV6_HEADER_BYTES + GRE_HEADER_BYTES + GRE_KEY_BYTES);
-
-/* RFC 791 section 3.1, for a header without options whose checksum is zero. */
-static __always_inline __sum16 ipv4_checksum(const struct iphdr *header)
-{
-	const __u16 *words = (const void *)header;
-	__u32 sum = 0;
-
-#pragma unroll
-	for (int i = 0; i < IPV4_HEADER_BYTES / 2; i++)
-		sum += words[i];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
-}
-
 static __always_inline __u8 outer_protocol(void)
 {
 	if (TUNNEL.payload == PAYLOAD_GRE)
@@ -70,11 +39,19 @@ static __always_inline __u8 outer_protocol(void)
 	return TUNNEL.payload == PAYLOAD_IPV6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
 }
 
-static __always_inline void make_gre(struct gre *gre, const struct inner *inner)
+static __always_inline __u32 gre_bytes(void)
+{
+	if (TUNNEL.payload != PAYLOAD_GRE)
+		return 0;
+	return GRE_HEADER_BYTES + (TUNNEL.has_gre_key ? GRE_KEY_BYTES : 0);
+}
+
+static __always_inline void write_gre(struct gre *gre, const struct inner *inner)
 {
 	gre->flags = TUNNEL.has_gre_key ? bpf_htons(GRE_KEY) : 0;
 	gre->type = inner->version == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
-	gre->key = TUNNEL.gre_key;
+	if (TUNNEL.has_gre_key)
+		gre->key = TUNNEL.gre_key;
 }
 
 /* Every packet that may be fragmented has an identification of its own: RFC 6864 section 4.2. Segments take the
@@ -97,60 +74,62 @@ static __always_inline __be16 next_identification(const struct outer *outer)
 	return bpf_htons(identification);
 }
 
-/* Writes all outer headers in one go: the Ethernet header too where the route has its addresses. */
-static __always_inline int store_headers(struct __sk_buff *skb, struct ethhdr *ethernet, const struct route *route)
+/* Writes the Ethernet header where the route has its addresses. */
+static __always_inline void write_ethernet(struct ethhdr *ethernet, const struct route *route)
 {
 	if (!route->ethernet)
-		return bpf_skb_store_bytes(skb, ETH_HLEN, ethernet + 1, TUNNEL.overhead_bytes, 0);
-	__builtin_memcpy(ethernet, route->ethernet, 2 * ETH_ALEN);
+		return;
+	*(struct ethernet_addresses *)ethernet = *route->ethernet;
 	ethernet->h_proto = bpf_htons(TUNNEL.outer == 4 ? ETH_P_IP : ETH_P_IPV6);
-	return bpf_skb_store_bytes(skb, 0, ethernet, ETH_HLEN + TUNNEL.overhead_bytes, 0);
 }
 
 static __always_inline int write_ipv4(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer,
 				      const struct route *route)
 {
-	struct ipv4_outer headers = {
-		.ip =
-			{
-				.version = 4,
-				.ihl = 5,
-				.tos = outer->tos,
-				/* 0 where a segment is too long to say: Linux's BIG TCP for IPv4 (6.3). */
-				.tot_len = outer->bytes > 0xffff ? 0 : bpf_htons(outer->bytes),
-				.id = next_identification(outer),
-				.frag_off = outer->dont_fragment ? bpf_htons(IPV4_DONT_FRAGMENT) : 0,
-				.ttl = outer->ttl,
-				.protocol = outer_protocol(),
-				.saddr = TUNNEL.local.word[0],
-				.daddr = outer->destination.word[0],
-			},
+	struct iphdr header = {
+		.version = 4,
+		.ihl = 5,
+		.tos = outer->tos,
+		/* 0 where a segment is too long to say: Linux's BIG TCP for IPv4 (6.3). */
+		.tot_len = outer->bytes > 0xffff ? 0 : bpf_htons(outer->bytes),
+		.id = next_identification(outer),
+		.frag_off = outer->dont_fragment ? bpf_htons(IPV4_DONT_FRAGMENT) : 0,
+		.ttl = outer->ttl,
+		.protocol = outer_protocol(),
+		.saddr = TUNNEL.local.word[0],
+		.daddr = outer->destination.word[0],
 	};
+	void *frame = bytes_at(skb, 0, ETH_HLEN + IPV4_HEADER_BYTES + gre_bytes());
 
-	headers.ip.check = ipv4_checksum(&headers.ip);
-	make_gre(&headers.gre, inner);
-	return store_headers(skb, &headers.ethernet, route);
+	if (!frame)
+		return OUTCOME_NO_ROOM;
+	header.check = ipv4_checksum(&header);
+	write_ethernet(frame, route);
+	*(struct iphdr *)(frame + ETH_HLEN) = header;
+	if (TUNNEL.payload == PAYLOAD_GRE)
+		write_gre(frame + ETH_HLEN + IPV4_HEADER_BYTES, inner);
+	return 0;
 }
 
 static __always_inline int write_ipv6(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer,
 				      const struct route *route)
 {
-	struct ipv6_outer headers = {
-		.ip =
-			{
-				.version = 6,
-				.priority = outer->tos >> 4,
-				.flow_lbl = {outer->tos << 4, 0, 0},
-				.payload_len = bpf_htons(outer->bytes - IPV6_HEADER_BYTES),
-				.nexthdr = outer_protocol(),
-				.hop_limit = outer->ttl,
-			},
-	};
+	void *frame = bytes_at(skb, 0, ETH_HLEN + IPV6_HEADER_BYTES + gre_bytes());
+	struct ipv6hdr *header = frame + ETH_HLEN;
 
-	copy_address(&headers.ip.saddr, &TUNNEL.local);
-	copy_address(&headers.ip.daddr, &outer->destination);
-	make_gre(&headers.gre, inner);
-	return store_headers(skb, &headers.ethernet, route);
+	if (!frame)
+		return OUTCOME_NO_ROOM;
+	write_ethernet(frame, route);
+	/* Version and traffic class; no flow label. */
+	*(__be32 *)header = bpf_htonl(6 << 28 | outer->tos << 20);
+	header->payload_len = bpf_htons(outer->bytes - IPV6_HEADER_BYTES);
+	header->nexthdr = outer_protocol();
+	header->hop_limit = outer->ttl;
+	copy_address(&header->saddr, &TUNNEL.local);
+	copy_address(&header->daddr, &outer->destination);
+	if (TUNNEL.payload == PAYLOAD_GRE)
+		write_gre((void *)(header + 1), inner);
+	return 0;
 }
 
 /* Whether the device's Ethernet header has a group as destination. */
@@ -168,7 +147,6 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct inner
 	/* The inner packet fits the device's MTU, so its segments have the right size already. */
 	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
 	__u8 no_mac[ETH_ALEN] = {};
-	int wrong;
 
 	flags |= TUNNEL.outer == 4 ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 : BPF_F_ADJ_ROOM_ENCAP_L3_IPV6;
 	if (TUNNEL.payload == PAYLOAD_GRE)
@@ -183,8 +161,7 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct inner
 	if (!route->ethernet && (TUNNEL.mapping == MAPPING_6OVER4 || is_for_group(inner)) &&
 	    bpf_skb_store_bytes(skb, 0, no_mac, sizeof(no_mac), 0))
 		return OUTCOME_NO_ROOM;
-	wrong = TUNNEL.outer == 4 ? write_ipv4(skb, inner, outer, route) : write_ipv6(skb, inner, outer, route);
-	return wrong ? OUTCOME_NO_ROOM : 0;
+	return TUNNEL.outer == 4 ? write_ipv4(skb, inner, outer, route) : write_ipv6(skb, inner, outer, route);
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 
+#include "bytes.h"
 #include "consts.h"
 #include "outcomes.h"
 #include "structs.h"
@@ -35,49 +36,49 @@ static __always_inline __u8 ipv6_traffic_class(const struct ipv6hdr *header)
 
 static __always_inline int read_ipv6(struct __sk_buff *skb, struct inner *inner)
 {
-	struct ipv6hdr header;
+	const struct ipv6hdr *header = bytes_at(skb, inner->at, sizeof(*header));
 
-	if (bpf_skb_load_bytes(skb, inner->at, &header, sizeof(header)))
+	if (!header)
 		return OUTCOME_INNER_TRUNCATED;
-	if (header.version != 6)
+	if (header->version != 6)
 		return OUTCOME_INNER_VERSION;
 	inner->version = 6;
 	inner->header_bytes = IPV6_HEADER_BYTES;
-	inner->bytes = IPV6_HEADER_BYTES + bpf_ntohs(header.payload_len);
+	inner->bytes = IPV6_HEADER_BYTES + bpf_ntohs(header->payload_len);
 	/* A segment longer than the field (Linux 5.19). */
-	if (!header.payload_len && skb->gso_size)
+	if (!header->payload_len && skb->gso_size)
 		inner->bytes = skb->len - inner->at;
-	__builtin_memcpy(&inner->source, &header.saddr, sizeof(inner->source));
-	__builtin_memcpy(&inner->destination, &header.daddr, sizeof(inner->destination));
-	inner->tos = ipv6_traffic_class(&header);
-	inner->hop_limit = header.hop_limit;
-	inner->protocol = header.nexthdr;
+	__builtin_memcpy(&inner->source, &header->saddr, sizeof(inner->source));
+	__builtin_memcpy(&inner->destination, &header->daddr, sizeof(inner->destination));
+	inner->tos = ipv6_traffic_class(header);
+	inner->hop_limit = header->hop_limit;
+	inner->protocol = header->nexthdr;
 	inner->fragment = IPV4_DONT_FRAGMENT;
 	return 0;
 }
 
 static __always_inline int read_ipv4(struct __sk_buff *skb, struct inner *inner)
 {
-	struct iphdr header;
+	const struct iphdr *header = bytes_at(skb, inner->at, sizeof(*header));
 
-	if (bpf_skb_load_bytes(skb, inner->at, &header, sizeof(header)))
+	if (!header)
 		return OUTCOME_INNER_TRUNCATED;
-	if (header.version != 4 || header.ihl < 5)
+	if (header->version != 4 || header->ihl < 5)
 		return OUTCOME_INNER_VERSION;
 	inner->version = 4;
-	inner->header_bytes = header.ihl * 4;
-	inner->bytes = bpf_ntohs(header.tot_len);
+	inner->header_bytes = header->ihl * 4;
+	inner->bytes = bpf_ntohs(header->tot_len);
 	/* A segment longer than the field (Linux 6.3). */
-	if (!header.tot_len && skb->gso_size)
+	if (!header->tot_len && skb->gso_size)
 		inner->bytes = skb->len - inner->at;
 	if (inner->bytes < inner->header_bytes)
 		return OUTCOME_INNER_LENGTH;
-	inner->source.word[0] = header.saddr;
-	inner->destination.word[0] = header.daddr;
-	inner->tos = header.tos;
-	inner->hop_limit = header.ttl;
-	inner->protocol = header.protocol;
-	inner->fragment = bpf_ntohs(header.frag_off);
+	inner->source.word[0] = header->saddr;
+	inner->destination.word[0] = header->daddr;
+	inner->tos = header->tos;
+	inner->hop_limit = header->ttl;
+	inner->protocol = header->protocol;
+	inner->fragment = bpf_ntohs(header->frag_off);
 	return 0;
 }
 

@@ -22,12 +22,12 @@ static __always_inline int find_route(struct __sk_buff *skb, const struct outer 
 	bool is_group = TUNNEL.mapping == MAPPING_6OVER4 && is_6over4_multicast(outer->destination.word[0]);
 	const struct route_query query = {
 		.destination = &outer->destination, .bytes = outer->wire_bytes, .tos = outer->tos};
-	struct found_route *found = last_route(0);
+	struct found_route *found = last_route(ROUTE_OUT);
 	int result;
 
 	if (!is_group && found && is_known_route(found, &query)) {
 		route->ifindex = found->ifindex;
-		route->ethernet = found->ethernet;
+		route->ethernet = &found->ethernet;
 		return 0;
 	}
 	if (TUNNEL.outer == 4) {

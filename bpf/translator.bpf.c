@@ -18,6 +18,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bytes.h"
 #include "consts.h"
 #include "found_route.h"
 #include "mapped_addresses.h"
@@ -56,41 +57,40 @@ struct way {
 };
 
 /* Echoes have an identifier in the place of ports: RFC 7597 section 8.2. */
-static __always_inline bool read_ports(struct __sk_buff *skb, __u32 at, struct translation *found)
+static __always_inline void read_ports(const __be16 *header, struct translation *found)
 {
-	if (!found->type && !found->old_type)
-		return !bpf_skb_load_bytes(skb, at, found->ports, sizeof(found->ports));
-	if (bpf_skb_load_bytes(skb, at + 4, found->ports, sizeof(found->ports[0])))
-		return false;
-	found->ports[1] = found->ports[0];
-	return true;
+	bool is_echo = found->type || found->old_type;
+
+	found->ports[0] = header[is_echo ? 2 : 0];
+	found->ports[1] = header[is_echo ? 2 : 1];
 }
 
 /* Reads what is behind the IP header. False: it is for the slow path. */
 static __always_inline bool read_transport(struct __sk_buff *skb, __u32 ip_bytes, struct translation *found)
 {
-	__u32 at = ETH_HLEN + ip_bytes;
-	__u8 offset, icmp[2];
-	__be16 checksum;
+	/* The least that one of the protocols has. */
+	const __u8 *header = bytes_at(skb, ETH_HLEN + ip_bytes, 8), *icmp = header;
 
+	if (!header || found->bytes < ip_bytes + 8)
+		return false;
 	switch (found->protocol) {
 	case IPPROTO_TCP:
-		found->checksum_at = 16;
-		if (bpf_skb_load_bytes(skb, at + 12, &offset, 1) || found->bytes < ip_bytes + 20)
+		header = bytes_at(skb, ETH_HLEN + ip_bytes, 20);
+		if (!header || found->bytes < ip_bytes + 20)
 			return false;
-		found->header_bytes = ip_bytes + (offset >> 4) * 4;
+		found->checksum_at = 16;
+		found->header_bytes = ip_bytes + (header[12] >> 4) * 4;
 		break;
 	case IPPROTO_UDP:
 		found->checksum_at = 6;
-		if (skb->gso_size || found->bytes < ip_bytes + 8 || bpf_skb_load_bytes(skb, at + 6, &checksum, 2) ||
-		    !checksum)
+		if (skb->gso_size || !((const __be16 *)header)[3])
 			return false;
 		found->header_bytes = ip_bytes + 8;
 		break;
 	case IPPROTO_ICMP:
 	case ICMPV6:
 		found->checksum_at = 2;
-		if (skb->gso_size || found->bytes < ip_bytes + 8 || bpf_skb_load_bytes(skb, at, icmp, 2) || icmp[1])
+		if (skb->gso_size || icmp[1])
 			return false;
 		found->old_type = icmp[0];
 		if (found->protocol == IPPROTO_ICMP) {
@@ -108,7 +108,9 @@ static __always_inline bool read_transport(struct __sk_buff *skb, __u32 ip_bytes
 		return false;
 	}
 	found->segment_bytes = skb->gso_size ? found->header_bytes + skb->gso_size : found->bytes;
-	return !TRANSLATOR.has_rule || read_ports(skb, at, found);
+	if (TRANSLATOR.has_rule)
+		read_ports((const __be16 *)header, found);
+	return true;
 }
 
 /* Each of the two ends is mapped by the rule, or embedded in a prefix or in the table. False: it is for the slow path.
@@ -201,12 +203,29 @@ static __always_inline __s64 icmp_difference(const struct translation *found, bo
 	return bpf_csum_diff(&old_type, 4, &new_type, 4, sum);
 }
 
+static __always_inline __u64 sum_of(const struct address *address)
+{
+	return (__u64)address->word[0] + address->word[1] + address->word[2] + address->word[3];
+}
+
+/* What to add to a checksum (RFC 1624) over words whose sum was one and is the other, of at most 16 words. */
+static __always_inline __u32 difference_of(__u64 before, __u64 after)
+{
+	__u64 sum;
+
+	/* ones' complement: minus a number of 32 bits is its complement */
+	before = (before & 0xffffffff) + (before >> 32);
+	before = (before & 0xffffffff) + (before >> 32);
+	sum = after + (~before & 0xffffffff);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	return (sum & 0xffffffff) + (sum >> 32);
+}
+
 static __always_inline bool update_transport(struct __sk_buff *skb, __u32 at, const struct translation *found,
 					     bool is_to_ipv6)
 {
-	__be32 ends4[2] = {found->source4, found->destination4};
-	struct address ends6[2] = {found->source6, found->destination6};
 	__u64 flags = BPF_F_PSEUDO_HDR;
+	__u64 sum4, sum6;
 	__s64 difference;
 
 	if (found->type || found->old_type) {
@@ -216,8 +235,9 @@ static __always_inline bool update_transport(struct __sk_buff *skb, __u32 at, co
 	}
 	if (found->protocol == IPPROTO_UDP)
 		flags |= BPF_F_MARK_MANGLED_0;
-	difference = is_to_ipv6 ? bpf_csum_diff(ends4, sizeof(ends4), (__be32 *)ends6, sizeof(ends6), 0)
-				: bpf_csum_diff((__be32 *)ends6, sizeof(ends6), ends4, sizeof(ends4), 0);
+	sum4 = (__u64)found->source4 + found->destination4;
+	sum6 = sum_of(&found->source6) + sum_of(&found->destination6);
+	difference = is_to_ipv6 ? difference_of(sum4, sum6) : difference_of(sum6, sum4);
 	return !bpf_l4_csum_replace(skb, at + found->checksum_at, 0, difference, flags);
 }
 
@@ -237,26 +257,18 @@ static __always_inline void count(enum translated what, const struct translation
 }
 
 /* Gives the packet its Ethernet header and sends it. */
-static __always_inline int send(struct __sk_buff *skb, const struct found_route *way, __be16 ethertype)
+static __always_inline int send(struct ethhdr *header, const struct found_route *way, __be16 ethertype)
 {
-	struct ethhdr header = {.h_proto = ethertype};
-
-	__builtin_memcpy(&header, way->ethernet, sizeof(way->ethernet));
-	if (bpf_skb_store_bytes(skb, 0, &header, sizeof(header), 0))
-		return TC_ACT_SHOT;
+	*(struct ethernet_addresses *)header = way->ethernet;
+	header->h_proto = ethertype;
 	return bpf_redirect(way->ifindex, 0);
 }
 
 /* Lets the IPv4 packet come in at the device. */
-static __always_inline int come_in(struct __sk_buff *skb)
+static __always_inline int come_in(struct ethhdr *header)
 {
-	struct ethhdr header = {.h_proto = bpf_htons(ETH_P_IP)};
-
-#pragma unroll
-	for (int i = 0; i < ETH_ALEN; i++)
-		header.h_dest[i] = TRANSLATOR.mac[i];
-	if (bpf_skb_store_bytes(skb, 0, &header, sizeof(header), 0))
-		return TC_ACT_SHOT;
+	*(struct ethernet_addresses *)header = addresses_to(TRANSLATOR.mac);
+	header->h_proto = bpf_htons(ETH_P_IP);
 	return bpf_redirect(TRANSLATOR.ifindex, BPF_F_INGRESS);
 }
 
@@ -281,6 +293,7 @@ static __always_inline int turn_back(struct __sk_buff *skb, struct translation *
 	__u64 flags = BPF_F_PSEUDO_HDR;
 	__u32 gso_size = skb->gso_size;
 	__s64 difference;
+	void *frame;
 
 	embed(&TRANSLATOR.prefixes[0], found->source4, &after[0]);
 	if (way.bytes > TRANSLATOR.mtu6 || !to_ipv6(found->destination4, &after[1]))
@@ -298,26 +311,30 @@ static __always_inline int turn_back(struct __sk_buff *skb, struct translation *
 		flags |= BPF_F_MARK_MANGLED_0;
 	difference = bpf_csum_diff((__be32 *)before, sizeof(before), (__be32 *)after, sizeof(after), 0);
 	if (bpf_l4_csum_replace(skb, ETH_HLEN + IPV6_HEADER_BYTES + found->checksum_at, 0, difference, flags) ||
-	    bpf_skb_store_bytes(skb, ETH_HLEN, ipv6, sizeof(*ipv6), 0)) {
+	    !(frame = bytes_at(skb, 0, ETH_HLEN + IPV6_HEADER_BYTES))) {
 		count(TRANSLATED_NO_ROOM, found, gso_size);
 		return TC_ACT_SHOT;
 	}
+	*(struct ipv6hdr *)(frame + ETH_HLEN) = *ipv6;
 	count(TRANSLATED_TO_IPV4, found, gso_size);
-	return send(skb, way.found, bpf_htons(ETH_P_IPV6));
+	return send(frame, way.found, bpf_htons(ETH_P_IPV6));
 }
 
 static __always_inline int from_ipv6(struct __sk_buff *skb)
 {
 	struct translation found = {};
 	struct way way = {};
+	const struct ipv6hdr *header = bytes_at(skb, ETH_HLEN, sizeof(*header));
 	struct ipv6hdr ipv6;
 	struct iphdr ipv4 = {.version = 4, .ihl = 5};
 	__u32 gso_size = skb->gso_size;
 	__u32 at = ETH_HLEN;
 	__u32 total;
+	void *frame;
 
-	if (bpf_skb_load_bytes(skb, at, &ipv6, sizeof(ipv6)) || ipv6.version != 6)
+	if (!header || header->version != 6)
 		return TC_ACT_UNSPEC;
+	ipv6 = *header;
 	found.bytes = IPV6_HEADER_BYTES + bpf_ntohs(ipv6.payload_len);
 	if (found.bytes != skb->len - at || ipv6.hop_limit <= 1 || ipv6.nexthdr == IPPROTO_ICMP)
 		return TC_ACT_UNSPEC;
@@ -346,18 +363,16 @@ static __always_inline int from_ipv6(struct __sk_buff *skb)
 	ipv4.protocol = found.protocol == ICMPV6 ? IPPROTO_ICMP : found.protocol;
 	ipv4.saddr = found.source4;
 	ipv4.daddr = found.destination4;
-	total = bpf_csum_diff(NULL, 0, (__be32 *)&ipv4, sizeof(ipv4), 0);
-	total = (total & 0xffff) + (total >> 16);
-	total = (total & 0xffff) + (total >> 16);
-	ipv4.check = ~total;
+	ipv4.check = ipv4_checksum(&ipv4);
 	if (!update_transport(skb, at + IPV6_HEADER_BYTES, &found, false) ||
 	    bpf_skb_change_proto(skb, bpf_htons(ETH_P_IP), 0) ||
-	    bpf_skb_store_bytes(skb, ETH_HLEN, &ipv4, sizeof(ipv4), 0)) {
+	    !(frame = bytes_at(skb, 0, ETH_HLEN + IPV4_HEADER_BYTES))) {
 		count(TRANSLATED_NO_ROOM, &found, gso_size);
 		return TC_ACT_SHOT;
 	}
+	*(struct iphdr *)(frame + ETH_HLEN) = ipv4;
 	count(TRANSLATED_TO_IPV4, &found, gso_size);
-	return TRANSLATOR.through_node ? come_in(skb) : send(skb, way.found, bpf_htons(ETH_P_IP));
+	return TRANSLATOR.through_node ? come_in(frame) : send(frame, way.found, bpf_htons(ETH_P_IP));
 }
 
 static __always_inline int from_ipv4(struct __sk_buff *skb)
@@ -365,19 +380,19 @@ static __always_inline int from_ipv4(struct __sk_buff *skb)
 	struct translation found = {};
 	struct way way = {};
 	struct ipv6hdr ipv6 = {.version = 6};
+	const struct iphdr *header = bytes_at(skb, ETH_HLEN, sizeof(*header));
 	struct iphdr ipv4;
 	__u32 gso_size = skb->gso_size;
 	__u32 at = ETH_HLEN;
-	__u32 fragment, sum, most;
+	__u32 fragment, most;
+	void *frame;
 
-	if (bpf_skb_load_bytes(skb, at, &ipv4, sizeof(ipv4)) || ipv4.version != 4 || ipv4.ihl != 5)
+	if (!header || header->version != 4 || header->ihl != 5 || ipv4_checksum(header))
 		return TC_ACT_UNSPEC;
-	sum = bpf_csum_diff(NULL, 0, (__be32 *)&ipv4, sizeof(ipv4), 0);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
+	ipv4 = *header;
 	fragment = bpf_ntohs(ipv4.frag_off);
 	found.bytes = bpf_ntohs(ipv4.tot_len);
-	if (sum != 0xffff || fragment & (IPV4_MORE | IPV4_OFFSET) || found.bytes != skb->len - at || ipv4.ttl <= 1 ||
+	if (fragment & (IPV4_MORE | IPV4_OFFSET) || found.bytes != skb->len - at || ipv4.ttl <= 1 ||
 	    ipv4.protocol == ICMPV6)
 		return TC_ACT_UNSPEC;
 	found.protocol = ipv4.protocol;
@@ -404,12 +419,13 @@ static __always_inline int from_ipv4(struct __sk_buff *skb)
 	__builtin_memcpy(&ipv6.daddr, &found.destination6, 16);
 	if (!update_transport(skb, at + IPV4_HEADER_BYTES, &found, true) ||
 	    bpf_skb_change_proto(skb, bpf_htons(ETH_P_IPV6), 0) ||
-	    bpf_skb_store_bytes(skb, ETH_HLEN, &ipv6, sizeof(ipv6), 0)) {
+	    !(frame = bytes_at(skb, 0, ETH_HLEN + IPV6_HEADER_BYTES))) {
 		count(TRANSLATED_NO_ROOM, &found, gso_size);
 		return TC_ACT_SHOT;
 	}
+	*(struct ipv6hdr *)(frame + ETH_HLEN) = ipv6;
 	count(TRANSLATED_TO_IPV6, &found, gso_size);
-	return send(skb, way.found, bpf_htons(ETH_P_IPV6));
+	return send(frame, way.found, bpf_htons(ETH_P_IPV6));
 }
 
 SEC("classifier")

@@ -29,6 +29,8 @@ fn main() {
 fn compile(source: &Path, object: &Path, definitions: &[&str]) -> Result<(), String> {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let mut command = Command::new(&clang);
+    // Headers are read as words too, as in the kernel, hence this option of its own.
+    command.arg("-fno-strict-aliasing");
     command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c", "-o"]);
     command.arg(object).args(definitions).arg(source);
     // Debian keeps <asm/types.h> in a folder an architecture, where clang does not look when it compiles for BPF.

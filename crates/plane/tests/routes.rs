@@ -7,12 +7,13 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Bench, Ran};
+use common::{Bench, ON_LINK, Ran};
 use serde_json::json;
 use sixbench_plane::abi::Outcome;
 use sixbench_plane::program::Features;
 use sixbench_plane::translators::Program;
 use sixbench_plane::{Spec, sys};
+use sixbench_wire::checksum;
 use sixbench_wire::siit::{Net, Settings};
 
 /// Far more than a tick. A packet takes some microseconds.
@@ -134,6 +135,33 @@ fn a_longer_packet_is_looked_up_by_its_own_length() {
         assert_eq!(loaded.encapsulate(&ipv6_packet(64)).outcome, Outcome::Encapsulated);
         assert_eq!(loaded.encapsulate(&ipv6_packet(1300)).outcome, Outcome::OuterTooBig);
     }
+}
+
+/// From 192.0.2.2 to 192.0.2.1, with a datagram in it whose source is the ISATAP address of the sender in that network.
+fn isatap_packet(network: u16) -> Vec<u8> {
+    let mut inner = ipv6_packet(64);
+    inner[8..24].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, network, 0, 0, 0x5efe, 0xc000, 0x0202).octets());
+    let mut packet = vec![0x45, 0, 0, 20 + inner.len() as u8, 0, 0, 0, 0, 64, 41, 0, 0, 192, 0, 2, 2, 192, 0, 2, 1];
+    let sum = checksum::checksum(&packet);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    [packet, inner].concat()
+}
+
+#[test]
+#[ignore = "needs root: it loads BPF programs"]
+fn an_isatap_source_that_leaves_the_link_is_noticed_and_each_source_is_asked_for() {
+    let Some(bench) = Bench::build() else { return };
+    let mut spec = tunnel("ipv4", "ipv6");
+    spec.mapping = serde_json::from_value(json!({"kind": "isatap", "routers": ["192.0.2.9"]})).expect("a mapping");
+    let loaded = bench.load(&spec);
+    for _ in 0..PACKETS {
+        assert_eq!(loaded.decapsulate(&isatap_packet(5)).outcome, Outcome::Decapsulated);
+        assert_eq!(loaded.decapsulate(&isatap_packet(6)).outcome, Outcome::InnerSourceOffLink);
+    }
+    ip(&format!("-6 route del {ON_LINK} dev sb0"));
+    until(Outcome::InnerSourceOffLink, || loaded.decapsulate(&isatap_packet(5)).outcome);
+    ip(&format!("-6 route add {ON_LINK} dev sb0"));
+    until(Outcome::Decapsulated, || loaded.decapsulate(&isatap_packet(5)).outcome);
 }
 
 #[test]
