@@ -1,14 +1,11 @@
-"""What the benches share: trials without a scheduler, and lines of the table."""
+"""What the benches share: trials without a scheduler."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
-
-from intervals import Aim, geometric, judge
 
 from sixbench.agent import Agent
 from sixbench.model.topology import Topology
@@ -16,7 +13,7 @@ from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-"""Of what is measured by itself, not in pairs (`paired`)."""
+"""The first ones of what is measured by itself, not in pairs (`paired`)."""
 SECONDS = 0.1
 """Of a trial. One of a second scatters as much, so many short ones tell more in the same time."""
 WARMUP_S = 0.05
@@ -72,31 +69,3 @@ def timed(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
-
-
-def show_figures(name: str, values: Sequence[float], target: str) -> None:
-    """One line: the trimmed geometric mean of the values, its interval, and whether the target (`< 0.4`, `>= 0.9`) is
-    met. Values of which one is zero or less have no such mean: the line then has the middle one without an interval."""
-    if min(values) <= 0:
-        show(name, _number(sorted(values)[len(values) // 2]), "", "", target)
-        return
-    found = geometric(values)
-    ends = ["" if end is None else _number(end) for end in (found.low, found.high)]
-    aim = aim_of(target)
-    verdict = judge(aim, found.low, found.high) if aim and found.n > 1 else ""
-    show(name, _number(found.value), *ends, target, str(found.n), verdict)
-
-
-def aim_of(target: str) -> Aim | None:
-    """What the target's text says; None of an empty one."""
-    said = re.fullmatch(r"([<>])=? ?([0-9.]+)", target)
-    return Aim(bound=float(said[2]), lower_is_better=said[1] == "<") if said else None
-
-
-def show(name: str, value: str, low: str, high: str, target: str, n: str = "", verdict: str = "") -> None:
-    """One line of the table."""
-    print(f"{name:<63} {value:>8} {low:>8} {high:>8} {n:>3}  {target:<8} {verdict}".rstrip(), flush=True)
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.0f}"

@@ -11,7 +11,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 import paired
-from measure import begin_trial, our_trial, show, show_figures, topology_of
+from measure import begin_trial, our_trial, topology_of
+from table import Figure, Table, show
 
 from sixbench.agent import AgentHub
 from sixbench.engines import ENGINES
@@ -37,7 +38,7 @@ SLOW_PATH_TARGET = ">= 100"
 INSTALL_TARGET = "< 0.1"
 ATTEMPTS = 5
 """At a trial in which others have the processor for as long as it lasts: it says nothing of the path."""
-SLOW_PATH_TRIALS, SLOW_PATH_SECONDS = 3, 1.0
+SLOW_PATH_TRIALS, SLOW_PATH_SECONDS = 3, 0.5
 APART = ("6in4", "4in6")
 """Also measured with the server on a processor of its own."""
 SAME_PROGRAMS = frozenset({"tunnel-broker", "dstm"})
@@ -162,26 +163,26 @@ class Up:
 Take = Callable[[Up], float]
 
 
-def bench_tunnels(hub: AgentHub) -> None:
+def bench_tunnels(hub: AgentHub, table: Table) -> None:
     """The mechanisms by every engine that works here: TCP with offloads; packets, run times, slow path without."""
     with_offload, without = (row_of_routers(word) for word in ("true", "false"))
     tunnels = [name for name, mechanism in MECHANISMS.items() if mechanism.headers and name not in SAME_PROGRAMS]
+    bench = Comparing(hub, table)
     for path in working_paths(hub, with_offload, tunnels):
         if path.engine == "user":
             if path.mechanism == SLOW_PATH:
-                slow_path(hub, without, path)
+                slow_path(hub, table, without, path)
             continue
         base = baseline(path)
         target = STREAM_TARGETS.get(path.mechanism, OTHER_STREAM_TARGET)
-        compare(hub, with_offload, path, base, "TCP", Up.goodput_bps, target)
+        bench.compare(with_offload, path, base, "TCP", Up.goodput_bps, target)
         if path.mechanism in APART:
-            compare(hub, with_offload, path, base, "TCP apart", Up.goodput_bps, target, "apart")
-        compare(hub, without, path, base, "packets", Up.packets_pps, PACKETS_TARGET)
-        if path.engine == "ebpf":
-            installing(hub, without, path)
+            bench.compare(with_offload, path, base, "TCP apart", Up.goodput_bps, target, placement="apart")
+        programs = Programs(path, without) if path.engine == "ebpf" else None
+        bench.compare(without, path, base, "packets", Up.packets_pps, PACKETS_TARGET, programs=programs)
     same = Baseline(name="native6", path=native(6))
-    compare(hub, with_offload, native(6), same, "TCP", Up.goodput_bps, "")
-    compare(hub, without, native(6), same, "packets", Up.packets_pps, "")
+    bench.compare(with_offload, native(6), same, "TCP", Up.goodput_bps, "")
+    bench.compare(without, native(6), same, "packets", Up.packets_pps, "")
 
 
 def row_of_routers(offload: str) -> Topology:
@@ -226,49 +227,77 @@ def working_paths(hub: AgentHub, topology: Topology, mechanisms: Collection[str]
     return paths
 
 
-def compare(
-    hub: AgentHub,
-    topology: Topology,
-    path: Path,
-    base: Baseline,
-    what: str,
-    take: Take,
-    target: str,
-    placement: Placement = "together",
-) -> None:
-    """Both networks up at the same time, measured in turn."""
+class Programs:
+    """How long a path takes to be made, and the mean run time of its programs over a flood of datagrams."""
 
-    @contextmanager
-    def build() -> Iterator[paired.Pair]:
-        # Of both: they are to be on the same ones.
-        with closing(Processors(hub)) as processors, ExitStack() as stack:
-            one = stack.enter_context(Up(hub, processors, topology, path, placement))
-            other = stack.enter_context(Up(hub, processors, topology, base.path, placement, base.translates))
-            yield lambda: take(one), lambda: take(other)
+    def __init__(self, path: Path, topology: Topology) -> None:
+        self._installing = Figure(f"{path.name}, installing, s", INSTALL_TARGET)
+        self._runs: dict[str, Figure] = {}
+        if install(path, topology, BETWEEN).tunnels:
+            names = ("encapsulate", "decapsulate")
+            self._runs = {name: Figure(f"{path.name}, {name}, ns a run") for name in names}
+        self.lines = [self._installing, *self._runs.values()]
 
-    show_figures(f"{path.name}, {what} / {base.name}", paired.ratios(build), target)
-
-
-def installing(hub: AgentHub, topology: Topology, path: Path) -> None:
-    """How long the path takes to be made, and the mean run time of its programs over a flood of datagrams."""
-    with closing(Processors(hub)) as processors, Up(hub, processors, topology, path) as up:
-        show_figures(f"{path.name}, installing, s", [up.lab.install_ns / 1e9], INSTALL_TARGET)
-        agents = [up.lab.agents[node] for node in up.network.device_nodes]
-        if not up.network.tunnels:
+    def look_at(self, up: Up) -> None:
+        """One more value of each."""
+        self._installing.values.append(up.lab.install_ns / 1e9)
+        if not self._runs:
             return
+        agents = [up.lab.agents[node] for node in up.network.device_nodes]
         for agent in agents:
             agent.call("tunnel-counters", run_time="start")
-        up.packets_pps(seconds=0.5)
+        up.packets_pps()
         measured = [agent.call("tunnel-counters", run_time="stop")["tunnels"] for agent in agents]
-    for program in ("encapsulate", "decapsulate"):
-        times = [device["programs"][program] for devices in measured for device in devices.values()]
-        times_ns = [time["run_time_ns"] / time["runs"] for time in times if time["runs"] > MIN_RUNS]
-        if times_ns:
-            show_figures(f"{path.name}, {program}, ns a run", times_ns, "")
+        for program, figure in self._runs.items():
+            times = [device["programs"][program] for devices in measured for device in devices.values()]
+            figure.values += [time["run_time_ns"] / time["runs"] for time in times if time["runs"] > MIN_RUNS]
 
 
-def slow_path(hub: AgentHub, topology: Topology, path: Path) -> None:
+class Comparing:
+    """Both networks up at the same time, measured in turn."""
+
+    def __init__(self, hub: AgentHub, table: Table) -> None:
+        self._hub = hub
+        self._table = table
+
+    def compare(
+        self,
+        topology: Topology,
+        path: Path,
+        base: Baseline,
+        what: str,
+        take: Take,
+        target: str,
+        *,
+        placement: Placement = "together",
+        programs: Programs | None = None,
+    ) -> None:
+        """The path over its baseline. What its programs take is measured after the rounds, in the same networks."""
+
+        @contextmanager
+        def build() -> Iterator[paired.Pair]:
+            # Of both: they are to be on the same ones.
+            with closing(Processors(self._hub)) as processors, ExitStack() as stack:
+                one = stack.enter_context(Up(self._hub, processors, topology, path, placement))
+                translates = base.translates
+                other = stack.enter_context(Up(self._hub, processors, topology, base.path, placement, translates))
+                yield lambda: take(one), lambda: take(other)
+                if programs is not None:
+                    programs.look_at(one)
+
+        ratio = Figure(f"{path.name}, {what} / {base.name}", target)
+        lines = [ratio, *(programs.lines if programs is not None else ())]
+        first = paired.BUILDS if target else paired.BUILDS_WITHOUT_TARGET
+        self._table.measure(lines, lambda: ratio.values.extend(paired.ratios(build)), first)
+
+
+def slow_path(hub: AgentHub, table: Table, topology: Topology, path: Path) -> None:
     """Datagrams of 64 bytes through both ends in user space. Each has a thread of its own, so nothing is pinned."""
-    with closing(Processors(hub)) as processors, Up(hub, processors, topology, path, "free") as up:
-        values = [up.packets_pps(SLOW_PATH_SECONDS, warmup_s=0.2) / 1000 for _ in range(SLOW_PATH_TRIALS)]
-    show_figures(f"{path.name}, thousand packets/s", values, SLOW_PATH_TARGET)
+    figure = Figure(f"{path.name}, thousand packets/s", SLOW_PATH_TARGET)
+
+    def measure() -> None:
+        with closing(Processors(hub)) as processors, Up(hub, processors, topology, path, "free") as up:
+            for _ in range(SLOW_PATH_TRIALS):
+                figure.values.append(up.packets_pps(SLOW_PATH_SECONDS, warmup_s=0.2) / 1000)
+
+    table.measure([figure], measure, paired.BUILDS)
