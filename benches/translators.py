@@ -46,9 +46,11 @@ def bench_translators(hub: AgentHub, table: Table) -> None:
                 slow_path(hub, table, without, path)
             continue
         base = Baseline(name="native", path=native(path.family))
-        target, programs = PACKETS_TARGETS[mechanism], Programs(path, without)
-        bench.compare(with_offload, path, base, "TCP", Up.goodput_bps, STREAM_TARGETS[mechanism])
-        bench.compare(without, path, base, "packets", Up.packets_pps, target, programs=programs)
+        stream_target, packets_target = STREAM_TARGETS[mechanism], PACKETS_TARGETS[mechanism]
+        programs = Programs(path, without)
+        bench.compare(with_offload, path, base, "TCP", Up.goodput_bps, stream_target, programs=programs)
+        bench.compare(without, path, base, "packets", Up.packets_pps, packets_target, programs=programs)
+        programs.tell(hub, table)
     siit, nat64 = (paths.get((mechanism, "ebpf")) for mechanism in ("siit", "nat64"))
     tayga = replace(siit, name="tayga", engine="tayga") if siit and which("tayga") else None
     if siit and tayga:

@@ -49,6 +49,8 @@ WITH_NAT44 = frozenset({"ds-lite", "lw4o6", "map-e"})
 """They translate addresses too, so what they are made of translates them as well: 4in6 with the kernel's NAT44."""
 
 DATAGRAM_BYTES = 64
+MOST_BUILDS = 12
+"""Of which each tells how long it took."""
 MIN_RUNS = 1000
 """Of fewer packets no mean is told."""
 
@@ -174,12 +176,14 @@ def bench_tunnels(hub: AgentHub, table: Table) -> None:
                 slow_path(hub, table, without, path)
             continue
         base = baseline(path)
+        programs = Programs(path, without) if path.engine == "ebpf" else None
         target = STREAM_TARGETS.get(path.mechanism, OTHER_STREAM_TARGET)
-        bench.compare(with_offload, path, base, "TCP", Up.goodput_bps, target)
+        bench.compare(with_offload, path, base, "TCP", Up.goodput_bps, target, programs=programs)
         if path.mechanism in APART:
             bench.compare(with_offload, path, base, "TCP apart", Up.goodput_bps, target, placement="apart")
-        programs = Programs(path, without) if path.engine == "ebpf" else None
         bench.compare(without, path, base, "packets", Up.packets_pps, PACKETS_TARGET, programs=programs)
+        if programs is not None:
+            programs.tell(hub, table)
     same = Baseline(name="native6", path=native(6))
     bench.compare(with_offload, native(6), same, "TCP", Up.goodput_bps, "")
     bench.compare(without, native(6), same, "packets", Up.packets_pps, "")
@@ -228,20 +232,30 @@ def working_paths(hub: AgentHub, topology: Topology, mechanisms: Collection[str]
 
 
 class Programs:
-    """How long a path takes to be made, and the mean run time of its programs over a flood of datagrams."""
+    """How long a path takes to be made, in each network of its comparisons, and the mean run time of its programs over
+    a flood of datagrams, in those without offloads. If the first of them do not decide the one, it is built alone.
 
-    def __init__(self, path: Path, topology: Topology) -> None:
-        self._installing = Figure(f"{path.name}, installing, s", INSTALL_TARGET)
+    Args:
+        without: the topology without offloads.
+    """
+
+    def __init__(self, path: Path, without: Topology) -> None:
+        self.name = f"{path.name}, installing, s"
+        self._path = path
+        self._without = without
+        self._installing = Figure(self.name, INSTALL_TARGET, MOST_BUILDS)
         self._runs: dict[str, Figure] = {}
-        if install(path, topology, BETWEEN).tunnels:
+        if install(path, without, BETWEEN).tunnels:
             names = ("encapsulate", "decapsulate")
             self._runs = {name: Figure(f"{path.name}, {name}, ns a run") for name in names}
-        self.lines = [self._installing, *self._runs.values()]
+        self._is_told = False
 
-    def look_at(self, up: Up) -> None:
-        """One more value of each."""
+    def look_at(self, up: Up, topology: Topology) -> None:
+        """What a network says of them. Once they are told they need no more."""
+        if self._is_told:
+            return
         self._installing.values.append(up.lab.install_ns / 1e9)
-        if not self._runs:
+        if not self._runs or topology is not self._without:
             return
         agents = [up.lab.agents[node] for node in up.network.device_nodes]
         for agent in agents:
@@ -251,6 +265,25 @@ class Programs:
         for program, figure in self._runs.items():
             times = [device["programs"][program] for devices in measured for device in devices.values()]
             figure.values += [time["run_time_ns"] / time["runs"] for time in times if time["runs"] > MIN_RUNS]
+
+    def tell(self, hub: AgentHub, table: Table) -> None:
+        """Prints them, or measures on."""
+
+        def measure() -> None:
+            with closing(Processors(hub)) as processors, Up(hub, processors, self._without, self._path) as up:
+                self.look_at(up, self._without)
+
+        table.measure([self], measure, first=0)
+
+    def look(self) -> bool:
+        """Whether the time is decided."""
+        return self._installing.look()
+
+    def show(self, *, is_over: bool) -> None:
+        """Prints them."""
+        self._is_told = True
+        for figure in (self._installing, *self._runs.values()):
+            figure.show(is_over=is_over)
 
 
 class Comparing:
@@ -272,7 +305,7 @@ class Comparing:
         placement: Placement = "together",
         programs: Programs | None = None,
     ) -> None:
-        """The path over its baseline. What its programs take is measured after the rounds, in the same networks."""
+        """The path over its baseline. What its programs take is measured after the rounds, in the same network."""
 
         @contextmanager
         def build() -> Iterator[paired.Pair]:
@@ -283,12 +316,11 @@ class Comparing:
                 other = stack.enter_context(Up(self._hub, processors, topology, base.path, placement, translates))
                 yield lambda: take(one), lambda: take(other)
                 if programs is not None:
-                    programs.look_at(one)
+                    programs.look_at(one, topology)
 
         ratio = Figure(f"{path.name}, {what} / {base.name}", target)
-        lines = [ratio, *(programs.lines if programs is not None else ())]
         first = paired.BUILDS if target else paired.BUILDS_WITHOUT_TARGET
-        self._table.measure(lines, lambda: ratio.values.extend(paired.ratios(build)), first)
+        self._table.measure([ratio], lambda: ratio.values.extend(paired.ratios(build)), first)
 
 
 def slow_path(hub: AgentHub, table: Table, topology: Topology, path: Path) -> None:
