@@ -6,7 +6,7 @@ tells something. Each look has the level that keeps the error of all looks (`int
 open when the time is over spends what is left of the error.
 
 Lines get their rounds in turn, and not by how near they are to their target: what a line has shown so far must not
-decide how often it is looked at.
+decide which look is its last one for want of time.
 """
 
 from __future__ import annotations
