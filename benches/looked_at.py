@@ -158,7 +158,7 @@ class Equivalence:
         if self._compared.margin is None:
             return True
         n = len(self.pairs.path)
-        if n > max(1, *self._looked):
+        if n > max([1, *self._looked]):
             self._looked.append(n)
         return n >= MOST_PAIRS or _decided(self._found(is_over=False)) not in ("open", "undecided")
 

@@ -63,7 +63,7 @@ class Figure:
         n = len(self.values)
         if self._aim is None or n == 0 or min(self.values) <= 0:
             return True
-        if n > max(1, *self._looked):
+        if n > max([1, *self._looked]):
             self._looked.append(n)
         return n >= self._most or self._judged(is_over=False)[1] != "open"
 
