@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 import paired
-from measure import begin_trial, our_trial, topology_of
+from measure import SECONDS, WARMUP_S, begin_trial, our_trial, topology_of
 from table import Figure, Table, show
 
 from sixbench.agent import AgentHub
@@ -110,7 +110,7 @@ class Up:
     def __exit__(self, *_: object) -> None:
         self.lab.close()
 
-    def goodput_bps(self, seconds: float = 0.1, warmup_s: float = 0.05) -> float:
+    def goodput_bps(self, seconds: float = SECONDS, warmup_s: float = WARMUP_S) -> float:
         """Of one TCP stream. Raises `LabError` where nothing arrives."""
         for _ in range(ATTEMPTS):
             served = self._served("tcp-stream", {"message_bytes": 131072}, seconds, warmup_s)["forward_receiver"]
@@ -121,7 +121,7 @@ class Up:
             "is the machine busy with something else?"
         )
 
-    def packets_pps(self, seconds: float = 0.1, warmup_s: float = 0.05) -> float:
+    def packets_pps(self, seconds: float = SECONDS, warmup_s: float = WARMUP_S) -> float:
         """Datagrams of 64 bytes that arrive of a flood, each sent by a system call of its own."""
         flood = {"datagram_bytes": DATAGRAM_BYTES, "segmentation": "never", "batch": 1}
         served = self._served("udp-stream", flood, seconds, warmup_s)
