@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import paired
-from measure import ROUNDS, our_trial, topology_of
+from measure import ROUNDS, bytes_per_s, our_trial, topology_of
 from table import Figure, Table
 from tunnels import BETWEEN, native
 
@@ -136,15 +136,14 @@ class Lab:
 
     def goodput_bps(self) -> float:
         """Of one TCP stream."""
-        served = self._served("tcp-stream", {"message_bytes": STREAM_BYTES}, STREAM_SECONDS, STREAM_WARMUP_S)
-        served = served["forward_receiver"]
-        return served["measured_bytes"] * 8e9 / served["measured_ns"]
+        stream, length = {"message_bytes": STREAM_BYTES}, (STREAM_SECONDS, STREAM_WARMUP_S)
+        return 8 * bytes_per_s(lambda: self._served("tcp-stream", stream, *length)["forward_receiver"], "a TCP stream")
 
     def packets_pps(self) -> float:
         """Datagrams of 64 bytes that arrive of a flood, each sent by a system call of its own."""
         flood = {"datagram_bytes": SMALL_BYTES, "segmentation": "never", "batch": 1}
-        served = self._served("udp-stream", flood, FLOOD_SECONDS, FLOOD_WARMUP_S)
-        return served["measured_bytes"] / SMALL_BYTES * 1e9 / served["measured_ns"]
+        length = FLOOD_SECONDS, FLOOD_WARMUP_S
+        return bytes_per_s(lambda: self._served("udp-stream", flood, *length), "a flood of datagrams") / SMALL_BYTES
 
     def record(self, datagram_bytes: int, rate_pps: int) -> dict[str, Any]:
         """What the emulator did to the datagrams of one trial."""

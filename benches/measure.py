@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from sixbench.agent import Agent
+from sixbench.model.errors import LabError
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
@@ -18,6 +19,8 @@ SECONDS, WARMUP_S = 0.06, 0.02
 """Of a trial. One of 0.1 s with a warm-up of 0.05 s came to the same rates and ratios (2026-11-28: 40 Gbit/s and
 118,000 packets/s through two routers), and one of a second scatters as much. So many short ones tell more in the same
 time."""
+ATTEMPTS = 5
+"""At a trial in which others have the processor for as long as it lasts: it says nothing of the path."""
 DRAIN_S = 0.02
 """A server waits so long at most for what is still under way."""
 
@@ -58,6 +61,23 @@ def begin_trial(
     common = {"session": session, "workload": workload, "token": "5a" * 16, "params": params}
     port = h2.call("serve", address=server_own or server, peer=client_seen or client, **common)["port"]
     return session, h1.submit("run", address=client, peer=server, port=port, **common)
+
+
+def bytes_per_s(trial: Callable[[], dict], what: str) -> float:
+    """What its server received in a second. Raises `LabError` where nothing arrives, however often it is tried.
+
+    Args:
+        trial: what the server says of a trial.
+        what: is sent, for the error.
+    """
+    for _ in range(ATTEMPTS):
+        served = trial()
+        if served.get("measured_bytes"):
+            return float(served["measured_bytes"] * 1e9 / served["measured_ns"])
+    raise LabError(
+        f"measuring {what}: in {ATTEMPTS} trials nothing arrived after the warm-up; "
+        "is the machine busy with something else?"
+    )
 
 
 def topology_of(text: str) -> Topology:

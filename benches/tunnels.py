@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 import paired
-from measure import SECONDS, WARMUP_S, begin_trial, our_trial, topology_of
+from measure import SECONDS, WARMUP_S, begin_trial, bytes_per_s, our_trial, topology_of
 from table import Figure, Table, show
 
 from sixbench.agent import AgentHub
@@ -36,8 +36,6 @@ OTHER_STREAM_TARGET = ">= 0.92"
 PACKETS_TARGET = ">= 0.9"
 SLOW_PATH_TARGET = ">= 100"
 INSTALL_TARGET = "< 0.1"
-ATTEMPTS = 5
-"""At a trial in which others have the processor for as long as it lasts: it says nothing of the path."""
 SLOW_PATH_TRIALS, SLOW_PATH_SECONDS = 3, 0.5
 APART = ("6in4", "4in6")
 """Also measured with the server on a processor of its own."""
@@ -112,22 +110,17 @@ class Up:
 
     def goodput_bps(self, seconds: float = SECONDS, warmup_s: float = WARMUP_S) -> float:
         """Of one TCP stream. Raises `LabError` where nothing arrives."""
-        for _ in range(ATTEMPTS):
-            served = self._served("tcp-stream", {"message_bytes": 131072}, seconds, warmup_s)["forward_receiver"]
-            if served.get("measured_bytes"):
-                return served["measured_bytes"] * 8e9 / served["measured_ns"]
-        raise LabError(
-            f"measuring a TCP stream: in {ATTEMPTS} trials of {seconds:g} s nothing arrived after the warm-up; "
-            "is the machine busy with something else?"
+        stream = {"message_bytes": 131072}
+        return 8 * bytes_per_s(
+            lambda: self._served("tcp-stream", stream, seconds, warmup_s)["forward_receiver"], "a TCP stream"
         )
 
     def packets_pps(self, seconds: float = SECONDS, warmup_s: float = WARMUP_S) -> float:
-        """Datagrams of 64 bytes that arrive of a flood, each sent by a system call of its own."""
+        """Datagrams of 64 bytes that arrive of a flood, each sent by a system call of its own. Raises `LabError` where
+        none arrives."""
         flood = {"datagram_bytes": DATAGRAM_BYTES, "segmentation": "never", "batch": 1}
-        served = self._served("udp-stream", flood, seconds, warmup_s)
-        if "measured_bytes" not in served:
-            return 0.0  # None arrived that was sent after the warm-up.
-        return served["measured_bytes"] / DATAGRAM_BYTES * 1e9 / served["measured_ns"]
+        rate = bytes_per_s(lambda: self._served("udp-stream", flood, seconds, warmup_s), "a flood of datagrams")
+        return rate / DATAGRAM_BYTES
 
     def connections(self, params: dict[str, object], patience_s: float) -> dict:
         """What the client says of connections that it opened, held and asked."""

@@ -8,7 +8,10 @@ import numpy as np
 import paired
 import pytest
 from intervals import ERROR, Aim, error_of, geometric, judge
+from measure import ATTEMPTS, bytes_per_s
 from table import MOST_ROUNDS, Figure, Table, aim_of, show_figures
+
+from sixbench.model.errors import LabError
 
 
 def test_a_drift_that_is_even_leaves_the_ratio_as_it_is() -> None:
@@ -143,6 +146,15 @@ def test_lines_that_are_measured_together_go_on_together(capsys: pytest.CaptureF
     table.go_on()
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [(row[0], row[4], row[-1]) for row in rows] == [("rate", "10", "met"), ("late", "10", "open")]
+
+
+def test_a_trial_in_which_nothing_arrives_is_tried_again_some_times() -> None:
+    answers = iter([{}, {"measured_bytes": 0}, {"measured_bytes": 500, "measured_ns": 250_000_000}])
+    assert bytes_per_s(lambda: next(answers), "a flood") == 2000
+    tried: list[int] = []
+    with pytest.raises(LabError, match=f"measuring a flood: in {ATTEMPTS} trials nothing arrived"):
+        bytes_per_s(lambda: tried.append(1) or {}, "a flood")
+    assert len(tried) == ATTEMPTS
 
 
 def test_one_wild_round_in_five_moves_the_figure_little() -> None:
