@@ -176,7 +176,7 @@ bench: install system-bench ## measure what sixbench costs, in ten minutes (BENC
 
 .PHONY: bench-peers
 bench-peers: OUT ?= runs/bench-peers-$(NOW)
-bench-peers: install system-bench ## compare the traffic engine with iperf3 and others (OUT=DIR PEERS_ARGS='--rounds 8')
+bench-peers: install system-bench ## compare the traffic engine with iperf3 and others, in ten minutes (OUT=DIR PEERS_ARGS='--minutes 30')
 	$(strip $(BIN)/python benches/peers.py --out $(OUT) $(PEERS_ARGS))
 
 .PHONY: bench-precision

@@ -1,18 +1,15 @@
-"""What rounds say: a trimmed mean with its interval, and whether an aim is met. Pure."""
+"""What rounds say: their middle with its interval, and whether an aim is met. Pure."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sixbench.stats import student_quantile, trimmed_mean
+from sixbench.stats import Looks, Pairs, compare
 
-CONFIDENCE = 0.95
-TRIMMED = 0.2
-"""Of the rounds at each end: a machine that others share takes some rounds away, and those say nothing of the ratio."""
-
+ERROR = 0.05
+"""Of an interval, whatever looks there were at its rounds."""
 Verdict = Literal["met", "missed", "open"]
 """`met`: the whole interval is on the right side of the aim. `missed`: it is on the wrong side. `open`: the interval
 holds the aim, or there is no interval, and more rounds would tell."""
@@ -35,7 +32,7 @@ class Aim:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A figure; the ends of its 95 % interval are absent where too few rounds were measured."""
+    """A figure; the ends of its interval are absent where too few rounds were measured."""
 
     value: float
     low: float | None
@@ -52,18 +49,31 @@ def judge(aim: Aim, low: float | None, high: float | None) -> Verdict:
     return "met" if low >= aim.bound else "missed" if high < aim.bound else "open"
 
 
-def geometric(values: Sequence[float]) -> Estimate:
-    """The trimmed geometric mean of positive values, with Student's interval of a trimmed mean (J. W. Tukey and D. H.
-    McLaughlin, Sankhya A 25, 1963): the spread is that of the values with the trimmed ones moved to the last kept."""
-    logs = sorted(map(math.log, values))
-    n, cut = len(logs), int(TRIMMED * len(logs))
-    mean = trimmed_mean(logs, cut)
-    value = math.exp(mean)
-    free = n - 2 * cut - 1
-    if free < 1:
-        return Estimate(value=value, low=None, high=None, n=n)
-    moved = [min(max(log, logs[cut]), logs[n - 1 - cut]) for log in logs]
-    centre = math.fsum(moved) / n
-    spread = math.sqrt(math.fsum((log - centre) ** 2 for log in moved) / (n - 1))
-    half = student_quantile((1 + CONFIDENCE) / 2, free) * spread / ((1 - 2 * cut / n) * math.sqrt(n))
-    return Estimate(value=value, low=math.exp(mean - half), high=math.exp(mean + half), n=n)
+def error_of(looked: Sequence[int], most: int, *, is_over: bool) -> float:
+    """The error of the interval at the last look, such that all looks together have `ERROR`. Each look may spend as
+    much of it as its rounds are of the most that there may be (`stats.sequential`).
+
+    Args:
+        looked: the rounds that there were at each look, ascending. Without a look nothing decides when rounds end.
+        most: rounds at most.
+        is_over: whether rounds end for another reason than what was seen: the last look then spends all that is left.
+    """
+    if not looked:
+        return ERROR
+    spent = [min(1.0, rounds / most) for rounds in looked]
+    if is_over:
+        spent[-1] = 1.0
+    return Looks(blocks=tuple(looked), spent=tuple(spent)).level(ERROR)
+
+
+def geometric(values: Sequence[float], error: float = ERROR) -> Estimate:
+    """The middle of positive values, by the biweight of their logarithms, of which one in five may be wild: a machine
+    that others share takes some rounds away, and those say nothing of the figure. Fewer than five: their mean.
+
+    Args:
+        error: the chance that the interval does not hold the truth.
+    """
+    alone = Pairs(path=values, baseline=[1.0] * len(values))
+    found = compare(alone, confidence=1 - error, margin=0.0, estimator="biweight")
+    assert found.ratio is not None  # all are positive
+    return Estimate(value=found.ratio, low=found.low, high=found.high, n=found.n)

@@ -6,11 +6,12 @@ Nothing is pinned: two hosts and the emulator share what processors there are, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import paired
-from measure import ROUNDS, our_trial, show_figures, topology_of
+from measure import ROUNDS, bytes_per_s, our_trial, topology_of
+from table import Figure, Table
 from tunnels import BETWEEN, native
 
 from sixbench.agent import AgentHub
@@ -27,66 +28,88 @@ OFFERED_PPS = 250_000
 SMALL_BYTES = 64
 STREAM_BYTES = 128 * 1024
 LINK = "link"
-SECONDS, WARMUP_S = 0.2, 0.4
+STREAM_SECONDS, STREAM_WARMUP_S = 0.2, 0.4
 """TCP has to find its window on a link of 10 ms first."""
+FLOOD_SECONDS, FLOOD_WARMUP_S = 0.1, 0.05
 LATENESS_SECONDS, LATENESS_WARMUP_S = 1.0, 0.2
 ROUNDS_OF_PAIRS = 2
 LATENESS_TARGETS_US = {"p50": "< 60", "p99": "< 250"}
 
 
-def bench_links(hub: AgentHub) -> None:
+def bench_links(hub: AgentHub, table: Table) -> None:
     """Both families."""
     for family in (4, 6):
-        carried(hub, native(family))
+        carried(hub, table, native(family))
     for delay in LATENESS_DELAYS:
-        lateness(hub, delay)
-    forwarded(hub)
+        lateness(hub, table, delay)
+    forwarded(hub, table)
 
 
-def carried(hub: AgentHub, path: Path) -> None:
+def carried(hub: AgentHub, table: Table, path: Path) -> None:
     """Through an emulated link with a delay, and over the same link without, in pairs."""
     figures: tuple[tuple[str, Callable[[Lab], float], float, str], ...] = (
         ("thousand 64-byte packets/s received", Lab.packets_pps, 1e3, ""),
         ("Gbit/s of full-size TCP", Lab.goodput_bps, 1e9, ">= 1"),
     )
     for name, take, unit, target in figures:
-        emulated: list[float] = []
+        emulated = Figure(f"link of {DELAY}, {path.name}, {name}", target)
+        ratio = Figure("... / the same link without")
 
         @contextmanager
-        def build(take: Callable[[Lab], float] = take, seen: list[float] = emulated) -> Iterator[paired.Pair]:
+        def build(
+            take: Callable[[Lab], float] = take, unit: float = unit, emulated: Figure = emulated
+        ) -> Iterator[paired.Pair]:
             with ExitStack() as stack:
                 one = stack.enter_context(Lab(hub, path, f"delay: {DELAY}, emulator: user"))
                 other = stack.enter_context(Lab(hub, path, "offload: false"))
 
                 def through() -> float:
-                    seen.append(take(one))
-                    return seen[-1]
+                    value = take(one)
+                    emulated.values.append(value / unit)
+                    return value
 
                 yield through, lambda: take(other)
 
-        found = paired.ratios(build, rounds=ROUNDS_OF_PAIRS)
-        show_figures(f"link of {DELAY}, {path.name}, {name}", [value / unit for value in emulated], target)
-        show_figures("... / the same link without", found, "")
+        def measure(build: Callable[[], AbstractContextManager[paired.Pair]] = build, ratio: Figure = ratio) -> None:
+            ratio.values += paired.ratios(build, ROUNDS_OF_PAIRS)
+
+        table.measure([emulated, ratio], measure, paired.BUILDS_WITHOUT_TARGET)
 
 
-def lateness(hub: AgentHub, delay: str) -> None:
+def lateness(hub: AgentHub, table: Table, delay: str) -> None:
     """Having left after the moment that was due, of paced packets."""
-    with Lab(hub, native(6), f"delay: {delay}, emulator: user") as lab:
-        found = [lab.record(PACED_BYTES, PACED_PPS)["lateness"] for _ in range(ROUNDS)]
-    for quantile, target in LATENESS_TARGETS_US.items():
-        show_figures(f"delay {delay}, lateness {quantile}, us", [one[quantile] / 1000 for one in found], target)
+    late = {
+        quantile: Figure(f"delay {delay}, lateness {quantile}, us", target)
+        for quantile, target in LATENESS_TARGETS_US.items()
+    }
+
+    def measure() -> None:
+        with Lab(hub, native(6), f"delay: {delay}, emulator: user") as lab:
+            for _ in range(ROUNDS):
+                found = lab.record(PACED_BYTES, PACED_PPS)["lateness"]
+                for quantile, figure in late.items():
+                    figure.values.append(found[quantile] / 1000)
+
+    table.measure([*late.values()], measure)
 
 
-def forwarded(hub: AgentHub) -> None:
+def forwarded(hub: AgentHub, table: Table) -> None:
     """What leaves the emulator of small packets at a rate beyond its target, and how late."""
-    with Lab(hub, native(4), f"delay: {DELAY}, emulator: user") as lab:
-        records = [lab.record(SMALL_BYTES, OFFERED_PPS) for _ in range(ROUNDS)]
     name = f"{OFFERED_PPS // 1000} thousand {SMALL_BYTES}-byte packets/s offered"
-    rates = [record["lateness"]["count"] / (LATENESS_WARMUP_S + LATENESS_SECONDS) / 1000 for record in records]
-    show_figures(f"{name}, thousand/s forwarded", rates, ">= 200")
-    for quantile, target in LATENESS_TARGETS_US.items():
-        late_us = [record["lateness"][quantile] / 1000 for record in records]
-        show_figures(f"... lateness {quantile}, us", late_us, target)
+    rate = Figure(f"{name}, thousand/s forwarded", ">= 200")
+    late = {
+        quantile: Figure(f"... lateness {quantile}, us", target) for quantile, target in LATENESS_TARGETS_US.items()
+    }
+
+    def measure() -> None:
+        with Lab(hub, native(4), f"delay: {DELAY}, emulator: user") as lab:
+            for _ in range(ROUNDS):
+                found = lab.record(SMALL_BYTES, OFFERED_PPS)["lateness"]
+                rate.values.append(found["count"] / (LATENESS_WARMUP_S + LATENESS_SECONDS) / 1000)
+                for quantile, figure in late.items():
+                    figure.values.append(found[quantile] / 1000)
+
+    table.measure([rate, *late.values()], measure)
 
 
 class Lab:
@@ -113,14 +136,14 @@ class Lab:
 
     def goodput_bps(self) -> float:
         """Of one TCP stream."""
-        served = self._served("tcp-stream", {"message_bytes": STREAM_BYTES}, SECONDS, WARMUP_S)["forward_receiver"]
-        return served["measured_bytes"] * 8e9 / served["measured_ns"]
+        stream, length = {"message_bytes": STREAM_BYTES}, (STREAM_SECONDS, STREAM_WARMUP_S)
+        return 8 * bytes_per_s(lambda: self._served("tcp-stream", stream, *length)["forward_receiver"], "a TCP stream")
 
     def packets_pps(self) -> float:
         """Datagrams of 64 bytes that arrive of a flood, each sent by a system call of its own."""
         flood = {"datagram_bytes": SMALL_BYTES, "segmentation": "never", "batch": 1}
-        served = self._served("udp-stream", flood, SECONDS, WARMUP_S)
-        return served["measured_bytes"] / SMALL_BYTES * 1e9 / served["measured_ns"]
+        length = FLOOD_SECONDS, FLOOD_WARMUP_S
+        return bytes_per_s(lambda: self._served("udp-stream", flood, *length), "a flood of datagrams") / SMALL_BYTES
 
     def record(self, datagram_bytes: int, rate_pps: int) -> dict[str, Any]:
         """What the emulator did to the datagrams of one trial."""

@@ -1,6 +1,6 @@
 """A run that a page looks at against the same run without: the A/A comparison of the page, as a test of equivalence.
 
-One run has many short trials. While it goes on, a page is opened and closed in turn, by the clock, in the order ABBA.
+A run has many short trials. While it goes on, a page is opened and closed in turn, by the clock, in the order ABBA.
 The mean of each metric in a stretch with the page open, over that in the stretch without beside it, is one value. A
 trial counts only where nothing was opened or closed during it, and where the run itself says the same (`watched`).
 
@@ -30,21 +30,24 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from measure import show
+from intervals import error_of
 from playwright.sync_api import Page, sync_playwright
+from table import Table, show
 
 from sixbench.agent import AgentHub
 from sixbench.lab.steering import usable_processors
 from sixbench.model.trial import TrialRecord
-from sixbench.stats import Pairs, compare
+from sixbench.stats import Comparison, Pairs, compare
 from sixbench.store import read_run
 from sixbench.ui.priority import NICE, left_by_nodes
 
 CHROMIUM = shutil.which("chromium")
 NAME = "mine"
 """Of the run."""
-RUN_S = 75
-"""It has some 130 blocks then, each of two trials of a quarter of a second."""
+RUN_S = 30
+"""It has some 50 blocks then, each of two trials of a quarter of a second. If that leaves a question open, more runs
+follow."""
+MOST_PAIRS = 60
 STRETCH_S = 1.4
 """For which the page is open or closed: four or five trials."""
 CLOSED, OPEN = False, True
@@ -108,41 +111,102 @@ class Looking(Protocol):
         """Returns when nothing is asked any more."""
 
 
-def bench_page(_: AgentHub) -> None:
+def bench_page(_: AgentHub, table: Table) -> None:
     """Live, read by a process that draws nothing, against no page."""
-    _compare("Live read / closed", _reading)
+    _compare("Live read / closed", _reading, table)
 
 
-def bench_browser(_: AgentHub) -> None:
+def bench_browser(_: AgentHub, table: Table) -> None:
     """Live in Chromium against no page."""
     if CHROMIUM is None:
         show("chromium is not installed: a page in a browser was not measured", "", "", "", "")
         return
-    _compare("Live in Chromium / closed", _drawing)
+    _compare("Live in Chromium / closed", _drawing, table)
 
 
-def _compare(what: str, looking: Callable[[str], AbstractContextManager[Looking]]) -> None:
-    trials, stretches = _measured(looking)
-    valid = [one for one in trials if one.status == "ok"]
-    for one in COMPARED:
-        values = paired_values([trial for trial in valid if trial.workload == one.workload], stretches, one.column)
-        margin = one.margin or 0.0
-        found = compare(values, confidence=0.95, margin=margin, estimator="biweight")
-        name, target = f"{one.title}, {what}", f"±{margin:.0%}" if margin else ""
-        if found.ratio is None or found.low is None or found.high is None:
-            show(name, "", "", "", target, str(found.n), "open")
-            continue
-        ends = [f"{value:.4f}" for value in (found.ratio, found.low, found.high)]
-        decided = "equivalent" if found.equivalent else "undecided" if found.direction is None else "differs"
-        show(name, *ends, target, str(found.n), decided if margin else "")
-    # A page that made trials invalid would disturb, too, and no value above would show it.
-    opened, closed = (_valid_of(trials, [one for one in stretches if one.is_open is state]) for state in (OPEN, CLOSED))
-    show(f"... valid trials: {opened} with the page open, {closed} closed", "", "", "", "")
+def _compare(what: str, looking: Callable[[str], AbstractContextManager[Looking]], table: Table) -> None:
+    metrics = [Equivalence(one, what) for one in COMPARED]
+    valid = ValidTrials()
+
+    def measure() -> None:
+        trials, stretches = _measured(looking)
+        for metric in metrics:
+            metric.add(trials, stretches)
+        valid.add(trials, stretches)
+
+    table.measure([*metrics, valid], measure)
 
 
-def _valid_of(trials: Sequence[TrialRecord], stretches: Sequence[Stretch]) -> str:
-    there = [one for one in trials if any(stretch.has(one) for stretch in stretches)]
-    return f"{sum(one.status == 'ok' for one in there)} of {len(there)}"
+class Equivalence:
+    """The line of a metric: its ratio, and whether that counts as none, at the level of the look."""
+
+    def __init__(self, compared: Compared, what: str) -> None:
+        self.name = f"{compared.title}, {what}"
+        self.pairs = Pairs(path=[], baseline=[])
+        self._compared = compared
+        self._looked: list[int] = []
+
+    def add(self, trials: Sequence[TrialRecord], stretches: Sequence[Stretch]) -> None:
+        """The pairs of one more run."""
+        valid = [one for one in trials if one.status == "ok" and one.workload == self._compared.workload]
+        more = paired_values(valid, stretches, self._compared.column)
+        path, baseline = [*self.pairs.path, *more.path], [*self.pairs.baseline, *more.baseline]
+        self.pairs = Pairs(path=path, baseline=baseline)
+
+    def look(self) -> bool:
+        """Whether it is the same, or differs, or is only told."""
+        if self._compared.margin is None:
+            return True
+        n = len(self.pairs.path)
+        if n > max([1, *self._looked]):
+            self._looked.append(n)
+        return n >= MOST_PAIRS or _decided(self._found(is_over=False)) not in ("open", "undecided")
+
+    def show(self, *, is_over: bool) -> None:
+        """Prints it."""
+        found = self._found(is_over=False)
+        if is_over and _decided(found) == "undecided":
+            found = self._found(is_over=True)
+        margin = self._compared.margin
+        target, decided = f"±{margin:.0%}" if margin else "", _decided(found)
+        known = [value for value in (found.ratio, found.low, found.high) if value is not None]
+        ends = [f"{value:.4f}" for value in known] if len(known) == 3 else [""] * 3
+        show(self.name, *ends, target, str(found.n), decided if margin or decided == "open" else "")
+
+    def _found(self, *, is_over: bool) -> Comparison:
+        error = error_of(self._looked, MOST_PAIRS, is_over=is_over)
+        margin = self._compared.margin or 0.0
+        return compare(self.pairs, confidence=1 - error, margin=margin, estimator="biweight")
+
+
+def _decided(found: Comparison) -> str:
+    if found.ratio is None or found.low is None or found.high is None:
+        return "open"
+    return "equivalent" if found.equivalent else "undecided" if found.direction is None else "differs"
+
+
+class ValidTrials:
+    """A line that tells how many trials were valid. A page that made trials invalid would disturb, too, and no ratio
+    would show it."""
+
+    name = "... valid trials"
+
+    def __init__(self) -> None:
+        self._of: dict[bool, list[bool]] = {OPEN: [], CLOSED: []}
+
+    def add(self, trials: Sequence[TrialRecord], stretches: Sequence[Stretch]) -> None:
+        """The trials of one more run."""
+        for stretch in stretches:
+            self._of[stretch.is_open] += [one.status == "ok" for one in trials if stretch.has(one)]
+
+    def look(self) -> bool:
+        """It has nothing to decide."""
+        return True
+
+    def show(self, *, is_over: bool) -> None:
+        """Prints it."""
+        opened, closed = (f"{sum(self._of[state])} of {len(self._of[state])}" for state in (OPEN, CLOSED))
+        show(f"{self.name}: {opened} with the page open, {closed} closed", "", "", "", "")
 
 
 def paired_values(trials: Sequence[TrialRecord], stretches: Sequence[Stretch], column: str) -> Pairs:

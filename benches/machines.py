@@ -14,7 +14,8 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from measure import ROUNDS, show_figures
+from measure import ROUNDS
+from table import Figure, Table, show_figures
 
 from sixbench.agent import AgentHub
 
@@ -35,39 +36,40 @@ PLACES = "nodes: {h1: lab1, r1: lab2, h2: lab2}\nlinks: {h1-r1: [left, left]}\n"
 MORE_TARGET = "< 25"
 
 CELLS = (1, 2, 4, 8)
-BLOCKS = 16
-WAITING_TRIALS = f"""
+BLOCKS_OF_A_CELL = 4
+WAITING_S = 1
+WAITING_TRIALS = """
 experiment: waiting
 topology: {{nodes: {{h1: host, h2: host}}, links: [{{endpoints: [h1, h2]}}]}}
 paths: {{ipv4: native4, ipv6: native6}}
-workloads: [{{ping: {{count: 21, interval: 100ms}}}}]
-blocks: {BLOCKS}
+workloads: [{{ping: {{count: 11, interval: 100ms}}}}]
+blocks: {blocks}
 """
-"""Two seconds each, in which next to nothing is done."""
+"""Two trials a block, of a second each, in which next to nothing is done."""
 SWEEP_S = 600
 
 
-def bench_hosts(_: AgentHub) -> None:
+def bench_hosts(_: AgentHub, table: Table) -> None:
     """Time of a trial outside its measuring, with its nodes here and on two hosts, in turn. Networks are not in it."""
-    here_ms: list[float] = []
-    there_ms: list[float] = []
-    more_ms: list[float] = []
-    round_trips_ms: list[float] = []
-    with tempfile.TemporaryDirectory() as scratch, host_machines.machines(Path(scratch)) as hosts:
-        experiment, places = hosts.scratch / "short.yaml", hosts.scratch / "hosts.yaml"
-        experiment.write_text(SHORT_TRIALS)
-        places.write_text(hosts.hosts() + PLACES)
-        for number in range(ROUNDS):
-            here, _ = _run(hosts, experiment, f"here-{number}")
-            there, round_trips = _run(hosts, experiment, f"there-{number}", "--hosts", places)
-            here_ms += here
-            there_ms += there
-            more_ms.append(median(there) - median(here))  # of neighbours in time, as the machine may be busy
-            round_trips_ms += round_trips
-    show_figures("outside the measuring of a trial here, ms", here_ms, "")
-    show_figures("outside the measuring of a trial on two hosts over SSH, ms", there_ms, "")
-    show_figures("median on hosts more than here, ms", more_ms, MORE_TARGET)
-    show_figures("a round trip to an agent over SSH, ms", round_trips_ms, "")
+    here_ms = Figure("outside the measuring of a trial here, ms")
+    there_ms = Figure("outside the measuring of a trial on two hosts over SSH, ms")
+    more_ms = Figure("median on hosts more than here, ms", MORE_TARGET)
+    round_trips_ms = Figure("a round trip to an agent over SSH, ms")
+
+    def measure() -> None:
+        with tempfile.TemporaryDirectory() as scratch, host_machines.machines(Path(scratch)) as hosts:
+            experiment, places = hosts.scratch / "short.yaml", hosts.scratch / "hosts.yaml"
+            experiment.write_text(SHORT_TRIALS)
+            places.write_text(hosts.hosts() + PLACES)
+            for number in range(ROUNDS):
+                here, _ = _run(hosts, experiment, f"here-{number}")
+                there, round_trips = _run(hosts, experiment, f"there-{number}", "--hosts", places)
+                here_ms.values += here
+                there_ms.values += there
+                more_ms.values.append(median(there) - median(here))  # of neighbours in time: the machine may be busy
+                round_trips_ms.values += round_trips
+
+    table.measure([here_ms, there_ms, more_ms, round_trips_ms], measure)
 
 
 def _run(hosts: host_machines.Machines, experiment: Path, name: str, *options: str | Path) -> tuple[list[float], ...]:
@@ -86,23 +88,25 @@ def _run(hosts: host_machines.Machines, experiment: Path, name: str, *options: s
     )
 
 
-def bench_cells(hub: AgentHub) -> None:
-    """Seconds from a run's first trial to its last one, on some cells."""
-    took_s: dict[int, float] = {}
+def bench_cells(hub: AgentHub, _: Table) -> None:
+    """Blocks a minute of runs on some cells, with as many blocks for each cell, beside those of one cell."""
+    per_min: dict[int, float] = {}
     for cells in CELLS:
         names = [f"lab{number + 1}" for number in range(cells)]
+        blocks = BLOCKS_OF_A_CELL * cells
         with tempfile.TemporaryDirectory() as scratch, cell_machines.machines(hub, Path(scratch), names) as found:
             file, out = Path(scratch, "waiting.yaml"), Path(scratch, "run")
-            file.write_text(WAITING_TRIALS)
+            file.write_text(WAITING_TRIALS.format(blocks=blocks))
             found.scheduler()
             found.cells(*names)
             code = found.run("run", file, "--out", out).wait(SWEEP_S)
             if code != 0:
                 raise SystemExit(f"the run on {cells} cells ended with {code}: {found.said('head', 'run')}")
-            took_s[cells] = _took_s(out)
-        show_figures(f"{2 * BLOCKS} trials that wait 2 s, cells: {cells}, s", [took_s[cells]], "")
+            took_s = _took_s(out)
+            per_min[cells] = 60 * blocks / took_s
+        show_figures(f"{blocks} blocks of two trials that wait {WAITING_S} s, cells: {cells}, s", [took_s], "")
         if cells > 1:
-            show_figures(f"speed-up of {cells} cells", [took_s[1] / took_s[cells]], f"{cells}")
+            show_figures(f"blocks a minute of {cells} cells / of one", [per_min[cells] / per_min[1]], f"{cells}")
 
 
 def _took_s(run: Path) -> float:

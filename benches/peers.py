@@ -1,8 +1,11 @@
 """`make bench-peers`: our generator and clocks beside iperf3, iperf, sockperf, nuttcp, D-ITG, qperf, netperf and neper,
 as far as these are on the PATH. See `peer_bench`.
 
-    python benches/peers.py [--rounds N] [--seconds N] [--only COMPARISON,...] [--peers NAME,...] [--free]
-        [--nice N] [--out DIR]
+    python benches/peers.py [--rounds N] [--minutes N] [--seconds N] [--only COMPARISON,...] [--peers NAME,...]
+        [--free] [--nice N] [--out DIR]
+
+After the first rounds, further ones go to comparisons whose target is open, until ten minutes are over. Each look at
+them has the level that keeps the error of all looks (`intervals.error_of`).
 
 Prints ratios with confidence intervals; writes results.json, peers.md and ratios.svg and .png under DIR. Ends with 130
 when interrupted, and leaves no process and no namespace.
@@ -12,12 +15,15 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
+import math
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +38,7 @@ from peer_bench.schedule import mirrored
 from peer_bench.tables import HEADS, markdown, ratio_cells, text
 from peer_bench.tools import PEERS
 from peer_bench.tools.ours import CONTENDERS
-from peer_bench.verdicts import Value
+from peer_bench.verdicts import Value, still_open
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.model.errors import SixbenchError
@@ -44,10 +50,14 @@ from sixbench.store.atomic import write_file
 PER_MEASUREMENT_S = 0.45
 """What starting and ending one takes beyond its length, for the estimate."""
 
+MINUTES = 9.5
+"""`make` looks at what is installed before, and the last measurements are ended after it."""
+
 
 def main() -> int:
     """Measures, round by round; returns the exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    began_s = time.monotonic()
     arguments = _arguments()
     results, contenders = _prepare(arguments)
     try:
@@ -61,9 +71,7 @@ def main() -> int:
         ):
             processors.start(keep_awake=None)
             try:
-                for round_ in range(arguments.rounds):
-                    _round(pair, contenders, results, round_)
-                    results.write(arguments.out)
+                _rounds(pair, contenders, results, arguments, began_s + 60 * arguments.minutes)
             except KeyboardInterrupt:
                 code = 130
         _report(results, arguments.out)
@@ -77,7 +85,13 @@ def _arguments() -> argparse.Namespace:
     keys = [comparison.key for comparison in COMPARISONS]
     parser = argparse.ArgumentParser(description="sixbench beside its peers, over a veth pair")
     parser.add_argument(
-        "--rounds", type=_at_least_one, default=4, help="rounds, each in the reverse order of the last (4)"
+        "--rounds", type=_at_least_one, default=3, help="rounds of all, each in the reverse order of the last (3)"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        help=f"for which rounds go on of what is open after those ({MINUTES:g}); 0 for none",
     )
     parser.add_argument("--seconds", type=_at_least_one, default=1, help="length of a measurement (1)")
     parser.add_argument("--only", type=_names, default=keys, help=f"of {','.join(keys)}")
@@ -144,6 +158,8 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Results, list[Contender]]:
     for what, why in absent.items():
         print(f"not compared: {what} ({why})", file=sys.stderr)
     print(f"{arguments.rounds} rounds of {2 * len(chosen)} measurements: about {minutes:.1f} minutes", file=sys.stderr)
+    if minutes < arguments.minutes:
+        print(f"then rounds of what is open, until {arguments.minutes:g} minutes are over", file=sys.stderr)
     return results, chosen
 
 
@@ -158,10 +174,39 @@ def _output(command: Sequence[str]) -> str:
     return done.stdout + done.stderr
 
 
-def _round(pair: Pair, contenders: Sequence[Contender], results: Results, round_: int) -> None:
+def _rounds(
+    pair: Pair, contenders: Sequence[Contender], results: Results, arguments: argparse.Namespace, until_s: float
+) -> None:
+    """The first rounds of all contenders, and then those of the open ones until the time is over."""
+    all_of_them = {(one.comparison, one.name, family) for one in contenders for family in FAMILIES}
+    for round_ in range(arguments.rounds):
+        _round(pair, contenders, all_of_them, results, round_)
+        results.write(arguments.out)
+    for round_ in itertools.count(arguments.rounds):
+        if time.monotonic() >= until_s or not (chosen := still_open(results.values, results.rounds)):
+            return
+        _round(pair, contenders, chosen, results, round_, until_s)
+        results.write(arguments.out)
+
+
+def _round(
+    pair: Pair,
+    contenders: Sequence[Contender],
+    chosen: Collection[tuple[str, str, int]],
+    results: Results,
+    round_: int,
+    until_s: float = math.inf,
+) -> None:
+    """A round of those that are chosen, by comparison, name and family, as far as the time goes."""
     for comparison in COMPARISONS:
-        here = [contender for contender in contenders if contender.comparison == comparison.key]
         for family in mirrored(FAMILIES, round_):
+            here = [
+                one
+                for one in contenders
+                if one.comparison == comparison.key and (one.comparison, one.name, family) in chosen
+            ]
+            if time.monotonic() >= until_s:
+                return
             for contender in mirrored(here, round_):
                 value = _value(pair, comparison, contender, family, results, round_)
                 results.values.append(value)

@@ -1,7 +1,8 @@
 """`make bench`: what sixbench costs, as ratios and per-unit figures. (How its generator compares with others: `peers`.)
 
 Machines are noisy. So what is compared is measured in turn, in many short rounds (`paired`), on one processor that does
-not sleep, and every figure has a 95 % interval (`intervals`). Nothing here is asserted.
+not sleep, and every figure has a 95 % interval (`intervals`). Each figure has its first rounds, and then those that are
+still open get more of them until ten minutes are over (`table`). Nothing here is asserted.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from pathlib import Path
 from links import bench_links
 from looked_at import bench_browser, bench_page
 from machines import bench_cells, bench_hosts
-from measure import ROUNDS, show, show_figures, timed, topology_of
+from measure import ROUNDS, timed, topology_of
 from scale import bench_scale
+from table import Figure, Table, show
 from translators import bench_translators
 from tunnels import bench_tunnels
 
@@ -49,6 +51,10 @@ topology:
   links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
 paths: {ipv4: native4, ipv6: native6}
 """
+MINUTES = 9.5
+"""Rounds that begin before are measured to their end, and `make` has looked at what is installed."""
+MOST_TRIALS = 200
+"""Of which a run tells the overhead."""
 SHORT_TRIAL_MS = 60
 """The measuring of each of the short trials, with its warm-up."""
 SHORT_TRIALS = """
@@ -72,37 +78,45 @@ LARGE_PLAN = EXPERIMENT + "workloads: [{{tcp-rr: {{message: [{}]}}}}]\nblocks: 1
 
 def main() -> None:
     """Prints every figure, or those of some parts."""
+    began_s = time.monotonic()
     reader = argparse.ArgumentParser(prog="benches/run.py", description="What sixbench costs.")
     names = ", ".join(name if name not in LEFT_OUT else f"{name} (only if asked for)" for name in PARTS)
     reader.add_argument("--only", metavar="NAME", action="append", choices=list(PARTS), help=f"one part: {names}")
-    chosen = reader.parse_args().only or [name for name in PARTS if name not in LEFT_OUT]
-    show("figure", "value", "from", "to", "target", "n")
-    took_s = {}
+    reader.add_argument(
+        "--minutes", type=float, default=MINUTES, help=f"after which no more rounds begin ({MINUTES:g})"
+    )
+    arguments = reader.parse_args()
     with AgentHub(find_agent()) as hub, closing(Processors(hub)) as processors:
-        for name in chosen:
-            if name in (*KEEP_AWAKE_THEMSELVES, *MAY_SLEEP):
+
+        def prepare(part: str) -> None:
+            if part in (*KEEP_AWAKE_THEMSELVES, *MAY_SLEEP):
                 processors.close()
             else:
                 processors.start(keep_awake=None)
-            took_s[name] = timed(partial(PARTS[name], hub))
-    parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in took_s.items())
-    print(f"\ntook {sum(took_s.values()):.0f} s ({parts}); intervals are of 95 %", file=sys.stderr)
+
+        table = Table(began_s + 60 * arguments.minutes, prepare)
+        show("figure", "value", "from", "to", "target", "n")
+        for name in arguments.only or [name for name in PARTS if name not in LEFT_OUT]:
+            table.measure_part(name, partial(PARTS[name], hub, table))
+        table.go_on()
+    took_s = time.monotonic() - began_s
+    parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in table.took_s.items())
+    more = f"{table.more_s:.0f} s of them are more rounds of what was open"
+    print(f"\ntook {took_s:.0f} s ({parts}); {more}; intervals are of 95 %", file=sys.stderr)
 
 
-def bench_help(_: AgentHub) -> None:
+def bench_help(_: AgentHub, table: Table) -> None:
     """Start-up of the command."""
     program = Path(sys.executable).with_name("sixbench")
-    show_figures(
-        "sixbench --help, s",
-        [
-            timed(lambda: subprocess.run([program, "--help"], stdout=subprocess.DEVNULL, check=True))
-            for _ in range(ROUNDS)
-        ],
-        "< 0.4",
-    )
+    took = Figure("sixbench --help, s", "< 0.4")
+
+    def start() -> None:
+        subprocess.run([program, "--help"], stdout=subprocess.DEVNULL, check=True)
+
+    table.measure([took], lambda: took.values.append(timed(start)), ROUNDS)
 
 
-def bench_plan(_: AgentHub) -> None:
+def bench_plan(_: AgentHub, table: Table) -> None:
     """From the file's text to the last of 10,000 trials."""
 
     def expand() -> None:
@@ -110,33 +124,46 @@ def bench_plan(_: AgentHub) -> None:
         count = sum(1 for _ in all_trials(experiment))
         assert count == 10_000, count
 
-    show_figures("expansion of 10,000 trials, s", [timed(expand) for _ in range(ROUNDS)], "< 1")
+    took = Figure("expansion of 10,000 trials, s", "< 1")
+    table.measure([took], lambda: took.values.append(timed(expand)), ROUNDS)
 
 
-def bench_agent(hub: AgentHub) -> None:
+def bench_agent(hub: AgentHub, table: Table) -> None:
     """Memory of an idle agent."""
-    agent = hub.start(["idle"])["idle"]
-    status = Path(f"/proc/{agent.pid}/status").read_text()
-    resident_kib = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
-    show_figures("idle agent resident, MiB", [resident_kib / 1024], "< 10")
-    hub.stop([agent])
+    resident_mib = Figure("idle agent resident, MiB", "< 10")
+
+    def measure() -> None:
+        agent = hub.start(["idle"])["idle"]
+        status = Path(f"/proc/{agent.pid}/status").read_text()
+        resident_kib = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
+        resident_mib.values.append(resident_kib / 1024)
+        hub.stop([agent])
+
+    table.measure([resident_mib], measure, ROUNDS)
 
 
-def bench_lab(hub: AgentHub) -> None:
+def bench_lab(hub: AgentHub, table: Table) -> None:
     """Building and taking down two hosts and a router."""
     topology = topology_of(ONE_ROUTER)
-    up, down = [], []
-    for _ in range(ROUNDS):
+    up, down = Figure("two hosts and a router up, s", "< 0.5"), Figure("two hosts and a router down, s")
+
+    def measure() -> None:
         started = time.perf_counter()
         laboratory = Laboratory(hub, Blueprint(topology=topology))
-        up.append(time.perf_counter() - started)
-        down.append(timed(laboratory.close))
-    show_figures("two hosts and a router up, s", up, "< 0.5")
-    show_figures("two hosts and a router down, s", down, "")
+        up.values.append(time.perf_counter() - started)
+        down.values.append(timed(laboratory.close))
+
+    table.measure([up, down], measure, ROUNDS)
 
 
-def bench_overhead(_: AgentHub) -> None:
+def bench_overhead(_: AgentHub, table: Table) -> None:
     """Time of a trial outside its warm-up and measuring, on links whose queues the streams fill."""
+    outside_ms = Figure("outside the measuring, ms a trial", "< 30", MOST_TRIALS)
+    table.measure([outside_ms], lambda: outside_ms.values.extend(overhead_ms()))
+
+
+def overhead_ms() -> list[float]:
+    """The same of each trial of a run."""
     with tempfile.TemporaryDirectory() as scratch:
         file, out = Path(scratch, "short.yaml"), Path(scratch, "run")
         file.write_text(SHORT_TRIALS)
@@ -148,16 +175,12 @@ def bench_overhead(_: AgentHub) -> None:
                 sys.stdout = saved
         if code != 0:
             raise SystemExit(f"the run for the overhead ended with {code}")
-        started_ns = [json.loads(path.read_text()) for path in out.glob("trials/*/trial.json")]
-        started_ns.sort(key=lambda trial: trial["sequence"])
-        between = [
-            (after["started_realtime_ns"] - before["started_realtime_ns"]) / 1e6 - SHORT_TRIAL_MS
-            for before, after in itertools.pairwise(started_ns)
-        ]
-    show_figures("outside the measuring, ms a trial", between, "< 30")
+        trials = [json.loads(path.read_text()) for path in out.glob("trials/*/trial.json")]
+    began_ms = sorted(trial["started_realtime_ns"] / 1e6 for trial in trials)
+    return [after - before - SHORT_TRIAL_MS for before, after in itertools.pairwise(began_ms)]
 
 
-PARTS: dict[str, Callable[[AgentHub], None]] = {
+PARTS: dict[str, Callable[[AgentHub, Table], None]] = {
     "help": bench_help,
     "plan": bench_plan,
     "agent": bench_agent,

@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from measure import ROUNDS, show, show_figures, timed, topology_of
+from measure import ROUNDS, timed, topology_of
+from table import MOST_ROUNDS, Figure, Table, show, show_figures
 
 from sixbench.agent import AgentHub
 from sixbench.mechanisms import MECHANISMS
@@ -33,6 +34,7 @@ PEER_SIZES = (2, 20, 40)
 TARGETS = {15: "< 1", 40: "< 2", 1000: "< 60"}
 OTHER_SIZES = (1000,)
 """Of networks of other shapes."""
+WORDS = ("up", "down")
 MEMORY_TARGET_MIB = 4096
 MANY_NODES = 100
 """A network of more is built once: the smaller ones tell how much that scatters."""
@@ -61,35 +63,58 @@ print(json.dumps([up, time.perf_counter() - started]))
 """
 
 
-def bench_scale(hub: AgentHub) -> None:
+def bench_scale(hub: AgentHub, table: Table) -> None:
     """Both, in alternation; the seconds, their ratio, and milliseconds for each further node."""
-    ours: dict[int, list[tuple[float, float]]] = {}
-    theirs: dict[int, list[tuple[float, float]]] = {}
-    memory_mib = []
     has_peer = shutil.which("mnexec") is not None
-    for nodes in SIZES:
-        for _ in range(ROUNDS if nodes <= MANY_NODES else 1):
-            up, down, used_mib = our_chain(hub, nodes)
-            ours.setdefault(nodes, []).append((up, down))
-            if nodes == max(SIZES):
-                memory_mib.append(used_mib)
-            if has_peer and nodes in PEER_SIZES:
-                theirs.setdefault(nodes, []).append(mininet_chain(nodes))
-        for index, word in enumerate(("up", "down")):
-            show_figures(f"{nodes} nodes {word}, s", [one[index] for one in ours[nodes]], TARGETS.get(nodes, ""))
-            if nodes in theirs:
-                pairs = zip(ours[nodes], theirs[nodes], strict=True)
-                ratios = [one[index] / other[index] for one, other in pairs]
-                show_figures(f"{nodes} nodes {word} / mininet", ratios, "< 1")
-    for index, word in enumerate(("up", "down")):
-        show_figures(f"each further node {word}, ms", [slope_ms(ours, index)], "")
-        if theirs:
-            show_figures(f"each further node {word}, mininet, ms", [slope_ms(theirs, index)], "")
-    show_figures(f"memory of {max(SIZES)} nodes, MiB", memory_mib, f"< {MEMORY_TARGET_MIB}")
+    chains = [Chain(hub, nodes, has_peer and nodes in PEER_SIZES) for nodes in SIZES]
+    for chain in chains:
+        table.measure(chain.lines, chain.measure, ROUNDS if chain.nodes <= MANY_NODES else 1)
+    for word in WORDS:
+        show_figures(f"each further node {word}, ms", [slope_ms({one.nodes: one.ours[word] for one in chains})], "")
+        if theirs := {one.nodes: one.theirs[word] for one in chains if one.theirs[word]}:
+            show_figures(f"each further node {word}, mininet, ms", [slope_ms(theirs)], "")
+    show_figures(f"memory of {max(SIZES)} nodes, MiB", chains[-1].memory_mib, f"< {MEMORY_TARGET_MIB}")
     bench_shapes(hub)
-    bench_large_plan()
+    bench_large_plan(table)
     if not has_peer:
         show("mininet is not installed: not compared", "", "", "", "")
+
+
+class Chain:
+    """A chain of so many nodes, ours and mininet's: seconds by word, a value a round.
+
+    Args:
+        has_peer: whether mininet builds one, too.
+    """
+
+    def __init__(self, hub: AgentHub, nodes: int, has_peer: bool) -> None:
+        self.nodes = nodes
+        self.ours: dict[str, list[float]] = {word: [] for word in WORDS}
+        self.theirs: dict[str, list[float]] = {word: [] for word in WORDS}
+        self.memory_mib: list[float] = []
+        self._hub = hub
+        self._has_peer = has_peer
+        # A network that is built once has a line without a verdict, and no further rounds.
+        target, most = TARGETS.get(nodes, ""), MOST_ROUNDS if nodes <= MANY_NODES else 1
+        self._seconds = {word: Figure(f"{nodes} nodes {word}, s", target, most) for word in WORDS}
+        self._ratios = {word: Figure(f"{nodes} nodes {word} / mininet", "< 1") for word in WORDS}
+
+    @property
+    def lines(self) -> list[Figure]:
+        """All of it."""
+        return [figures[word] for word in WORDS for figures in (self._seconds, self._ratios)]
+
+    def measure(self) -> None:
+        """A round."""
+        up, down, used_mib = our_chain(self._hub, self.nodes)
+        self.memory_mib.append(used_mib)
+        theirs = mininet_chain(self.nodes) if self._has_peer else (None, None)
+        for word, seconds, other in zip(WORDS, (up, down), theirs, strict=True):
+            self.ours[word].append(seconds)
+            self._seconds[word].values.append(seconds)
+            if other is not None:
+                self.theirs[word].append(other)
+                self._ratios[word].values.append(seconds / other)
 
 
 def bench_shapes(hub: AgentHub) -> None:
@@ -105,14 +130,15 @@ def bench_shapes(hub: AgentHub) -> None:
             show_figures(f"{what}: memory, MiB", [used_mib], f"< {MEMORY_TARGET_MIB}")
 
 
-def bench_large_plan() -> None:
+def bench_large_plan(table: Table) -> None:
     """From the file's text to the last of 100,000 trials."""
 
     def expand() -> None:
         count = sum(1 for _ in all_trials(read_experiment(parse_yaml(LARGE_PLAN, "bench.yaml"), MECHANISMS)))
         assert count == 100_000, count
 
-    show_figures("plan of 100,000 trials, s", [timed(expand) for _ in range(ROUNDS)], "< 1")
+    took = Figure("plan of 100,000 trials, s", "< 1")
+    table.measure([took], lambda: took.values.append(timed(expand)), ROUNDS)
 
 
 LARGE_PLAN = f"""
@@ -185,11 +211,9 @@ def mininet_chain(nodes: int) -> tuple[float, float]:
     return up, down
 
 
-def slope_ms(seconds: dict[int, list[tuple[float, float]]], index: int) -> float:
-    """Of the straight line through the medians."""
-    sizes = list(seconds)
-    medians = [statistics.median(one[index] for one in seconds[size]) for size in sizes]
-    return statistics.linear_regression(sizes, medians).slope * 1000
+def slope_ms(seconds: dict[int, list[float]]) -> float:
+    """Of the straight line through the medians, by nodes."""
+    return statistics.linear_regression([*seconds], [*map(statistics.median, seconds.values())]).slope * 1000
 
 
 def available_mib() -> float:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import synthetic
-from measure import show
+from table import show
 
 from sixbench.analysis import analyse
 from sixbench.model.parameter import Scalar

@@ -9,8 +9,8 @@ from pathlib import Path as File
 from resource import RLIMIT_NOFILE, getrlimit
 from shutil import which
 
-from measure import show_figures
-from tunnels import Baseline, Up, compare, installing, native, row_of_routers, slow_path, working_paths
+from table import Table, show_figures
+from tunnels import Baseline, Comparing, Programs, Up, native, row_of_routers, slow_path, working_paths
 
 from sixbench.agent import AgentHub
 from sixbench.agent.requests import ConnectionTracking
@@ -35,28 +35,31 @@ MOST_SESSIONS = File("/proc/sys/net/netfilter/nf_conntrack_max")
 """Of each namespace; only the first one may set it."""
 
 
-def bench_translators(hub: AgentHub) -> None:
+def bench_translators(hub: AgentHub, table: Table) -> None:
     """TCP with offloads and packets without, each of our translators in turn with native; and what tayga makes."""
     with_offload, without = (row_of_routers(word) for word in ("true", "false"))
     paths = {(path.mechanism, path.engine): path for path in working_paths(hub, without, STREAM_TARGETS)}
+    bench = Comparing(hub, table)
     for (mechanism, engine), path in paths.items():
         if engine == "user":
             if mechanism == "siit":
-                slow_path(hub, without, path)
+                slow_path(hub, table, without, path)
             continue
         base = Baseline(name="native", path=native(path.family))
-        compare(hub, with_offload, path, base, "TCP", Up.goodput_bps, STREAM_TARGETS[mechanism])
-        compare(hub, without, path, base, "packets", Up.packets_pps, PACKETS_TARGETS[mechanism])
-        installing(hub, without, path)
+        stream_target, packets_target = STREAM_TARGETS[mechanism], PACKETS_TARGETS[mechanism]
+        programs = Programs(path, without)
+        bench.compare(with_offload, path, base, "TCP", Up.goodput_bps, stream_target, programs=programs)
+        bench.compare(without, path, base, "packets", Up.packets_pps, packets_target, programs=programs)
+        programs.tell(hub, table)
     siit, nat64 = (paths.get((mechanism, "ebpf")) for mechanism in ("siit", "nat64"))
     tayga = replace(siit, name="tayga", engine="tayga") if siit and which("tayga") else None
     if siit and tayga:
-        compare(hub, without, siit, Baseline(name="tayga", path=tayga), "packets", Up.packets_pps, TAYGA_TARGET)
+        bench.compare(without, siit, Baseline(name="tayga", path=tayga), "packets", Up.packets_pps, TAYGA_TARGET)
     if nat64:
         bases = [Baseline(name="native", path=native(6))]
         bases += [Baseline(name="tayga + NAT44", path=tayga, translates=True)] if tayga else []
         for base in bases:
-            compare(hub, without, nat64, base, "connections", connections_per_s, "")
+            bench.compare(without, nat64, base, "connections", connections_per_s, "")
         held_sessions(hub, without, nat64)
 
 

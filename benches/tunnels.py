@@ -11,7 +11,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 import paired
-from measure import begin_trial, our_trial, show, show_figures, topology_of
+from measure import SECONDS, WARMUP_S, begin_trial, bytes_per_s, our_trial, topology_of
+from table import Figure, Table, show
 
 from sixbench.agent import AgentHub
 from sixbench.engines import ENGINES
@@ -35,9 +36,7 @@ OTHER_STREAM_TARGET = ">= 0.92"
 PACKETS_TARGET = ">= 0.9"
 SLOW_PATH_TARGET = ">= 100"
 INSTALL_TARGET = "< 0.1"
-ATTEMPTS = 5
-"""At a trial in which others have the processor for as long as it lasts: it says nothing of the path."""
-SLOW_PATH_TRIALS, SLOW_PATH_SECONDS = 3, 1.0
+SLOW_PATH_TRIALS, SLOW_PATH_SECONDS = 3, 0.5
 APART = ("6in4", "4in6")
 """Also measured with the server on a processor of its own."""
 SAME_PROGRAMS = frozenset({"tunnel-broker", "dstm"})
@@ -48,6 +47,8 @@ WITH_NAT44 = frozenset({"ds-lite", "lw4o6", "map-e"})
 """They translate addresses too, so what they are made of translates them as well: 4in6 with the kernel's NAT44."""
 
 DATAGRAM_BYTES = 64
+MOST_BUILDS = 12
+"""Of which each tells how long it took."""
 MIN_RUNS = 1000
 """Of fewer packets no mean is told."""
 
@@ -107,24 +108,19 @@ class Up:
     def __exit__(self, *_: object) -> None:
         self.lab.close()
 
-    def goodput_bps(self, seconds: float = 0.1, warmup_s: float = 0.05) -> float:
+    def goodput_bps(self, seconds: float = SECONDS, warmup_s: float = WARMUP_S) -> float:
         """Of one TCP stream. Raises `LabError` where nothing arrives."""
-        for _ in range(ATTEMPTS):
-            served = self._served("tcp-stream", {"message_bytes": 131072}, seconds, warmup_s)["forward_receiver"]
-            if served.get("measured_bytes"):
-                return served["measured_bytes"] * 8e9 / served["measured_ns"]
-        raise LabError(
-            f"measuring a TCP stream: in {ATTEMPTS} trials of {seconds:g} s nothing arrived after the warm-up; "
-            "is the machine busy with something else?"
+        stream = {"message_bytes": 131072}
+        return 8 * bytes_per_s(
+            lambda: self._served("tcp-stream", stream, seconds, warmup_s)["forward_receiver"], "a TCP stream"
         )
 
-    def packets_pps(self, seconds: float = 0.1, warmup_s: float = 0.05) -> float:
-        """Datagrams of 64 bytes that arrive of a flood, each sent by a system call of its own."""
+    def packets_pps(self, seconds: float = SECONDS, warmup_s: float = WARMUP_S) -> float:
+        """Datagrams of 64 bytes that arrive of a flood, each sent by a system call of its own. Raises `LabError` where
+        none arrives."""
         flood = {"datagram_bytes": DATAGRAM_BYTES, "segmentation": "never", "batch": 1}
-        served = self._served("udp-stream", flood, seconds, warmup_s)
-        if "measured_bytes" not in served:
-            return 0.0  # None arrived that was sent after the warm-up.
-        return served["measured_bytes"] / DATAGRAM_BYTES * 1e9 / served["measured_ns"]
+        rate = bytes_per_s(lambda: self._served("udp-stream", flood, seconds, warmup_s), "a flood of datagrams")
+        return rate / DATAGRAM_BYTES
 
     def connections(self, params: dict[str, object], patience_s: float) -> dict:
         """What the client says of connections that it opened, held and asked."""
@@ -162,26 +158,28 @@ class Up:
 Take = Callable[[Up], float]
 
 
-def bench_tunnels(hub: AgentHub) -> None:
+def bench_tunnels(hub: AgentHub, table: Table) -> None:
     """The mechanisms by every engine that works here: TCP with offloads; packets, run times, slow path without."""
     with_offload, without = (row_of_routers(word) for word in ("true", "false"))
     tunnels = [name for name, mechanism in MECHANISMS.items() if mechanism.headers and name not in SAME_PROGRAMS]
+    bench = Comparing(hub, table)
     for path in working_paths(hub, with_offload, tunnels):
         if path.engine == "user":
             if path.mechanism == SLOW_PATH:
-                slow_path(hub, without, path)
+                slow_path(hub, table, without, path)
             continue
         base = baseline(path)
+        programs = Programs(path, without) if path.engine == "ebpf" else None
         target = STREAM_TARGETS.get(path.mechanism, OTHER_STREAM_TARGET)
-        compare(hub, with_offload, path, base, "TCP", Up.goodput_bps, target)
+        bench.compare(with_offload, path, base, "TCP", Up.goodput_bps, target, programs=programs)
         if path.mechanism in APART:
-            compare(hub, with_offload, path, base, "TCP apart", Up.goodput_bps, target, "apart")
-        compare(hub, without, path, base, "packets", Up.packets_pps, PACKETS_TARGET)
-        if path.engine == "ebpf":
-            installing(hub, without, path)
+            bench.compare(with_offload, path, base, "TCP apart", Up.goodput_bps, target, placement="apart")
+        bench.compare(without, path, base, "packets", Up.packets_pps, PACKETS_TARGET, programs=programs)
+        if programs is not None:
+            programs.tell(hub, table)
     same = Baseline(name="native6", path=native(6))
-    compare(hub, with_offload, native(6), same, "TCP", Up.goodput_bps, "")
-    compare(hub, without, native(6), same, "packets", Up.packets_pps, "")
+    bench.compare(with_offload, native(6), same, "TCP", Up.goodput_bps, "")
+    bench.compare(without, native(6), same, "packets", Up.packets_pps, "")
 
 
 def row_of_routers(offload: str) -> Topology:
@@ -226,49 +224,105 @@ def working_paths(hub: AgentHub, topology: Topology, mechanisms: Collection[str]
     return paths
 
 
-def compare(
-    hub: AgentHub,
-    topology: Topology,
-    path: Path,
-    base: Baseline,
-    what: str,
-    take: Take,
-    target: str,
-    placement: Placement = "together",
-) -> None:
-    """Both networks up at the same time, measured in turn."""
+class Programs:
+    """How long a path takes to be made, in each network of its comparisons, and the mean run time of its programs over
+    a flood of datagrams, in those without offloads. If the first of them do not decide the one, it is built alone.
 
-    @contextmanager
-    def build() -> Iterator[paired.Pair]:
-        # Of both: they are to be on the same ones.
-        with closing(Processors(hub)) as processors, ExitStack() as stack:
-            one = stack.enter_context(Up(hub, processors, topology, path, placement))
-            other = stack.enter_context(Up(hub, processors, topology, base.path, placement, base.translates))
-            yield lambda: take(one), lambda: take(other)
+    Args:
+        without: the topology without offloads.
+    """
 
-    show_figures(f"{path.name}, {what} / {base.name}", paired.ratios(build), target)
+    def __init__(self, path: Path, without: Topology) -> None:
+        self.name = f"{path.name}, installing, s"
+        self._path = path
+        self._without = without
+        self._installing = Figure(self.name, INSTALL_TARGET, MOST_BUILDS)
+        self._runs: dict[str, Figure] = {}
+        if install(path, without, BETWEEN).tunnels:
+            names = ("encapsulate", "decapsulate")
+            self._runs = {name: Figure(f"{path.name}, {name}, ns a run") for name in names}
+        self._is_told = False
 
-
-def installing(hub: AgentHub, topology: Topology, path: Path) -> None:
-    """How long the path takes to be made, and the mean run time of its programs over a flood of datagrams."""
-    with closing(Processors(hub)) as processors, Up(hub, processors, topology, path) as up:
-        show_figures(f"{path.name}, installing, s", [up.lab.install_ns / 1e9], INSTALL_TARGET)
-        agents = [up.lab.agents[node] for node in up.network.device_nodes]
-        if not up.network.tunnels:
+    def look_at(self, up: Up, topology: Topology) -> None:
+        """What a network says of them. Once they are told they need no more."""
+        if self._is_told:
             return
+        self._installing.values.append(up.lab.install_ns / 1e9)
+        if not self._runs or topology is not self._without:
+            return
+        agents = [up.lab.agents[node] for node in up.network.device_nodes]
         for agent in agents:
             agent.call("tunnel-counters", run_time="start")
-        up.packets_pps(seconds=0.5)
+        up.packets_pps()
         measured = [agent.call("tunnel-counters", run_time="stop")["tunnels"] for agent in agents]
-    for program in ("encapsulate", "decapsulate"):
-        times = [device["programs"][program] for devices in measured for device in devices.values()]
-        times_ns = [time["run_time_ns"] / time["runs"] for time in times if time["runs"] > MIN_RUNS]
-        if times_ns:
-            show_figures(f"{path.name}, {program}, ns a run", times_ns, "")
+        for program, figure in self._runs.items():
+            times = [device["programs"][program] for devices in measured for device in devices.values()]
+            figure.values += [time["run_time_ns"] / time["runs"] for time in times if time["runs"] > MIN_RUNS]
+
+    def tell(self, hub: AgentHub, table: Table) -> None:
+        """Prints them, or measures on."""
+
+        def measure() -> None:
+            with closing(Processors(hub)) as processors, Up(hub, processors, self._without, self._path) as up:
+                self.look_at(up, self._without)
+
+        table.measure([self], measure, first=0)
+
+    def look(self) -> bool:
+        """Whether the time is decided."""
+        return self._installing.look()
+
+    def show(self, *, is_over: bool) -> None:
+        """Prints them."""
+        self._is_told = True
+        for figure in (self._installing, *self._runs.values()):
+            figure.show(is_over=is_over)
 
 
-def slow_path(hub: AgentHub, topology: Topology, path: Path) -> None:
+class Comparing:
+    """Both networks up at the same time, measured in turn."""
+
+    def __init__(self, hub: AgentHub, table: Table) -> None:
+        self._hub = hub
+        self._table = table
+
+    def compare(
+        self,
+        topology: Topology,
+        path: Path,
+        base: Baseline,
+        what: str,
+        take: Take,
+        target: str,
+        *,
+        placement: Placement = "together",
+        programs: Programs | None = None,
+    ) -> None:
+        """The path over its baseline. What its programs take is measured after the rounds, in the same network."""
+
+        @contextmanager
+        def build() -> Iterator[paired.Pair]:
+            # Of both: they are to be on the same ones.
+            with closing(Processors(self._hub)) as processors, ExitStack() as stack:
+                one = stack.enter_context(Up(self._hub, processors, topology, path, placement))
+                translates = base.translates
+                other = stack.enter_context(Up(self._hub, processors, topology, base.path, placement, translates))
+                yield lambda: take(one), lambda: take(other)
+                if programs is not None:
+                    programs.look_at(one, topology)
+
+        ratio = Figure(f"{path.name}, {what} / {base.name}", target)
+        first = paired.BUILDS if target else paired.BUILDS_WITHOUT_TARGET
+        self._table.measure([ratio], lambda: ratio.values.extend(paired.ratios(build)), first)
+
+
+def slow_path(hub: AgentHub, table: Table, topology: Topology, path: Path) -> None:
     """Datagrams of 64 bytes through both ends in user space. Each has a thread of its own, so nothing is pinned."""
-    with closing(Processors(hub)) as processors, Up(hub, processors, topology, path, "free") as up:
-        values = [up.packets_pps(SLOW_PATH_SECONDS, warmup_s=0.2) / 1000 for _ in range(SLOW_PATH_TRIALS)]
-    show_figures(f"{path.name}, thousand packets/s", values, SLOW_PATH_TARGET)
+    figure = Figure(f"{path.name}, thousand packets/s", SLOW_PATH_TARGET)
+
+    def measure() -> None:
+        with closing(Processors(hub)) as processors, Up(hub, processors, topology, path, "free") as up:
+            for _ in range(SLOW_PATH_TRIALS):
+                figure.values.append(up.packets_pps(SLOW_PATH_SECONDS, warmup_s=0.2) / 1000)
+
+    table.measure([figure], measure, paired.BUILDS)

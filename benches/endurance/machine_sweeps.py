@@ -13,6 +13,7 @@ import lab.cell_machines
 import lab.host_machines
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.model.exit_codes import Exit
 
 WORKLOADS = "[{ping: {count: 3, interval: 1ms, warmup: 0s}}, {tcp-rr: {duration: 20ms, warmup: 0s}}]"
 OF_A_BLOCK = 4
@@ -76,6 +77,17 @@ class Cells(_Commands):
         if self._scheduler is None:
             self._scheduler = self._machines.scheduler()
             self._cells = self._machines.cells(*lab.cell_machines.TWO)
+
+    def code(self) -> int | None:
+        self._begin_refused_cells()
+        return super().code()
+
+    def _begin_refused_cells(self) -> None:
+        """Begins cells again, as their owners would, that have ended in order: a cell does so whose scheduler was not
+        there when it was begun. If both had, nobody would go on with the sweep."""
+        for name, cell in self._cells.items():
+            if cell.poll() == Exit.CANNOT:
+                self._cells[name] = self._machines.begin_cell(name)
 
     def kill(self, victim: str, dice: random.Random) -> bool:
         name = dice.choice(lab.cell_machines.TWO)

@@ -15,7 +15,7 @@ from sixbench.store.atomic import write_file
 
 from .comparisons import COMPARISONS, OURS
 from .results import Results
-from .verdicts import Row, rows
+from .verdicts import Row
 
 _FAMILIES = {4: ("#0072B2", "o"), 6: ("#D55E00", "s")}
 """As the first two paths of an experiment look: IPv4, IPv6."""
@@ -24,7 +24,7 @@ _ROW_IN = 0.19
 
 def write_figure(results: Results, directory: Path) -> list[Path]:
     """Writes `ratios.svg` and `ratios.png`; nothing where there is no ratio. Raises `WriteError`."""
-    found = rows(results.values)
+    found = results.rows()
     if not found:
         return []
     written = []

@@ -11,7 +11,7 @@ from sixbench.store import Environment
 from sixbench.store.atomic import write_file
 
 from .comparisons import COMPARISONS
-from .verdicts import Value, limits, rows
+from .verdicts import Row, Value, limits, rows
 
 SCHEMA = 1
 
@@ -21,7 +21,7 @@ class Results:
     """A run, as far as it has come.
 
     Attributes:
-        rounds: that were asked for.
+        rounds: of everything, that were asked for. Those of `values` that follow are of what was open.
         placement: `pinned` (client on processor 0, server on 1) or `free`.
         tools: name to version, of those that were there.
         absent: what was not measured, and why.
@@ -38,6 +38,10 @@ class Results:
     absent: dict[str, str]
     commands: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
     values: list[Value] = field(default_factory=list)
+
+    def rows(self) -> list[Row]:
+        """Ours beside the peers, as if no more rounds came."""
+        return rows(self.values, self.rounds, is_over=True)
 
     def to_json(self) -> dict[str, Any]:
         """Ratios and limits are derived, and are there for readers who do not want to."""
@@ -58,8 +62,7 @@ class Results:
             ],
             "values": [_present(asdict(value)) for value in self.values],
             "ratios": [
-                _present({**asdict(row), "target": str(row.target) if row.target else None})
-                for row in rows(self.values)
+                _present({**asdict(row), "target": str(row.target) if row.target else None}) for row in self.rows()
             ],
             "limits": [{**asdict(limit), "verdict": limit.verdict} for limit in limits(self.values)],
         }

@@ -9,7 +9,7 @@ from sixbench.report import words
 from .comparisons import COMPARISONS, Comparison
 from .contender import FAMILIES
 from .results import Results
-from .verdicts import Limit, Row, Value, limits, rows
+from .verdicts import Limit, Row, Value, limits
 
 HEADS = ("", "sixbench", "peer", "IP", "ours", "theirs", "ratio", "95 % interval", "n", "target", "")
 _TITLES = {comparison.key: comparison for comparison in COMPARISONS}
@@ -18,7 +18,7 @@ _LEFT = 3
 
 def ratio_cells(results: Results) -> list[list[str]]:
     """A line for each comparison of ours with a peer, then for each limit."""
-    cells = [_row_cells(row) for row in rows(results.values)]
+    cells = [_row_cells(row) for row in results.rows()]
     return cells + [_limit_cells(limit) for limit in limits(results.values)]
 
 
@@ -56,8 +56,8 @@ def markdown(results: Results) -> str:
     lines = [
         "# sixbench beside its peers",
         "",
-        f"{results.started}; {there.cores} cores of {there.cpu}, Linux {there.kernel}. {len(_done(results))} of "
-        f"{results.rounds} rounds, {results.seconds} s a measurement, placement {results.placement}"
+        f"{results.started}; {there.cores} cores of {there.cpu}, Linux {there.kernel}. {_rounds(results)}, "
+        f"{results.seconds} s a measurement, placement {results.placement}"
         f"{': client on processor 0, server on 1' if results.placement == 'pinned' else ''}.",
         "",
         "![ratios](ratios.svg)",
@@ -138,8 +138,11 @@ def _commands(results: Results) -> list[str]:
     return lines
 
 
-def _done(results: Results) -> set[int]:
-    return {value.round for value in results.values}
+def _rounds(results: Results) -> str:
+    done = {value.round for value in results.values}
+    more = sum(round_ >= results.rounds for round_ in done)
+    of_everything = f"{len(done) - more} of {results.rounds} rounds of everything"
+    return f"{of_everything} and up to {more} more of what was open" if more else of_everything
 
 
 def _table(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from intervals import Verdict, judge
+from intervals import Verdict, error_of, judge
 
+from sixbench.stats import Comparison as Result
 from sixbench.stats import Pairs, compare
 
 from .comparisons import COMPARISONS, MEMORY_LIMIT_BYTES, OURS, Comparison, Target
 from .contender import FAMILIES
 
-CONFIDENCE = 0.95
+MOST_PAIRS = 20
+"""Of two contenders with a target: rounds in which both have a value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,8 @@ class Row:
     Attributes:
         n: rounds in which both have a value.
         ours_mean, peer_mean: over these rounds.
-        ratio: ours over the peer's, geometric mean; with its interval, absent for fewer than two rounds.
+        ratio: ours over the peer's, the biweight of its logarithms (of fewer than five, their mean); with its
+            interval, absent for fewer than two rounds.
         target, verdict: absent where there is no target for these two.
     """
 
@@ -79,9 +82,14 @@ class Limit:
         return "met" if self.most <= self.limit else "missed"
 
 
-def rows(values: Sequence[Value]) -> list[Row]:
+def rows(values: Sequence[Value], first_rounds: int, *, is_over: bool) -> list[Row]:
     """Each of ours against each peer of its comparison, by comparison and family; and against another of ours where a
-    target says so."""
+    target says so.
+
+    Args:
+        first_rounds: of everything. From then on each row with a target is looked at after each round.
+        is_over: whether there are no more rounds, so that what is open spends what is left of the error.
+    """
     found = []
     for comparison in COMPARISONS:
         if comparison.limit is not None:
@@ -92,7 +100,7 @@ def rows(values: Sequence[Value]) -> list[Row]:
             named = {peer for target in comparison.targets if target.ours == ours for peer in target.peers}
             for peer in (name for name in names if not name.startswith(OURS) or name in named):
                 for family in FAMILIES:
-                    row = _row(comparison, here, ours, peer, family)
+                    row = _row(comparison, here, ours, peer, family, first_rounds, is_over=is_over)
                     found += [row] if row else []
     return found
 
@@ -134,19 +142,43 @@ def limits(values: Sequence[Value]) -> list[Limit]:
     return found
 
 
-def _row(comparison: Comparison, values: Sequence[Value], ours: str, peer: str, family: int) -> Row | None:
+def still_open(values: Sequence[Value], first_rounds: int) -> set[tuple[str, str, int]]:
+    """Of which contenders more rounds would tell: the comparison, the name and the family of each."""
+    return {
+        (row.comparison, name, row.family)
+        for row in rows(values, first_rounds, is_over=False)
+        if row.verdict == "open" and row.n < MOST_PAIRS
+        for name in (row.ours, row.peer)
+    }
+
+
+def _row(
+    comparison: Comparison,
+    values: Sequence[Value],
+    ours: str,
+    peer: str,
+    family: int,
+    first_rounds: int,
+    *,
+    is_over: bool,
+) -> Row | None:
     by_round: dict[int, dict[str, float]] = {}
     for value in values:
         if value.family == family and value.contender in (ours, peer) and value.value is not None:
             by_round.setdefault(value.round, {})[value.contender] = value.value
-    both = [found for _, found in sorted(by_round.items()) if len(found) == 2]
+    both = {round_: found for round_, found in sorted(by_round.items()) if len(found) == 2}
     if not both:
         return None
-    pairs = Pairs(path=[found[ours] for found in both], baseline=[found[peer] for found in both])
-    result = compare(pairs, confidence=CONFIDENCE, margin=0.01)
+    pairs = Pairs(path=[found[ours] for found in both.values()], baseline=[found[peer] for found in both.values()])
+    target = next((t for t in comparison.targets if t.ours == ours and peer in t.peers), None)
+    looked = _looked([*both], first_rounds) if target else ()
+    result = _compared(pairs, looked, is_over=False)
     if result.ratio is None:
         return None
-    target = next((t for t in comparison.targets if t.ours == ours and peer in t.peers), None)
+    verdict = judge(target, result.low, result.high) if target else None
+    if target and verdict == "open" and is_over:
+        result = _compared(pairs, looked, is_over=True)
+        verdict = judge(target, result.low, result.high)
     return Row(
         comparison=comparison.key,
         family=family,
@@ -159,5 +191,16 @@ def _row(comparison: Comparison, values: Sequence[Value], ours: str, peer: str, 
         low=result.low,
         high=result.high,
         target=target,
-        verdict=judge(target, result.low, result.high) if target else None,
+        verdict=verdict,
     )
+
+
+def _looked(rounds: Sequence[int], first_rounds: int) -> tuple[int, ...]:
+    """How many pairs there were at each look, which is after the first rounds and after each further one."""
+    first = sum(round_ < first_rounds for round_ in rounds)
+    return tuple(range(max(2, first), len(rounds) + 1))
+
+
+def _compared(pairs: Pairs, looked: Sequence[int], *, is_over: bool) -> Result:
+    error = error_of(looked, MOST_PAIRS, is_over=is_over)
+    return compare(pairs, confidence=1 - error, margin=0.01, estimator="biweight")

@@ -36,7 +36,7 @@ def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def test_every_comparison_measures_ours(tmp_path: Path) -> None:
-    process = started(tmp_path, "--rounds", "1", "--peers", "none")
+    process = started(tmp_path, "--rounds", "1", "--minutes", "0", "--peers", "none")
     _, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
     results = json.loads((tmp_path / "out" / "results.json").read_text())

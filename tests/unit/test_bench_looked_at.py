@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import synthetic
-from looked_at import CLOSED, OPEN, Stretch, paired_values
+from looked_at import CLOSED, COMPARED, OPEN, Equivalence, Stretch, ValidTrials, paired_values
 
 from sixbench.model.trial import TrialRecord
 from sixbench.ui.priority import left_by_nodes
@@ -52,6 +52,32 @@ def test_a_pair_that_lacks_a_side_is_left_out() -> None:
     trials = [trial(0, 1.0, watched=False), trial(300, 1.0, watched=False)]
     found = paired_values(trials, stretches(CLOSED, OPEN, OPEN), "rtt_p50_ns")
     assert (found.path, found.baseline) == ([], [])
+
+
+def run_of(ratios: list[float]) -> tuple[list[TrialRecord], list[Stretch]]:
+    """A run with a pair of stretches for each of these ratios, of round trips with the page open over closed."""
+    there = stretches(*[CLOSED, OPEN] * len(ratios))
+    values = [value for ratio in ratios for value in (2.0, 2.0 * ratio)]
+    found = [trial(100 * at, value, watched=at % 2 == 1) for at, value in enumerate(values)]
+    return [replace(one, workload="tcp-rr") for one in found], there
+
+
+def test_the_page_is_looked_at_in_one_more_run_while_the_same_is_neither_shown_nor_refuted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    [round_trip] = [one for one in COMPARED if one.workload == "tcp-rr"]
+    line, valid = Equivalence(round_trip, "Live read / closed"), ValidTrials()
+    for number, ratios in enumerate(([0.95, 1.02, 1.06, 0.97, 1.0], [1.01, 0.99, 1.0, 1.01, 0.99, 1.0] * 2)):
+        trials, there = run_of(ratios)
+        line.add(trials, there)
+        valid.add(trials, there)
+        assert line.look() is (number == 1)
+        line.show(is_over=False)
+    valid.show(is_over=False)
+    before, after, told = capsys.readouterr().out.splitlines()
+    assert before.split()[-3:] == ["5", "±5%", "undecided"]
+    assert after.split()[-3:] == ["17", "±5%", "equivalent"]
+    assert told == "... valid trials: 17 of 17 with the page open, 17 of 17 closed"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from peer_bench.figure import write_figure
 from peer_bench.results import Results
 from peer_bench.schedule import mirrored
 from peer_bench.tools import PEERS, iperf, iperf3, neper, netperf, nuttcp, ours, qperf, sockperf
-from peer_bench.verdicts import Value, judge, limits, rows
+from peer_bench.verdicts import MOST_PAIRS, Value, judge, limits, rows, still_open
 
 from sixbench.model.workloads import WORKLOADS
 from sixbench.store import Environment
@@ -194,7 +194,7 @@ def values() -> list[Value]:
 
 
 def test_pairs_are_rounds_in_which_both_have_a_value() -> None:
-    blocking, busy = rows(values())
+    blocking, busy = rows(values(), 3, is_over=True)
     assert (blocking.ours, blocking.peer, blocking.n) == (OURS, "sockperf", 2)
     assert blocking.ratio == pytest.approx(1.12)
     assert (blocking.verdict, busy.ours, busy.verdict) == ("met", OURS_BUSY, "open")
@@ -208,11 +208,48 @@ def test_ours_is_a_peer_of_ours_only_where_a_target_says_so() -> None:
         for name, rate in rates.items()
         for round_ in range(3)
     ]
-    found = {(row.ours, row.peer): row for row in rows(values)}
+    found = {(row.ours, row.peer): row for row in rows(values, 3, is_over=True)}
     assert found[OURS_FRAMES, OURS].ratio == pytest.approx(2, rel=0.02)
     assert found[OURS_FRAMES, OURS].verdict == "met"
     assert (OURS_FRAMES_XDP, OURS) in found
     assert not any(peer in (OURS_FRAMES, OURS_FRAMES_XDP) or ours == peer for ours, peer in found)
+
+
+def rounds_of(ours: list[float], busy: list[float], peer: list[float]) -> list[Value]:
+    """Values of TCP request/response."""
+    return [
+        Value(comparison="tcp-rr", contender=name, family=6, round=round_, value=value)
+        for name, found in ((OURS, ours), (OURS_BUSY, busy), ("sockperf", peer), ("qperf", peer))
+        for round_, value in enumerate(found)
+    ]
+
+
+def test_more_rounds_are_of_those_whose_target_is_open() -> None:
+    """The target of blocking is 0.97 times sockperf's, and 5 times of busy polling."""
+    first = rounds_of([100, 101, 99, 100], [490, 505, 520, 480], [50, 50.1, 49.9, 50])
+    assert still_open(first, 4) == set(), "both are far from their targets, and qperf has none"
+    near = rounds_of([100, 101, 99, 100], [490, 505, 520, 480], [100, 104, 103, 99])
+    assert still_open(near, 4) == {("tcp-rr", name, 6) for name in (OURS, OURS_BUSY, "sockperf")}
+    one_sided = rounds_of([100, 101, 99, 100], [990, 1005, 1020, 980], [100, 104, 103, 99])
+    assert still_open(one_sided, 4) == {("tcp-rr", name, 6) for name in (OURS, "sockperf")}
+    many = rounds_of([100, 94] * (MOST_PAIRS // 2), [2000.0] * MOST_PAIRS, [100.0] * MOST_PAIRS)
+    assert still_open(many, 4) == set(), "it has as many pairs as it may have"
+
+
+def test_each_look_at_a_target_costs_width_and_the_last_one_has_what_is_left() -> None:
+    ours = [98.0, 96.0, 97.5, 97.0, 96.5, 97.9]
+    values = rounds_of(ours, [500.0] * 6, [100.0] * 6)
+
+    def width(first_rounds: int, peer: str, *, is_over: bool) -> float:
+        [row] = [r for r in rows(values, first_rounds, is_over=is_over) if (r.ours, r.peer) == (OURS, peer)]
+        assert row.low is not None
+        assert row.high is not None
+        return row.high - row.low
+
+    without_a_look = width(3, "qperf", is_over=True)
+    assert without_a_look == width(3, "qperf", is_over=False)
+    assert width(3, "sockperf", is_over=False) > width(3, "sockperf", is_over=True) > without_a_look
+    assert width(6, "sockperf", is_over=True) == pytest.approx(without_a_look)
 
 
 def test_loss_in_any_round_misses_and_memory_is_that_of_all() -> None:
@@ -246,7 +283,7 @@ def results() -> Results:
 
 def test_the_page_has_ratios_failures_versions_and_commands(results: Results) -> None:
     page = tables.markdown(results)
-    assert "3 of 4 rounds" in page
+    assert "3 of 4 rounds of everything, 1 s a measurement" in page
     assert "| TCP request/response, 64 bytes | sixbench | sockperf | 4 |" in page
     assert "| ≥ 0.97 | met |" in page
     assert "no route" in page
