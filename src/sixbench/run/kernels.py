@@ -47,8 +47,12 @@ class Kernel:
     """
 
     def __init__(self, usable: Iterable[int], read: Read = read_here, taken: Iterable[int] = ()) -> None:
-        """Args:
-        taken: the processors among these that are kept awake for others already.
+        """It is not touched yet.
+
+        Args:
+            usable: the processors that there are, the best first.
+            read: reads files of its machine.
+            taken: those among them that are kept awake for others already.
         """
         self.usable = tuple(usable)
         self.read = read

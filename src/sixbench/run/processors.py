@@ -88,8 +88,7 @@ class Processors:
         """What is known of hosts, with the use of their processors. Of one that was not joined nothing changes."""
         joined = {name: self._of_hosts[name] for name in hosts if name in self._of_hosts}
         return dict(hosts) | {
-            name: replace(hosts[name], boot_id=kernel.boot_id, processors=kernel.use)
-            for name, kernel in joined.items()
+            name: replace(hosts[name], boot_id=kernel.boot_id, processors=kernel.use) for name, kernel in joined.items()
         }
 
     def throttle_count(self) -> int | None:

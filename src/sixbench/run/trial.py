@@ -453,9 +453,7 @@ def _add_hardware(measured: Measured, packets: int, observed: Observed) -> None:
     measured.metrics.update(hardware_metrics(observed.hardware.counts, packets))
 
 
-def _limited_by(
-    measured: Measured, expected: Mapping[str, float], setting: Setting, observed: Observed
-) -> str | None:
+def _limited_by(measured: Measured, expected: Mapping[str, float], setting: Setting, observed: Observed) -> str | None:
     goodput, limit = measured.metrics.get("goodput_bps"), expected.get("goodput_bps")
     if goodput is None:
         return None
