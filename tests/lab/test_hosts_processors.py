@@ -1,5 +1,5 @@
-"""Processors of hosts: kept awake, and nodes placed on them, as on the machine of the run. The hosts here are namespaces,
-and so one kernel, which is told and counted once."""
+"""Processors of hosts: kept awake, and nodes placed on them, as on the machine of the run. The hosts here are
+namespaces, and so one kernel, which is told and counted once."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_processors_of_nodes_are_named_with_their_hosts(manifest: Manifest) -> N
     nodes = list(manifest.experiment.topologies[0].nodes)
     one, *others = nodes
     manifest = placed(of_hosts(manifest, lab1=AWAKE, lab2=AWAKE), **dict.fromkeys(others, "lab2"), **{one: "lab1"})
-    evidence = replace(NO_EVIDENCE, processors={node: (1,) for node in nodes})
+    evidence = replace(NO_EVIDENCE, processors=dict.fromkeys(nodes, (1,)))
     run = Run(directory=Path(), manifest=manifest, trials=[replace(record(), evidence=evidence)])
     [words] = [value for name, value in processor_properties(run) if name.startswith("Placement of ")]
     assert words.startswith(f"{one} on processor 1 of lab1; ")

@@ -256,7 +256,8 @@ class Laboratory:
             for name, processors in placed.by_node.items()
             if self._placed.get(name) != processors
         }
-        if any([one.refusal() is not None for one in asked.values()]):
+        refused = [one.refusal() for one in asked.values()]
+        if any(refused):
             self._placed.clear()
             return Placed()
         self._placed.update(placed.by_node)

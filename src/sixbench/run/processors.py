@@ -51,8 +51,8 @@ class Processors:
         self._own = set(self.here.usable)
 
     def start(self, keep_awake: bool | None, topologies: Sequence[Topology] = ()) -> None:
-        """Keeps the processors of this machine awake from now on, if nodes are on it, and those of hosts from `join` on.
-        Does nothing where that was begun before.
+        """Keeps the processors of this machine awake from now on, if nodes are on it, and those of hosts from `join`
+        on. Does nothing where that was begun before.
 
         Args:
             keep_awake: None: of machines that are virtual.
