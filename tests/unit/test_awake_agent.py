@@ -4,6 +4,7 @@ kernel."""
 from __future__ import annotations
 
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,11 +61,10 @@ class FakeHub:
         pass
 
 
-def kept_awake(error: AgentError, ended: AgentError | None) -> tuple[Kernel, FakeHub]:
-    hub = FakeHub(FakeAgent(error, None))
+def kept_awake(error: AgentError, ended: AgentError | None) -> tuple[Kernel, Any]:
+    hub: Any = FakeHub(FakeAgent(error, None))
     kernel = Kernel((0, 1))
-    kernel.keep_awake(hub, None, True)  # type: ignore[arg-type]
-    assert hub.agent is not None
+    kernel.keep_awake(hub, None, True)
     hub.agent.ended = ended
     return kernel, hub
 
@@ -79,7 +79,7 @@ def test_processors_whose_agent_died_may_sleep_and_the_manifest_says_why() -> No
     assert kernel.told(kernel.ask()) is None
     # A connection that was lost comes back; that they could sleep meanwhile is told.
     hub.agent = None
-    kernel.keep_awake(hub, None, True)  # type: ignore[arg-type]
+    kernel.keep_awake(hub, None, True)
     assert kernel.use.kept_awake == (0, 1)
     assert kernel.use.not_kept_awake == "it was killed by signal 9"
 
@@ -113,27 +113,31 @@ class FakeNode:
         return SimpleNamespace(stdout=self._said)
 
 
-def joined(hub: FakeHub, *nodes: FakeNode, keep_awake: bool | None = None) -> Processors:
-    processors = Processors(hub)  # type: ignore[arg-type]
+def node(*told: str, **more: str) -> Any:
+    return FakeNode(*told, **more)
+
+
+def joined(hub: Any, *nodes: Any, keep_awake: bool | None = None) -> Processors:
+    processors = Processors(hub)
     processors._wanted = keep_awake
-    processors.join({str(number): node for number, node in enumerate(nodes)})  # type: ignore[misc]
+    processors.join({str(number): node for number, node in enumerate(nodes)})
     return processors
 
 
 def test_files_of_a_host_are_read_as_those_of_this_machine() -> None:
-    kernel = kernel_of(FakeNode("lab1", "b1", "0-2"))  # type: ignore[arg-type]
+    kernel = kernel_of(node("lab1", "b1", "0-2"))
     assert kernel.usable == (1, 2, 0)
     assert kernel.boot_id == "b1"
     assert is_virtual(read=kernel.read)
-    assert not is_virtual(read=kernel_of(FakeNode("lab1", "b1", flag="sse")).read)  # type: ignore[arg-type]
-    assert files_in("a:1\na: 2\nb:c:d\n") == {BOOT_ID.__class__("a"): "1\n 2", BOOT_ID.__class__("b"): "c:d"}
+    assert not is_virtual(read=kernel_of(node("lab1", "b1", flag="sse")).read)
+    assert files_in("a:1\na: 2\nb:c:d\n") == {Path("a"): "1\n 2", Path("b"): "c:d"}
     with pytest.raises(AgentError, match="lab1: its processors cannot be read in /proc/self/status"):
-        kernel_of(FakeNode("lab1", "b1", allowed=""))  # type: ignore[arg-type]
+        kernel_of(node("lab1", "b1", allowed=""))
 
 
 def test_each_host_has_its_own_and_one_kernel_is_kept_awake_once() -> None:
-    hub = FakeHub()
-    processors = joined(hub, FakeNode("lab1", "b1"), FakeNode("lab2", "b2"), FakeNode("lab3", "b1"))
+    hub: Any = FakeHub()
+    processors = joined(hub, node("lab1", "b1"), node("lab2", "b2"), node("lab3", "b1"))
     assert [(on, agent.spinning) for on, agent in hub.started] == [("lab1", [0, 1]), ("lab2", [0, 1])]
     assert processors.of("lab3") is processors.of("lab1")
     assert processors.of("lab2") is not processors.of("lab1")
@@ -143,33 +147,33 @@ def test_each_host_has_its_own_and_one_kernel_is_kept_awake_once() -> None:
 
 
 def test_containers_of_one_kernel_keep_each_processor_awake_once() -> None:
-    hub = FakeHub()
-    joined(hub, FakeNode("lab1", "b1", "0-1"), FakeNode("lab2", "b1", "1-2"))
+    hub: Any = FakeHub()
+    joined(hub, node("lab1", "b1", "0-1"), node("lab2", "b1", "1-2"))
     assert [(on, agent.spinning) for on, agent in hub.started] == [("lab1", [0, 1]), ("lab2", [2])]
 
 
 def test_processors_of_hosts_sleep_where_they_are_real_or_are_to() -> None:
-    hub = FakeHub()
-    use = joined(hub, FakeNode("lab1", "b1", flag="sse")).of("lab1").use
+    hub: Any = FakeHub()
+    use = joined(hub, node("lab1", "b1", flag="sse")).of("lab1").use
     assert (use.kept_awake, use.not_kept_awake, use.latency_ns) == ((), None, 0)
-    assert joined(hub, FakeNode("lab1", "b1"), keep_awake=False).of("lab1").use.latency_ns is None
+    assert joined(hub, node("lab1", "b1"), keep_awake=False).of("lab1").use.latency_ns is None
     assert len(hub.started) == 1
 
 
 def test_a_host_that_refuses_is_told_and_not_asked_again() -> None:
-    hub = FakeHub(refused=("lab1",))
-    nodes = (FakeNode("lab1", "b1"), FakeNode("lab2", "b2"))
+    hub: Any = FakeHub(refused=("lab1",))
+    nodes = (node("lab1", "b1"), node("lab2", "b2"))
     processors = joined(hub, *nodes)
-    processors.join({"n": nodes[0]})  # type: ignore[dict-item]
+    processors.join({"n": nodes[0]})
     assert processors.of("lab1").use.not_kept_awake == "lab1: no"
     assert processors.of("lab2").use.not_kept_awake is None
     assert [on for on, _ in hub.started] == ["lab2"]
 
 
 def test_nodes_are_placed_by_the_kernel_that_they_are_on() -> None:
-    nodes = {"client": FakeNode("lab1", "b1"), "r1": FakeNode("lab2", "b2"), "server": FakeNode("lab3", "b1")}
+    nodes = {"client": node("lab1", "b1"), "r1": node("lab2", "b2"), "server": node("lab3", "b1")}
     processors = joined(FakeHub(), *nodes.values())
-    placed = processors.placement("apart", nodes)  # type: ignore[arg-type]
+    placed = processors.placement("apart", nodes)
     assert placed.by_node == {"client": (1,), "r1": (1,), "server": (0,)}
     assert placed.by_kernel == {processors.of("lab1"): {0, 1}, processors.of("lab2"): {1}}
     # Those of this machine are another kernel's.

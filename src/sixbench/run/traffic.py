@@ -477,7 +477,7 @@ def _cpu(setting: Setting) -> dict[Kernel, Sample]:
     for agent in (setting.hosts.client, *setting.watched.values()):
         tellers.setdefault(processors.of(agent.host), agent)
     asked = {kernel: (agent.submit(Cpu.op), kernel.ask()) for kernel, agent in tellers.items()}
-    samples = {}
+    samples: dict[Kernel, Sample] = {}
     for kernel, (told, watching) in asked.items():
         sample = samples[kernel] = cast(Sample, tellers[kernel].wait(told, Cpu.op, ANSWER_TIMEOUT_S))
         watched = kernel.told(watching)
