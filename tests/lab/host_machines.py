@@ -154,6 +154,15 @@ class Machines:
         """The command lines of the agents of nodes on a machine, by process."""
         return {pid: words for pid, words in self._processes(name).items() if " node --name " in words}
 
+    def awake(self, name: str) -> list[str]:
+        """The threads on a machine that keep processors awake, by the names that they have."""
+        found = []
+        for pid in self._processes(name):
+            for thread in Path(f"/proc/{pid}/task").glob("*/comm"):
+                with contextlib.suppress(OSError):  # it has ended since
+                    found.append(thread.read_text().strip())
+        return sorted(one for one in found if one.startswith("awake-"))
+
     def serving(self, name: str) -> list[int]:
         """The processes that serve the connections to a machine."""
         return sorted(pid for pid, words in self._processes(name).items() if words.startswith(_SERVING))

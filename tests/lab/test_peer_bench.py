@@ -14,7 +14,6 @@ import pytest
 from peer_bench.memory import children
 
 from sixbench.lab.registry import start_ticks
-from sixbench.run.processors import is_virtual
 
 PROGRAM = Path(__file__).parents[2] / "benches" / "peers.py"
 TOO_SLOW = ("too little arrived", "it ended before the end of the window")
@@ -58,7 +57,7 @@ def test_an_interrupt_leaves_no_process_no_namespace_and_no_file(tmp_path: Path,
         assert line, "it ended before its first measurement"
     descendants = {pid: namespace_of(pid) for pid in children(process.pid)}
     namespaces = set(descendants.values()) - {namespace_of(os.getpid()), None}
-    assert len(namespaces) == (3 if is_virtual() else 2), "two hosts, and who keeps processors awake"
+    assert len(namespaces) == 3, "two hosts, and who keeps processors awake"
     if number == signal.SIGINT:  # from the keyboard it comes to all of the terminal's processes
         os.killpg(process.pid, number)
     else:

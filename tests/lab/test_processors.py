@@ -12,7 +12,7 @@ import pytest
 
 from sixbench.cli import main
 from sixbench.run import trial
-from sixbench.run.processors import Processors
+from sixbench.run.kernels import Kernel
 from sixbench.run.traffic import Setting
 from sixbench.store import read_run
 
@@ -86,15 +86,15 @@ def test_the_scheduler_decides_where_it_is_asked_to(tmp_path: Path) -> None:
 
 
 def test_a_run_outlives_the_agent_that_keeps_processors_awake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sample = Processors.sample
+    ask = Kernel.ask
 
-    def without_its_agent(self: Processors) -> dict[str, Any] | None:
+    def without_its_agent(self: Kernel) -> Any:
         assert self._agent is not None
         os.kill(self._agent.pid, signal.SIGKILL)
-        monkeypatch.setattr(Processors, "sample", sample)
-        return sample(self)
+        monkeypatch.setattr(Kernel, "ask", ask)
+        return ask(self)
 
-    monkeypatch.setattr(Processors, "sample", without_its_agent)
+    monkeypatch.setattr(Kernel, "ask", without_its_agent)
     read = read_run(run(tmp_path, "keep-awake: true", blocks=2))
     assert [record.status for record in read.trials] == ["ok", "ok"]
     use = read.manifest.environment.processors

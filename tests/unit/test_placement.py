@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import threading
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from sixbench.model.observation import AwakeAnswer
 from sixbench.model.workloads import WORKLOADS
 from sixbench.run.cpu import Sample, Span, busy_ns, watched_ns
 from sixbench.run.environment import GUEST
-from sixbench.run.processors import is_virtual
+from sixbench.run.kernels import is_virtual
 
 NODES = ["client", "router", "server"]
 
@@ -53,6 +51,17 @@ def test_apart_shares_the_socket_and_not_the_core(tmp_path: Path) -> None:
     assert processors_of("apart", NODES, (0, 2), folder=folder) == {"client": (0,), "router": (0,), "server": (2,)}
 
 
+@pytest.mark.parametrize("policy", ["together", "apart"])
+def test_who_is_alone_on_a_machine_is_on_its_best_processor(policy: str) -> None:
+    for node, has_server in (("client", False), ("server", True)):
+        assert processors_of(policy, [node], (3, 1, 0), has_server=has_server) == {node: (3,)}  # type: ignore[arg-type]
+    assert processors_of("free", ["client"], (3, 1, 0), has_server=False) == {"client": (0, 1, 3)}
+
+
+def test_where_the_server_is_elsewhere_all_are_on_one_processor() -> None:
+    assert processors_of("apart", ["client", "r1"], (3, 1), has_server=False) == {"client": (3,), "r1": (3,)}
+
+
 def test_free_is_everywhere() -> None:
     assert processors_of("free", NODES, (3, 1, 0)) == dict.fromkeys(NODES, (0, 1, 3))
 
@@ -79,23 +88,6 @@ def test_every_thread_is_pinned() -> None:
         thread.join()
         pin(os.getpid(), before)
     assert seen == [{one}]
-
-
-def test_programs_that_it_has_started_are_pinned_where_they_are_to_be() -> None:
-    before = os.sched_getaffinity(0)
-    one = max(before)
-    script = "sleep 60 & echo $!; wait"
-    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True) as shell:
-        try:
-            assert shell.stdout is not None
-            program = int(shell.stdout.readline())
-            assert pin(shell.pid, {one})
-            assert (os.sched_getaffinity(shell.pid), os.sched_getaffinity(program)) == ({one}, before)
-            assert pin(shell.pid, {one}, with_children=True)
-            assert os.sched_getaffinity(program) == {one}
-        finally:
-            os.killpg(shell.pid, signal.SIGKILL)
-    assert os.sched_getaffinity(0) == before
 
 
 def test_a_processor_that_is_not_there_is_refused() -> None:

@@ -11,6 +11,8 @@
 //! it timers of queues. But whoever returns from the kernel's part for networks does that work first. So the spinner goes there
 //! again and again.
 
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,26 +33,38 @@ const GAP_NS: u64 = 500;
 /// How long the kernel's own work for networks waits behind a spinner at most.
 const PENDING_EVERY_NS: u64 = 20_000;
 
+/// While it is open, processors wake within the microseconds that were written to it (Documentation/power/pm_qos_interface of
+/// Linux).
+const LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
+
 /// A request to begin.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
     processors: Vec<usize>,
+    /// Whether nothing but this agent is in its session, which then gets the least share of the processors.
+    #[serde(default)]
+    is_alone: bool,
 }
 
 /// The processors that are kept awake, until this is dropped.
 #[derive(Default)]
 pub struct Awake {
     spinners: Vec<Spinner>,
+    latency: Option<File>,
 }
 
 impl Awake {
     /// Keeps these processors awake from now on, and no others any more.
     pub fn start(&mut self, request: &Start) -> Outcome {
         self.spinners.clear();
+        self.latency = without_latency();
+        if request.is_alone {
+            scheduling::give_session_least_share();
+        }
         let started: Result<Vec<_>, _> = request.processors.iter().map(|&number| Spinner::start(number)).collect();
         self.spinners = started?;
-        Ok(json!({}))
+        Ok(if self.latency.is_some() { json!({"latency_ns": 0}) } else { json!({}) })
     }
 
     /// How long each was busy with something else since then.
@@ -62,6 +76,13 @@ impl Awake {
             .collect();
         Ok(json!({"clock_ns": clock::monotonic_ns(), "processors": processors}))
     }
+}
+
+/// Keeps the processors of a real machine out of deep sleep, where this may be asked for.
+fn without_latency() -> Option<File> {
+    let mut device = OpenOptions::new().write(true).open(LATENCY_DEVICE).ok()?;
+    device.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(device)
 }
 
 struct Spinner {
@@ -201,7 +222,7 @@ mod tests {
     fn work_on_the_processor_is_seen() {
         let processor = own_processor();
         let mut awake = Awake::default();
-        awake.start(&Start { processors: vec![processor] }).unwrap();
+        awake.start(&Start { processors: vec![processor], is_alone: false }).unwrap();
         let worker = thread::spawn(move || {
             let mut one = CpuSet::new();
             one.set(processor).unwrap();
@@ -223,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_read_grows_no_faster_than_the_clock() {
         let mut awake = Awake::default();
-        awake.start(&Start { processors: vec![own_processor()] }).unwrap();
+        awake.start(&Start { processors: vec![own_processor()], is_alone: false }).unwrap();
         let (started_ns, first_ns) = (clock::monotonic_ns(), busy_ns(&awake));
         for _ in 0..1000 {
             let busy_ns = busy_ns(&awake);
@@ -236,7 +257,7 @@ mod tests {
     fn a_processor_that_is_not_there_is_told() {
         let mut awake = Awake::default();
         for processor in [CpuSet::count() - 1, CpuSet::count()] {
-            let failure = awake.start(&Start { processors: vec![processor] }).unwrap_err();
+            let failure = awake.start(&Start { processors: vec![processor], is_alone: false }).unwrap_err();
             assert_eq!(failure.code, "system", "{}", failure.message);
             assert!(failure.message.starts_with(&format!("running on processor {processor}: ")), "{}", failure.message);
         }

@@ -32,6 +32,7 @@ mod node;
 mod packet_send;
 mod path_mtu;
 mod perf;
+mod place;
 pub mod protocol;
 mod remote;
 mod services;

@@ -28,7 +28,7 @@ use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::silence::Silence;
 use crate::timers::Watch as Timers;
 use crate::vlans::Vlans;
-use crate::{bring_up, counters, hello, path_mtu, sysctl, tracking, translators, tunnels};
+use crate::{bring_up, counters, hello, path_mtu, place, sysctl, tracking, translators, tunnels};
 
 /// Answers requests from standard input until it closes. Then the interfaces that were lent go home.
 pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>) -> ExitCode {
@@ -148,6 +148,7 @@ impl Conversation {
             Request::ConnectionTracking(request) => tracking::answer(&request)?,
             Request::ForgetPathMtu {} => path_mtu::forget()?,
             Request::Cpu {} => to_value(&cpu::sample())?,
+            Request::Place(request) => place::place(&request)?,
             Request::CaptureStart(start) => captures.start(start)?,
             Request::CaptureStop { capture } => captures.stop(&capture)?,
             Request::PacketSend(request) => senders.send(&request)?,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
-    awake, bring_up, capture, device, drops, emulation, exec, packet_send, sessions, sysctl, timers, tracking,
+    awake, bring_up, capture, device, drops, emulation, exec, packet_send, place, sessions, sysctl, timers, tracking,
     translators, tunnels, vlans,
 };
 
@@ -49,6 +49,7 @@ requests! {
     "connection-tracking" => ConnectionTracking(tracking::Request),
     "forget-path-mtu" => ForgetPathMtu {},
     "cpu" => Cpu {},
+    "place" => Place(place::Request),
     "capture-start" => CaptureStart(capture::Start),
     "capture-stop" => CaptureStop { capture: String },
     "packet-send" => PacketSend(packet_send::Request),

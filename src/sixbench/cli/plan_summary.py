@@ -34,10 +34,16 @@ PLACEMENT_WORDS = {
     "free": "the kernel's scheduler places the nodes",
 }
 
+PLACEMENT_WORDS_OF_HOSTS = {
+    "together": "all nodes of a path that are on one machine run on one of its processors",
+    "apart": "the server runs on a processor of its own",
+    "free": "the scheduler of each machine places its nodes",
+}
+
 AWAKE_WORDS = {
     True: "a thread of the idle class keeps every processor from sleeping",
     False: "processors may sleep",
-    None: "a thread of the idle class keeps every processor from sleeping, if this machine is virtual",
+    None: "a thread of the idle class keeps every processor from sleeping, if its machine is virtual",
 }
 
 
@@ -155,12 +161,12 @@ def _processor_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """Where nodes run in the trials of each workload, and whether processors are kept awake."""
     from ..run.processors import placement_of
 
-    if any(topology.is_spread for topology in experiment.topologies):
-        return [("free", "nodes are on several machines, and run where the kernels of these put them")]
     found: dict[str, dict[str, None]] = {}
     for combination in experiment.combinations:
         found.setdefault(placement_of(experiment, combination.workload), {})[combination.workload.kind] = None
-    rows = [(policy, f"{PLACEMENT_WORDS[policy]}: {', '.join(kinds)}") for policy, kinds in found.items()]
+    is_spread = any(topology.is_spread for topology in experiment.topologies)
+    words = PLACEMENT_WORDS_OF_HOSTS if is_spread else PLACEMENT_WORDS
+    rows = [(policy, f"{words[policy]}: {', '.join(kinds)}") for policy, kinds in found.items()]
     return [*rows, ("awake", AWAKE_WORDS[experiment.keep_awake])]
 
 

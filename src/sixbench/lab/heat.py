@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from .kernel_files import Read, read_here
+
 SYSFS = Path("/sys/devices/system/cpu")
 
 _COUNTS = ("core_throttle_count", "package_throttle_count")
@@ -21,19 +23,12 @@ def throttle_counters(processors: Iterable[int], sysfs: Path = SYSFS) -> tuple[P
 def throttle_count(counters: Iterable[Path]) -> int | None:
     """The sum of these counters since the machine started. A package counts once for each of its processors. None
     where the kernel does not count it."""
-    counts = [int(text) for text in map(_read, counters) if text is not None and text.isdecimal()]
+    counts = [int(text) for text in map(read_here, counters) if text is not None and text.isdecimal()]
     return sum(counts) if counts else None
 
 
-def governors(processors: Iterable[int], sysfs: Path = SYSFS) -> tuple[str, ...]:
+def governors(processors: Iterable[int], sysfs: Path = SYSFS, read: Read = read_here) -> tuple[str, ...]:
     """The governors of these processors' frequency, each once, such as `("performance",)`. Empty where there are
     none, as on most virtual machines."""
-    found = {_read(sysfs / f"cpu{one}" / "cpufreq" / "scaling_governor") for one in processors}
+    found = {read(sysfs / f"cpu{one}" / "cpufreq" / "scaling_governor") for one in processors}
     return tuple(sorted(one for one in found if one is not None))
-
-
-def _read(file: Path) -> str | None:
-    try:
-        return file.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:  # a processor that is offline, or a machine without it
-        return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +21,13 @@ from ..model.errors import AgentError
 from ..model.topology import Link, Topology
 from .build import NodeHandle
 from .emulation import EMULATOR, emulated_links
-from .machines import place_of_emulator
 
 TIMEOUT_S = 10.0
 
 FAST_BPS = 50 * 10**6
 """The rate from which on packets of an emulated link are steered: full-size packets then come every 0.25 ms."""
+
+INTERRUPTS = Path("/proc/interrupts")
 
 RPS_DEFAULT_MASK = "net.core.rps_default_mask"
 """The default for interfaces that are made in a network namespace (Linux 6.3)."""
@@ -61,9 +62,18 @@ def steering(usable: Sequence[int]) -> Steering | None:
 
 
 def usable_processors() -> tuple[int, ...]:
-    """The processors that this process may use, those with the fewest device interrupts first."""
-    interrupts = device_interrupts(Path("/proc/interrupts").read_text())
-    return tuple(sorted(os.sched_getaffinity(0), key=lambda one: (interrupts.get(one, 0), one)))
+    """The processors that this process may use, the best first."""
+    return best_first(os.sched_getaffinity(0), INTERRUPTS.read_text())
+
+
+def best_first(processors: Iterable[int], interrupts: str) -> tuple[int, ...]:
+    """Those with the fewest device interrupts first.
+
+    Args:
+        interrupts: the content of `INTERRUPTS`.
+    """
+    counts = device_interrupts(interrupts)
+    return tuple(sorted(processors, key=lambda one: (counts.get(one, 0), one)))
 
 
 def device_interrupts(text: str) -> dict[int, int]:
@@ -91,28 +101,26 @@ def is_fast(link: Link) -> bool:
 
 
 def steer(topology: Topology, nodes: Mapping[str, NodeHandle], usable: Sequence[int]) -> int | None:
-    """Gives the emulator and the nodes their processors, before the network is built, where the emulator is on this
-    machine. What the machine refuses is left out: the measured lateness shows it.
+    """Gives the emulator and the nodes their processors, before the network is built. What their machine refuses is
+    left out: the measured lateness shows it.
 
     Args:
-        usable: the processors that there are, the best first.
+        usable: the processors that there are on the emulator's machine, the best first.
 
     Returns:
         the emulator's processor; None where it has none of its own.
     """
     emulated = [link for _, link in emulated_links(topology)]
-    found = steering(usable) if emulated and place_of_emulator(topology) is None else None
+    found = steering(usable) if emulated else None
     if found is None:
         return None
     try:
-        # Its first thread, which starts the one that carries the packets.
-        os.sched_setaffinity(nodes[EMULATOR].pid, {found.emulator})
-    except OSError:
+        # Before it has the thread that carries the packets.
+        nodes[EMULATOR].request("place", {"processors": [found.emulator]}).result(timeout=TIMEOUT_S)
+    except (AgentError, TimeoutError):
         return None
-    links = [link for link in emulated if is_fast(link)]
-    if not Path("/proc/sys", *RPS_DEFAULT_MASK.split(".")).exists():
-        links = []
-    settings = [nodes[name].set_sysctl(found.sysctl) for name in {end.node for link in links for end in link.ends}]
+    fast = {end.node for link in emulated if is_fast(link) for end in link.ends}
+    settings = [nodes[name].set_sysctl(found.sysctl) for name in fast]
     for setting in settings:
         with contextlib.suppress(AgentError, TimeoutError):
             setting.result(timeout=TIMEOUT_S)

@@ -158,6 +158,12 @@ class WatchedProcessor(Form):
     busy_ns: Natural
 
 
+class AwakeStarted(Form):
+    """How long processors may take to wake from now on; absent where that could not be set."""
+
+    latency_ns: Natural = ABSENT
+
+
 class AwakeAnswer(Form):
     """The processors that are kept awake."""
 

@@ -12,13 +12,22 @@ from .once import once_a_run
 @once_a_run
 def processor_properties(run: Run) -> list[tuple[str, str]]:
     """Name and value; nothing of a run that did not record it. Those of cells stand in their own table."""
-    use = None if run.manifest.cells else run.manifest.environment.processors
-    found = [] if use is None else [("Processors", _use_words(use))]
+    environment = run.manifest.environment
+    use = None if run.manifest.cells else environment.processors
+    name = "Processors of the run's own machine" if environment.hosts else "Processors"
+    found = [] if use is None else [(name, _use_words(use))]
+    kernels: dict[str | None, str] = {}
+    for host, facts in environment.hosts.items():
+        same = kernels.setdefault(facts.boot_id, host) if facts.boot_id is not None else host
+        if facts.processors is not None:
+            one = "" if same == host else f"; it is one machine with {same}"
+            found.append((f"Processors of {host}", _use_words(facts.processors) + one))
     placed: dict[str, dict[str, None]] = {}
+    on = {node.name: node.on for topology in run.manifest.experiment.topologies for node in topology.nodes.values()}
     for trial in run.trials:
         processors = trial.evidence.processors
         if trial.status == "ok" and processors:
-            placed.setdefault(trial.workload, {})[_placement_words(processors)] = None
+            placed.setdefault(trial.workload, {})[_placement_words(processors, on)] = None
     return found + [(f"Placement of {workload}", "; or ".join(places)) for workload, places in placed.items()]
 
 
@@ -26,6 +35,8 @@ def _use_words(use: ProcessorUse) -> str:
     words_of = [f"{_listed(use.usable)} could be used"]
     if use.kept_awake:
         words_of.append(f"a thread of the idle class kept {_listed(use.kept_awake)} awake")
+        if use.not_kept_awake is not None:
+            words_of.append(f"for a time it did not ({use.not_kept_awake})")
     elif use.not_kept_awake is not None:
         words_of.append(f"they could not be kept awake ({use.not_kept_awake})")
     else:
@@ -37,15 +48,21 @@ def _use_words(use: ProcessorUse) -> str:
     return "; ".join(words_of)
 
 
-def _placement_words(processors: Mapping[str, Sequence[int]]) -> str:
-    """Such as `client, router, server on 1`."""
-    nodes: dict[tuple[int, ...], list[str]] = {}
+def _placement_words(processors: Mapping[str, Sequence[int]], on: Mapping[str, str | None]) -> str:
+    """Such as `client, router, server on 1`, or `client on processor 1 of lab1`."""
+    nodes: dict[tuple[tuple[int, ...], str | None], list[str]] = {}
     for node, own in processors.items():
-        nodes.setdefault(tuple(own), []).append(node)
+        nodes.setdefault((tuple(own), on.get(node)), []).append(node)
     if len(nodes) == 1:
-        [own] = nodes
-        return f"all nodes on {_listed(own)}"
-    return "; ".join(f"{words.listing(names)} on {_listed(own)}" for own, names in nodes.items())
+        [(own, host)] = nodes
+        return f"all nodes on {_listed(own)}{_of_host(host)}"
+    return "; ".join(
+        f"{words.listing(names)} on {_listed(own)}{_of_host(host)}" for (own, host), names in nodes.items()
+    )
+
+
+def _of_host(host: str | None) -> str:
+    return "" if host is None else f" of {host}"
 
 
 def _listed(processors: Sequence[int]) -> str:

@@ -12,12 +12,11 @@ from typing import Any
 
 from ..agent import Agent, AgentHub, Seat
 from ..agent.answers import ExecAnswer, SysctlAnswer
-from ..agent.requests import DeviceCounters, DeviceLog, Exec, Run, Sysctl
+from ..agent.requests import DeviceCounters, DeviceLog, Exec, Place, Run, Sysctl
 from ..engines.agent import DHCP_ASK, DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.machines import agent_of, hosts_used, machines_with_links, place_of, place_of_emulator, place_of_host
-from ..lab.placement import pin, processors_of
 from ..lab.ports import wanted_addresses
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
@@ -35,10 +34,12 @@ from ..model.quoting import printable
 from ..model.stage import DEVICE_START
 from ..model.topology import Topology
 from ..model.workloads import ping
+from .asking import ask
 from .carriers import wait_for_carriers
 from .emulated import device_start, guest_versions
+from .kernels import Kernel
 from .node_settings import Settings, known_names, merged, read_nodes
-from .processors import Processors
+from .processors import Placed, Processors
 from .settling import Left
 from .watchers import Watchers
 
@@ -174,7 +175,8 @@ class Laboratory:
             for host in machines_with_links(self.topology):
                 self._machines[agent_of(host)] = hub.start_here(agent_of(host), place_of_host(self.topology, host))
             nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
-            self._emulator_on = steer(network.topology, nodes, self.processors.usable)
+            self.processors.join(self.agents)
+            self._emulator_on = self._steered(nodes)
             installed = build_path(network, engine, nodes)
             self._guest_versions = guest_versions(network.guests.items())
             self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
@@ -236,21 +238,29 @@ class Laboratory:
         emulator = {} if self.emulator is None else {EMULATOR: self.emulator}
         return self.agents | emulator | self._machines
 
-    def pin_nodes(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
-        """Puts nodes on processors, and this process on others where there are some.
+    def _steered(self, nodes: Mapping[str, AgentNode]) -> tuple[Kernel, int] | None:
+        """Gives the emulator a processor of its own. Returns it, and whose it is; None where it has none."""
+        if self.emulator is None:
+            return None
+        kernel = self.processors.of(self.emulator.host)
+        processor = steer(self.topology, nodes, kernel.usable)
+        return None if processor is None else (kernel, processor)
 
-        Returns:
-            the processors of each node; empty where the kernel refused, or nodes are on several machines.
-        """
-        if self.topology.is_spread:
-            return {}
-        placed = processors_of(policy, nodes, self.processors.usable, self._emulator_on)
-        for name, processors in placed.items():
-            if self._placed.get(name) == processors:
-                continue
-            if not pin(self.agents[name].pid, processors, with_children=True):
-                return {}
-            self._placed[name] = processors
+    def pin_nodes(self, policy: Placement, nodes: Sequence[str]) -> Placed:
+        """Puts nodes on processors of their machines, and this process on others where there are some. Raises
+        `AgentError` where a node has died."""
+        agents = {name: self.agents[name] for name in nodes}
+        placed = self.processors.placement(policy, agents, self._emulator_on)
+        asked = {
+            name: ask(agents[name], Place(processors=list(processors)))
+            for name, processors in placed.by_node.items()
+            if self._placed.get(name) != processors
+        }
+        refused = [one.refusal() for one in asked.values()]
+        if any(refused):
+            self._placed.clear()
+            return Placed()
+        self._placed.update(placed.by_node)
         self.processors.keep_off(placed)
         return placed
 

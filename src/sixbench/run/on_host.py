@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from ..agent import HARDWARE_CLOCK, LENDABLE, Agent, HardwareTimes, Lendable, read_hardware_clock, read_lendable
 from ..agent.requests import Exec
-from ..model.errors import CapabilityError
+from ..lab.kernel_files import numbers
+from ..lab.placement import PROCESSORS
+from ..lab.steering import INTERRUPTS, best_first
+from ..model.errors import AgentError, CapabilityError
 from ..model.quoting import printable
+from .kernels import BOOT_ID, CPUINFO, VENDOR, Kernel
+
+_STATUS = Path("/proc/self/status")
+_ALLOWED = "Cpus_allowed_list"
+_READ = f"""
+grep -sH ^{_ALLOWED}: {_STATUS}
+grep -sH '' {BOOT_ID} {VENDOR} {PROCESSORS}/cpu[0-9]*/topology/thread_siblings_list \\
+  {PROCESSORS}/cpu[0-9]*/topology/physical_package_id {PROCESSORS}/cpu[0-9]*/cpufreq/scaling_governor
+grep -sHm 1 ^flags {CPUINFO}
+grep -sH '' {INTERRUPTS}
+exit 0
+"""
+"""The longest is the last: an answer ends after 1 MiB."""
 
 
 def lendable_of(machine: Agent) -> list[Lendable]:
@@ -20,6 +39,33 @@ def lendable_of(machine: Agent) -> list[Lendable]:
 def hardware_clock_of(machine: Agent, number: int) -> list[HardwareTimes]:
     """What `/dev/ptpN` of a host says. Raises as `lendable_of`."""
     return read_hardware_clock(_said(machine, HARDWARE_CLOCK, str(number), doing="reading its hardware clock"))
+
+
+def kernel_of(agent: Agent, known: Iterable[Kernel] = ()) -> Kernel:
+    """The kernel of a host, by what the files of its machine say: one that is known, where it is the same and has the
+    same processors. Raises `AgentError`.
+
+    Args:
+        agent: any one that is there.
+    """
+    texts = files_in(agent.answer(Exec(argv=["sh", "-c", _READ])).stdout)
+    _, _, allowed = texts.get(_STATUS, "").partition(":")
+    try:
+        usable = best_first(numbers(allowed), texts.get(INTERRUPTS, ""))
+    except ValueError as error:
+        raise AgentError("system", f"{agent.host}: its processors cannot be read in {_STATUS} ({_ALLOWED})") from error
+    alike = [one for one in known if one.boot_id is not None and one.boot_id == texts.get(BOOT_ID)]
+    same = next((one for one in alike if set(one.usable) == set(usable)), None)
+    return same or Kernel(usable, texts.get, taken={processor for one in alike for processor in one.usable})
+
+
+def files_in(said: str) -> dict[Path, str]:
+    """The texts of files, from lines such as `grep -H` prints: the name, a colon, and a line of the file."""
+    lines: dict[Path, list[str]] = {}
+    for line in said.splitlines():
+        name, _, text = line.partition(":")
+        lines.setdefault(Path(name), []).append(text)
+    return {file: "\n".join(text).strip() for file, text in lines.items()}
 
 
 def _said(machine: Agent, *words: str, doing: str) -> str:

@@ -25,7 +25,6 @@ from ..rfc.test import RfcTest
 from ..store import RunState, RunWriter
 from .laboratory import Laboratories
 from .other_runs import Presence
-from .processors import kept_awake
 from .record import Trial
 from .scheduler import RunEnd, built
 from .trial import References, Theory, run_trial
@@ -52,7 +51,7 @@ def run_procedure(
     observer.planned(experiment, str(writer.directory), len(done))
     tests = _Tests(experiment, writer, done, laboratories, theory, observer, presence)
     try:
-        laboratories.processors.start(kept_awake(experiment))
+        laboratories.processors.start(experiment.keep_awake, experiment.topologies)
         tests.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):

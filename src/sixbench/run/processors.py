@@ -1,38 +1,41 @@
-"""The processors of a run: which of them nodes run on, and that they do not sleep meanwhile.
+"""The processors of a run: those of each kernel that nodes are on, which of them nodes run on, and that they do not
+sleep meanwhile (`kernels`).
 
-A processor that sleeps has to be woken. On a virtual machine that takes until its host has time: 75 us in the median,
-2.9 ms in one of a hundred (measured). An agent of its own therefore keeps every processor awake by a thread of the idle
-class that yields to all others (docs/protocol.md, `awake-start`), and `/dev/cpu_dma_latency` keeps processors of a real
-machine out of deep sleep.
+Hosts may be one kernel in truth, as containers of one machine are. Its processors are kept awake once and counted once.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 from ..agent import Agent, AgentHub
-from ..agent.requests import Awake, AwakeStart
-from ..lab.heat import governors, throttle_count, throttle_counters
-from ..lab.placement import pin
+from ..lab.heat import throttle_count, throttle_counters
+from ..lab.machines import place_of
+from ..lab.placement import pin, processors_of
 from ..lab.steering import usable_processors
-from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
-from ..model.observation import AwakeAnswer
 from ..model.placement import Placement
+from ..model.topology import Topology
 from ..model.workload import Workload
 from ..model.workloads import WORKLOADS
-from ..store import ProcessorUse
-from .session import ANSWER_TIMEOUT_S
+from ..store import HostFacts, ProcessorUse
+from .kernels import Kernel
+from .on_host import kernel_of
 
-AWAKE = "(processors)"
-"""The name of the agent that keeps them awake."""
 
-LATENCY_DEVICE = Path("/dev/cpu_dma_latency")
-"""While it is open, processors wake within the microseconds that were written to it
-(Documentation/power/pm_qos_interface of Linux)."""
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """Where nodes run. Both are empty where a kernel refused.
+
+    Attributes:
+        by_node: the processors of each node.
+        by_kernel: those of each kernel that nodes are on.
+    """
+
+    by_node: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    by_kernel: Mapping[Kernel, frozenset[int]] = field(default_factory=dict)
 
 
 class Processors:
@@ -40,97 +43,99 @@ class Processors:
 
     def __init__(self, hub: AgentHub) -> None:
         self._hub = hub
-        self.usable = usable_processors()
-        self._throttle_counters = throttle_counters(self.usable)
-        self._agent: Agent | None = None
-        self._latency: int | None = None
-        self._refused: str | None = None
-        self._own = set(self.usable)
-        self._awake: tuple[int, ...] = ()
+        self._wanted: bool | None = False
+        self.here = Kernel(usable_processors())
+        """Those of this machine."""
+        self._of_hosts: dict[str, Kernel] = {}
+        self._throttle_counters = throttle_counters(self.here.usable)
+        self._own = set(self.here.usable)
 
-    def start(self, keep_awake: bool | None) -> None:
-        """Keeps the processors awake from now on. Does nothing where that was begun before.
+    def start(self, keep_awake: bool | None, topologies: Sequence[Topology] = ()) -> None:
+        """Keeps the processors of this machine awake from now on, if nodes are on it, and those of hosts from `join`
+        on. Does nothing where that was begun before.
 
         Args:
-            keep_awake: None: where this machine is virtual.
+            keep_awake: None: of machines that are virtual.
+            topologies: the networks of the run. None of them: nodes are on this machine.
         """
-        if self._agent is not None or keep_awake is False:
-            return
-        if self._latency is None:
-            with contextlib.suppress(OSError):
-                self._latency = os.open(LATENCY_DEVICE, os.O_WRONLY | os.O_CLOEXEC)
-                os.write(self._latency, bytes(4))
-        if keep_awake is None and not is_virtual():
-            return
-        agent = None
-        try:
-            [agent] = self._hub.start([AWAKE]).values()
-            agent.answer(AwakeStart(processors=sorted(self.usable)), timeout_s=ANSWER_TIMEOUT_S)
-        except (AgentError, CapabilityError) as error:
-            self._refused = str(error)
-            if agent is not None:
-                self._hub.stop([agent])
-            return
-        self._agent = agent
-        self._awake = tuple(sorted(self.usable))
+        self._wanted = keep_awake
+        if not topologies or any(_has_nodes_here(topology) for topology in topologies):
+            self.here.keep_awake(self._hub, None, keep_awake)
+
+    def join(self, agents: Mapping[str, Agent]) -> None:
+        """Does so for the hosts of a network's nodes, and once more for those whose connection was lost. Raises
+        `AgentError`.
+
+        Args:
+            agents: the nodes', which tell of their machines.
+        """
+        for host, agent in {agent.host: agent for agent in agents.values()}.items():
+            if host is not None:
+                if host not in self._of_hosts:
+                    self._of_hosts[host] = kernel_of(agent, [self.here, *self._of_hosts.values()])
+                self._of_hosts[host].keep_awake(self._hub, host, self._wanted)
+
+    def of(self, host: str | None) -> Kernel:
+        """Those of a host that was joined; None: of this machine."""
+        return self.here if host is None else self._of_hosts[host]
 
     @property
     def use(self) -> ProcessorUse:
-        """What the manifest says of it."""
-        return ProcessorUse(
-            usable=tuple(sorted(self.usable)),
-            kept_awake=self._awake,
-            not_kept_awake=self._refused,
-            latency_ns=0 if self._latency is not None else None,
-            governors=governors(self.usable),
-        )
+        """What the manifest says of this machine's."""
+        return self.here.use
+
+    def with_use(self, hosts: Mapping[str, HostFacts]) -> dict[str, HostFacts]:
+        """What is known of hosts, with the use of their processors. Of one that was not joined nothing changes."""
+        joined = {name: self._of_hosts[name] for name in hosts if name in self._of_hosts}
+        return dict(hosts) | {
+            name: replace(hosts[name], boot_id=kernel.boot_id, processors=kernel.use) for name, kernel in joined.items()
+        }
 
     def throttle_count(self) -> int | None:
-        """How often they were slowed down for heat so far; None where the kernel does not count it."""
+        """How often those of this machine were slowed down for heat so far; None where the kernel does not count it."""
         return throttle_count(self._throttle_counters)
 
-    def sample(self) -> AwakeAnswer | None:
-        """How long each was busy so far, to the microsecond; None where no thread watches it.
+    def placement(
+        self, policy: Placement, agents: Mapping[str, Agent], emulator: tuple[Kernel, int] | None = None
+    ) -> Placed:
+        """Where nodes are to run: those of each kernel by the policy.
 
-        Where the agent that keeps them awake has died, they may sleep from then on, and the manifest says why. Raises
-        `AgentError` where it lives, and refuses or gives an answer of another form.
+        Args:
+            agents: those of the nodes of a path, from the client to the server.
+            emulator: the processor of the emulator, and whose it is.
         """
-        if self._agent is None:
-            return None
-        try:
-            return self._agent.answer(Awake(), timeout_s=ANSWER_TIMEOUT_S)
-        except AgentError:
-            if self._agent.ended is None:
-                raise
-            self._refused, self._awake, self._agent = str(self._agent.ended), (), None
-            return None
+        server = list(agents)[-1]
+        nodes: dict[Kernel, list[str]] = {}
+        for name, agent in agents.items():
+            nodes.setdefault(self.of(agent.host), []).append(name)
+        by_node: dict[str, tuple[int, ...]] = {}
+        by_kernel = {}
+        for kernel, own in nodes.items():
+            kept = emulator[1] if emulator is not None and emulator[0] is kernel else None
+            has_server = server in own
+            placed = processors_of(policy, own, kernel.usable, kept, has_server=has_server, read=kernel.read)
+            by_node |= placed
+            by_kernel[kernel] = frozenset(one for processors in placed.values() for one in processors)
+        return Placed(by_node={name: by_node[name] for name in agents}, by_kernel=by_kernel)
 
-    def keep_off(self, placed: Mapping[str, Sequence[int]]) -> None:
+    def keep_off(self, placed: Placed) -> None:
         """Moves this process to processors that no node runs on, where there are some."""
-        used = {one for processors in placed.values() for one in processors}
-        own = (set(self.usable) - used) or set(self.usable)
+        usable = set(self.here.usable)
+        own = (usable - placed.by_kernel.get(self.here, frozenset())) or usable
         if own != self._own and pin(os.getpid(), own):
             self._own = own
 
-    def is_off(self, placed: Mapping[str, Sequence[int]]) -> bool:
+    def is_off(self, placed: Placed) -> bool:
         """Whether this process keeps off the processors of the nodes."""
-        return bool(placed) and self._own.isdisjoint(one for processors in placed.values() for one in processors)
+        return bool(placed.by_kernel) and self._own.isdisjoint(placed.by_kernel.get(self.here, frozenset()))
 
     def close(self) -> None:
         """Lets them sleep again, and this process run everywhere."""
-        if self._own != set(self.usable) and pin(os.getpid(), self.usable):
-            self._own = set(self.usable)
-        if self._latency is not None:
-            os.close(self._latency)
-            self._latency = None
-        if self._agent is not None:
-            self._hub.stop([self._agent])
-            self._agent = None
-
-
-def kept_awake(experiment: Experiment) -> bool | None:
-    """Whether processors are kept awake. On several machines those of one would be, and the others not."""
-    return False if any(topology.is_spread for topology in experiment.topologies) else experiment.keep_awake
+        usable = set(self.here.usable)
+        if self._own != usable and pin(os.getpid(), usable):
+            self._own = usable
+        for kernel in dict.fromkeys([self.here, *self._of_hosts.values()]):
+            kernel.let_sleep(self._hub)
 
 
 def placement_of(experiment: Experiment, workload: Workload) -> Placement:
@@ -138,24 +143,5 @@ def placement_of(experiment: Experiment, workload: Workload) -> Placement:
     return experiment.placement or WORKLOADS[workload.kind].placement(workload.params)
 
 
-def is_virtual(cpuinfo: Path = Path("/proc/cpuinfo"), vendor: Path = Path("/sys/class/dmi/id/sys_vendor")) -> bool:
-    """Whether this machine is virtual, and no emulated machine of ours. There the clock stands still while nothing
-    runs, and a thread that spins would make it run.
-
-    Args:
-        cpuinfo: has the flag `hypervisor` where the processor says so (x86).
-        vendor: the maker of the machine, by its firmware.
-    """
-    from .environment import GUEST
-
-    if GUEST in os.environ:
-        return False
-    with contextlib.suppress(OSError):
-        for line in cpuinfo.read_text(errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "flags":
-                return "hypervisor" in value.split()
-    with contextlib.suppress(OSError):
-        maker = vendor.read_text(errors="replace").strip()
-        return maker in ("QEMU", "Amazon EC2", "Google", "Microsoft Corporation", "VMware, Inc.", "Xen", "innotek GmbH")
-    return False
+def _has_nodes_here(topology: Topology) -> bool:
+    return any(place_of(topology, node) is None for node in topology.held)

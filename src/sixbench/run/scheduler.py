@@ -25,7 +25,6 @@ from .laboratory import Laboratories
 from .node_settings import merged
 from .other_runs import Presence
 from .probing_hosts import with_clocks
-from .processors import kept_awake
 from .remaining import Remaining
 from .runner import Runner
 from .trial import Outcome, Theory
@@ -67,7 +66,7 @@ def run_experiment(
     observer.planned(experiment, str(writer.directory), len(done))
     loop = _Loop(experiment, writer, done, laboratories, theory, observer, presence, clock)
     try:
-        laboratories.processors.start(kept_awake(experiment))
+        laboratories.processors.start(experiment.keep_awake, experiment.topologies)
         writer.save_manifest(bypass=measure_bypass(hub, experiment, writer.manifest.bypass))
         loop.run()
     except BaseException as error:
@@ -106,7 +105,7 @@ def built(writer: RunWriter, laboratories: Laboratories) -> Built:
             environment,
             nodes=merged(environment.nodes, laboratories.settings),
             processors=laboratories.processors.use,
-            hosts=with_clocks(laboratories.hub, environment.hosts),
+            hosts=laboratories.processors.with_use(with_clocks(laboratories.hub, environment.hosts)),
             underlays=read_again(laboratories.hub, environment.underlays, laboratories.topologies),
         ),
         "install_ns": before

@@ -16,6 +16,7 @@ from ..agent.requests import (
     CaptureStart,
     CaptureStop,
     ConnectionTracking,
+    Cpu,
     DeviceCounters,
     DeviceLog,
     RelayCounters,
@@ -54,12 +55,14 @@ from ..model.workloads import bring_up
 from . import emulation
 from .asking import Asked, ask, ask_all, wait_all
 from .bringing_up import BringUps
-from .cpu import Sample
+from .cpu import Sample, Span
 from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
 from .hardware_counters import Counted, HardwareCounters
+from .kernels import Kernel
 from .laboratory import Laboratory
 from .parts import Hosts, parts_of, run_parts, trial_expected_ns
+from .processors import Placed
 from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
@@ -100,8 +103,9 @@ class Observed:
     """The observations so far; a failure leaves the rest empty.
 
     Attributes:
-        placed: the processors of each node on the path; empty where the kernel put none there.
-        is_alone: whether nothing else of the run was on these.
+        placed: where the nodes on the path ran.
+        is_alone: whether nothing else of the run was on their processors.
+        cpu_before, cpu_after: what each kernel that nodes on the path are on had spent.
         forgotten: the last counters of translators that were taken away meanwhile.
         torn_down: what the nodes that track connections said when they forgot them all at the end.
         unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
@@ -131,17 +135,25 @@ class Observed:
     emulated: dict[str, EmulateAnswer] = field(default_factory=dict)
     before: dict[str, CountersAnswer] = field(default_factory=dict)
     after: dict[str, CountersAnswer] = field(default_factory=dict)
-    cpu_before: Sample | None = None
-    cpu_after: Sample | None = None
-    placed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    cpu_before: dict[Kernel, Sample] = field(default_factory=dict)
+    cpu_after: dict[Kernel, Sample] = field(default_factory=dict)
+    placed: Placed = field(default_factory=Placed)
     is_alone: bool = False
     hardware: Counted = field(default_factory=Counted)
     unanswered: list[AgentError] = field(default_factory=list)
 
     @property
-    def are_kept_awake(self) -> bool:
-        """Whether threads of the idle class spin on the processors."""
-        return self.cpu_before is not None and "watched" in self.cpu_before
+    def cpu(self) -> dict[Kernel, Span]:
+        """The samples at both ends of the traffic, where there are both."""
+        return {
+            kernel: {"from": before, "to": self.cpu_after[kernel]}
+            for kernel, before in self.cpu_before.items()
+            if kernel in self.cpu_after
+        }
+
+    def are_kept_awake(self, kernel: Kernel) -> bool:
+        """Whether threads of the idle class spin on its processors."""
+        return "watched" in self.cpu_before.get(kernel, {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,8 +301,8 @@ def perform(
         wait_all(capturing)
         for started in watching:
             started()
+        observed.cpu_before = _cpu(setting)
         if not setting.laboratory.topology.is_spread:
-            observed.cpu_before = _cpu(setting)
             hardware.start()
         with Events(setting.laboratory, setting.events) as events:
 
@@ -311,7 +323,7 @@ def perform(
     finally:
         with _noting(observed.unanswered):
             hardware.stop()
-        if observed.cpu_before is not None:
+        if observed.cpu_before:
             with _noting(observed.unanswered):
                 observed.cpu_after = _cpu(setting)
         ended = [ask(agent, CaptureStop(capture=name)) for name, agent in captured.items()]
@@ -457,17 +469,26 @@ def _look(setting: Setting) -> dict[str, CountersAnswer]:
     return wait_all(ask_all(setting.watched | ({} if emulator is None else {EMULATOR: emulator}), CountersRequest()))
 
 
-def _cpu(setting: Setting) -> Sample:
-    """A sample of the whole machine, and the CPU time that this process itself has spent until then."""
-    sample = cast(Sample, setting.hosts.client.call("cpu", timeout_s=ANSWER_TIMEOUT_S))
+def _cpu(setting: Setting) -> dict[Kernel, Sample]:
+    """A sample of each kernel that nodes on the path are on, and the CPU time that this process itself has spent until
+    then."""
     processors = setting.laboratory.processors
-    watched, throttled = processors.sample(), processors.throttle_count()
-    sample["orchestrator_ns"] = time.process_time_ns()
-    if watched is not None:
-        sample["watched"] = watched
-    if throttled is not None:
-        sample["throttled"] = throttled
-    return sample
+    tellers: dict[Kernel, Agent] = {}
+    for agent in (setting.hosts.client, *setting.watched.values()):
+        tellers.setdefault(processors.of(agent.host), agent)
+    asked = {kernel: (agent.submit(Cpu.op), kernel.ask()) for kernel, agent in tellers.items()}
+    samples: dict[Kernel, Sample] = {}
+    for kernel, (told, watching) in asked.items():
+        sample = samples[kernel] = cast(Sample, tellers[kernel].wait(told, Cpu.op, ANSWER_TIMEOUT_S))
+        watched = kernel.told(watching)
+        if watched is not None:
+            sample["watched"] = watched
+    if processors.here in samples:
+        sample, throttled = samples[processors.here], processors.throttle_count()
+        sample["orchestrator_ns"] = time.process_time_ns()
+        if throttled is not None:
+            sample["throttled"] = throttled
+    return samples
 
 
 def _all_addresses(setting: Setting) -> list[str]:

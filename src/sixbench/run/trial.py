@@ -44,6 +44,7 @@ from .cpu import (
 )
 from .frame_networks import told_networks
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
+from .kernels import Kernel
 from .laboratory import Laboratory
 from .one_clock import leave_out_what_needs_one_clock
 from .parts import parts_of
@@ -167,7 +168,7 @@ def run_trial(
     )
     column = bypassed_column(kind, params)
     tester = {column: bypass.metrics[column]} if bypass and column and column in bypass.metrics else {}
-    limited_by = _limited_by(measured, expected, observed)
+    limited_by = _limited_by(measured, expected, setting, observed)
     if limited_by != "path" and column and is_tester_limited(column, measured.metrics, tester):
         limited_by = "tester"
     if status == "ok" and experiment.bottleneck == "path" and limited_by in ("cpu", "tester"):
@@ -331,7 +332,7 @@ def _assess(
         sessions={**sessions, **relayed.sessions} or None,
         losses=losses.losses,
         timers=timers,
-        processors=observed.placed,
+        processors=dict(observed.placed.by_node),
     )
     measured.notes.extend(losses.notes)
     judgement.invalid.extend(check_tunnels(setting.network, tunnels, carried))
@@ -375,36 +376,19 @@ def machine_changes(client: Result, server: Result) -> list[Reason]:
 
 
 def _add_cpu(measured: Measured, setting: Setting, observed: Observed) -> None:
-    """Puts in what the trial took. Of several machines only what the ends took is known."""
-    if setting.laboratory.topology.is_spread:
-        add_cpu_of_ends(measured, observed.client, observed.server)
-        return
+    """Puts in what the trial took."""
     view = setting.views[middle_of(setting.views)]
-    server_span, client_span = find_span(observed.server), find_span(observed.client)
     client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
-    span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
-    if span is not None:
-        machine = machine_cores(span, client_spun + server_spun, are_kept_awake=observed.are_kept_awake)
-        for name, cores in machine.items():
-            measured.metrics[f"cpu_{name}_cores"] = cores
-        own_both = [
-            agent_cores(own, own_spun)
-            for own, own_spun in ((client_span, client_spun), (server_span, server_spun))
-            if own is not None
-        ]
-        if machine and None not in own_both:
-            # Soft interrupts are the network's; what is left of user and system time is other programs'.
-            ours = sum(cores for cores in own_both if cores is not None)
-            measured.metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
+    if not setting.laboratory.topology.is_spread:
+        _add_cpu_of_machine(measured, setting, observed)
     add_cpu_of_ends(measured, observed.client, observed.server, client_spun, server_spun)
-    if not (observed.cpu_before and observed.cpu_after and observed.before and observed.after):
+    if not (observed.cpu and observed.before and observed.after):
         return
-    span = {"from": observed.cpu_before, "to": observed.cpu_after}
-    if throttled(span):
+    if any(map(throttled, observed.cpu.values())):
         measured.notes.append(
             "processors were slowed down for heat during the trial: its times are those of a slower machine"
         )
-    spent_ns = _spent_ns(span, observed)
+    spent_ns = _spent_ns(observed)
     packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
     _add_hardware(measured, packets, observed)
     if spent_ns is not None and packets and carried_bytes:
@@ -414,17 +398,47 @@ def _add_cpu(measured: Measured, setting: Setting, observed: Observed) -> None:
         measured.metrics["cpu_per_byte_ns"] = spent_ns / carried_bytes
 
 
-def _spent_ns(span: Span, observed: Observed) -> float | None:
-    """The CPU time of a trial.
+def _add_cpu_of_machine(measured: Measured, setting: Setting, observed: Observed) -> None:
+    """What all of the machine took while the traffic was measured, where all nodes are on one: of several there is no
+    sample of the same time."""
+    server_span, client_span = find_span(observed.server), find_span(observed.client)
+    client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
+    span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
+    if span is None:
+        return
+    are_kept_awake = observed.are_kept_awake(setting.laboratory.processors.here)
+    machine = machine_cores(span, client_spun + server_spun, are_kept_awake=are_kept_awake)
+    for name, cores in machine.items():
+        measured.metrics[f"cpu_{name}_cores"] = cores
+    own_both = [
+        agent_cores(own, own_spun)
+        for own, own_spun in ((client_span, client_spun), (server_span, server_spun))
+        if own is not None
+    ]
+    if machine and None not in own_both:
+        # Soft interrupts are the network's; what is left of user and system time is other programs'.
+        ours = sum(cores for cores in own_both if cores is not None)
+        measured.metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
+
+
+def _spent_ns(observed: Observed) -> float | None:
+    """The CPU time of a trial: the sum over the kernels that its nodes are on; None where one of them does not tell."""
+    times_ns = [_spent_on(kernel, span, observed) for kernel, span in observed.cpu.items()]
+    known_ns = [time_ns for time_ns in times_ns if time_ns is not None]
+    return sum(known_ns) if len(known_ns) == len(observed.cpu_before) else None
+
+
+def _spent_on(kernel: Kernel, span: Span, observed: Observed) -> float | None:
+    """That of one kernel.
 
     It is that of its nodes' processors, where threads watched these and nothing of ours ran there; else that of the
     whole machine, without what running the trial took.
     """
-    nodes = {one for processors in observed.placed.values() for one in processors}
-    watched = watched_ns(span, nodes) if observed.is_alone else None
+    is_alone = observed.is_alone or "orchestrator_ns" not in span["from"]
+    watched = watched_ns(span, observed.placed.by_kernel.get(kernel, ())) if is_alone else None
     if watched is not None:
         return watched
-    spent_ns = busy_ns(span, are_kept_awake=observed.are_kept_awake)
+    spent_ns = busy_ns(span, are_kept_awake=observed.are_kept_awake(kernel))
     return None if spent_ns is None else spent_ns - orchestrator_ns(span)
 
 
@@ -439,16 +453,19 @@ def _add_hardware(measured: Measured, packets: int, observed: Observed) -> None:
     measured.metrics.update(hardware_metrics(observed.hardware.counts, packets))
 
 
-def _limited_by(measured: Measured, expected: Mapping[str, float], observed: Observed) -> str | None:
+def _limited_by(measured: Measured, expected: Mapping[str, float], setting: Setting, observed: Observed) -> str | None:
     goodput, limit = measured.metrics.get("goodput_bps"), expected.get("goodput_bps")
     if goodput is None:
         return None
     if limit is not None and goodput >= PATH_LIMITED_SHARE * limit:
         return "path"
-    span = find_span(observed.server) or find_span(observed.client)
+    end, span = setting.hosts.server, find_span(observed.server)
+    if span is None:
+        end, span = setting.hosts.client, find_span(observed.client)
     shares = []
     if span is not None and not spun_ns(observed.client):
-        shares = core_shares(span, are_kept_awake=observed.are_kept_awake)
+        kernel = setting.laboratory.processors.of(end.host)
+        shares = core_shares(span, are_kept_awake=observed.are_kept_awake(kernel))
     if shares and max(shares) >= SATURATED_CORE:
         return "cpu"
     return None

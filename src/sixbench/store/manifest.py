@@ -44,7 +44,7 @@ class ProcessorUse:
     Attributes:
         usable: those that it might use.
         kept_awake: those on which a thread of the idle class spun, so that they did not sleep.
-        not_kept_awake: why there was no such thread, where there should have been.
+        not_kept_awake: why there was no such thread, for a time or at all, where there should have been.
         latency_ns: how long processors might take to wake, by `/dev/cpu_dma_latency`. None: that was not set.
         governors: those of their frequency, where the machine shows any.
     """
@@ -92,6 +92,8 @@ class HostFacts:
         no_clock: why a source told nothing before the first trial, by the name of the source.
         hardware_clocks: the device of the PTP hardware clock of each interface that was borrowed, or `none`; None where
             that is not known.
+        boot_id: what its kernel is known by (random(4)). Hosts with one are one machine. None: it is not known.
+        processors: what was done with its processors. None: it is not known.
     """
 
     kernel: str
@@ -99,6 +101,8 @@ class HostFacts:
     clock: tuple[ClockReading, ...] = ()
     no_clock: dict[str, str] = field(default_factory=dict)
     hardware_clocks: dict[str, str | None] = field(default_factory=dict)
+    boot_id: str | None = None
+    processors: ProcessorUse | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

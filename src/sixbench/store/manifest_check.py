@@ -89,6 +89,11 @@ def problems_of_cell(name: str, cell: Cell) -> Iterator[str]:
 
 
 def _of_environment(environment: Environment) -> Iterator[str]:
+    uses = [environment.processors, *(host.processors for host in environment.hosts.values())]
+    for use in [one for one in uses if one is not None]:
+        yield from (f"there is a processor {one}" for one in (*use.usable, *use.kept_awake) if one < 0)
+        if use.latency_ns is not None and use.latency_ns < 0:
+            yield f"processors wake within {use.latency_ns} ns"
     if environment.guest is not None and not 0 <= (environment.guest.instruction_ns or 0) <= 10**9:
         yield f"the environment's instructions take {environment.guest.instruction_ns} ns"
 

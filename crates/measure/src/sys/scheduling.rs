@@ -1,5 +1,6 @@
 //! A thread that must not wait for others.
 
+use std::fs;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -61,6 +62,13 @@ pub fn run_when_idle() -> io::Result<()> {
     // SAFETY: the kernel reads a struct of the size that is in it; 0 is the calling thread.
     let is_niced = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const asked, 0) } == 0;
     if is_niced && set(libc::SCHED_IDLE, &parameter(0)) { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Gives the session of the calling process the least share of the processors (sched(7), "The autogroup feature"). Threads of the idle
+/// class that are its only ones would have as much as any other session otherwise. Where the kernel makes no groups of sessions, there
+/// is nothing to give.
+pub fn give_session_least_share() {
+    let _ = fs::write("/proc/self/autogroup", LEAST_NICE.to_string());
 }
 
 fn parameter(priority: libc::c_int) -> libc::sched_param {

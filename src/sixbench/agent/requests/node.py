@@ -50,6 +50,12 @@ class Cpu(Request[CpuSample]):
     """A CPU sample."""
 
 
+class Place(Request[Nothing]):
+    """The node, and the programs that it has started, run on these processors from now on."""
+
+    processors: list[int]
+
+
 class PacketSend(Request[Nothing]):
     """A frame onto an interface; `frame` is hexadecimal, from the Ethernet header on."""
 

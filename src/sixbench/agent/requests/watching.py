@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from ...model.observation import AwakeAnswer, CaptureAnswer, DropsAnswer, PerfAnswer, TimersAnswer
+from ...model.observation import AwakeAnswer, AwakeStarted, CaptureAnswer, DropsAnswer, PerfAnswer, TimersAnswer
 from ..answers import Nothing
 from .request import Request
 
@@ -58,10 +58,15 @@ class PerfStop(Request[PerfAnswer]):
     """The end of counting, answered with the counts."""
 
 
-class AwakeStart(Request[Nothing]):
-    """Processors that do not sleep from now on, until the agent ends."""
+class AwakeStart(Request[AwakeStarted]):
+    """Processors that do not sleep from now on, until the agent ends.
+
+    Attributes:
+        is_alone: whether nothing else is in the agent's session.
+    """
 
     processors: list[int]
+    is_alone: bool
 
 
 class Awake(Request[AwakeAnswer]):

@@ -1,0 +1,26 @@
+"""Files in which a kernel tells of its machine: of this one, or as another one's were read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+Read = Callable[[Path], str | None]
+"""Gives what is in a file, without white space at both ends; None where there is none, or it tells nothing."""
+
+
+def read_here(file: Path) -> str | None:
+    """What is in a file of this machine."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:  # a processor that is offline, or a machine without it
+        return None
+
+
+def numbers(text: str) -> list[int]:
+    """Those of a list such as `0-3,8`. Raises `ValueError`."""
+    found: list[int] = []
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        found.extend(range(int(first), int(last or first) + 1))
+    return found
