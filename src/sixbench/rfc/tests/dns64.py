@@ -22,8 +22,8 @@ from ..throughput import spoiled_by_tester
 from . import delays
 
 FIRST_PER_S = 1000
-"""Where a search begins. At a lower rate the tester sleeps most of the time, so it is later on a machine that does other
-things too."""
+"""Where a search begins. At a lower rate the tester sleeps most of the time, so it is later on a machine that does
+other things too."""
 TIMEOUT_NS = 1_000_000_000
 """RFC 8219 section 9.2."""
 SELF_TEST_TIMEOUT_NS = TIMEOUT_NS // 4
