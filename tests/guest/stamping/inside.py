@@ -1,4 +1,4 @@
-"""What is done in the emulated machine of test_stamping.py: runs at ports that stamp frames, and looks at their settings.
+"""What is done in the emulated machine of test_stamping.py: runs at ports that stamp frames, and looks at them.
 
 All that it finds is in `told.json`, which the test reads.
 """
@@ -93,7 +93,9 @@ def bench(*parameters: str) -> Iterator[None]:
         yield
     finally:
         do("ip", "netns", "delete", "dut")
-        wait_for(lambda: subprocess.run(["modprobe", "-r", "stamping"], capture_output=True).returncode == 0)
+        wait_for(
+            lambda: subprocess.run(["modprobe", "-r", "stamping"], capture_output=True, check=False).returncode == 0
+        )
 
 
 def wait_for(is_so: Callable[[], object]) -> None:
@@ -151,7 +153,7 @@ def killed() -> dict[str, Any]:
 
 
 def by_ptp() -> dict[str, Any]:
-    """What sixbench makes of ptp4l at eth2, which follows that at eth1. The two have a clock each, and a bridge between."""
+    """What sixbench makes of ptp4l at eth2, which follows that at eth1. They have a clock each, and a bridge between."""
     from sixbench.agent import AgentHub, find_agent
     from sixbench.model.errors import CapabilityError
     from sixbench.run.clock_sources.ptp import read_ptp
@@ -203,6 +205,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        print(json.dumps(stamping(sys.argv[1])))
+        sys.stdout.write(json.dumps(stamping(sys.argv[1])))
     else:
         main()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interfaces whose hardware stamps every frame, for tests: eth1 is joined with dut1, and eth2 with dut2. What a port sends
- * comes out of the other one after WIRE_NS by the ports' clock, which is ahead of the system's by AHEAD_NS (and that of
- * eth2 by as much again, where there are two clocks). So what is measured by the wrong clock is off by that.
+ * Interfaces whose hardware stamps every frame, for tests: eth1 is joined with dut1, and eth2 with dut2. What a port
+ * sends comes out of the other one after WIRE_NS by the ports' clock, which is ahead of the system's by AHEAD_NS (and
+ * that of eth2 by as much again, where there are two clocks). So what is measured by the wrong clock is off by that.
  */
 #include <linux/ethtool.h>
 #include <linux/etherdevice.h>
@@ -12,9 +12,9 @@
 #include <linux/ptp_clock_kernel.h>
 
 #define AHEAD_NS 37000123456LL
-#define WIRE_NS 1000
-#define PORTS 4
-#define CLOCKS 2
+#define WIRE_NS	 1000
+#define PORTS	 4
+#define CLOCKS	 2
 
 static int clocks = 1;
 module_param(clocks, int, 0444);
@@ -23,7 +23,7 @@ static bool stamps = true;
 module_param(stamps, bool, 0444);
 MODULE_PARM_DESC(stamps, "whether frames that are sent are stamped, as the interfaces say");
 
-static const char *const names[PORTS] = { "eth1", "dut1", "eth2", "dut2" };
+static const char *const names[PORTS] = {"eth1", "dut1", "eth2", "dut2"};
 static struct net_device *ports[PORTS];
 
 struct clock {
@@ -72,7 +72,8 @@ static bool is_stamped(const struct port *port, const struct sk_buff *came)
 {
 	bool is_ptp = came->protocol == htons(ETH_P_1588);
 
-	return port->setting.rx_filter == HWTSTAMP_FILTER_ALL || (is_ptp && port->setting.rx_filter != HWTSTAMP_FILTER_NONE);
+	return port->setting.rx_filter == HWTSTAMP_FILTER_ALL ||
+	       (is_ptp && port->setting.rx_filter != HWTSTAMP_FILTER_NONE);
 }
 
 static netdev_tx_t port_xmit(struct sk_buff *sent, struct net_device *dev)
@@ -84,7 +85,7 @@ static netdev_tx_t port_xmit(struct sk_buff *sent, struct net_device *dev)
 	ktime_t left = now_of(port->clock), arrived = ktime_add_ns(now_of(peer->clock), WIRE_NS);
 
 	if (stamps && port->setting.tx_type == HWTSTAMP_TX_ON && skb_shinfo(sent)->tx_flags & SKBTX_HW_TSTAMP) {
-		struct skb_shared_hwtstamps times = { .hwtstamp = left };
+		struct skb_shared_hwtstamps times = {.hwtstamp = left};
 
 		skb_shinfo(sent)->tx_flags |= SKBTX_IN_PROGRESS;
 		skb_tstamp_tx(sent, &times);
@@ -123,7 +124,8 @@ static int port_ts_info(struct net_device *dev, struct ethtool_ts_info *info)
 {
 	struct port *port = netdev_priv(dev);
 
-	info->so_timestamping = SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;
+	info->so_timestamping =
+		SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;
 	info->phc_index = ptp_clock_index(port->clock->ptp);
 	info->tx_types = BIT(HWTSTAMP_TX_OFF) | BIT(HWTSTAMP_TX_ON);
 	info->rx_filters = BIT(HWTSTAMP_FILTER_NONE) | BIT(HWTSTAMP_FILTER_PTP_V2_EVENT) | BIT(HWTSTAMP_FILTER_ALL);
@@ -164,8 +166,13 @@ static int __init stamping_init(void)
 	for (i = 0; i < CLOCKS; i++) {
 		all_clocks[i].ahead_ns = (i + 1) * AHEAD_NS;
 		all_clocks[i].info = (struct ptp_clock_info){
-			.owner = THIS_MODULE, .name = "stamping", .max_adj = 1000000, .gettimex64 = clock_gettimex,
-			.settime64 = clock_settime, .adjtime = clock_adjtime, .adjfine = clock_adjfine,
+			.owner = THIS_MODULE,
+			.name = "stamping",
+			.max_adj = 1000000,
+			.gettimex64 = clock_gettimex,
+			.settime64 = clock_settime,
+			.adjtime = clock_adjtime,
+			.adjfine = clock_adjfine,
 		};
 		all_clocks[i].ptp = ptp_clock_register(&all_clocks[i].info, NULL);
 		if (IS_ERR_OR_NULL(all_clocks[i].ptp))

@@ -1,7 +1,7 @@
 """Hardware time stamps of the tagged frames of a flow: what both ends have of them, and the delays that follow.
 
-The interfaces of both hosts stamp tagged frames, by one clock. A frame without both stamps has no such delay, and nothing
-stands in for it. All delays of a flow are by hardware, or none.
+The interfaces of both hosts stamp tagged frames, by one clock. A frame without both stamps has no such delay, and
+nothing stands in for it. All delays of a flow are by hardware, or none.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Stamped:
 
 
 def stamps_of(sender: Result, receiver: Result) -> Stamped | str | None:
-    """The delays of a flow by hardware; or why there are none, so that they are by the clock of the system. None: nobody
-    was told to stamp frames."""
+    """The delays of a flow by hardware; or why there are none, so that they are by the clock of the system. None:
+    nobody was told to stamp frames."""
     for side, result in (("sender", sender), ("receiver", receiver)):
         if REFUSED in result:
             return f"{printable(result[REFUSED])} (at the {side})"

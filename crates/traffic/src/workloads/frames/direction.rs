@@ -72,8 +72,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let receive = |intake: Intake| {
         Incoming::new(intake, ends, payload_bytes, rate_pps, settings)?.work_to_end(&socket, endpoint, rate_pps, &stop)
     };
-    let send =
-        || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(by, &stop);
+    let send = || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(by, &stop);
     match (settings.direction, intake) {
         (Direction::Reverse, Some(intake)) => Ok(named([("reverse_receiver", receive(intake)?)])),
         (Direction::Both, Some(intake)) => {
