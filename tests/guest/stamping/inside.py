@@ -153,7 +153,7 @@ def killed() -> dict[str, Any]:
 
 
 def by_ptp() -> dict[str, Any]:
-    """What sixbench makes of ptp4l at eth2, which follows that at eth1. They have a clock each, and a bridge between."""
+    """What sixbench makes of ptp4l at eth2, which follows that at eth1. They have a clock each."""
     from sixbench.agent import AgentHub, find_agent
     from sixbench.model.errors import CapabilityError
     from sixbench.run.clock_sources.ptp import read_ptp
