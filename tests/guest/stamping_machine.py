@@ -19,7 +19,7 @@ from sixbench.guest.initramfs import make_initramfs, second_script
 from sixbench.guest.jool import relocate
 from sixbench.guest.machine import Start, run_machine
 from sixbench.guest.memory import lay_out, make_memory, open_results, parameters, total_bytes
-from sixbench.guest.programs import find_program, run_program
+from sixbench.guest.programs import find_program, libraries, run_program
 
 HERE = Path(__file__).parent / "stamping"
 SUITE = "bookworm"
@@ -51,11 +51,14 @@ def kernel_with_driver(scratch: Path) -> Kernel:
 
 
 def job_files() -> dict[str, bytes]:
-    """What the machine has in `JOB`. There is no /var, so pmc is told where ptp4l is."""
+    """What the machine has in `JOB`, besides what guests have. There is no /var, so pmc is told where ptp4l is."""
     asks = f'#!/bin/sh\nexec {JOB}/pmc-itself -s /run/ptp4l-eth2 -i /run/pmc.$$ "$@"\n'
     programs = {name: find_program(name, "linuxptp").read_bytes() for name in ("ptp4l", "pmc")}
     inside = (HERE / "inside.py").read_bytes()
-    return {"inside.py": inside, "ptp4l": programs["ptp4l"], "pmc-itself": programs["pmc"], "pmc": asks.encode()}
+    ss = find_program("ss", "iproute2").resolve()
+    needed = {path.name: path.read_bytes() for path in libraries([ss]) if not path.name.startswith(("ld-", "libc."))}
+    own = {"inside.py": inside, "ptp4l": programs["ptp4l"], "pmc-itself": programs["pmc"], "pmc": asks.encode()}
+    return own | needed | {"ss": ss.read_bytes()}
 
 
 def run_inside(kernel: Kernel) -> dict[str, bytes]:
@@ -64,6 +67,7 @@ def run_inside(kernel: Kernel) -> dict[str, bytes]:
     disks = lay_out(find_image(agent), kernel.modules_image)
     variables = {
         "PATH": f"{JOB}:{executable.parent}:/usr/sbin:/usr/bin",
+        "LD_LIBRARY_PATH": JOB,
         "HOME": "/run",
         "TMPDIR": "/run/tmp",
         "LC_ALL": "C.UTF-8",

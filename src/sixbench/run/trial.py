@@ -126,7 +126,8 @@ def run_trial(
         params = {PREFIX.column: str(asked_prefix(path)), **params}
     if asks_resolver(Workload(kind=kind.name, params=params)):
         network = with_questions(path, network)
-    params |= told_networks(kind, params, network) | told_stamps(kind, network)
+    params |= told_networks(kind, params, network)
+    params |= told_stamps(kind, network)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
