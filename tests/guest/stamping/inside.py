@@ -22,7 +22,15 @@ from pathlib import Path
 from typing import Any
 
 JOB = Path(__file__).parent
-SIXBENCH = [sys.executable, "-m", "sixbench"]
+WITHOUT_REPORT = """
+import functools, sys
+from sixbench.__main__ import main
+from sixbench.cli import run_command
+run_command.measure_and_present = functools.partial(run_command.measure_and_present, report=False)
+sys.exit(main())
+"""
+SIXBENCH = [sys.executable, "-c", WITHOUT_REPORT]
+"""What reports need is not in the machine."""
 SET, GET = 0x89B0, 0x89B1
 """SIOCSHWTSTAMP and SIOCGHWTSTAMP."""
 OWN = {"eth1": [0, 0, 12], "eth2": [0, 1, 0]}
@@ -115,7 +123,7 @@ def experiment(duration: str) -> Path:
 def run(name: str) -> dict[str, Any]:
     """A run, and how the ports were set before and after it."""
     before, out = settings(), Path("/run") / name
-    argv = [*SIXBENCH, "run", experiment("400ms"), "--out", out, "--quiet", "--no-report"]
+    argv = [*SIXBENCH, "run", experiment("400ms"), "--out", out, "--quiet"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     records = [json.loads(file.read_text()) for file in sorted((out / "trials").glob("*/trial.json"))]
     found = {"exit": done.returncode, "said": done.stderr, "before": before, "after": settings(), "records": records}
