@@ -90,6 +90,10 @@ static netdev_tx_t port_xmit(struct sk_buff *sent, struct net_device *dev)
 		skb_shinfo(sent)->tx_flags |= SKBTX_IN_PROGRESS;
 		skb_tstamp_tx(sent, &times);
 	}
+	dev->stats.tx_packets++;
+	dev->stats.tx_bytes += sent->len;
+	port->peer->stats.rx_packets++;
+	port->peer->stats.rx_bytes += sent->len;
 	dev_consume_skb_any(sent);
 	if (came && __dev_forward_skb(port->peer, came) == NET_RX_SUCCESS) {
 		if (is_stamped(peer, came))
