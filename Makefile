@@ -8,6 +8,7 @@ LONG_TESTS := $(call lab_files,calibration cells connections dns64_tested emulat
 # Not in CI, which they would take over an hour.
 SLOW_TESTS := $(call lab_files,cells_killed papers_on_hosts peer_bench tutorials)
 JOOL_TESTS := tests/guest/test_jool.py
+STAMPS_TESTS := tests/guest/test_stamping.py
 # Not in CI: they need a machine on which nothing else measures.
 QUIET_TESTS := $(call lab_files,page rfc)
 PEERS_ARGS ?=
@@ -40,7 +41,7 @@ export UV_SYSTEM_CERTS ?= true
 # What the agent is built from. Folders too, so that a deleted file counts as a change.
 AGENT_SOURCES := $(shell find Cargo.toml Cargo.lock crates bpf -name target -prune -o -print 2>/dev/null)
 BPF_SOURCES := $(wildcard bpf/*.c bpf/*.h)
-C_SOURCES := $(BPF_SOURCES) $(wildcard tests/lab/*.c)
+C_SOURCES := $(BPF_SOURCES) $(wildcard tests/lab/*.c tests/guest/stamping/*.c)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -100,8 +101,8 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-lab test-long test-slow test-quiet test-peers test-guest test-jool test-fresh
-test: test-rust test-python test-lab ## run all tests but those of test-long, test-slow, test-quiet, test-peers, test-guest and test-jool
+.PHONY: test test-rust test-python test-lab test-long test-slow test-quiet test-peers test-guest test-jool test-stamps test-fresh
+test: test-rust test-python test-lab ## run all tests but those of test-long, test-slow, test-quiet, test-peers, test-guest, test-jool and test-stamps
 
 test-rust: | system-test
 	@echo 'sixbench: compiling the agent and its tests, and running these' >&2
@@ -129,10 +130,13 @@ test-peers: install system-peers ## run the tests of tunnels and links against L
 	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest tests/peers $(PYTEST_ARGS))
 
 test-guest: install system-guest ## run the tests that boot emulated machines with other kernels (docs/kernels.md)
-	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest tests/guest --ignore=$(JOOL_TESTS) $(PYTEST_ARGS))
+	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest tests/guest $(addprefix --ignore=,$(JOOL_TESTS) $(STAMPS_TESTS)) $(PYTEST_ARGS))
 
 test-jool: install system-guest ## build Jool for an emulated machine's kernel and run the tests with it (docs/kernels.md)
 	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest $(JOOL_TESTS) $(PYTEST_ARGS))
+
+test-stamps: install system-guest ## run frames through an emulated machine with a driver that stamps them (docs/rfc-tests.md)
+	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest $(STAMPS_TESTS) $(PYTEST_ARGS))
 
 .PHONY: endurance fuzz
 endurance: OUT ?= runs/endurance-$(NOW)

@@ -113,6 +113,11 @@ def test_equipment_is_tested_with_evidence_and_its_ports_are_as_they_were(bench:
         assert [segment["node"] for segment in record["evidence"]["segments"]] == ["left", "right"]
         for segment in record["evidence"]["segments"]:
             assert (segment["other_addresses"], segment["other_hop_limits"]) == ({}, {})
+        if record["workload"] == "frames":
+            # A veth has none.
+            words = "no hardware time stamps: eth1: it stamps no frames by hardware (at the sender)"
+            assert words in record["notes"]
+            assert record["metrics"]["one_way_delay_p50_ns"] > 0
     assert bench.states() == before
     assert "a namespace of Linux that forwards, at eth1 and eth2" in (tmp_path / "run" / "report.html").read_text()
 

@@ -26,6 +26,7 @@ AGENT_ALONE = {
     ("tcp-stream", "shared_streams"),
     ("frames", "client_networks"),
     ("frames", "server_networks"),
+    ("frames", "hardware_stamps"),
 }
 """What no experiment sets."""
 

@@ -24,6 +24,7 @@ FREE: dict[str, Any] = {
     "is_up": True,
     "has_carrier": True,
     "hardware_clock": "none",
+    "hardware_stamps": {"sends": False, "receives": False},
 }
 
 
@@ -63,6 +64,21 @@ def test_a_port_that_is_not_there_or_not_ours() -> None:
         ({}, "yes", "it can be borrowed; it has no hardware clock"),
         (
             {"hardware_clock": "/dev/ptp0", "has": "it has the address A; take that away"},
+            "yes",
+            "it can be borrowed; it has the hardware clock /dev/ptp0, and stamps no frames by it",
+        ),
+        (
+            {"hardware_clock": "/dev/ptp0", "hardware_stamps": {"sends": True, "receives": True}},
+            "yes",
+            "it can be borrowed; it has the hardware clock /dev/ptp0, and stamps frames by it",
+        ),
+        (
+            {"hardware_clock": "/dev/ptp0", "hardware_stamps": {"sends": True, "receives": False}},
+            "yes",
+            "it can be borrowed; it has the hardware clock /dev/ptp0, and does not stamp all frames that it receives",
+        ),
+        (
+            {"hardware_clock": "/dev/ptp0", "hardware_stamps": None},
             "yes",
             "it can be borrowed; it has the hardware clock /dev/ptp0",
         ),

@@ -118,7 +118,7 @@ def test_what_is_not_enough_is_no_reading(change: Callable[[str], str], why: str
 
 
 def test_a_hardware_clock_stands_between_the_system_and_the_grandmaster() -> None:
-    free = {"refused": None, "in_use": None, "has": None, "is_up": True, "has_carrier": True}
+    free = {"refused": None, "in_use": None, "has": None, "is_up": True, "has_carrier": True, "hardware_stamps": None}
     lendable = json.dumps([{"interface": "eth0", "hardware_clock": "/dev/ptp1", **free}])
     # In TAI, which is 37 s ahead, and 1000 ns on top of that.
     tai_ns = 37 * 10**9 + 1000

@@ -81,6 +81,25 @@ pub fn bind(socket: &impl AsFd, ifindex: u32, protocol: u16) -> io::Result<()> {
     check(unsafe { libc::bind(socket.as_fd().as_raw_fd(), (&raw const address).cast(), length) })
 }
 
+/// Asks the kernel about an interface, by its name in this namespace: `words` are the structure that the request takes, and
+/// which the kernel changes.
+pub fn interface_request<const N: usize>(interface: &str, request: u64, words: &mut [u32; N]) -> io::Result<()> {
+    // SAFETY: all zeros is a valid `ifreq`.
+    let mut asked: libc::ifreq = unsafe { mem::zeroed() };
+    // The last byte stays 0, which ends the name.
+    let Some(name) = asked.ifr_name.get_mut(..interface.len()).filter(|name| name.len() < libc::IFNAMSIZ) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    for (to, from) in name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    asked.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+    let socket = open()?;
+    // SAFETY: the request reads and writes `asked` and the structure that it points to, whose size goes with the request;
+    // both outlive the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut asked) })
+}
+
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -164,6 +164,31 @@ pub fn next_send_time(socket: &impl AsFd) -> Option<SendTime> {
     }
 }
 
+/// Has the kernel tell when the interface has sent those frames of a packet socket whose call asks for it. The times are
+/// fetched by [`next_sent_frame`].
+pub fn ask_for_hardware_times(socket: &impl AsFd) -> Result<()> {
+    sys::set_socket_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, libc::SOF_TIMESTAMPING_RAW_HARDWARE as i32)
+        .map_err(|e| Error::system("asking for the interface's send times", "setsockopt(SO_TIMESTAMPING)", e))
+}
+
+/// The beginning of the next frame that the interface has sent, in `buffer`: how long it is, and the time by the interface's
+/// clock, if there is one. Nothing where the queue is empty.
+pub fn next_sent_frame(socket: &impl AsFd, buffer: &mut [u8]) -> Option<(usize, Option<u64>)> {
+    let mut control = [0; CONTROL_BYTES];
+    let mut parts = [IoSliceMut::new(buffer)];
+    let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+    let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, Some(&mut control), flags).ok()?;
+    let time = message.cmsgs().ok().and_then(|mut messages| {
+        messages.find_map(|message| match message {
+            ControlMessageOwned::ScmTimestampsns(times) => Some(times.hw_raw),
+            _ => None,
+        })
+    });
+    // No time is a time of 0.
+    let hardware_ns = time.and_then(|time| u64::try_from(time.num_nanoseconds()).ok()).filter(|&ns| ns > 0);
+    Some((message.bytes, hardware_ns))
+}
+
 fn extended_error(message: ControlMessageOwned) -> Option<(libc::sock_extended_err, Option<IpAddr>)> {
     match message {
         ControlMessageOwned::Ipv4RecvErr(error, from) => {

@@ -21,6 +21,18 @@ LENDABLE, HARDWARE_CLOCK = "lendable", "hardware-clock"
 _TIMEOUT_S = 60.0
 
 
+class Stamps(Form):
+    """Which frames the hardware of an interface stamps.
+
+    Attributes:
+        sends: those that it sends, where they ask for it.
+        receives: all that it receives.
+    """
+
+    sends: Flag
+    receives: Flag
+
+
 class Lendable(Form):
     """An interface, and what speaks against borrowing it, as sentences with what would help.
 
@@ -30,6 +42,7 @@ class Lendable(Form):
         has: what it has, and gets back: an address, or a route.
         has_carrier: whether something answers at the other end of its cable, as far as is known now.
         hardware_clock: the device of its PTP hardware clock, or `none`. None: that is not known.
+        hardware_stamps: what it stamps by that clock. None: that is not known.
     """
 
     interface: Name
@@ -39,6 +52,7 @@ class Lendable(Form):
     is_up: Flag
     has_carrier: Flag
     hardware_clock: Name | None
+    hardware_stamps: Stamps | None
 
 
 HardwareTimes = Annotated[list[Whole], Field(min_length=3, max_length=3)]

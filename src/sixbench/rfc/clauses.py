@@ -156,9 +156,29 @@ def tagged(tested: Tested) -> tuple[State, str]:
     rates = [value.rate_pps for one in tested.values if one.test == "latency" for value in one.values if value.rate_pps]
     if not rates:
         return "not met", "latency was not measured"
+    stamped = _stamped(tested)
+    if stamped is not None:
+        words = f"at least {stamped} frames of each stream have the hardware time stamps of both interfaces"
+        return ("met" if stamped >= LEAST_TAGGED else "not met"), words
     fewest = int(min(rates) * tested.own.latency_s)
     words = f"every frame has a time stamp, at least {fewest} in each stream"
     return ("met" if fewest >= LEAST_TAGGED else "not met"), words
+
+
+def latency(tested: Tested) -> tuple[State, str]:
+    """Whether the latency was measured, and by whose time stamps."""
+    state, why = was_run("latency")(tested)
+    if state != "met":
+        return state, why
+    by = "the sender's socket and the receiver's kernel" if _stamped(tested) is None else "the interfaces' hardware"
+    return state, f"{why}; by the time stamps of {by}"
+
+
+def _stamped(tested: Tested) -> int | None:
+    """How many frames of each stream, at least, have the hardware time stamps of which a latency is made. None: no
+    latency is made of such."""
+    values = [value for one in tested.values if one.test == "latency" for value in one.values]
+    return min((value.stamped for value in values if value.stamped is not None), default=None)
 
 
 def self_test(tested: Tested) -> tuple[State, str]:

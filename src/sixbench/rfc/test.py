@@ -72,6 +72,8 @@ class Value:
         remark: what has to be known of it.
         has_none: whether the device has no such value, such as a longest burst where none is too long.
         is_testers: whether the tester, rather than the device, set it.
+        stamped: how many frames of each trial, at least, have the hardware time stamps that it is made of. None: it is
+            of no hardware's.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Value:
     remark: str = ""
     has_none: bool = False
     is_testers: bool = False
+    stamped: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

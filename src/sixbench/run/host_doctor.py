@@ -134,4 +134,15 @@ def _clock_words(one: Lendable) -> str:
         return "whether it has a hardware clock is not known"
     if one.hardware_clock == NO_HARDWARE_CLOCK:
         return "it has no hardware clock"
-    return f"it has the hardware clock {printable(one.hardware_clock)}"
+    return f"it has the hardware clock {printable(one.hardware_clock)}{_stamps_words(one)}"
+
+
+def _stamps_words(one: Lendable) -> str:
+    if one.hardware_stamps is None:
+        return ""
+    sends, receives = one.hardware_stamps.sends, one.hardware_stamps.receives
+    if sends and receives:
+        return ", and stamps frames by it"
+    if sends or receives:
+        return f", and does not stamp {'all frames that it receives' if sends else 'what it sends'}"
+    return ", and stamps no frames by it"

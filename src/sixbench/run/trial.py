@@ -43,6 +43,7 @@ from .cpu import (
     watched_ns,
 )
 from .frame_networks import told_networks
+from .frame_stamps import told_stamps
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .kernels import Kernel
 from .laboratory import Laboratory
@@ -126,6 +127,7 @@ def run_trial(
     if asks_resolver(Workload(kind=kind.name, params=params)):
         network = with_questions(path, network)
     params |= told_networks(kind, params, network)
+    params |= told_stamps(kind, network)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {

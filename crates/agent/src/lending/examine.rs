@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde::Serialize;
 use serde_json::Value;
+use sixbench_packet::stamping::{self, Abilities, Setting};
 
 use super::ask::said;
 use super::hardware_clock;
@@ -36,6 +37,15 @@ pub struct Told {
     has_carrier: bool,
     /// The device of its hardware clock, or `none`; absent where that is not known.
     hardware_clock: Option<String>,
+    /// Whether the hardware stamps frames that go, and all that come; absent where that is not known.
+    hardware_stamps: Option<Stamps>,
+}
+
+/// What an interface stamps by hardware.
+#[derive(Debug, Serialize)]
+struct Stamps {
+    sends: bool,
+    receives: bool,
 }
 
 /// All interfaces. Nothing is touched.
@@ -48,6 +58,9 @@ pub fn look() -> Result<Vec<Told>, String> {
             is_up: has_flag(link, "UP"),
             has_carrier: has_flag(link, "LOWER_UP"),
             hardware_clock: hardware_clock::of(&interface),
+            hardware_stamps: stamping::abilities(&interface)
+                .ok()
+                .map(|Abilities { sends, receives, .. }| Stamps { sends, receives }),
             interface,
         })
     };
@@ -71,6 +84,7 @@ fn record(interface: &str, even_in_use: bool) -> Result<Record, String> {
         address: found["address"].as_str().unwrap_or_default().to_owned(),
         settings: settings(interface),
         offloads: offloads(interface),
+        stamps: stamping::setting(interface).ok().map(Setting::words),
         lines: lines(interface, found)?,
     })
 }

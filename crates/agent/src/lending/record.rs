@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use sixbench_netlink::Client;
+use sixbench_packet::stamping::{self, Setting};
 
 /// Where records are. It is empty after the machine has started, when all interfaces are home anyway.
 const DIRECTORY: &str = "/run/sixbench/lent";
@@ -31,6 +32,9 @@ pub struct Record {
     pub settings: BTreeMap<String, String>,
     /// The offloads that a node may switch, as `ethtool -K` takes them.
     pub offloads: Vec<String>,
+    /// How its hardware time stamps were set (`struct hwtstamp_config`); absent where its driver has none.
+    #[serde(default)]
+    pub stamps: Option<[u32; 3]>,
     /// What else brings it back into its state, in order: lines for `ip -batch`.
     pub lines: Vec<String>,
 }
@@ -60,7 +64,16 @@ impl Record {
             let text = self.lines.join("\n") + "\n";
             stdin.write_all(text.as_bytes()).map_err(|error| doing(&error.to_string()))?;
         }
-        child.wait().map(drop).map_err(|error| doing(&error.to_string()))
+        child.wait().map_err(|error| doing(&error.to_string()))?;
+        self.restore_stamps().map_err(|error| doing(&format!("its hardware time stamps: {error}")))
+    }
+
+    fn restore_stamps(&self) -> io::Result<()> {
+        let Some(before) = self.stamps.map(Setting::from) else { return Ok(()) };
+        if stamping::setting(&self.interface)? != before {
+            stamping::set(&self.interface, before)?;
+        }
+        Ok(())
     }
 
     /// Whether this namespace has the interface.

@@ -4,6 +4,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
 
+use super::mmsg::{AskForSendTimes, empty_message};
+
 /// Room for some frames. It is made in the thread that uses it.
 pub struct FrameBatch {
     bytes: Vec<u8>,
@@ -25,22 +27,32 @@ impl FrameBatch {
         &mut self.bytes[index * self.stride..][..self.stride]
     }
 
-    /// Sends the first frames, which have these lengths. How many went out, at least one; or why the first did not.
-    pub fn send(&mut self, socket: BorrowedFd<'_>, lengths: &[usize]) -> nix::Result<usize> {
+    /// Sends the first frames, which have these lengths. Of these the interface stamps those with a tag when it sends them.
+    /// How many went out, at least one; or why the first did not.
+    pub fn send(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        lengths: &[usize],
+        is_tagged: impl Fn(usize) -> bool,
+    ) -> nix::Result<usize> {
+        let mut ask = AskForSendTimes::new(libc::SOF_TIMESTAMPING_TX_HARDWARE);
         self.parts.clear();
         self.parts.extend(self.bytes.chunks_exact(self.stride).zip(lengths).map(|(frame, &length)| libc::iovec {
             iov_base: frame.as_ptr().cast_mut().cast(),
             iov_len: length.min(frame.len()),
         }));
         self.messages.clear();
-        self.messages.extend(self.parts.iter_mut().map(|part| {
-            let mut message = super::mmsg::empty_message();
+        self.messages.extend(self.parts.iter_mut().enumerate().map(|(index, part)| {
+            let mut message = empty_message();
             message.msg_hdr.msg_iov = part;
             message.msg_hdr.msg_iovlen = 1;
+            if is_tagged(index) {
+                ask.put_into(&mut message.msg_hdr);
+            }
             message
         }));
-        // SAFETY: every message points to one of `parts`, and that into `bytes`; both outlive the call, and the kernel only
-        // reads what they point to.
+        // SAFETY: every message points to one of `parts`, and that into `bytes`, and perhaps to `ask`; all of them outlive the
+        // call, and the kernel only reads what they point to.
         let sent = unsafe {
             libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), self.messages.len() as libc::c_uint, 0)
         };

@@ -22,18 +22,24 @@ pub struct Manner {
     pub is_timed: bool,
 }
 
-/// A control message that asks for both send times of a datagram: its length, level and type, and the flags
+/// A control message that asks for send times of a datagram or a frame: its length, level and type, and the flags
 /// (`SO_TIMESTAMPING`, since Linux 4.6).
 #[repr(C, align(8))]
-struct AskForSendTimes(libc::cmsghdr, u32, u32);
+pub(super) struct AskForSendTimes(libc::cmsghdr, u32, u32);
 
 impl AskForSendTimes {
-    fn new() -> Self {
+    pub(super) fn new(flags: u32) -> Self {
         // SAFETY: all bytes 0 is a valid value of this struct of integers.
         let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
         header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<u32>()) as _;
         (header.cmsg_level, header.cmsg_type) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
-        Self(header, libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_TX_SOFTWARE, 0)
+        Self(header, flags, 0)
+    }
+
+    /// Gives it to a message that does not outlive it.
+    pub(super) fn put_into(&mut self, message: &mut libc::msghdr) {
+        message.msg_control = ptr::from_mut(self).cast();
+        message.msg_controllen = size_of::<Self>() as _;
     }
 }
 
@@ -63,10 +69,9 @@ impl SendBatch {
             message.msg_hdr.msg_iovlen = parts.len() as _;
             message
         }));
-        let mut ask = AskForSendTimes::new();
+        let mut ask = AskForSendTimes::new(libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_TX_SOFTWARE);
         if let (true, Some(first)) = (manner.is_timed, self.messages.first_mut()) {
-            first.msg_hdr.msg_control = (&raw mut ask).cast();
-            first.msg_hdr.msg_controllen = size_of::<AskForSendTimes>() as _;
+            ask.put_into(&mut first.msg_hdr);
         }
         // SAFETY: every message points to `parts` and perhaps to `ask`, and every part to `heads` or `rest`; all of them
         // outlive the call and the kernel only reads what they point to.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..parameter import Params
 from ..reason import ReasonKind
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
-from .common import COUNT, INTERVAL, SECOND_NS, TIMEOUT, all_but
+from .common import COUNT, INTERVAL, SECOND_NS, TIMEOUT, all_but, histogram_of
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -55,7 +53,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     for name, times_ns in told.items():
         if times_ns:
             metric = f"time_to_{name}"
-            measured.histograms[metric] = _histogram(times_ns)
+            measured.histograms[metric] = histogram_of(times_ns)
             for statistic in ("mean", "p50", "max"):
                 if f"{metric}_{statistic}" in KIND.metrics:
                     measured.metrics[f"{metric}_{statistic}_ns"] = float(measured.histograms[metric][statistic])
@@ -70,27 +68,6 @@ def _answers(repetition: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The answers to what the CLAT asked."""
     clat = repetition["clat"]
     return [answer for answer in (clat.get("dhcp"), clat["discovered"]) if answer is not None]
-
-
-def _histogram(times_ns: Sequence[int]) -> dict[str, Any]:
-    """All values, and what follows from them. Quantiles are values that were there (nearest rank)."""
-    ordered = sorted(times_ns)
-
-    def quantile(share: float) -> int:
-        return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-    return {
-        "count": len(ordered),
-        "buckets": [[value, ordered.count(value)] for value in sorted(set(ordered))],
-        "min": ordered[0],
-        "max": ordered[-1],
-        "mean": statistics.fmean(ordered),
-        "stdev": statistics.stdev(ordered) if len(ordered) > 1 else 0.0,
-        "p50": quantile(0.5),
-        "p90": quantile(0.9),
-        "p99": quantile(0.99),
-        "p999": quantile(0.999),
-    }
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:

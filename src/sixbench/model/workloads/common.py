@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -183,6 +186,28 @@ def histogram(measured: Measured, result: Mapping[str, Any], field: str, name: s
     for statistic in statistics:
         if statistic in values:
             measured.metrics[f"{name}_{statistic}_ns"] = float(values[statistic])
+
+
+def histogram_of(times_ns: Sequence[int]) -> dict[str, Any]:
+    """All values, of which there is one at least, and what follows from them. Quantiles are values that were there
+    (nearest rank)."""
+    ordered = sorted(times_ns)
+
+    def quantile(share: float) -> int:
+        return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+    return {
+        "count": len(ordered),
+        "buckets": [[value, seen] for value, seen in Counter(ordered).items()],
+        "min": ordered[0],
+        "max": ordered[-1],
+        "mean": statistics.fmean(ordered),
+        "stdev": statistics.stdev(ordered) if len(ordered) > 1 else 0.0,
+        "p50": quantile(0.5),
+        "p90": quantile(0.9),
+        "p99": quantile(0.99),
+        "p999": quantile(0.999),
+    }
 
 
 def refusals(measured: Measured, params: Params, client: Result, what: str) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..parameter import Params
 from ..reason import ReasonKind
 from ..workload import Measured, Result
-from .common import histogram, rate
+from .common import histogram, histogram_of, rate
 from .frames_parameters import MAX_BEHIND, STEP_AFTER, TOLERANCE, due_ns, rate_pps
+from .frames_stamps import stamps_of
 from .two_ways import flows_of, together
 
 _OF_BOTH = (
@@ -68,13 +69,29 @@ def _flow(params: Params, direction: str, sender: Result, receiver: Result) -> M
     if goodput is not None:
         measured.metrics["goodput_bps"] = goodput
         measured.metrics["packets_rate_pps"] = (unique - 1) * 1e9 / receiver["measured_ns"]
-    histogram(measured, receiver, "one_way_delay", "one_way_delay", "mean", "min", "p50", "p99", "p999")
+    _one_way_delay(measured, sender, receiver)
     histogram(measured, receiver, "ipdv", "ipdv", "mean", "p50", "p99")
     histogram(measured, receiver, "pdv", "pdv", "p50", "p99", "p999")
     if receiver.get("series"):
         measured.series["receiver"] = receiver["series"]
     _notes(measured, sender, receiver)
     return measured
+
+
+def _one_way_delay(measured: Measured, sender: Result, receiver: Result) -> None:
+    """By hardware, where both interfaces stamp frames; else from the time in each frame to the kernel's."""
+    stamped, result = stamps_of(sender, receiver), receiver
+    if isinstance(stamped, str):
+        measured.notes.append(f"no hardware time stamps: {stamped}")
+    elif stamped is not None and stamped.is_wrong:
+        measured.notes.append(f"no one-way delay: the clock of {stamped.by} was set during the trial")
+        return
+    elif stamped is not None:
+        measured.notes.append(f"one-way delay: {stamped.words}")
+        if not stamped.delays_ns:
+            return
+        result = {"one_way_delay": histogram_of(stamped.delays_ns)}
+    histogram(measured, result, "one_way_delay", "one_way_delay", "mean", "min", "p50", "p99", "p999")
 
 
 def _notes(measured: Measured, sender: Result, receiver: Result) -> None:

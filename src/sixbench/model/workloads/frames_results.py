@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from ..form import ABSENT, Form, Name, Natural
 from ..result_form import Histogram
 from .udp_results import FlowReceiver, FlowSender
+
+MOST_TAGGED = 2000
+"""Of a flow."""
+
+
+class HardwareStamps(Form):
+    """When the tagged frames of a flow passed an interface, by the interface's own clock.
+
+    Attributes:
+        clock: its number: 0 is /dev/ptp0.
+        one_of: one of so many frames is tagged, the first among them.
+        from_ns: the least time. None: no frame was stamped.
+        after_ns: how much later each tagged frame passed, in the order of their numbers. None: it was not stamped.
+    """
+
+    interface: Name
+    clock: Natural
+    one_of: Annotated[Natural, Field(gt=0)]
+    from_ns: Natural = ABSENT
+    after_ns: Annotated[list[Natural | None], Field(max_length=MOST_TAGGED)]
+
+    @model_validator(mode="after")
+    def _has_a_beginning(self) -> Self:
+        if self.from_ns is None and any(one is not None for one in self.after_ns):
+            raise ValueError("frames were stamped, from no time on")
+        return self
 
 
 class NativeSent(Form):
@@ -35,6 +61,8 @@ class FrameSender(FlowSender):
     native: NativeSent = ABSENT
     engine: Name = ABSENT
     engine_refused: Name = ABSENT
+    hardware_stamps: HardwareStamps = ABSENT
+    hardware_stamps_refused: Name = ABSENT
 
 
 class FrameReceiver(FlowReceiver):
@@ -49,6 +77,8 @@ class FrameReceiver(FlowReceiver):
     otherwise_extended: Natural = ABSENT
     engine: Name = ABSENT
     engine_refused: Name = ABSENT
+    hardware_stamps: HardwareStamps = ABSENT
+    hardware_stamps_refused: Name = ABSENT
 
     @model_validator(mode="after")
     def _has_natives(self) -> Self:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ...model.parameter import Scalar
 from ...model.trial import TrialRecord
+from ...model.workloads.frames_stamps import Stamped, stamped_flows
 from ..lengths import Lengths
 from ..test import Ask, Place, Value, asked, summary
 
@@ -21,22 +23,45 @@ def repeat(ask: Ask, place: Place, params: dict[str, Scalar]) -> None:
 
 
 def of_both_directions(
-    records: Sequence[TrialRecord], place: Place, quantities: Iterable[tuple[str, str, str]]
+    records: Sequence[TrialRecord],
+    place: Place,
+    quantities: Iterable[tuple[str, str, str]],
+    *,
+    may_be_stamped: bool = False,
 ) -> list[Value]:
     """The values of the quantities, by direction.
 
     Args:
         quantities: the name, the metric's column from client to server, and the one from server to client.
+        may_be_stamped: whether they are by hardware where there is any. Then trials without it are left out.
     """
     valid = [record for record in records if record.status == "ok"]
     remark = remark_of(records, place)
     found = []
     for name, *columns in quantities:
         for direction, column in zip(("forward", "reverse"), columns, strict=True):
-            values = [record.metrics[column] for record in valid if column in record.metrics]
+            stamped = _stamped(valid, direction) if may_be_stamped else []
+            own = [record for record, _ in stamped] or valid
+            values = [record.metrics[column] for record in own if column in record.metrics]
             called = f"{name}, {direction}"
-            found.append(summary(called, "ns", values, place=place, rate_pps=place.throughput_pps, remark=remark))
+            value = summary(called, "ns", values, place=place, rate_pps=place.throughput_pps, remark=remark)
+            found.append(_by_hardware(value, [one for _, one in stamped]))
     return found
+
+
+def _stamped(records: Sequence[TrialRecord], direction: str) -> list[tuple[TrialRecord, Stamped]]:
+    """The trials in which hardware stamped the frames of a direction."""
+    flows = [(record, stamped_flows(record.params, record.client, record.server)) for record in records]
+    return [(record, found[direction]) for record, found in flows if direction in found]
+
+
+def _by_hardware(value: Value, stamped: Sequence[Stamped]) -> Value:
+    """The value of stamps by hardware, if there are any, with a remark that says so."""
+    if not stamped:
+        return value
+    fewest = min(len(one.delays_ns) for one in stamped)
+    words = f"hardware time stamps of {stamped[0].by}, of at least {fewest} frames a trial"
+    return replace(value, stamped=fewest, remark="; ".join(filter(None, (value.remark, words))))
 
 
 def remark_of(records: Sequence[TrialRecord], place: Place) -> str:

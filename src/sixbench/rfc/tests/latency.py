@@ -2,7 +2,8 @@
 
 Every frame has a time stamp, so that those after the first 60 s are all tagged ones. The times are those of a packet
 socket that sends a frame and of the kernel that receives it, as RFC 1242 section 3.8 has them for devices that store
-and forward.
+and forward. Where the interfaces of both hosts stamp frames by one hardware clock, they are those of the interfaces, of
+the frames that have both stamps.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def _run(ask: Ask, place: Place) -> None:
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
-    return delays.of_both_directions(records, place, _OF_2544 if place.profile in MEAN_PROFILES else _OF_8219)
+    quantities = _OF_2544 if place.profile in MEAN_PROFILES else _OF_8219
+    return delays.of_both_directions(records, place, quantities, may_be_stamped=True)
 
 
 TEST = RfcTest(

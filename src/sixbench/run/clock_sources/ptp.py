@@ -124,7 +124,14 @@ def _compared(answers: Answers) -> Compared:
         )
     if steps == 0 and leading and status["gmIdentity"] == own["clockIdentity"]:
         [port, *_], path_ns, offset_ns = leading, 0.0, 0.0
-    elif steps == 1 and followed and status["gmPresent"] == "true" and path_ns > 0:
+    elif (
+        steps == 1
+        and followed
+        and status["gmPresent"] == "true"
+        and path_ns > 0
+        and _time_ns(current["offsetFromMaster"])
+    ):
+        # Between its first delay and the Sync after that, ptp4l says 0.
         [port, *_], offset_ns = followed, _time_ns(current["offsetFromMaster"])
     else:
         raise CapabilityError(f"ptp4l has no time yet (its ports are {listed(states.values()).lower()})")

@@ -51,11 +51,24 @@ impl Account {
         self.deadline_ns = Some(realtime_ns);
     }
 
+    /// The number of a measured frame that came whole and in time, if it is one.
+    pub fn number_of(&self, frame: &[u8], received_ns: u64) -> Option<u64> {
+        let is_late = self.deadline_ns.is_some_and(|deadline_ns| received_ns > deadline_ns);
+        match self.sought_of(frame).read(frame, received_ns) {
+            Read::Whole(mark, _) if mark.phase == Phase::Measured && !is_late => Some(mark.sequence.into()),
+            _ => None,
+        }
+    }
+
+    /// What a frame of its family has to be.
+    fn sought_of(&self, frame: &[u8]) -> &Sought {
+        self.native.as_ref().filter(|native| is_of(native, frame)).unwrap_or(&self.sought)
+    }
+
     /// Enters one frame.
     pub fn enter(&mut self, frame: &[u8], received_ns: u64) -> Entry {
         let is_native = self.native.as_ref().is_some_and(|native| is_of(native, frame));
-        let sought = if is_native { self.native.as_ref().unwrap_or(&self.sought) } else { &self.sought };
-        let (mark, extended) = match sought.read(frame, received_ns) {
+        let (mark, extended) = match self.sought_of(frame).read(frame, received_ns) {
             Read::Whole(mark, extended) => (mark, extended),
             Read::Corrupt => {
                 self.corrupt += 1;

@@ -9,7 +9,7 @@ use super::engine::{Engines, Intake};
 use super::forms::Forms;
 use super::ports::Ports;
 use super::receiver::{self, Incoming};
-use super::sender::Outgoing;
+use super::sender::{By, Outgoing};
 use super::{NAME, Settings, hello};
 use crate::session::{Cancel, Server};
 use crate::workloads::opening::{self, Begins};
@@ -22,7 +22,8 @@ use crate::{Result, datagram_socket};
 pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
     let direction = settings.direction;
     let engines = Engines::open(&ends, &settings, direction != Direction::Reverse, direction != Direction::Forward)?;
-    let Engines { intake, sender, refused } = engines;
+    let Engines { intake, sender, refused, stamper } = engines;
+    let by = By { xdp: sender, refused, stamper };
     let socket = receiver::session_socket(ends.own.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
     let native = ends.open_native(port)?;
@@ -36,7 +37,7 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
             |intake: Intake| Incoming::new(intake, &ends, payload_bytes, settings.rate_pps, settings)?.work(control);
         let send = || {
             let outgoing = outgoing((&socket, native.as_ref()), &ends, port, payload_bytes, settings)?;
-            let sent = outgoing.send(sender, refused, control.stop())?;
+            let sent = outgoing.send(by, control.stop())?;
             end::send(&socket, &ends.own, &sent, control.stop())?;
             Ok(sent)
         };
@@ -57,7 +58,8 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let endpoint = &ends.own;
     let direction = settings.direction;
     let engines = Engines::open(ends, settings, direction != Direction::Forward, direction != Direction::Reverse)?;
-    let Engines { intake, sender, refused } = engines;
+    let Engines { intake, sender, refused, stamper } = engines;
+    let by = By { xdp: sender, refused, stamper };
     let socket = receiver::session_socket(endpoint.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
     let native = ends.open_native(port)?;
@@ -70,8 +72,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let receive = |intake: Intake| {
         Incoming::new(intake, ends, payload_bytes, rate_pps, settings)?.work_to_end(&socket, endpoint, rate_pps, &stop)
     };
-    let send =
-        || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(sender, refused, &stop);
+    let send = || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(by, &stop);
     match (settings.direction, intake) {
         (Direction::Reverse, Some(intake)) => Ok(named([("reverse_receiver", receive(intake)?)])),
         (Direction::Both, Some(intake)) => {

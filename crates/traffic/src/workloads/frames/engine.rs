@@ -12,12 +12,13 @@ use super::ends::Ends;
 use super::forms::Forms;
 use super::layout::{FCS_BYTES, FILL, signature};
 use super::reading::Sought;
+use super::stamps::{self, Stamper, Stamps, Wanted};
 use super::{NAME, Settings};
 use crate::datagram_socket::wait_for_any;
 use crate::sys::frame_batch::FrameBatch;
-use crate::sys::ring::{Frame, Place, Ring};
+use crate::sys::ring::{Frame, Place, Ring, StampedRing, Tag};
 use crate::sys::xsk;
-use crate::{Error, Result};
+use crate::{Error, Result, error_queue};
 
 /// Which ones are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,8 @@ impl Engine {
 const AT_ONCE: usize = 32;
 /// What the kernel may keep of what is on its way out.
 const SEND_BUFFER_BYTES: usize = 32 << 20;
+/// The beginning of a frame, with all headers and the mark.
+const HEAD_BYTES: usize = 256;
 
 /// What a side has for its frames, before it knows them.
 pub struct Engines {
@@ -46,6 +49,8 @@ pub struct Engines {
     pub sender: Option<xsk::Sender>,
     /// Why it does not, where that was wanted.
     pub refused: Option<String>,
+    /// What stamps frames by hardware.
+    pub stamper: Wanted<Stamper>,
 }
 
 impl Engines {
@@ -65,17 +70,24 @@ impl Engines {
                 Err(error) => (None, Some(error.to_string())),
             },
         };
+        let stamper = settings.hardware_stamps.then(|| Stamper::turn_on(ends, settings));
         let (receiver, sender) = halves.map_or((None, None), |halves| (halves.receiver, halves.sender));
         let intake = if receives {
             let ring = Ring::open(&places, mark).map_err(|e| {
                 let doing = "opening a packet socket with a ring for frames, which needs CAP_NET_RAW";
                 Error::system(doing, "socket or mmap", e)
             })?;
-            Some(Intake { ring, xsk: receiver, refused: refused.clone() })
+            let stamping = stamper.clone().map(|found| {
+                let stamper = found?;
+                let one_of = stamps::one_of(settings, settings.incoming_pps(ends.is_client));
+                let ring = StampedRing::open(&places, mark, Tag { ifindex: stamper.ifindex, one_of });
+                Ok((stamper, ring.map_err(|error| format!("opening a ring for tagged frames: {error}"))?))
+            });
+            Some(Intake { ring, xsk: receiver, refused: refused.clone(), stamping })
         } else {
             None
         };
-        Ok(Self { intake, sender, refused })
+        Ok(Self { intake, sender, refused, stamper })
     }
 }
 
@@ -104,6 +116,8 @@ pub struct Outlet {
     way: Sending,
     /// Why it is not XDP, where that was wanted.
     refused: Option<String>,
+    /// When the interface has sent tagged frames.
+    stamping: Wanted<Stamps>,
 }
 
 enum Sending {
@@ -113,12 +127,21 @@ enum Sending {
 
 impl Outlet {
     /// Of a flow's frames, by that interface: XDP's, if there is one.
-    pub fn open(sender: Option<xsk::Sender>, refused: Option<String>, forms: &Forms, ifindex: u32) -> Result<Self> {
+    pub fn open(
+        sender: Option<xsk::Sender>,
+        refused: Option<String>,
+        stamping: Wanted<Stamps>,
+        forms: &Forms,
+        ifindex: u32,
+    ) -> Result<Self> {
         let way = match sender {
             Some(sender) => Sending::Xdp(sender),
             None => Sending::Packets(packet_socket(ifindex)?, FrameBatch::new(AT_ONCE, forms.longest_bytes(), FILL)),
         };
-        Ok(Self { way, refused })
+        if let (Sending::Packets(socket, _), Some(Ok(_))) = (&way, &stamping) {
+            error_queue::ask_for_hardware_times(socket)?;
+        }
+        Ok(Self { way, refused, stamping })
     }
 
     /// Frames that go together at most.
@@ -139,11 +162,29 @@ impl Outlet {
     }
 
     /// Sends the frames in the first places, which have these lengths. How many went, at least one; or why the first did not.
-    pub fn send(&mut self, lengths: &[usize]) -> nix::Result<usize> {
+    /// `first`: the number of the first one, if they are of the measured flow.
+    pub fn send(&mut self, lengths: &[usize], first: Option<u64>) -> nix::Result<usize> {
+        let one_of = self.stamping.as_ref().and_then(|stamping| stamping.as_ref().ok()).map(|stamps| stamps.one_of);
+        let tags = first.zip(one_of);
+        let is_tagged =
+            |index: usize| tags.is_some_and(|(first, one_of)| (first + index as u64) % u64::from(one_of) == 0);
         match &mut self.way {
-            Sending::Packets(socket, batch) => batch.send(socket.as_fd(), lengths),
+            Sending::Packets(socket, batch) => batch.send(socket.as_fd(), lengths, is_tagged),
             Sending::Xdp(sender) => sender.send(lengths),
         }
+    }
+
+    /// Notes when the interface has sent tagged frames, as far as it has said. Whether it owes some of the first `sent` frames.
+    pub fn note_stamps(&mut self, forms: &Forms, sent: u64) -> bool {
+        let (Sending::Packets(socket, _), Some(Ok(stamps))) = (&self.way, &mut self.stamping) else { return false };
+        let mut head = [0; HEAD_BYTES];
+        while stamps.awaits_any_of(sent) {
+            let Some((length, hardware_ns)) = error_queue::next_sent_frame(socket, &mut head) else { return true };
+            if let Some(number) = head.get(..length).and_then(|head| forms.number_of(head)) {
+                stamps.note(number, hardware_ns);
+            }
+        }
+        false
     }
 
     /// Adds what it is to a sender's result.
@@ -155,6 +196,11 @@ impl Outlet {
         result.insert("engine".into(), name.into());
         if let Some(refused) = &self.refused {
             result.insert("engine_refused".into(), refused.as_str().into());
+        }
+        match &self.stamping {
+            Some(Ok(stamps)) => stamps.write_to(result),
+            Some(Err(refused)) => stamps::write_refused(refused, result),
+            None => {}
         }
     }
 }
@@ -176,6 +222,8 @@ pub struct Intake {
     xsk: Option<xsk::Receiver>,
     /// Why there is none, where one was wanted.
     refused: Option<String>,
+    /// A ring of tagged frames, with the stamps of the interface.
+    stamping: Wanted<(Stamper, StampedRing)>,
 }
 
 impl Intake {
@@ -189,6 +237,18 @@ impl Intake {
             }
         };
         self.ring.take(each) || is_taken
+    }
+
+    /// What stamps tagged frames, if anything does.
+    pub fn stamper(&self) -> Option<&Stamper> {
+        self.stamping.as_ref()?.as_ref().ok().map(|(stamper, _)| stamper)
+    }
+
+    /// Gives the tagged frames that have come to `each`, with the times of the interface.
+    pub fn take_stamped(&mut self, mut each: impl FnMut(&[u8], Option<u64>)) {
+        if let Some(Ok((_, ring))) = &mut self.stamping {
+            while ring.take(&mut each) {}
+        }
     }
 
     /// Waits so long for something to come; whether it may have.
@@ -212,6 +272,9 @@ impl Intake {
         result.insert("engine".into(), self.xsk.as_ref().map_or("packet ring", xsk::Receiver::name).into());
         if let Some(refused) = &self.refused {
             result.insert("engine_refused".into(), refused.as_str().into());
+        }
+        if let Some(Err(refused)) = &self.stamping {
+            stamps::write_refused(refused, result);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Which frame each number of a flow is: to which network it goes, by which family, with which ports. Pure.
 
 use super::extensions::Extensions;
-use super::layout::{FILL, MARK_BYTES, Mark, Template, Way};
+use super::layout::{FILL, MARK_BYTES, Mark, Template, Way, signature};
 use super::networks::{Draws, Networks};
 use super::ports::Ports;
+use crate::datagram::Phase;
 
 /// The share of frames that go natively, over the other family, past what translates or carries the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct Forms {
     /// Of the frames without their heads.
     rest_bytes: usize,
     longest_head_bytes: usize,
+    /// In front of each mark.
+    signature: [u8; 8],
 }
 
 impl Forms {
@@ -72,12 +75,24 @@ impl Forms {
             share,
             ports,
             rest_bytes: payload_bytes - MARK_BYTES,
+            signature: signature(token).to_be_bytes(),
         }
     }
 
     /// The length of the longest frame, without its check sequence.
     pub fn longest_bytes(&self) -> usize {
         self.longest_head_bytes + self.rest_bytes
+    }
+
+    /// The number of a frame that was written before, if it is one of the measured flow.
+    pub fn number_of(&self, frame: &[u8]) -> Option<u64> {
+        let mark_of = |template: &Template| {
+            let mark = frame.get(template.head_bytes() - MARK_BYTES..)?.strip_prefix(&self.signature)?;
+            // Its time does not matter.
+            Some(Mark::decode(mark.first_chunk()?, 0))
+        };
+        let mark = self.own.iter().take(1).chain(&self.native).find_map(mark_of)?;
+        (mark.phase == Phase::Measured).then_some(mark.sequence.into())
     }
 
     /// Writes a frame to where another one of the flow may have been, or [`FILL`] alone, and gives its length.
@@ -105,8 +120,6 @@ mod tests {
     use super::super::ports::PortChoice;
     use super::super::reading::{Read, Sought};
     use super::*;
-    use crate::datagram::Phase;
-
     const TOKEN: u64 = 5;
 
     fn way(source: &str, destination: &str) -> Way {
@@ -137,6 +150,8 @@ mod tests {
             for sequence in 0..2000 {
                 let mark = Mark { sequence, sent_realtime_ns: 1 << 60, phase: Phase::Measured };
                 let length = forms.write(sequence.into(), &mark, &mut slot);
+                assert_eq!(forms.number_of(&slot[..length]), Some(sequence.into()));
+                assert_eq!(forms.number_of(&slot[..40]), None);
                 let by = if share.has(sequence.into()) { &native } else { &own };
                 let read = by.read(&slot[..length], 1 << 60);
                 assert!(matches!(read, Read::Whole(found, _) if found == mark), "{sequence} {read:?}");
@@ -145,6 +160,9 @@ mod tests {
                 }
             }
             assert_eq!(destinations.len(), 256);
+            let mark = Mark { sequence: 1, sent_realtime_ns: 1 << 60, phase: Phase::WarmUp };
+            let length = forms.write(1, &mark, &mut slot);
+            assert_eq!(forms.number_of(&slot[..length]), None);
         }
     }
 

@@ -14,6 +14,7 @@ mod ports;
 mod reading;
 mod receiver;
 mod sender;
+mod stamps;
 mod steps;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -102,6 +103,8 @@ struct Settings {
     /// Of frames over IPv6.
     extensions: Extensions,
     engine: Engine,
+    /// Whether the interface, if it can, says when it has sent and received tagged frames.
+    hardware_stamps: bool,
     residual_ns: u64,
     /// The longest stretch of a wait that is spun.
     spin_ns: u64,
@@ -146,6 +149,7 @@ impl Settings {
             native: NativeShare::new(params.number_or("native_ratio", 0.0..=1.0, 0.0)?),
             extensions: params.choice("extension_headers", Extensions::NAMES)?,
             engine: params.choice("engine", Engine::NAMES)?,
+            hardware_stamps: params.flag("hardware_stamps", false)?,
             residual_ns: params.integer_or("residual_ns", 0..=MAX_RESIDUAL_NS, RESIDUAL_NS)?,
             spin_ns: params.integer_or("spin_ns", 0..=MAX_SPIN_NS, DEFAULT_SPIN_NS)?,
             interval_ns: params.interval_ns()?,
@@ -203,6 +207,11 @@ impl Settings {
     /// When the frames of a flow of that rate are due.
     fn steps(&self, rate_pps: u64) -> Steps {
         Steps::new(rate_pps, self.step)
+    }
+
+    /// The rate of the frames that come to a side.
+    fn incoming_pps(&self, is_client: bool) -> u64 {
+        if is_client { self.rate_reverse_pps } else { self.rate_pps }
     }
 
     /// UDP's payload of all frames, of both directions.

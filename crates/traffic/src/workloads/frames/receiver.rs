@@ -11,11 +11,12 @@ use super::Settings;
 use super::account::Account;
 use super::ends::Ends;
 use super::engine::Intake;
+use super::stamps::Stamps;
 use crate::arrivals::Entry;
 use crate::datagram::HEADER_BYTES;
 use crate::datagram_socket::{self, wait_for_datagram};
 use crate::session::Endpoint;
-use crate::sys::ring::take_only;
+use crate::sys::ring::{RETIRE_NS, take_only};
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::Control;
@@ -43,6 +44,8 @@ pub fn session_socket(address: IpAddr, port: u16) -> Result<Socket> {
 pub struct Incoming<'a> {
     intake: Intake,
     account: Account,
+    /// When tagged frames passed the interface, where it says so.
+    stamps: Option<Stamps>,
     /// Of both directions.
     settings: &'a Settings,
     /// The end of the flow.
@@ -74,6 +77,7 @@ impl<'a> Incoming<'a> {
         let (own, native) = ends.sought(payload_bytes, settings);
         Ok(Self {
             dropped_before: intake.dropped()?,
+            stamps: intake.stamper().map(|stamper| Stamps::new(stamper.clone(), settings, rate_pps)),
             intake,
             account: Account::new(own, native, settings.due(rate_pps), settings),
             settings,
@@ -146,6 +150,8 @@ impl<'a> Incoming<'a> {
             }
             Entry::Other | Entry::Stray => {}
         });
+        self.note_stamps();
+        let span = &mut self.span;
         if has_more {
             span.go_on();
             let new_bytes = self.account.arrivals.unique_bytes() - before_bytes;
@@ -157,16 +163,34 @@ impl<'a> Incoming<'a> {
         }
     }
 
+    /// Notes when the interface had the tagged frames that have come.
+    fn note_stamps(&mut self) {
+        let (Some(stamps), account) = (&mut self.stamps, &self.account) else { return };
+        self.intake.take_stamped(|frame, hardware_ns| {
+            if let Some(number) = account.number_of(frame, clock::realtime_ns()) {
+                stamps.note(number, hardware_ns);
+            }
+        });
+    }
+
     fn result(mut self) -> Result<Value> {
         let mut result = Map::new();
         // What the ring had when it was over is not lost: it was read after all.
         while self.intake.take(|frame| {
             self.account.enter(frame.bytes, frame.realtime_ns);
         }) {}
+        if self.stamps.is_some() {
+            // Those that came last are in a block that is not full.
+            clock::sleep_until(clock::monotonic_ns() + 2 * RETIRE_NS);
+            self.note_stamps();
+        }
         self.span.note_quiet();
         self.account.write_to(&mut result, self.end.and_then(|end| end.sent));
         let dropped = self.intake.dropped()? - self.dropped_before;
         self.intake.write_to(&mut result);
+        if let Some(stamps) = &self.stamps {
+            stamps.write_to(&mut result);
+        }
         result.insert("ring_drops".into(), dropped.into());
         if let Some(started_ns) = self.started_ns {
             result.insert("started_ns".into(), started_ns.into());

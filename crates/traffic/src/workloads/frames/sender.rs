@@ -11,6 +11,7 @@ use sixbench_measure::{clock, cpu};
 use super::engine::Outlet;
 use super::forms::{Forms, NativeShare};
 use super::layout::Mark;
+use super::stamps::{Stamper, Stamps, Wanted};
 use super::steps::Steps;
 use super::{NAME, Settings};
 use crate::Result;
@@ -22,6 +23,8 @@ use crate::workloads::tcp::Stop;
 
 /// Pause where the kernel has no room.
 const PAUSE_NS: u64 = 20_000;
+/// So long an interface may take to say when it has sent a frame.
+const STAMPS_NS: u64 = 100_000_000;
 
 /// What one direction sends.
 pub struct Outgoing<'a> {
@@ -41,13 +44,24 @@ pub struct Outgoing<'a> {
     pub settings: &'a Settings,
 }
 
+/// What sends, and what is known of that.
+pub struct By {
+    /// An AF_XDP socket, if there is one.
+    pub xdp: Option<xsk::Sender>,
+    /// Why there is none, where it was wanted.
+    pub refused: Option<String>,
+    /// What stamps frames by hardware.
+    pub stamper: Wanted<Stamper>,
+}
+
 impl Outgoing<'_> {
-    /// Sends it all, by XDP if there is a sender for it, and gives the sender's result. `refused`: why there is none.
-    pub fn send(&self, by_xdp: Option<xsk::Sender>, refused: Option<String>, stop: &Stop) -> Result<Value> {
+    /// Sends it all, by XDP if there is a sender for it, and gives the sender's result.
+    pub fn send(&self, by: By, stop: &Stop) -> Result<Value> {
         let settings = self.settings;
+        let stamping = by.stamper.map(|found| Ok(Stamps::new(found?, settings, self.rate_pps)));
         let mut sender = Sender {
             outgoing: self,
-            outlet: Outlet::open(by_xdp, refused, &self.forms, self.ifindex)?,
+            outlet: Outlet::open(by.xdp, by.refused, stamping, &self.forms, self.ifindex)?,
             stop,
             steps: settings.steps(self.rate_pps),
             lengths: Vec::new(),
@@ -75,6 +89,7 @@ impl Outgoing<'_> {
         let from = cpu::sample();
         sender.send_all(Phase::Measured, &mut flow)?;
         let to = cpu::sample();
+        sender.wait_for_stamps(flow.sent());
 
         let mut result = Map::new();
         result.insert("sent_bytes".into(), flow.sent_bytes().into());
@@ -139,15 +154,27 @@ impl Sender<'_> {
             let mark = Mark { sequence: sequence as u32, sent_realtime_ns, phase };
             self.lengths.push(self.outgoing.forms.write(sequence, &mark, self.outlet.place(index)));
         }
-        match self.outlet.send(&self.lengths) {
+        let first = (phase == Phase::Measured).then(|| flow.sent());
+        match self.outlet.send(&self.lengths, first) {
             Ok(sent) => {
                 self.failures.end();
                 self.calls += 1;
                 self.note_gaps(flow.sent() + self.skipped, sent as u64, now_ns);
                 flow.note_sent(sent, now_ns);
+                if phase == Phase::Measured {
+                    self.outlet.note_stamps(&self.outgoing.forms, flow.sent());
+                }
                 Ok(())
             }
             Err(errno) => self.note_failure(flow, errno),
+        }
+    }
+
+    /// Waits a little for the stamps of the frames that were sent last.
+    fn wait_for_stamps(&mut self, sent: u64) {
+        let until_ns = clock::monotonic_ns() + STAMPS_NS;
+        while self.outlet.note_stamps(&self.outgoing.forms, sent) && clock::monotonic_ns() < until_ns {
+            clock::sleep_until(clock::monotonic_ns() + PAUSE_NS);
         }
     }
 
