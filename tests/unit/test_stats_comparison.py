@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from sixbench.stats import Comparison, Pairs, coefficient_of_variation, compare, compare_all, holm, trimmed_mean
+from sixbench.stats import (
+    Comparison,
+    Estimator,
+    Pairs,
+    coefficient_of_variation,
+    compare,
+    compare_all,
+    holm,
+    trimmed_mean,
+)
 
 pytestmark = pytest.mark.computes
 
@@ -166,3 +175,55 @@ def test_the_coefficient_of_variation() -> None:
     assert coefficient_of_variation([0.0, 0.0]) == 0
     assert coefficient_of_variation([-1.0, 1.0]) is None
     assert coefficient_of_variation([5.0]) is None
+
+
+PATH, BASELINE = [10.2, 10.3, 10.1, 10.2, 10.4, 10.2], [10.0, 10.1, 9.9, 10.0, 10.1, 10.0]
+
+
+def uncertain(by: float, estimator: Estimator = "biweight", margin: float = 0.001) -> Comparison:
+    each = [by] * len(PATH)
+    pairs = Pairs(path=PATH, baseline=BASELINE, path_uncertainty=each, baseline_uncertainty=each)
+    return compare(pairs, confidence=0.95, margin=margin, estimator=estimator)
+
+
+@pytest.mark.parametrize("estimator", ["mean", "biweight"])
+def test_a_difference_that_is_smaller_than_the_uncertainty_is_none(estimator: Estimator) -> None:
+    """0.2 of 10 with next to no noise: either of the two may be wrong by 0.15."""
+    certain = compare(Pairs(path=PATH, baseline=BASELINE), confidence=0.95, margin=0.001, estimator=estimator)
+    found = uncertain(0.15, estimator)
+    assert certain.direction == "higher"
+    assert found.direction is None
+    assert found.p_value == 1.0
+    assert found.ratio == certain.ratio
+    assert uncertain(0.02, estimator).direction == "higher"
+
+
+def test_no_number_of_trials_makes_the_uncertainty_smaller() -> None:
+    each = [0.15] * 6
+    for times in (1, 10):
+        pairs = Pairs(
+            path=PATH * times,
+            baseline=BASELINE * times,
+            path_uncertainty=each * times,
+            baseline_uncertainty=each * times,
+        )
+        found = compare(pairs, confidence=0.95, margin=0.001)
+        assert found.low is not None
+        assert found.low < (10.2 - 0.15) / (10.0 + 0.15) + 0.001
+        assert found.direction is None
+
+
+def test_what_may_differ_by_more_than_the_margin_is_not_equivalent() -> None:
+    assert uncertain(0.0, margin=0.05).equivalent
+    assert uncertain(0.05, margin=0.05).equivalent
+    assert not uncertain(0.3, margin=0.05).equivalent
+
+
+def test_certain_comparisons_beside_uncertain_ones_are_as_they_are_alone() -> None:
+    alone = Pairs(path=PATH, baseline=BASELINE)
+    moved = Pairs(path=PATH, baseline=BASELINE, path_uncertainty=[1.0] * 6)
+    first, second = compare_all([alone, moved], confidence=0.95, margin=0.05)
+    assert first == compare(alone, confidence=0.95, margin=0.05)
+    assert second.low is not None
+    assert first.low is not None
+    assert second.low < first.low

@@ -67,6 +67,8 @@ def candidates(
                         path=[group.ok[block].metrics[column] for block in blocks],
                         baseline=[base.ok[block].metrics[column] for block in blocks],
                         scale=metric.scale,
+                        path_uncertainty=uncertainties(group, blocks, column),
+                        baseline_uncertainty=uncertainties(base, blocks, column),
                     ),
                     cells=tuple(group.ok[block].cell for block in blocks),
                     invalid=group.invalid + base.invalid,
@@ -75,6 +77,12 @@ def candidates(
                 )
             )
     return found
+
+
+def uncertainties(group: PathTrials, blocks: Sequence[int], column: str) -> list[float]:
+    """By how much the values of these blocks may be wrong; empty where none may."""
+    found = [group.ok[block].uncertainty.get(column, 0.0) for block in blocks]
+    return found if any(found) else []
 
 
 def compared_paths(experiment: Experiment, combination: Combination) -> list[tuple[Path, str]]:

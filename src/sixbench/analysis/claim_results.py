@@ -10,12 +10,28 @@ from ..model.finding import Estimate, Finding
 from ..model.metric import METRICS
 from ..model.paper import Selector
 from ..model.parameter import Scalar
-from ..stats import Comparison, Pairs, compare
+from ..stats import SAME, Comparison, Pairs, compare
 from .estimates import group_trials
 from .system_kernels import SystemKernels
 
 if TYPE_CHECKING:
     from ..store import Run
+
+
+class Series(dict[int, float]):
+    """The values of the valid trials, by block.
+
+    Attributes:
+        uncertainty: by how much a value may be wrong whatever the noise, by block, where that is known.
+    """
+
+    def __init__(self, values: Mapping[int, float], uncertainty: Mapping[int, float]) -> None:
+        super().__init__(values)
+        self.uncertainty = {block: by for block, by in uncertainty.items() if by and block in values}
+
+    def uncertain_by(self, blocks: Sequence[int]) -> list[float]:
+        """Of these blocks; empty where no value may be wrong."""
+        return [self.uncertainty.get(block, 0.0) for block in blocks] if self.uncertainty else []
 
 
 class Results:
@@ -49,24 +65,34 @@ class Results:
         """The estimate of the path's own value."""
         return self._estimates.get((combination.name, path, metric))
 
-    def by_block(self, combination: Combination, path: str, metric: str) -> dict[int, float]:
+    def by_block(self, combination: Combination, path: str, metric: str) -> Series:
         """The values of the valid trials."""
         group = self._groups.get((combination.name, path))
         column = METRICS[metric].column
         trials = {} if group is None else group.ok
-        return {block: trial.metrics[column] for block, trial in trials.items() if column in trial.metrics}
+        return Series(
+            {block: trial.metrics[column] for block, trial in trials.items() if column in trial.metrics},
+            {block: trial.uncertainty.get(column, 0.0) for block, trial in trials.items()},
+        )
 
-    def ratio_by_block(self, combination: Combination, path: str, metric: str) -> dict[int, float]:
+    def ratio_by_block(self, combination: Combination, path: str, metric: str) -> Series:
         """Path over baseline where both have a valid trial in the block; not where a value is not positive.
 
         Empty for the baseline itself, which an altered experiment may have made of the path.
         """
         baseline = self.experiment.baseline_of(combination)
         if path == baseline:
-            return {}
+            return Series({}, {})
         own = self.by_block(combination, path, metric)
         base = self.by_block(combination, baseline, metric)
-        return {block: own[block] / base[block] for block in own if base.get(block, 0) > 0 and own[block] > 0}
+        ratios = {block: own[block] / base[block] for block in own if base.get(block, 0) > 0 and own[block] > 0}
+        # A baseline that may be 0 makes a ratio that may be anything.
+        greatest = {
+            block: (own[block] + own.uncertainty.get(block, 0.0))
+            / max(base[block] - base.uncertainty.get(block, 0.0), SAME * base[block])
+            for block in ratios
+        }
+        return Series(ratios, {block: greatest[block] - ratio for block, ratio in ratios.items()})
 
     def margin(self, combination: Combination) -> float:
         """The margin within which differences of its workload count as none."""
@@ -74,15 +100,21 @@ class Results:
 
     def compare(
         self,
-        then: Mapping[int, float],
-        at: Mapping[int, float],
+        then: Series,
+        at: Series,
         margin: float,
         scale: Literal["ratio", "difference"] = "ratio",
     ) -> Comparison:
         """Two series of values, by block, in pairs: `then` over `at`, as any path is compared with its baseline."""
         statistics = self.experiment.statistics
         blocks = sorted(then.keys() & at.keys())
-        pairs = Pairs(path=[then[block] for block in blocks], baseline=[at[block] for block in blocks], scale=scale)
+        pairs = Pairs(
+            path=[then[block] for block in blocks],
+            baseline=[at[block] for block in blocks],
+            scale=scale,
+            path_uncertainty=then.uncertain_by(blocks),
+            baseline_uncertainty=at.uncertain_by(blocks),
+        )
         return compare(
             pairs,
             confidence=statistics.confidence,

@@ -16,7 +16,7 @@ from ..model.paper import Amount, Contrast, Direction, Formula, Magnitude, Selec
 from ..stats import Comparison
 from .claim_blocks import blocks_of_a_trend, blocks_to_decide
 from .claim_numbers import change, change_with_interval, quantity, signed, subject
-from .claim_results import Results, level_of
+from .claim_results import Results, Series, level_of
 
 MIN_BLOCKS = 3
 """With fewer trials of each nobody knows how far they would scatter. A t interval of two has 12.7 standard
@@ -267,7 +267,7 @@ def _verdict(low: float, high: float, margin: float, *, is_share: bool) -> Verdi
     return "higher" if low > none else "lower" if high < none else "inconclusive"
 
 
-def _series(of: str, results: Results, combination: Combination, path: str, metric: str) -> dict[int, float]:
+def _series(of: str, results: Results, combination: Combination, path: str, metric: str) -> Series:
     by_block = results.ratio_by_block if of == "ratio" else results.by_block
     return by_block(combination, path, metric)
 
@@ -311,7 +311,8 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
     rising = deviate > 0 and change_percent > 0
     falling = deviate < 0 and change_percent < 0
     outcome: Outcome = "refutes" if whole.equivalent else "undecided"
-    if significant and (rising or falling):
+    is_certain = whole.direction is not None or not (lowest.uncertainty or highest.uncertainty)
+    if significant and is_certain and (rising or falling):
         big = _is_big(change_percent, margin, share=share)
         outcome = "refutes" if not big else "agrees" if rising == (test.expect == "rises") else "contradicts"
     ends = "" if test.of == "ratio" else f", {_mean(metric, lowest)} to {_mean(metric, highest)}"

@@ -52,6 +52,7 @@ class TrialForm(Form):
     reasons: Annotated[list[Any], Field(max_length=MAX_ITEMS)] = ABSENT
     notes: Annotated[list[Text], Field(max_length=MAX_ITEMS)] = ABSENT
     metrics: Metrics = ABSENT
+    uncertainty: dict[Name, Annotated[Number, Field(ge=0)]] = ABSENT
     theory: Metrics = ABSENT
     bypass: Metrics = ABSENT
     limited_by: Name = ABSENT

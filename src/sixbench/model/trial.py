@@ -39,6 +39,8 @@ class TrialRecord:
         reasons: why it is not `ok`; empty if it is.
         notes: remarks that do not invalidate it (such as what limited it).
         metrics: by column, such as `goodput_bps`. What was not measured is absent.
+        uncertainty: by how much a metric may be wrong in either direction, whatever the noise, by column: in all
+            trials perhaps by as much and in the same direction. What has none is absent.
         theory: what the path should give, by column.
         evidence: what proves its path: counters and captured packets.
         bypass: what the tester itself reached in this workload with no path between, by column.
@@ -71,6 +73,7 @@ class TrialRecord:
     started_realtime_ns: int
     elapsed_ns: int
     metrics: dict[str, float] = field(default_factory=dict)
+    uncertainty: dict[str, float] = field(default_factory=dict)
     theory: dict[str, float] = field(default_factory=dict)
     bypass: dict[str, float] = field(default_factory=dict)
     limited_by: str | None = None
@@ -98,6 +101,8 @@ class TrialRecord:
             "reasons": [reason.to_json() for reason in self.reasons],
             "evidence": evidence_to_json(self.evidence),
         }
+        if not self.uncertainty:
+            del data["uncertainty"]
         return {"schema": TRIAL_SCHEMA} | data | typed
 
     @classmethod

@@ -41,10 +41,12 @@ Side = Literal["client", "server"]
 class Measured:
     """The measurements of a trial: metrics by column, histograms by name, interval series by name, and remarks.
 
-    `invalid` holds reasons for which the trial is not what it claims.
+    `invalid` holds reasons for which the trial is not what it claims, `uncertainty` how far from the truth a metric may
+    be, where that is known.
     """
 
     metrics: dict[str, float] = field(default_factory=dict)
+    uncertainty: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, dict[str, Any]] = field(default_factory=dict)
     series: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     invalid: list[Reason] = field(default_factory=list)

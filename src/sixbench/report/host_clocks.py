@@ -4,25 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import ceil, floor
 
+from ..model.evidence.clocks import TwoClocks
 from ..model.host import MOST_DRIFT_PPM
+from ..model.metric import METRICS
 from ..model.units import scale
-from ..store import CONTROL, PTP, ClockReading, HostFacts
+from ..store import CONTROL, LINK, PTP, ClockReading, HostFacts, Run
 
-_BY = {CONTROL: "by exchanges over SSH", PTP: "by PTP"}
+_BY = {CONTROL: "by exchanges over SSH", PTP: "by PTP", LINK: "by exchanges over the path of trials"}
 
 LOOK_NS = 10 * 10**9
 """Readings that are further apart are not of one look at the clocks, and are not compared."""
+
+_DELAY = METRICS["one_way_delay_p50"].column
 
 Interval = tuple[int, int]
 """The least and the most, in nanoseconds."""
 
 
-def clock_properties(hosts: Mapping[str, HostFacts]) -> list[tuple[str, str]]:
-    """A property for each pair of hosts of whose clocks more than one source tells at the end."""
+def clock_properties(hosts: Mapping[str, HostFacts], last: TwoClocks | None = None) -> list[tuple[str, str]]:
+    """A property for each pair of hosts of whose clocks more than one source tells at the end.
+
+    Args:
+        last: the clocks in the last trial that has them.
+    """
     found = []
     for (one, its), (other, others) in combinations(hosts.items(), 2):
         by_source = last_differences(its.clock, others.clock)
+        if last is not None and {one, other} == {last.client, last.server} and by_source:
+            latest_ns = max(reading.realtime_ns for reading in (*its.clock, *others.clock))
+            low, high = by_exchange(last, latest_ns)
+            by_source[LINK] = (low, high) if one == last.server else (-high, -low)
         if len(by_source) > 1:
             found.append((f"Clocks of {one} and {other}", _words(one, by_source)))
     return found
@@ -37,6 +50,38 @@ def last_differences(one: Sequence[ClockReading], other: Sequence[ClockReading])
         if others is not None and its.reference == others.reference:
             found[source] = _difference(its, others)
     return found
+
+
+def by_exchange(clocks: TwoClocks, realtime_ns: int) -> Interval:
+    """How far the server's clock is ahead of the client's at a time of the run's machine, by the exchange after a trial
+    and the drift in it."""
+    elapsed_ns = realtime_ns - clocks.after.realtime_ns
+    drifts_ns = [elapsed_ns * ppm / 1e6 for ppm in (clocks.low_ppm, clocks.high_ppm)]
+    return floor(clocks.after.low_ns + min(drifts_ns)), ceil(clocks.after.high_ns + max(drifts_ns))
+
+
+def delay_properties(run: Run) -> list[tuple[str, str]]:
+    """How uncertain the one-way delays of the trials between two hosts are, and the clocks in the last of them."""
+    uncertain_ns = [trial.uncertainty[_DELAY] for trial in run.trials if _DELAY in trial.uncertainty]
+    last = last_clocks(run)
+    if last is None or not uncertain_ns:
+        return []
+    least, most = time_words(round(min(uncertain_ns))), time_words(round(max(uncertain_ns)))
+    width = f"by {least}" if least == most else f"by {least} to {most}"
+    words = (
+        f"uncertain {width}, since client and server have two clocks; in the last trial that of {last.server} "
+        f"{ahead(last.after.low_ns, last.after.high_ns)} of that of {last.client}"
+    )
+    return [("One-way delays", f"{words}, which drifts by {last.low_ppm:.3g} to {last.high_ppm:.3g} ppm")]
+
+
+def last_clocks(run: Run) -> TwoClocks | None:
+    """The clocks in the last trial that has them."""
+    if not run.manifest.environment.hosts:
+        return None
+    trials = sorted(run.trials, key=lambda trial: trial.sequence, reverse=True)
+    found = (trial.evidence.clocks for trial in trials if trial.uncertainty)
+    return next((clocks for clocks in found if clocks is not None), None)
 
 
 def agree(intervals: Sequence[Interval]) -> bool:

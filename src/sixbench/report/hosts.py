@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..model.host import NO_HARDWARE_CLOCK
 from ..store import CONTROL, ClockReading, HostFacts, Run, Underlay, UnderlayReading, UnderlayWay
-from .host_clocks import ahead, clock_properties, time_words
+from .host_clocks import ahead, clock_properties, delay_properties, last_clocks, time_words
 
 
 def host_properties(run: Run) -> list[tuple[str, str]]:
@@ -12,7 +12,8 @@ def host_properties(run: Run) -> list[tuple[str, str]]:
     environment = run.manifest.environment
     return [
         *((f"Host {name}", _words(host)) for name, host in environment.hosts.items()),
-        *clock_properties(environment.hosts),
+        *clock_properties(environment.hosts, last_clocks(run)),
+        *delay_properties(run),
         *((f"Network between {name}", _of_underlay(one)) for name, one in environment.underlays.items()),
     ]
 

@@ -47,7 +47,7 @@ from .frame_stamps import told_stamps
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .kernels import Kernel
 from .laboratory import Laboratory
-from .one_clock import leave_out_what_needs_one_clock
+from .one_way import OneWay
 from .parts import parts_of
 from .processors import placement_of
 from .proof.discovered import dhcp_evidence, discovered_prefixes, without_questions
@@ -150,9 +150,13 @@ def run_trial(
         others=others,
         prefers_ipv4=params.get("prefer", path.options.get("prefer")) == "ipv4",
     )
+    one_way = OneWay.of(kind, setting, planned.key)
+    performed = params | one_way.asked
     failure: Reason | None = None
     try:
-        perform(kind, params, planned.key, setting, observed, observer)
+        one_way.look_before()
+        perform(kind, performed, planned.key, setting, observed, observer)
+        one_way.look_after()
     except (AgentError, LabError) as error:
         kind_of_failure = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
         failure = Reason(kind=kind_of_failure, text=laboratory.with_the_dead(error))
@@ -166,7 +170,14 @@ def run_trial(
     asked = kind.agent_params(params)
     expected = references.theory(kind.served_by, asked, path, topology, experiment.between, combination.events)
     measured, judgement, status, reasons = _assess(
-        kind, params, path, setting, observed, failure, experiment.statistics.margin_of(combination.workload.kind)
+        kind,
+        performed,
+        path,
+        setting,
+        observed,
+        failure,
+        experiment.statistics.margin_of(combination.workload.kind),
+        one_way,
     )
     column = bypassed_column(kind, params)
     tester = {column: bypass.metrics[column]} if bypass and column and column in bypass.metrics else {}
@@ -190,6 +201,7 @@ def run_trial(
         started_realtime_ns=started_realtime_ns,
         elapsed_ns=time.monotonic_ns() - started_ns,
         metrics=measured.metrics,
+        uncertainty=measured.uncertainty,
         theory=expected,
         bypass=tester,
         limited_by=limited_by,
@@ -235,11 +247,12 @@ def _assess(
     observed: Observed,
     failure: Reason | None,
     margin: float,
+    one_way: OneWay,
 ) -> tuple[Measured, Judgement, Status, list[Reason]]:
     broken = link_failures(setting.views, observed.before, observed.after)
     if failure is not None:
         return Measured(), Judgement(evidence=NO_EVIDENCE), "failed", [*broken, failure]
-    measured = kind.summarise(params, observed.client, observed.server)
+    measured = one_way.summarise(kind, params, observed.client, observed.server)
     traffic = kind.traffic(params, observed.client, observed.server)
     fragments = FragmentEvidence(fragments=Fragments())
     if not setting.events:
@@ -335,6 +348,7 @@ def _assess(
         losses=losses.losses,
         timers=timers,
         processors=dict(observed.placed.by_node),
+        clocks=one_way.clocks,
     )
     measured.notes.extend(losses.notes)
     judgement.invalid.extend(check_tunnels(setting.network, tunnels, carried))
@@ -344,7 +358,6 @@ def _assess(
     measured.notes.extend(translation_notes(translators or {}))
     measured.metrics.update(program_times(observed.programs))
     _add_cpu(measured, setting, observed)
-    measured.notes.extend([] if setting.has_one_clock else leave_out_what_needs_one_clock(measured))
     changes = machine_changes(observed.client, observed.server)
     notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
     measured.notes.extend(notes)

@@ -9,6 +9,7 @@ import `model` only.
 `interval`             the half-width of a mean's confidence interval, and the evidence for the rule
 `biweight`             the centre of ratios of which one in five may be wild, and its interval
 `comparison`           a path against its baseline: ratio or difference, p-value, equivalence
+`two_clocks`           one-way delays between two clocks, and how uncertain they are
 `unpaired`             a run against another one: Welch's t
 `multiplicity`         Holm's adjustment
 `sequential`           looks before the end: levels that keep the error, repeated p-values
@@ -21,7 +22,7 @@ import `model` only.
 =====================  =========================================================================
 """
 
-from .comparison import Comparison, Estimator, Pairs, compare, compare_all
+from .comparison import SAME, Comparison, Estimator, Pairs, compare, compare_all
 from .control import LASTING, MIN_BASELINE, Departure, departures, sudden_width
 from .heterogeneity import alike_p_value
 from .interval import half_width, half_widths, student_quantile

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -42,11 +42,29 @@ class Pairs:
         path, baseline: values of equal length, in the same order of blocks.
         scale: `ratio`, unless zero is an ordinary value of the metric. If any value is not positive, the comparison is
             by difference in any case.
+        path_uncertainty, baseline_uncertainty: by how much each value may be wrong, whatever the noise. Empty: by
+            nothing.
     """
 
     path: Sequence[float]
     baseline: Sequence[float]
     scale: Scale = "ratio"
+    path_uncertainty: Sequence[float] = ()
+    baseline_uncertainty: Sequence[float] = ()
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether any value may be wrong."""
+        return any(self.path_uncertainty) or any(self.baseline_uncertainty)
+
+    def moved(self, sign: int) -> Pairs:
+        """The pairs with each value as far from the measured one as it may be, so that the difference is the greatest
+        (1) or the least (-1). What is positive stays positive."""
+        return Pairs(
+            path=_moved(self.path, self.path_uncertainty, sign),
+            baseline=_moved(self.baseline, self.baseline_uncertainty, -sign),
+            scale=self.scale,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +97,24 @@ class Comparison:
     outlying: int = 0
 
     @property
+    def centre_side(self) -> int:
+        """On which side of no difference its middle is: -1, 0 or 1."""
+        middle = self.difference if self.ratio is None else self.ratio - 1
+        return 0 if not middle else 1 if middle > 0 else -1
+
+    @property
     def direction(self) -> Literal["higher", "lower"] | None:
         """On which side of no difference the whole interval is; None where it is not on one."""
         if self.low is None or self.high is None:
             return None
         none = 0.0 if self.ratio is None else 1.0
         return "higher" if self.low > none else "lower" if self.high < none else None
+
+
+def _moved(values: Sequence[float], uncertainty: Sequence[float], sign: int) -> list[float]:
+    known = uncertainty or [0.0] * len(values)
+    moved = [value + sign * by for value, by in zip(values, known, strict=True)]
+    return [one if value <= 0 else max(one, value * SAME) for one, value in zip(moved, values, strict=True)]
 
 
 def compare(
@@ -128,6 +158,12 @@ def compare_all(
     difference; for others that are not positive, within that share of the baseline's mean. A single pair is never
     equivalent.
 
+    *Uncertainty:* values that may be wrong by a known amount whatever the noise, and all of them in the same direction,
+    are compared three times: as they are, and moved so that the difference is the greatest and the least. The interval
+    reaches from the low end of the least to the high end of the greatest, and does not shrink with the number of pairs.
+    The p-value is the largest of the three, and 1 where zero lies between the two. Equivalent are only those that are
+    so each time.
+
     Args:
         comparisons: finite values, as many of the path as of the baseline.
         confidence: the confidence of the intervals; 1 - confidence is the error of the tests of equivalence.
@@ -143,6 +179,22 @@ def compare_all(
     Raises:
         ValueError: the path and the baseline of a comparison are not equally many.
     """
+    uncertain = [index for index, pairs in enumerate(comparisons) if pairs.is_uncertain]
+    if uncertain:
+        measured = [replace(pairs, path_uncertainty=(), baseline_uncertainty=()) for pairs in comparisons]
+        extremes = [comparisons[index].moved(sign) for sign in (-1, 1) for index in uncertain]
+        made = compare_all(
+            [*measured, *extremes],
+            confidence=confidence,
+            margin=margin,
+            equivalence=equivalence,
+            estimator=estimator,
+            seed=seed,
+        )
+        found = made[: len(comparisons)]
+        for place, index in enumerate(uncertain, start=len(comparisons)):
+            found[index] = _widened(found[index], made[place], made[place + len(uncertain)])
+        return found
     confidences = (confidence, max(0.0, 2 * confidence - 1) if equivalence is None else equivalence)
     groups: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for index, pairs in enumerate(comparisons):
@@ -168,6 +220,23 @@ def compare_all(
         for index, result in zip(indices, group, strict=True):
             results[index] = result
     return results
+
+
+def _widened(measured: Comparison, least: Comparison, greatest: Comparison) -> Comparison:
+    """A comparison of values that may be wrong, from those of what they may be at the extremes."""
+    if None in (measured.low, measured.high, measured.p_value):
+        return measured
+    low = min(one for one in (measured.low, least.low) if one is not None)
+    high = max(one for one in (measured.high, greatest.high) if one is not None)
+    is_one_sided = least.centre_side == greatest.centre_side
+    p_values = [one.p_value for one in (measured, least, greatest) if one.p_value is not None]
+    return replace(
+        measured,
+        low=low,
+        high=high,
+        p_value=max(p_values) if is_one_sided else 1.0,
+        equivalent=measured.equivalent and least.equivalent and greatest.equivalent,
+    )
 
 
 def _by_ratio(

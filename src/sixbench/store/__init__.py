@@ -29,6 +29,7 @@ from .folder import Folder
 from .interrupting import interrupt_run
 from .manifest import (
     CONTROL,
+    LINK,
     PTP,
     Cell,
     Clock,

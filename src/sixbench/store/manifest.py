@@ -56,8 +56,9 @@ class ProcessorUse:
     governors: tuple[str, ...] = ()
 
 
-CONTROL, PTP = "control", "ptp"
-"""The sources of clocks' readings: an exchange over the connection of control, and the Precision Time Protocol."""
+CONTROL, PTP, LINK = "control", "ptp", "link"
+"""The sources of clocks' readings: an exchange over the connection of control, the Precision Time Protocol, and an
+exchange over the link of a trial, which is of two hosts and in the trial's record."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .packet_columns import packet_column
 from .run_directory import PACKETS, REVERSE_PACKETS
 
 SCHEMA = pa.schema(
@@ -48,9 +48,12 @@ def packet_log_parquet(client: Mapping[str, Any], server: Mapping[str, Any]) -> 
     Raises:
         KeyError, TypeError, ValueError: the logs are not of the form that docs/protocol.md has.
     """
-    sent_ns = _column(client, "sent_realtime_ns", "<u8")
-    payload_bytes = _column(client, "payload_bytes", "<u2")
-    sequence, received_ns = _column(server, "sequence", "<u4"), _column(server, "received_realtime_ns", "<u8")
+    sent_ns = packet_column(client, "sent_realtime_ns", "<u8")
+    payload_bytes = packet_column(client, "payload_bytes", "<u2")
+    sequence, received_ns = (
+        packet_column(server, "sequence", "<u4"),
+        packet_column(server, "received_realtime_ns", "<u8"),
+    )
     if len(payload_bytes) != len(sent_ns) or len(sequence) != len(received_ns):
         raise ValueError("the columns of a packet log have different lengths")
     # Datagrams that the sender did not note are left out.
@@ -79,7 +82,3 @@ def packet_log_parquet(client: Mapping[str, Any], server: Mapping[str, Any]) -> 
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def _column(log: Mapping[str, Any], name: str, form: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.frombuffer(base64.b64decode(log[name], validate=True), dtype=form).astype(np.int64)

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from ..form import MAX_ITEMS, Counts, Flag, Kept, Name, Natural, words_of
+from .clocks import TwoClocks
 from .devices import (
     DhcpSeen,
     DiscoveredPrefix,
@@ -52,6 +53,7 @@ class Evidence(Kept):
         sessions: of the nodes that keep state.
         timers: those of links' rates, by link and the node that sends.
         processors: those that each node on the way ran on; empty where the kernel put none there.
+        clocks: those of client and server, where these are on two machines and their difference is known.
         proved, client, server: of a measurement between two machines: that nothing was proved, and the addresses.
     """
 
@@ -76,6 +78,7 @@ class Evidence(Kept):
     losses: Losses | None = None
     timers: dict[Name, dict[Name, LateTimers]] | None = None
     processors: dict[Name, Annotated[tuple[Natural, ...], Field(max_length=MAX_ITEMS)]] | None = None
+    clocks: TwoClocks | None = None
     proved: Flag | None = None
     client: Name | None = None
     server: Name | None = None

@@ -1,7 +1,8 @@
 """What tells how a host's realtime clock stands to another one. A source is a file and its line in `SOURCES`.
 
 A source is asked of an agent in the host's own network namespace. It gives a reading, or raises `CapabilityError` where
-the host has no such source, and `AgentError`.
+the host has no such source, and `AgentError`. One tells of two hosts, and is asked before and after each trial between
+these: `link`.
 """
 
 from __future__ import annotations
