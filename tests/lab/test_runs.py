@@ -23,7 +23,7 @@ from sixbench.mechanisms import MECHANISMS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.schedule import block_order
 from sixbench.plan.yaml_source import read_yaml
-from sixbench.run.processors import AWAKE
+from sixbench.run.kernels import AWAKE
 
 SMALL = """
 experiment: small

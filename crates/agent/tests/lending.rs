@@ -191,6 +191,7 @@ fn what_the_machine_needs_is_refused() {
         Some(&json!({
             "interface": "e1", "refused": null, "in_use": null, "has": "it has the address 192.0.2.1; take that away",
             "is_up": true, "has_carrier": true, "hardware_clock": "none",
+            "hardware_stamps": {"sends": false, "receives": false},
         }))
     );
     assert!(of("e2").expect("told")["refused"].as_str().expect("text").starts_with("it is a port of br5"));
