@@ -25,6 +25,9 @@ from .looks import ahead_ns
 
 _SETS = ("DEFAULT_DATA_SET", "CURRENT_DATA_SET", "TIME_STATUS_NP", "PORT_DATA_SET", "PORT_PROPERTIES_NP")
 _ASK = ["pmc", "-u", "-b", "0", *(f"GET {name}" for name in _SETS)]
+_IF_THERE = 'command -v pmc > /dev/null && "$@"; exit $?'
+"""pmc is a child of the shell, which the kernel kills if the agent is killed. pmc then ends by itself, within a second,
+and takes its socket in /run away."""
 
 _SOCKET = "/var/run/ptp4l"
 """Where it listens to pmc, unless it is told otherwise."""
@@ -63,7 +66,7 @@ class Compared:
 
 def read_ptp(agent: Agent) -> ClockReading:
     """What ptp4l says there. Raises `CapabilityError` where there is none or it says too little, and `AgentError`."""
-    done = agent.answer(Exec(argv=["sh", "-c", 'command -v pmc > /dev/null && exec "$@"', "pmc", *_ASK]))
+    done = agent.answer(Exec(argv=["sh", "-c", _IF_THERE, "pmc", *_ASK]))
     if done.exit != 0:
         said = printable(done.stderr.strip())[:_SHOWN]
         raise CapabilityError(f"ptp4l could not be asked: {said or 'the host has no pmc (Debian package linuxptp)'}")
