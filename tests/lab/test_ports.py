@@ -251,10 +251,14 @@ def test_a_trial_in_which_a_port_loses_its_carrier_is_invalid_for_that_and_the_p
     before = bench.states()
     frames = "[{frames: {frame: 128B, packet-rate: 200pps, duration: 20s}}]"
     command = bench.command("run", experiment(tmp_path, frames), "--out", tmp_path / "run", "--quiet")
+    read = ["ip", "netns", "exec", bench.equipment, "cat", "/sys/class/net/eth1/statistics/rx_packets"]
+
+    def received() -> int:
+        return int(subprocess.run(read, capture_output=True, check=True).stdout)
+
+    earlier = received()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        counted = "/sys/class/net/eth1/statistics/rx_packets"
-        read = ["ip", "netns", "exec", bench.equipment, "cat", counted]
-        wait_for(lambda: int(subprocess.run(read, capture_output=True, check=True).stdout) > 500, seconds=60)
+        wait_for(lambda: received() - earlier > 500, seconds=60)
         ip("-n", bench.equipment, "link", "set", "eth2", "down")
         running.wait(timeout=120)
     records = [json.loads(file.read_text()) for file in sorted((tmp_path / "run" / "trials").glob("*/trial.json"))]
