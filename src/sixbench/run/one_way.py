@@ -130,14 +130,17 @@ def _without(measured: Measured, why: str | None) -> Measured:
 
 def corrected(params: Params, client: Result, server: Result, line: Line, uncertain_ns: float) -> Mapping[str, Delays]:
     """The one-way delays of each flow that has any, by its direction. Raises `CapabilityError`."""
+    from ..stats.two_clocks import least
+
     found = {}
     for way, (sender, receiver) in flows_of(params, client, server).items():
         flow = flow_of(sender, receiver)
         if not len(flow.sent_ns):
             continue
         delays_ns = line.delays_ns(flow, is_there=way == "forward")
-        if delays_ns.min() < -uncertain_ns:
-            words = f"by {_time(-delays_ns.min())}, which is more than the uncertainty of the clocks' difference"
+        least_ns = least(delays_ns)
+        if least_ns < -uncertain_ns:
+            words = f"by {_time(-least_ns)}, which is more than the uncertainty of the clocks' difference"
             raise CapabilityError(f"a datagram arrived before it was sent, {words}: a clock was changed in the trial")
         found[way] = delays_ns
     return found
@@ -203,7 +206,7 @@ def _with_delays(
     """The results with these delays in place of those that receivers made of two clocks."""
     import numpy as np
 
-    from ..stats.two_clocks import histogram_of
+    from ..stats.two_clocks import histogram_of, least
 
     changed = [
         {name: dict(value) if isinstance(value, Mapping) else value for name, value in one.items()}
@@ -214,7 +217,7 @@ def _with_delays(
         own = delays_ns.get(way)
         receiver.pop("one_way_delay_negative", None)
         if own is not None:
-            beyond_ns = own - own.min()
+            beyond_ns = own - least(own)
             receiver["one_way_delay"] = histogram_of(own + longer_ns)
             receiver["pdv"] = histogram_of(np.where(beyond_ns > 0, np.maximum(0, beyond_ns + further_ns), 0))
     return changed[0], changed[1]

@@ -11,12 +11,26 @@ neither clock changes its rate between the first datagram and the last one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Times = NDArray[np.int64]
 Delays = NDArray[np.float64]
+
+
+def least(values: Times | Delays) -> float:
+    """The least of these."""
+    numbers: list[float] = values.tolist()
+    return min(numbers)
+
+
+def greatest(values: Times | Delays) -> float:
+    """The greatest of these."""
+    numbers: list[float] = values.tolist()
+    return max(numbers)
+
 
 PASSES = 3
 """How often what is known of the drift narrows the intervals, which narrow what is known of the drift. After the second
@@ -52,7 +66,7 @@ class Exchange:
     def middle_ns(self) -> int:
         """The middle of it, by the client's clock."""
         times_ns = (self.there.sent_ns, self.back.received_ns)
-        return (min(int(one.min()) for one in times_ns) + max(int(one.max()) for one in times_ns)) // 2
+        return int(min(map(least, times_ns)) + max(map(greatest, times_ns))) // 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +140,7 @@ def _offset(exchange: Exchange, low_ppm: float, high_ppm: float) -> Offset:
     there, back = exchange.there, exchange.back
     high_ns = there.apparent_ns + _drifted(at_ns - there.sent_ns, low_ppm, high_ppm, np.maximum)
     low_ns = -back.apparent_ns + _drifted(at_ns - back.received_ns, low_ppm, high_ppm, np.minimum)
-    low, high = int(np.floor(low_ns.max())), int(np.ceil(high_ns.min()))
+    low, high = floor(greatest(low_ns)), ceil(least(high_ns))
     if low > high:
         raise ValueError(f"the server's clock would be ahead by at least {low} ns and at most {high} ns")
     return Offset(at_ns=at_ns, low_ns=low, high_ns=high)
