@@ -8,6 +8,9 @@ from typing import TypedDict
 from ..model.observation import AwakeAnswer
 from ..model.workload import Measured, Result
 
+SATURATED_CORE = 0.97
+"""The share of its time from which on a core that was busy was the limit."""
+
 Core = dict[str, int]
 """A core's time by kind, in ticks."""
 

@@ -27,25 +27,9 @@ from ..model.workload import Measured, Result, Workload, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..model.workloads.dns64 import PREFIX
 from .by_machine import namespaces
-from .cpu import (
-    Span,
-    add_cpu_of_ends,
-    agent_cores,
-    busy_ns,
-    clock_step_ns,
-    core_shares,
-    find_span,
-    machine_cores,
-    orchestrator_ns,
-    processors,
-    spun_ns,
-    throttled,
-    watched_ns,
-)
+from .cpu import clock_step_ns, find_span, processors
 from .frame_networks import told_networks
 from .frame_stamps import told_stamps
-from .hardware_counters import SPUN, hardware_metrics, hardware_notes
-from .kernels import Kernel
 from .laboratory import Laboratory
 from .one_way import OneWay
 from .parts import parts_of
@@ -55,7 +39,7 @@ from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
 from .proof.losses import loss_evidence
-from .proof.packets import Judgement, judge, link_traffic, middle_of, silent_notes, viewpoints
+from .proof.packets import Judgement, judge, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
 from .proof.programs import ended_programs, program_evidence
 from .proof.relays import relay_evidence
@@ -65,12 +49,12 @@ from .proof.timers import judge_timers, timer_evidence
 from .proof.translators import check_translators, translation_notes, translator_evidence
 from .proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 from .record import Trial, blank_record, without_series
+from .spent import add_spent, is_saturated
 from .traffic import Observed, Setting, perform
 
 MAX_CLOCK_STEP_NS = 10 * 10**6
 """NTP may slew by 500 ppm, 2.5 ms in 5 s; a larger difference between the clocks is a step."""
 
-SATURATED_CORE = 0.97
 PATH_LIMITED_SHARE = 0.97
 """The share of the theoretical goodput from which on the path was the limit."""
 
@@ -357,7 +341,7 @@ def _assess(
     measured.notes.extend(drop_notes(tunnels))
     measured.notes.extend(translation_notes(translators or {}))
     measured.metrics.update(program_times(observed.programs))
-    _add_cpu(measured, setting, observed)
+    add_spent(measured, setting, observed)
     changes = machine_changes(observed.client, observed.server)
     notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
     measured.notes.extend(notes)
@@ -390,98 +374,13 @@ def machine_changes(client: Result, server: Result) -> list[Reason]:
     return list(dict.fromkeys(found))
 
 
-def _add_cpu(measured: Measured, setting: Setting, observed: Observed) -> None:
-    """Puts in what the trial took."""
-    view = setting.views[middle_of(setting.views)]
-    client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
-    if not setting.laboratory.topology.is_spread:
-        _add_cpu_of_machine(measured, setting, observed)
-    add_cpu_of_ends(measured, observed.client, observed.server, client_spun, server_spun)
-    if not (observed.cpu and observed.before and observed.after):
-        return
-    if any(map(throttled, observed.cpu.values())):
-        measured.notes.append(
-            "processors were slowed down for heat during the trial: its times are those of a slower machine"
-        )
-    spent_ns = _spent_ns(observed)
-    packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
-    _add_hardware(measured, packets, observed)
-    if spent_ns is not None and packets and carried_bytes:
-        spun = sum(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server))
-        spent_ns = max(0.0, spent_ns - spun)
-        measured.metrics["cpu_per_packet_ns"] = spent_ns / packets
-        measured.metrics["cpu_per_byte_ns"] = spent_ns / carried_bytes
-
-
-def _add_cpu_of_machine(measured: Measured, setting: Setting, observed: Observed) -> None:
-    """What all of the machine took while the traffic was measured, where all nodes are on one: of several there is no
-    sample of the same time."""
-    server_span, client_span = find_span(observed.server), find_span(observed.client)
-    client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
-    span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
-    if span is None:
-        return
-    are_kept_awake = observed.are_kept_awake(setting.laboratory.processors.here)
-    machine = machine_cores(span, client_spun + server_spun, are_kept_awake=are_kept_awake)
-    for name, cores in machine.items():
-        measured.metrics[f"cpu_{name}_cores"] = cores
-    own_both = [
-        agent_cores(own, own_spun)
-        for own, own_spun in ((client_span, client_spun), (server_span, server_spun))
-        if own is not None
-    ]
-    if machine and None not in own_both:
-        # Soft interrupts are the network's; what is left of user and system time is other programs'.
-        ours = sum(cores for cores in own_both if cores is not None)
-        measured.metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
-
-
-def _spent_ns(observed: Observed) -> float | None:
-    """The CPU time of a trial: the sum over the kernels that its nodes are on; None where one of them does not tell."""
-    times_ns = [_spent_on(kernel, span, observed) for kernel, span in observed.cpu.items()]
-    known_ns = [time_ns for time_ns in times_ns if time_ns is not None]
-    return sum(known_ns) if len(known_ns) == len(observed.cpu_before) else None
-
-
-def _spent_on(kernel: Kernel, span: Span, observed: Observed) -> float | None:
-    """That of one kernel.
-
-    It is that of its nodes' processors, where threads watched these and nothing of ours ran there; else that of the
-    whole machine, without what running the trial took.
-    """
-    is_alone = observed.is_alone or "orchestrator_ns" not in span["from"]
-    watched = watched_ns(span, observed.placed.by_kernel.get(kernel, ())) if is_alone else None
-    if watched is not None:
-        return watched
-    spent_ns = busy_ns(span, are_kept_awake=observed.are_kept_awake(kernel))
-    return None if spent_ns is None else spent_ns - orchestrator_ns(span)
-
-
-def _add_hardware(measured: Measured, packets: int, observed: Observed) -> None:
-    """Cycles and instructions. They cannot be told apart from those of a spinning sender, as CPU time can."""
-    measured.notes.extend(hardware_notes(observed.hardware))
-    if observed.hardware.counts is None:
-        return
-    if any(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server)):
-        measured.notes.append(SPUN)
-        return
-    measured.metrics.update(hardware_metrics(observed.hardware.counts, packets))
-
-
 def _limited_by(measured: Measured, expected: Mapping[str, float], setting: Setting, observed: Observed) -> str | None:
     goodput, limit = measured.metrics.get("goodput_bps"), expected.get("goodput_bps")
     if goodput is None:
         return None
     if limit is not None and goodput >= PATH_LIMITED_SHARE * limit:
         return "path"
-    end, span = setting.hosts.server, find_span(observed.server)
-    if span is None:
-        end, span = setting.hosts.client, find_span(observed.client)
-    shares = []
-    if span is not None and not spun_ns(observed.client):
-        kernel = setting.laboratory.processors.of(end.host)
-        shares = core_shares(span, are_kept_awake=observed.are_kept_awake(kernel))
-    if shares and max(shares) >= SATURATED_CORE:
+    if is_saturated(setting, observed):
         return "cpu"
     return None
 
