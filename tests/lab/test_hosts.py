@@ -119,7 +119,7 @@ def test_vxlan_between_hosts(hosts: Machines, before: dict[str, str]) -> None:
     [topology] = json.loads((run / "manifest.json").read_text())["experiment"]["topologies"]
     assert [(link["over"], link["mtu_bytes"]) for link in topology["links"] if "over" in link] == [("vxlan", 1450)]
     for trial in found:
-        # The hosts' clocks are two, and were looked at over the path. What is no longer than they leave open is left out.
+        # The hosts' clocks are two, and were looked at over the path. A delay within what they leave open is left out.
         delays = {name for name in trial["metrics"] if name.startswith(("one_way_delay", "pdv"))}
         assert delays <= trial.get("uncertainty", {}).keys()
         assert ("clocks" in trial["evidence"]) == (trial["workload"] == "udp-stream")
