@@ -198,7 +198,7 @@ PARTS: dict[str, Callable[[AgentHub, Table], None]] = {
 LEFT_OUT = ("browser",)
 """Unless asked for: what they measure is not sixbench alone, and `make bench` is to end within ten minutes."""
 
-KEEP_AWAKE_THEMSELVES = ("overhead", "page", "browser")
+KEEP_AWAKE_THEMSELVES = ("overhead", "page", "browser", "hosts", "cells")
 """Parts whose run keeps the processors awake. Of two threads that do so on one processor, each takes the other for
 work."""
 MAY_SLEEP = ("scale",)
