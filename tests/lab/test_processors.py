@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import os
 import signal
@@ -85,20 +86,59 @@ def test_the_scheduler_decides_where_it_is_asked_to(tmp_path: Path) -> None:
     assert record.evidence.processors == dict.fromkeys(["h1", "r1", "h2"], tuple(PROCESSORS))
 
 
-def test_a_run_outlives_the_agent_that_keeps_processors_awake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("whom", "reason"), [("agent", "killed by signal 9"), ("its process", "keeps processors awake has ended")]
+)
+def test_a_run_outlives_what_keeps_processors_awake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whom: str, reason: str
+) -> None:
     ask = Kernel.ask
 
-    def without_its_agent(self: Kernel) -> Any:
-        assert self._agent is not None
-        os.kill(self._agent.pid, signal.SIGKILL)
+    def without_it(self: Kernel) -> Any:
+        assert self._agent is not None and self._agent.pid is not None
+        [spinning] = children(self._agent.pid)
+        os.kill(self._agent.pid if whom == "agent" else spinning, signal.SIGKILL)
         monkeypatch.setattr(Kernel, "ask", ask)
         return ask(self)
 
-    monkeypatch.setattr(Kernel, "ask", without_its_agent)
+    monkeypatch.setattr(Kernel, "ask", without_it)
     read = read_run(run(tmp_path, "keep-awake: true", blocks=2))
     assert [record.status for record in read.trials] == ["ok", "ok"]
     use = read.manifest.environment.processors
     assert use is not None
     assert use.kept_awake == ()
     assert use.not_kept_awake is not None
-    assert "killed by signal 9" in use.not_kept_awake
+    assert reason in use.not_kept_awake
+
+
+def test_what_keeps_processors_awake_leaves_them_to_other_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spinners: list[tuple[int, int, str]] = []
+    told = Kernel.told
+
+    def looked_at(kernel: Kernel, asked: Any) -> Any:
+        assert kernel._agent is not None and kernel._agent.pid is not None
+        assert os.getsid(kernel._agent.pid) == os.getsid(0)  # it answers as soon as any of ours
+        [spinner] = children(kernel._agent.pid)
+        share = Path(f"/proc/{spinner}/autogroup")
+        spinners.append((spinner, os.getsid(spinner), share.read_text() if share.exists() else ""))
+        return told(kernel, asked)
+
+    monkeypatch.setattr(Kernel, "told", looked_at)
+    run(tmp_path, "keep-awake: true")
+    assert spinners
+    for spinner, session, share in spinners:
+        # A session of its own with the least share: in ours the idle threads had as much of a processor as we have.
+        assert session == spinner
+        assert not share or share.endswith("nice 19\n")
+        assert not Path(f"/proc/{spinner}").exists()
+
+
+def children(parent: int) -> list[int]:
+    found = []
+    for one in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if int(Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(one))
+    return found

@@ -5,6 +5,7 @@ mod remote;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::awake;
 use crate::lending::{self, Wanted};
 
 pub use self::remote::{ConnectOptions, ServeOptions};
@@ -61,6 +62,8 @@ pub enum Invocation {
     DeviceInit,
     /// Keep interfaces that a node borrows.
     KeepLent(Vec<OsString>),
+    /// Keep processors awake.
+    KeepAwake(Vec<OsString>),
     /// Say which interfaces can be borrowed.
     Lendable,
     /// Restore interfaces that came home without their keeper.
@@ -93,6 +96,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     let mut arguments = arguments.into_iter().peekable();
     if arguments.peek().is_some_and(|first| first == lending::COMMAND) {
         return Ok(Invocation::KeepLent(arguments.skip(1).collect()));
+    }
+    if arguments.peek().is_some_and(|first| first == awake::COMMAND) {
+        return Ok(Invocation::KeepAwake(arguments.skip(1).collect()));
     }
     let mut arguments = arguments.map(|argument| {
         argument.into_string().map_err(|argument| format!("argument {} is not UTF-8", argument.to_string_lossy()))

@@ -83,6 +83,7 @@ pub fn run() -> ExitCode {
         Ok(Invocation::Connect(options)) => remote::connect(&options),
         Ok(Invocation::DeviceInit) => device::run_init(),
         Ok(Invocation::KeepLent(arguments)) => lending::run_keeper(arguments),
+        Ok(Invocation::KeepAwake(arguments)) => awake::run_spinners(arguments),
         Ok(Invocation::Lendable) => lending::run_look(),
         Ok(Invocation::MendLent) => lending::run_mend(),
         Ok(Invocation::HardwareClock(number)) => hardware_clock::run(number),

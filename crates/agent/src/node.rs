@@ -42,6 +42,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
         commands: Arc::default(),
         lent,
         vlans: Mutex::default(),
+        awake: Mutex::default(),
         sessions: Sessions::new(sixbench_traffic::find, MAX_SESSIONS),
     });
     let tunnels = Arc::<Mutex<Tunnels>>::default();
@@ -53,7 +54,6 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
         drops: Drops::default(),
         timers: Timers::default(),
         perf: Perf::default(),
-        awake: Awake::default(),
         translators: Arc::default(),
         emulation: Emulation::default(),
         device: Device::default(),
@@ -96,6 +96,7 @@ struct Node {
     lent: Option<Lent>,
     /// Those of interfaces that it was lent.
     vlans: Mutex<Vlans>,
+    awake: Mutex<Awake>,
     sessions: Sessions,
 }
 
@@ -108,7 +109,6 @@ struct Conversation {
     drops: Drops,
     timers: Timers,
     perf: Perf,
-    awake: Awake,
     /// Also the tunnel broker's and its clients'.
     tunnels: Arc<Mutex<Tunnels>>,
     /// Also the bring-up's of one.
@@ -127,7 +127,6 @@ impl Conversation {
             drops,
             timers,
             perf,
-            awake,
             tunnels,
             translators,
             emulation,
@@ -158,8 +157,8 @@ impl Conversation {
             Request::TimersStop {} => timers.stop()?,
             Request::PerfStart {} => perf.start()?,
             Request::PerfStop {} => perf.stop()?,
-            Request::AwakeStart(request) => awake.start(&request)?,
-            Request::Awake {} => awake.read()?,
+            Request::AwakeStart(request) => node.awake().start(&request)?,
+            Request::Awake {} => node.awake().read()?,
             Request::Serve(request) => node.sessions.serve(request, None)?,
             Request::Run(request) => return node.sessions.run(request).map(Reply::Later),
             Request::Finish(request) => return node.sessions.finish(&request).map(Reply::Later),
@@ -233,11 +232,16 @@ impl Node {
         self.vlans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn awake(&self) -> MutexGuard<'_, Awake> {
+        self.awake.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ends the node. The kernel closes its sessions' sockets and takes the namespace away.
     fn end(&self, code: i32) -> ! {
         self.commands.kill_all();
         // An interface is not to tag anything at home.
         self.vlans().end();
+        *self.awake() = Awake::default();
         let is_home = self.lent.as_ref().is_none_or(Lent::give_back);
         if !is_home {
             crate::complain("not all borrowed interfaces could be given back; see /run/sixbench/lent", 1);

@@ -79,7 +79,7 @@ class Kernel:
         agent = None
         try:
             [agent] = hub.start([AWAKE], {AWAKE: Seat(on=on)}).values()
-            request = AwakeStart(processors=list(spinning), is_alone=on is not None)
+            request = AwakeStart(processors=list(spinning))
             self._latency_ns = agent.answer(request, timeout_s=ANSWER_TIMEOUT_S).latency_ns
         except (AgentError, CapabilityError) as error:
             self._refused, self._agent = str(error), None

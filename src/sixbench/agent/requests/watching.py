@@ -59,14 +59,9 @@ class PerfStop(Request[PerfAnswer]):
 
 
 class AwakeStart(Request[AwakeStarted]):
-    """Processors that do not sleep from now on, until the agent ends.
-
-    Attributes:
-        is_alone: whether nothing else is in the agent's session.
-    """
+    """Processors that do not sleep from now on, until the agent ends. It gets a session of its own."""
 
     processors: list[int]
-    is_alone: bool
 
 
 class Awake(Request[AwakeAnswer]):

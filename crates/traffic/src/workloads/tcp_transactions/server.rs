@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use serde_json::{Value, json};
-use sixbench_measure::clock;
+use sixbench_measure::{clock, sys::scheduling};
 
 use super::slots::Slots;
 use super::{FirstClose, Kind, TransactionParams, request, response};
@@ -53,6 +53,7 @@ pub fn serve(endpoints: &[Endpoint], params: &TransactionParams, cancel: &Cancel
     let (in_flight, patience_ns) = (params.in_flight, params.timeout_ns.saturating_add(GRACE_NS));
     let doing = format!("waiting for the connections of {} to end", names(endpoints));
     CountingServer::start((port, params.warmup_ns), Stop::new(cancel), doing, move |edges, is_finishing, stop| {
+        scheduling::run_when_asked();
         let serving = Serving {
             listeners,
             epoll,

@@ -1,0 +1,249 @@
+//! `keep-awake`: the process whose threads spin, each on its processor.
+//!
+//! Each reads the clock all the time. Where two readings are further apart than a round of its loop takes, the processor did something
+//! else: an interrupt, the network's work after it, another thread. So it also measures how long its processor was busy, which the
+//! kernel only samples at each tick.
+//!
+//! Within its group a thread of the idle class yields at once. To others it yields as its group does since Linux 6.12, which is by the
+//! group's share (sched(7), "The autogroup feature"). So these threads have a session of their own with the least share. In the nodes'
+//! session they took a third of a processor from programs of other sessions, and where two runs had some, other programs waited for up
+//! to 0.3 s.
+//!
+//! To one they do not always yield even so. What remains to be done for the network after an interrupt or a system call, the kernel
+//! leaves to a thread of its own (`ksoftirqd`), and that waited for the next tick, with it timers of queues. But whoever returns from
+//! the kernel's part for networks does that work first. So a spinner goes there again and again.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use nix::unistd::Pid;
+use serde_json::json;
+use sixbench_measure::{clock, sys::scheduling};
+
+use crate::failure::Failure;
+use crate::sys::Counters;
+
+/// How the agent calls itself for this. Processors follow. Standard input is the memory that both share.
+pub const COMMAND: &str = "keep-awake";
+
+/// What it says once each processor is kept awake. Where that cannot be, it says why, as JSON.
+pub const READY: &str = "ready";
+
+/// Readings of the clock that are further apart had something between them. A round takes 30 to 80 ns, an interrupt 1000 or more.
+const GAP_NS: u64 = 500;
+
+/// How long the kernel's own work for networks waits behind a spinner at most.
+const PENDING_EVERY_NS: u64 = 20_000;
+
+/// Is that process, until it is killed.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let number = |argument: OsString| argument.to_str().and_then(|text| text.parse().ok());
+    let Some(processors) = arguments.into_iter().map(number).collect::<Option<Vec<usize>>>() else {
+        return crate::complain("a processor has a number", 1);
+    };
+    scheduling::take_least_share();
+    match spin(&processors) {
+        Ok(never) => match never {},
+        Err(failure) => {
+            println!("{}", json!({"message": failure.message, "context": failure.context}));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn spin(processors: &[usize]) -> Result<Infallible, Failure> {
+    let counters = Counters::of(io::stdin().as_fd(), Seen::COUNTERS * processors.len())
+        .map_err(|error| Failure::system("sharing memory with the agent", "mmap", error))?;
+    // As long as this process.
+    let counters: &'static Counters = Box::leak(Box::new(counters));
+    for (&processor, seen) in processors.iter().zip(Seen::each(counters)) {
+        let (told, hears) = mpsc::channel();
+        thread::Builder::new()
+            .name(format!("awake-{processor}"))
+            .spawn(move || watch(processor, &seen, &told))
+            .map_err(|error| Failure::system("starting a thread that keeps a processor awake", "clone", error))?;
+        hears.recv().map_err(|_| Failure::new("internal", "the thread that keeps a processor awake ended"))??;
+    }
+    println!("{READY}");
+    io::stdout().flush().map_err(|error| Failure::system("telling the agent", "write", error))?;
+    loop {
+        thread::park();
+    }
+}
+
+fn watch(processor: usize, seen: &Seen<'_>, told: &Sender<Result<(), Failure>>) {
+    match settle(processor).and_then(|()| PendingWork::of_this_processor()) {
+        Ok(pending) => {
+            seen.begin();
+            // Whoever started it waits for this.
+            let _ = told.send(Ok(()));
+            seen.watch(&pending, || false);
+        }
+        Err(failure) => drop(told.send(Err(failure))),
+    }
+}
+
+/// What a spinner has seen so far. Only it writes.
+pub struct Seen<'a> {
+    /// When it began.
+    started_ns: &'a AtomicU64,
+    /// How long nothing else ran since then.
+    idle_ns: &'a AtomicU64,
+}
+
+impl<'a> Seen<'a> {
+    /// How many counters are one's own. No other is in the same line of a processor's cache.
+    pub const COUNTERS: usize = 16;
+
+    /// Those of all spinners.
+    pub fn each(counters: &'a Counters) -> impl Iterator<Item = Seen<'a>> {
+        counters.all().chunks_exact(Self::COUNTERS).map(|own| Self { started_ns: &own[0], idle_ns: &own[1] })
+    }
+
+    /// How long something else has run on its processor so far.
+    pub fn busy_ns(&self) -> u64 {
+        let idle_ns = self.idle_ns.load(Ordering::Acquire);
+        clock::monotonic_ns().saturating_sub(self.started_ns.load(Ordering::Acquire)).saturating_sub(idle_ns)
+    }
+
+    fn begin(&self) {
+        self.started_ns.store(clock::monotonic_ns(), Ordering::Release);
+    }
+
+    fn watch(&self, pending: &PendingWork, is_over: impl Fn() -> bool) {
+        let mut due_ns = 0;
+        let mut last_ns = self.started_ns.load(Ordering::Acquire);
+        let mut idle_ns = 0;
+        while !is_over() {
+            std::hint::spin_loop();
+            if last_ns >= due_ns {
+                pending.run();
+                due_ns = last_ns + PENDING_EVERY_NS;
+            }
+            let now_ns = clock::monotonic_ns();
+            let round_ns = now_ns - last_ns;
+            if round_ns <= GAP_NS {
+                idle_ns += round_ns;
+                self.idle_ns.store(idle_ns, Ordering::Release);
+            }
+            last_ns = now_ns;
+        }
+    }
+}
+
+/// What the kernel still has to do for networks on the processor of the calling thread (softirqs).
+struct PendingWork {
+    /// Of UDP, without a port.
+    socket: OwnedFd,
+}
+
+impl PendingWork {
+    fn of_this_processor() -> Result<Self, Failure> {
+        let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+            .map_err(|error| Failure::system("making a socket that nobody uses", "socket", error))?;
+        Ok(Self { socket })
+    }
+
+    /// Lets the kernel do it now. To say how much there is to read, it locks the socket's queue against softirqs, and does what is
+    /// pending when it unlocks it.
+    fn run(&self) {
+        let mut readable: libc::c_int = 0;
+        // SAFETY: the socket is open, and the kernel writes one integer.
+        unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::FIONREAD, &raw mut readable) };
+    }
+}
+
+/// Puts the calling thread on a processor, behind all others that want it.
+fn settle(processor: usize) -> Result<(), Failure> {
+    let mut one = CpuSet::new();
+    one.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &one)).map_err(|error| {
+        Failure::system(format_args!("running on processor {processor}"), "sched_setaffinity", error)
+    })?;
+    scheduling::run_when_idle()
+        .map_err(|error| Failure::system("running only where nobody else does", "sched_setscheduler", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
+
+    use nix::time::{ClockId, clock_gettime};
+
+    use super::*;
+
+    /// A processor that this test may use.
+    fn own_processor() -> usize {
+        let allowed = nix::sched::sched_getaffinity(Pid::from_raw(0)).unwrap();
+        (0..CpuSet::count()).find(|&one| allowed.is_set(one).unwrap()).unwrap()
+    }
+
+    /// Does something while a spinner is on that processor.
+    fn beside_a_spinner(processor: usize, work: impl FnOnce(&Seen<'_>)) {
+        let (_memory, counters) = Counters::shared(Seen::COUNTERS).unwrap();
+        let seen = Seen::each(&counters).next().unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (told, hears) = mpsc::channel();
+            let (seen, is_over) = (&seen, &is_over);
+            scope.spawn(move || {
+                settle(processor).unwrap();
+                seen.begin();
+                told.send(()).unwrap();
+                seen.watch(&PendingWork::of_this_processor().unwrap(), || is_over.load(Ordering::Relaxed));
+            });
+            hears.recv().unwrap();
+            work(seen);
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn work_on_the_processor_is_seen() {
+        let processor = own_processor();
+        beside_a_spinner(processor, |seen| {
+            let worker = thread::spawn(move || {
+                let mut one = CpuSet::new();
+                one.set(processor).unwrap();
+                sched_setaffinity(Pid::from_raw(0), &one).unwrap();
+                let until = Instant::now() + Duration::from_millis(50);
+                while Instant::now() < until {}
+                Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap())
+            });
+            // Not all of the 50 ms: the scheduler may give the spinner, or another test, a tick of them.
+            let worked = worker.join().unwrap();
+            let busy_ns = seen.busy_ns();
+            assert!(busy_ns + 500_000 >= u64::try_from(worked.as_nanos()).unwrap(), "{busy_ns} of {worked:?}");
+            assert!(worked > Duration::from_millis(1), "{worked:?}");
+        });
+    }
+
+    #[test]
+    fn what_is_read_grows_no_faster_than_the_clock() {
+        beside_a_spinner(own_processor(), |seen| {
+            let (started_ns, first_ns) = (clock::monotonic_ns(), seen.busy_ns());
+            for _ in 0..1000 {
+                let busy_ns = seen.busy_ns();
+                // Another reading of the clock by the spinner may lie between the two readings here.
+                assert!(busy_ns <= first_ns + (clock::monotonic_ns() - started_ns) + GAP_NS);
+            }
+        });
+    }
+
+    #[test]
+    fn a_processor_that_is_not_there_is_told() {
+        for processor in [CpuSet::count() - 1, CpuSet::count()] {
+            let failure = thread::spawn(move || settle(processor)).join().unwrap().unwrap_err();
+            assert_eq!(failure.code, "system", "{}", failure.message);
+            assert!(failure.message.starts_with(&format!("running on processor {processor}: ")), "{}", failure.message);
+        }
+    }
+}
