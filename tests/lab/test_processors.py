@@ -95,7 +95,8 @@ def test_a_run_outlives_what_keeps_processors_awake(
     ask = Kernel.ask
 
     def without_it(self: Kernel) -> Any:
-        assert self._agent is not None and self._agent.pid is not None
+        assert self._agent is not None
+        assert self._agent.pid is not None
         [spinning] = children(self._agent.pid)
         os.kill(self._agent.pid if whom == "agent" else spinning, signal.SIGKILL)
         monkeypatch.setattr(Kernel, "ask", ask)
@@ -118,7 +119,8 @@ def test_what_keeps_processors_awake_leaves_them_to_other_programs(
     told = Kernel.told
 
     def looked_at(kernel: Kernel, asked: Any) -> Any:
-        assert kernel._agent is not None and kernel._agent.pid is not None
+        assert kernel._agent is not None
+        assert kernel._agent.pid is not None
         assert os.getsid(kernel._agent.pid) == os.getsid(0)  # it answers as soon as any of ours
         [spinner] = children(kernel._agent.pid)
         share = Path(f"/proc/{spinner}/autogroup")
