@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
 import os
 import signal
@@ -138,9 +137,4 @@ def test_what_keeps_processors_awake_leaves_them_to_other_programs(
 
 
 def children(parent: int) -> list[int]:
-    found = []
-    for one in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            if int(Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(one))
-    return found
+    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]

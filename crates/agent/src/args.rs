@@ -94,11 +94,10 @@ pub struct Options {
 /// Reads the arguments after the program's name. The error is one line for the user.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
     let mut arguments = arguments.into_iter().peekable();
-    if arguments.peek().is_some_and(|first| first == lending::COMMAND) {
-        return Ok(Invocation::KeepLent(arguments.skip(1).collect()));
-    }
-    if arguments.peek().is_some_and(|first| first == awake::COMMAND) {
-        return Ok(Invocation::KeepAwake(arguments.skip(1).collect()));
+    match arguments.peek().and_then(|first| first.to_str()) {
+        Some(lending::COMMAND) => return Ok(Invocation::KeepLent(arguments.skip(1).collect())),
+        Some(awake::COMMAND) => return Ok(Invocation::KeepAwake(arguments.skip(1).collect())),
+        _ => {}
     }
     let mut arguments = arguments.map(|argument| {
         argument.into_string().map_err(|argument| format!("argument {} is not UTF-8", argument.to_string_lossy()))

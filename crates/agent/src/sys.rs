@@ -7,10 +7,11 @@ use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::slice;
 use std::sync::atomic::AtomicU64;
-use std::{ptr, slice};
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use sixbench_measure::sys::memory::Mapping;
 use sixbench_packet::AUXILIARY_DATA;
 use sixbench_wire::ethernet::{TAG_BYTES, ethertype};
 
@@ -71,15 +72,7 @@ pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
 }
 
 /// Numbers in memory that two processes share.
-pub struct Counters {
-    memory: *const AtomicU64,
-    count: usize,
-}
-
-// SAFETY: the memory is this value's own for as long as it lives, and all that is reached through it is atomic.
-unsafe impl Send for Counters {}
-// SAFETY: the same.
-unsafe impl Sync for Counters {}
+pub struct Counters(Mapping);
 
 impl Counters {
     /// So many that nobody has yet, all 0, and what another process takes them by.
@@ -99,36 +92,17 @@ impl Counters {
     /// Those of another process, which has made no fewer.
     pub fn of(memory: BorrowedFd<'_>, count: usize) -> io::Result<Self> {
         let bytes = count * size_of::<AtomicU64>();
-        // SAFETY: `stat` is plain memory, which the kernel fills.
-        let mut found: libc::stat = unsafe { mem::zeroed() };
-        // SAFETY: the kernel writes no more than the struct.
-        if unsafe { libc::fstat(memory.as_raw_fd(), &raw mut found) } == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        if usize::try_from(found.st_size).is_ok_and(|size| size < bytes) {
+        let made = File::from(memory.try_clone_to_owned()?).metadata()?.len();
+        if made < bytes as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping of that length, wherever the kernel puts it.
-        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_SHARED, memory.as_raw_fd(), 0) };
-        if start == libc::MAP_FAILED {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(Self { memory: start.cast(), count })
-        }
+        Mapping::shared(memory.as_raw_fd(), 0, bytes).map(Self)
     }
 
     /// Every one.
     pub fn all(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is as long, begins at a page, and stays until `drop`; any bytes are a number.
-        unsafe { slice::from_raw_parts(self.memory, self.count) }
-    }
-}
-
-impl Drop for Counters {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody has a reference into it any more.
-        unsafe { libc::munmap(self.memory.cast_mut().cast(), self.count * size_of::<AtomicU64>()) };
+        // SAFETY: the mapping is as long, begins at a page, and stays as long as this value; any bytes are a number.
+        unsafe { slice::from_raw_parts(self.0.start().cast(), self.0.bytes() / size_of::<AtomicU64>()) }
     }
 }
 

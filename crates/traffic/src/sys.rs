@@ -3,7 +3,6 @@
 pub mod bpf;
 pub mod frame_batch;
 pub mod interrupt;
-pub mod memory;
 pub mod mmsg;
 pub mod ring;
 pub mod xsk;

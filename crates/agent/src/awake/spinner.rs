@@ -57,7 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match spin(&processors) {
         Ok(never) => match never {},
         Err(failure) => {
-            println!("{}", json!({"message": failure.message, "context": failure.context}));
+            println!("{}", json!(failure));
             ExitCode::FAILURE
         }
     }

@@ -99,13 +99,15 @@ fn ask_slice(nice: i32, slice_ns: u64) -> bool {
 pub fn take_least_share() {
     // SAFETY: none of these calls takes a pointer; 0 is the calling process.
     let leads = unsafe { libc::setsid() >= 0 || libc::getsid(0) == libc::getpid() };
+    if !leads {
+        return;
+    }
     for _ in 0..ATTEMPTS {
-        // Users who are not root may ask for it ten times a second, all of them together.
-        let asked = if leads { fs::write("/proc/self/autogroup", LEAST_NICE.to_string()) } else { Ok(()) };
-        if asked.err().map(|refused| refused.kind()) != Some(io::ErrorKind::WouldBlock) {
-            break;
+        match fs::write("/proc/self/autogroup", LEAST_NICE.to_string()) {
+            // Users who are not root may ask for it ten times a second, all of them together.
+            Err(refused) if refused.kind() == io::ErrorKind::WouldBlock => thread::sleep(BETWEEN_ATTEMPTS),
+            _ => return,
         }
-        thread::sleep(BETWEEN_ATTEMPTS);
     }
 }
 

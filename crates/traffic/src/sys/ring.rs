@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::memory::Mapping;
+use sixbench_measure::sys::memory::Mapping;
 
 /// `linux/if_packet.h`.
 const TPACKET_V3: libc::c_int = 2;

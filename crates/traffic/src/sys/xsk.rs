@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::errno::Errno;
 
 use super::bpf::{self, BY_DRIVER, Instruction, ON_BUFFERS, load_map, op};
-use super::memory::Mapping;
 use super::ring::{Frame, Place, set};
+use sixbench_measure::sys::memory::Mapping;
 
 /// A place for a frame: a page, as the driver wants it.
 const CHUNK_BYTES: usize = 4096;
