@@ -66,13 +66,17 @@ pub fn run_when_idle() -> io::Result<()> {
     }
 }
 
-/// From now on the calling thread runs at once when another one on its processor wakes it, where the kernel permits (CAP_SYS_NICE).
+/// From now on the calling thread, and none that it starts, runs at once when another one on its processor wakes it, where the kernel
+/// permits (CAP_SYS_NICE).
 ///
-/// It is for a thread that answers one of the same nice value. Of these two the scheduler lets the one that was woken run at once, or
-/// has it wait until it has some hundred answers to give, by what each has had so far (since Linux 6.6). Either may last for as long as
-/// a trial. A connection took 20 or 27 us.
+/// It is for a thread that answers another one. Of two ordinary threads the scheduler lets the one that was woken run at once, or has it
+/// wait until it has some hundred answers to give, by what each has had so far (since Linux 6.6). Either may last for as long as a trial.
+/// A connection took 20 or 27 us. A larger share decides it within a session and not between two (sched(7), "The autogroup feature"), so
+/// it is asked for only where the policies of real time are not to be had, as in a control group without time for them.
 pub fn run_when_asked() {
-    let _ = ask_slice(FIRST_NICE, 0);
+    if !set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameter(PRIORITY)) {
+        let _ = ask_slice(FIRST_NICE, 0);
+    }
 }
 
 /// Has the calling thread scheduled as an ordinary one with this nice value, for that long at once (0: as long as others). Whether it is
@@ -145,6 +149,19 @@ mod tests {
         assert_eq!(std::thread::spawn(policy).join().unwrap(), before);
         drop(real_time);
         assert_eq!(policy(), before);
+    }
+
+    #[test]
+    fn a_thread_that_answers_is_ahead_of_others_where_permitted() {
+        let before = current().unwrap().0;
+        let is_permitted = RealTime::ask().is_granted();
+        let answering = || {
+            run_when_asked();
+            (current().unwrap().0, std::thread::spawn(|| current().unwrap().0).join().unwrap())
+        };
+        let (policy, started_by_it) = std::thread::spawn(answering).join().unwrap();
+        assert_eq!(policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO, is_permitted);
+        assert_eq!(started_by_it & !libc::SCHED_RESET_ON_FORK, before & !libc::SCHED_RESET_ON_FORK);
     }
 
     /// What the calling thread asks for at once; before Linux 6.12 the kernel does not tell.
