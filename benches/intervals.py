@@ -10,9 +10,12 @@ from sixbench.stats import Looks, Pairs, compare
 
 ERROR = 0.05
 """Of an interval, whatever looks there were at its rounds."""
-Verdict = Literal["met", "missed", "open"]
-"""`met`: the whole interval is on the right side of the aim. `missed`: it is on the wrong side. `open`: the interval
-holds the aim, or there is no interval, and more rounds would tell."""
+NEAR = 0.03
+"""Within so much of its aim a figure counts as being at it."""
+Verdict = Literal["met", "missed", "near", "open"]
+"""`met`: the whole interval is on the right side of the aim. `missed`: it is on the wrong side. `near`: it holds the
+aim, and reaches no farther from it than what counts as being at it, on both sides. `open`: it holds the aim and reaches
+farther, or there is no interval, and more rounds would tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +43,19 @@ class Estimate:
     n: int
 
 
-def judge(aim: Aim, low: float | None, high: float | None) -> Verdict:
-    """Whether the whole interval is on the right side of the aim, or on the wrong one."""
+def judge(aim: Aim, low: float | None, high: float | None, near: float = 0.0) -> Verdict:
+    """Whether the whole interval is on the right side of the aim, on the wrong one, or at the aim.
+
+    Args:
+        near: within which share of the aim a figure counts as being at it.
+    """
     if low is None or high is None:
         return "open"
-    if aim.lower_is_better:
-        return "met" if high <= aim.bound else "missed" if low > aim.bound else "open"
-    return "met" if low >= aim.bound else "missed" if high < aim.bound else "open"
+    if (high <= aim.bound) if aim.lower_is_better else (low >= aim.bound):
+        return "met"
+    if (low > aim.bound) if aim.lower_is_better else (high < aim.bound):
+        return "missed"
+    return "near" if (1 - near) * aim.bound <= low and high <= (1 + near) * aim.bound else "open"
 
 
 def error_of(looked: Sequence[int], most: int, *, is_over: bool) -> float:

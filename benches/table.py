@@ -1,9 +1,10 @@
 """The table of a bench: its lines, and which of them get more rounds.
 
-Every line gets its first rounds, in the order of the parts. One that decides against its target is printed at once. The
-others are looked at again each time that they have more rounds, in turn, while there is time. So time goes where it
-tells something. Each look has the level that keeps the error of all looks (`intervals.error_of`). A line that is still
-open when the time is over spends what is left of the error.
+Every line gets its first rounds, in the order of the parts. One that they decide is printed at once: its target is met
+or missed, or it is at its target (`intervals.judge`). The others are looked at again each time that they have more
+rounds, in turn, while there is time. So time goes where it tells something. Each look has the level that keeps the
+error of all looks (`intervals.error_of`). A line that is still open when the time is over spends what is left of the
+error.
 
 Lines get their rounds in turn, and not by how near they are to their target: what a line has shown so far must not
 decide which look is its last one for want of time.
@@ -18,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from intervals import Aim, Estimate, Verdict, error_of, geometric, judge
+from intervals import NEAR, Aim, Estimate, Verdict, error_of, geometric, judge
 
 MOST_ROUNDS = 30
 """Of a line. Each round may spend as much of the error."""
@@ -84,7 +85,7 @@ class Figure:
 
     def _judged(self, *, is_over: bool) -> tuple[Estimate, Verdict]:
         found = geometric(self.values, error_of(self._looked, self._most, is_over=is_over))
-        return found, "open" if self._aim is None else judge(self._aim, found.low, found.high)
+        return found, "open" if self._aim is None else judge(self._aim, found.low, found.high, NEAR)
 
 
 @dataclass(kw_only=True)
