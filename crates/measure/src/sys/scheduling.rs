@@ -79,6 +79,15 @@ pub fn run_when_asked() {
     }
 }
 
+/// From now on the calling thread takes the processor from nobody when it is woken: it waits until that one waits, or its turn is over
+/// (`SCHED_BATCH`, sched(7)). The processor that it is woken on may be its own and sleep, so that it runs at once.
+///
+/// It is for a thread that reads what others send as fast as they can. It may run for each packet, or for a hundred of them, and the
+/// scheduler decides that anew for each trial as in `run_when_asked`. Here a hundred are wanted: they take least time.
+pub fn run_in_turn() {
+    set(libc::SCHED_BATCH, &parameter(0));
+}
+
 /// Has the calling thread scheduled as an ordinary one with this nice value, for that long at once (0: as long as others). Whether it is
 /// permitted.
 fn ask_slice(nice: i32, slice_ns: u64) -> bool {
@@ -162,6 +171,15 @@ mod tests {
         let (policy, started_by_it) = std::thread::spawn(answering).join().unwrap();
         assert_eq!(policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO, is_permitted);
         assert_eq!(started_by_it & !libc::SCHED_RESET_ON_FORK, before & !libc::SCHED_RESET_ON_FORK);
+    }
+
+    #[test]
+    fn a_thread_can_wait_for_its_turn() {
+        let in_turn = || {
+            run_in_turn();
+            current().unwrap().0
+        };
+        assert_eq!(std::thread::spawn(in_turn).join().unwrap(), libc::SCHED_BATCH);
     }
 
     /// What the calling thread asks for at once; before Linux 6.12 the kernel does not tell.

@@ -8,6 +8,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use serde_json::{Value, json};
 use sixbench_measure::clock;
+use sixbench_measure::sys::scheduling;
 use socket2::SockRef;
 
 use super::beginning::{Beginning, End};
@@ -129,6 +130,10 @@ impl Receivers {
 
 /// A thread's work.
 fn receive(driver: Driver<Receiver>, params: &StreamParams, stop: &Stop) -> Result<Received> {
+    if params.limit.duration_ns().is_some() {
+        // Where bytes are the limit, the time of the last one counts, however few there are.
+        scheduling::run_in_turn();
+    }
     let buffer_bytes = params.message_bytes.clamp(MIN_BUFFER_BYTES, tcp_io::MAX_BUFFER_BYTES);
     let (buffer_bytes, flags) = match params.receive {
         ReceiveMode::Copy => (buffer_bytes, MsgFlags::empty()),

@@ -6,6 +6,7 @@ use nix::errno::Errno;
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use sixbench_measure::histogram::Times;
+use sixbench_measure::sys::scheduling;
 use socket2::Socket;
 
 use super::account::{Account, Incoming};
@@ -98,6 +99,10 @@ struct First {
 impl<'a> Receiver<'a> {
     /// Takes what comes from the endpoint's peer. It is made in the thread that uses it.
     pub fn new(socket: &'a Socket, endpoint: &Endpoint, strays: u64, settings: &Settings) -> Result<Self> {
+        if settings.is_unpaced() && settings.limit.duration_ns().is_some() {
+            // When they came, the kernel has noted.
+            scheduling::run_in_turn();
+        }
         let takes_super_packets = settings.together.takes_super_packets();
         let message_bytes = if takes_super_packets { SUPER_PACKET_BYTES } else { *settings.payloads().end() };
         Ok(Self {
