@@ -21,7 +21,7 @@ from typing import Protocol
 
 from intervals import NEAR, Aim, Estimate, Verdict, error_of, geometric, judge
 
-MOST_ROUNDS = 30
+MOST_ROUNDS = 60
 """Of a line. Each round may spend as much of the error."""
 
 

@@ -47,7 +47,7 @@ WITH_NAT44 = frozenset({"ds-lite", "lw4o6", "map-e"})
 """They translate addresses too, so what they are made of translates them as well: 4in6 with the kernel's NAT44."""
 
 DATAGRAM_BYTES = 64
-MOST_BUILDS = 12
+MOST_BUILDS = 30
 """Of which each tells how long it took."""
 MIN_RUNS = 1000
 """Of fewer packets no mean is told."""
