@@ -34,7 +34,7 @@ blocks: 5
 """
 PLACES = "nodes: {h1: lab1, r1: lab2, h2: lab2}\nlinks: {h1-r1: [left, left]}\n"
 MORE_TARGET = "< 25"
-MOST_ROUNDS = 10
+MOST_RUNS = 10
 """Of runs here and on hosts. Five take 40 s."""
 
 CELLS = (1, 2, 4, 8)
@@ -55,7 +55,7 @@ def bench_hosts(_: AgentHub, table: Table) -> None:
     """Time of a trial outside its measuring, with its nodes here and on two hosts, in turn. Networks are not in it."""
     here_ms = Figure("outside the measuring of a trial here, ms")
     there_ms = Figure("outside the measuring of a trial on two hosts over SSH, ms")
-    more_ms = Figure("median on hosts more than here, ms", MORE_TARGET, MOST_ROUNDS)
+    more_ms = Figure("median on hosts more than here, ms", MORE_TARGET, MOST_RUNS)
     round_trips_ms = Figure("a round trip to an agent over SSH, ms")
 
     def measure() -> None:

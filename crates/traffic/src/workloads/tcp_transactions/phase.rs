@@ -75,7 +75,12 @@ impl Phase {
         let since_start_ns = now_ns.saturating_sub(self.started_ns);
         let is_last = self.limit.count().is_some_and(|count| self.attempts >= count);
         let Some(rate) = self.rate else {
-            return match (is_last || self.limit.is_reached(0, since_start_ns), has_room) {
+            let has_passed = self.limit.is_reached(0, since_start_ns);
+            if has_passed && !self.is_closed && self.attempts == self.ended() {
+                // Nothing is in flight in which it passes.
+                self.note_end(now_ns);
+            }
+            return match (is_last || has_passed, has_room) {
                 (true, _) => Next::End,
                 (false, true) => Next::Begin(now_ns),
                 (false, false) => Next::WaitUntil(None),
@@ -125,6 +130,11 @@ impl Phase {
             *self.failed.entry(reason).or_default() += 1;
             self.note_end(now_ns);
         }
+    }
+
+    /// Transactions that are over, of those that count. Until the window closes these are all.
+    fn ended(&self) -> u64 {
+        self.connect.count() + self.failed.values().sum::<u64>()
     }
 
     /// The one in which the duration passes is the last one that counts; with a rate all count that were due.
@@ -201,6 +211,17 @@ mod tests {
         assert_eq!((&result["measured_ns"], &result["failed"]), (&json!(110), &json!({})));
         assert_eq!(result["series"], json!({"t_ns": [50, 110], "transactions": [1, 1]}));
         assert_eq!((result.get("lateness"), result.get("unstarted")), (None, None));
+    }
+
+    #[test]
+    fn a_window_that_passes_while_nothing_is_in_flight_ends_when_that_is_seen() {
+        let limit = Limit::Duration(100);
+        let mut phase = Phase::new(limit, None, 50, 1_000);
+        phase.begin(1_000, 1_000);
+        phase.succeeded(10, 90, 1_090);
+        assert_eq!(phase.next(1_130, true), Next::End);
+        let result = result(phase);
+        assert_eq!((&result["transactions"], &result["measured_ns"]), (&json!(1), &json!(130)));
     }
 
     #[test]
