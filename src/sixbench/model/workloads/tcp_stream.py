@@ -91,7 +91,7 @@ def _receiver(measured: Measured, receiver: Any, column: str, direction: str) ->
 
 
 def _goodput_bps(measured: Measured, receiver: Any, direction: str) -> float | None:
-    """Bytes between the last reads before either edge of the window, over the time between these reads. Over the window
+    """Bytes between a read before either edge of the window, over the time between these reads. Over the window
     where the flow stood still at an edge of it, since the time between reads is not the window's then. None where there
     are too few reads."""
     measured_bytes, measured_ns = receiver.get("measured_bytes"), receiver.get("measured_ns")

@@ -117,7 +117,7 @@ impl Receivers {
         drop(edges);
         tallies.sort_unstable_by_key(|(index, _)| *index);
         let tallies: Vec<_> = tallies.iter().map(|(_, tally)| tally).collect();
-        let mut result = tally::merge(&tallies, series, window.edges_ns());
+        let mut result = tally::merge(&tallies, series, window.edges_ns(), window.params.limit.duration_ns().is_some());
         if let Some(socket) = socket {
             result.insert("socket".into(), socket);
         }
@@ -244,7 +244,7 @@ impl Receiver {
             self.tally.read(now_ns, now_ns - opens_ns, bytes, series);
             self.window.progress.add(now_ns, bytes);
         } else {
-            self.tally.read_before(now_ns);
+            self.tally.read_before(now_ns, bytes);
         }
         Advance::Moved
     }

@@ -4,77 +4,167 @@ use serde_json::{Map, Value, json};
 
 use crate::series::Series;
 
+/// An edge is the read of the last ones before it, as many of each stream and in this time, whose bytes came soonest.
+const CANDIDATES: usize = 16;
+const CANDIDATES_NS: u64 = 2_000_000;
+
 /// The reads of one stream.
 #[derive(Default)]
 pub struct Tally {
     /// All, before the window too.
     pub received_bytes: u64,
     reads: u64,
-    /// When the last read before the window was.
-    before_ns: Option<u64>,
+    before: Recent,
     /// In the window, the first read included.
     window_bytes: u64,
     first: Option<Read>,
-    last_ns: u64,
+    window: Recent,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Read {
     ns: u64,
-    since_opening_ns: u64,
     bytes: u64,
+}
+
+/// The last reads of some.
+#[derive(Default)]
+struct Recent {
+    reads: [Read; CANDIDATES],
+    /// All that there were.
+    count: usize,
+}
+
+/// A moment, and how many bytes had come in the window until then: less than none where it is before the window.
+#[derive(Clone, Copy)]
+struct Edge {
+    ns: u64,
+    bytes: i128,
+}
+
+/// What is measured.
+struct Measured {
+    from: Edge,
+    to: Edge,
 }
 
 impl Tally {
     /// Notes a read before the window.
     #[inline]
-    pub fn read_before(&mut self, now_ns: u64) {
-        self.before_ns = Some(now_ns);
+    pub fn read_before(&mut self, now_ns: u64, bytes: u64) {
+        self.before.note(Read { ns: now_ns, bytes });
     }
 
     /// Counts a read in the window, also in the series that the streams of a thread share.
     #[inline]
     pub fn read(&mut self, now_ns: u64, since_opening_ns: u64, bytes: u64, series: &mut Series<u64>) {
-        self.first.get_or_insert(Read { ns: now_ns, since_opening_ns, bytes });
+        let read = Read { ns: now_ns, bytes };
+        self.first.get_or_insert(read);
         self.reads += 1;
         self.window_bytes += bytes;
-        self.last_ns = now_ns;
+        self.window.note(read);
         *series.at(since_opening_ns) += bytes;
+    }
+}
+
+impl Recent {
+    #[inline]
+    fn note(&mut self, read: Read) {
+        self.reads[self.count % CANDIDATES] = read;
+        self.count += 1;
+    }
+
+    fn known(&self) -> &[Read] {
+        &self.reads[..self.count.min(CANDIDATES)]
+    }
+
+    fn last_ns(&self) -> Option<u64> {
+        self.known().iter().map(|read| read.ns).max()
+    }
+
+    /// Until when what came is known.
+    fn reach_ns(&self) -> u64 {
+        if self.count > CANDIDATES { self.known().iter().map(|read| read.ns).min().unwrap_or(0) } else { 0 }
     }
 }
 
 /// Puts the streams of a direction together. The window's edges are known where a byte came; its end is that of the
 /// last read where time is not the limit.
 ///
-/// What is measured lasts from the last read before the window opens to the last read before it closes. Both are chosen
-/// alike: a read after an edge is more often one that was long in coming, so that a window from the first read in it
-/// would be too short for its bytes. Where nothing was read before the window, the first read in it opens the
-/// measurement, and its bytes are not part of it: they came in an unknown time. So `measured_bytes` and `measured_ns`
-/// need two reads at different times, and are absent otherwise.
-pub fn merge(streams: &[&Tally], mut series: Series<u64>, edges_ns: Option<(u64, u64)>) -> Map<String, Value> {
+/// What is measured lasts from a read before the window opens to one before it closes. Both are chosen alike, so that
+/// windows that follow each other would have all bytes and all time between them: a read after an edge is more often one
+/// that was long in coming, and a window from the first read in it would be too short for its bytes.
+///
+/// Where time is the limit, it is not just the last read before the edge. A receiver that waits for its turn reads what
+/// came some time ago, and how long ago may be the same in each trial: a bias. Of the last reads it is the one whose
+/// bytes came soonest, at the rate of the window.
+///
+/// Where nothing was read before the window, the first read in it opens the measurement, and its bytes are not part of
+/// it: they came in an unknown time. So `measured_bytes` and `measured_ns` need two reads at different times, and are
+/// absent otherwise.
+pub fn merge(
+    streams: &[&Tally],
+    mut series: Series<u64>,
+    edges_ns: Option<(u64, u64)>,
+    is_timed: bool,
+) -> Map<String, Value> {
     let mut result = Map::new();
     let total = |value: fn(&Tally) -> u64| streams.iter().map(|stream| value(stream)).sum::<u64>();
     result.insert("received_bytes".into(), json!(total(|stream| stream.received_bytes)));
     result.insert("reads".into(), json!(total(|stream| stream.reads)));
 
-    let last_ns = streams.iter().map(|stream| stream.last_ns).max().unwrap_or(0);
-    if streams.iter().all(|stream| stream.before_ns.is_none()) {
-        if let Some(first) = first_of(streams) {
-            *series.at(first.since_opening_ns) -= first.bytes;
-        }
-    }
-    result.extend(measured(streams));
+    let measured = measured(streams, is_timed);
+    result.extend(measured.as_ref().map(Measured::to_json).unwrap_or_default());
     if let Some((opens_ns, closes_ns)) = edges_ns {
+        let last_ns = streams.iter().filter_map(|stream| stream.window.last_ns()).max().unwrap_or(0);
         let ended_ns = if closes_ns == u64::MAX { last_ns.max(opens_ns) } else { closes_ns };
         result.insert("started_ns".into(), json!(opens_ns));
         result.insert("ended_ns".into(), json!(ended_ns));
+        keep_measured(&mut series, streams, measured.as_ref(), opens_ns);
         series.close(ended_ns - opens_ns);
         let bytes = series.slots();
         result.insert("series".into(), json!({"t_ns": series.ends_ns(ended_ns - opens_ns), "bytes": bytes}));
     }
-    let each: Vec<_> = streams.iter().map(|&stream| Value::Object(measured(&[stream]))).collect();
+    let each = streams.iter().map(|&stream| measured_of(stream, is_timed)).collect();
     result.insert("streams".into(), Value::Array(each));
     result
+}
+
+fn measured_of(stream: &Tally, is_timed: bool) -> Value {
+    Value::Object(measured(&[stream], is_timed).as_ref().map(Measured::to_json).unwrap_or_default())
+}
+
+impl Measured {
+    fn bytes(&self) -> u64 {
+        u64::try_from(self.to.bytes - self.from.bytes).unwrap_or(0)
+    }
+
+    fn ns(&self) -> u64 {
+        self.to.ns - self.from.ns
+    }
+
+    fn to_json(&self) -> Map<String, Value> {
+        Map::from_iter([
+            ("measured_bytes".to_owned(), json!(self.bytes())),
+            ("measured_ns".to_owned(), json!(self.ns())),
+        ])
+    }
+}
+
+/// Makes the series that of what is measured: what came between an edge of the window and that of the measurement is in the
+/// first interval, or in none.
+fn keep_measured(series: &mut Series<u64>, streams: &[&Tally], measured: Option<&Measured>, opens_ns: u64) {
+    let is_read_before = streams.iter().any(|stream| stream.before.count > 0);
+    if let Some(first) = first_of(streams).filter(|_| !is_read_before) {
+        *series.at(first.ns - opens_ns) -= first.bytes;
+    }
+    let Some(measured) = measured else { return };
+    if let Ok(early_bytes @ 1..) = u64::try_from(-measured.from.bytes) {
+        *series.at(0) += early_bytes;
+    }
+    for read in streams.iter().flat_map(|stream| stream.window.known()).filter(|read| read.ns > measured.to.ns) {
+        *series.at(read.ns - opens_ns) -= read.bytes;
+    }
 }
 
 fn first_of(streams: &[&Tally]) -> Option<Read> {
@@ -82,17 +172,50 @@ fn first_of(streams: &[&Tally]) -> Option<Read> {
 }
 
 /// The bytes of some streams together, and the time in which they came.
-fn measured(streams: &[&Tally]) -> Map<String, Value> {
-    let Some(first) = first_of(streams) else { return Map::new() };
-    let before_ns = streams.iter().filter_map(|stream| stream.before_ns).max();
-    let (from_ns, not_measured_bytes) = before_ns.map_or((first.ns, first.bytes), |ns| (ns, 0));
-    let bytes = streams.iter().map(|stream| stream.window_bytes).sum::<u64>() - not_measured_bytes;
-    let last_ns = streams.iter().map(|stream| stream.last_ns).max().unwrap_or(0);
-    if last_ns <= from_ns {
-        return Map::new();
+fn measured(streams: &[&Tally], is_timed: bool) -> Option<Measured> {
+    let first = first_of(streams)?;
+    let window_bytes = streams.iter().map(|stream| i128::from(stream.window_bytes)).sum::<i128>();
+    let to = Edge { ns: streams.iter().filter_map(|stream| stream.window.last_ns()).max()?, bytes: window_bytes };
+    let before_ns = streams.iter().filter_map(|stream| stream.before.last_ns()).max();
+    let from = match before_ns {
+        Some(ns) => Edge { ns, bytes: 0 },
+        None => Edge { ns: first.ns, bytes: first.bytes.into() },
+    };
+    if to.ns <= from.ns {
+        return None;
     }
-    let ns = last_ns - from_ns;
-    Map::from_iter([("measured_bytes".to_owned(), json!(bytes)), ("measured_ns".to_owned(), json!(ns))])
+    if !is_timed {
+        return Some(Measured { from, to });
+    }
+    let bytes_a_ns = (to.bytes - from.bytes) as f64 / (to.ns - from.ns) as f64;
+    let from = match before_ns {
+        Some(_) => soonest(from, streams.iter().map(|stream| &stream.before), bytes_a_ns),
+        None => from,
+    };
+    let soonest_to = soonest(to, streams.iter().map(|stream| &stream.window), bytes_a_ns);
+    Some(Measured { from, to: if soonest_to.ns > from.ns { soonest_to } else { to } })
+}
+
+/// The read of the last ones, up to `last`, whose bytes came soonest at this rate.
+fn soonest<'a>(last: Edge, recent: impl Iterator<Item = &'a Recent>, bytes_a_ns: f64) -> Edge {
+    let mut reads = Vec::new();
+    let mut reach_ns = last.ns.saturating_sub(CANDIDATES_NS);
+    for recent in recent {
+        reads.extend_from_slice(recent.known());
+        reach_ns = reach_ns.max(recent.reach_ns());
+    }
+    reads.sort_unstable_by_key(|read| std::cmp::Reverse(read.ns));
+    let lead_bytes = |edge: &Edge| (edge.bytes - last.bytes) as f64 + (last.ns - edge.ns) as f64 * bytes_a_ns;
+    let mut bytes = last.bytes;
+    let mut best = last;
+    for read in reads.iter().take_while(|read| read.ns >= reach_ns) {
+        let edge = Edge { ns: read.ns, bytes };
+        if lead_bytes(&edge) > lead_bytes(&best) {
+            best = edge;
+        }
+        bytes -= i128::from(read.bytes);
+    }
+    best
 }
 
 #[cfg(test)]
@@ -112,7 +235,7 @@ mod tests {
     fn the_first_read_opens_the_measurement_and_is_not_in_it() {
         let mut series = Series::new(10);
         let stream = tally(&[(5, 100), (15, 10), (25, 20)], &mut series);
-        let result = merge(&[&stream], series, Some((1_000, 1_030)));
+        let result = merge(&[&stream], series, Some((1_000, 1_030)), false);
         assert_eq!(result["received_bytes"], 130);
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(30), &json!(20)));
         assert_eq!((&result["started_ns"], &result["ended_ns"]), (&json!(1_000), &json!(1_030)));
@@ -123,9 +246,9 @@ mod tests {
     fn the_last_read_before_the_window_opens_the_measurement() {
         let mut series = Series::new(10);
         let mut stream = tally(&[(5, 100), (15, 10), (25, 20)], &mut series);
-        stream.read_before(970);
-        stream.read_before(990);
-        let result = merge(&[&stream], series, Some((1_000, 1_030)));
+        stream.read_before(970, 50);
+        stream.read_before(990, 50);
+        let result = merge(&[&stream], series, Some((1_000, 1_030)), false);
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(130), &json!(35)));
         assert_eq!(result["series"]["bytes"], json!([100, 10, 20]));
         assert_eq!(result["streams"], json!([{"measured_bytes": 130, "measured_ns": 35}]));
@@ -136,10 +259,10 @@ mod tests {
         let mut series = Series::new(10);
         let mut one = tally(&[(5, 100), (25, 10)], &mut series);
         let mut two = tally(&[(2, 1_000), (12, 3), (35, 4)], &mut series);
-        one.read_before(980);
-        two.read_before(996);
+        one.read_before(980, 30);
+        two.read_before(996, 30);
         let late = tally(&[(20, 7), (30, 8)], &mut series);
-        let result = merge(&[&one, &two, &late], series, Some((1_000, 1_040)));
+        let result = merge(&[&one, &two, &late], series, Some((1_000, 1_040)), false);
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(1_132), &json!(39)));
         assert_eq!(
             result["streams"],
@@ -167,24 +290,86 @@ mod tests {
                 break;
             }
         }
-        let length_ns = 14_500;
-        let mut sum = 0.0;
-        let mut windows = 0.0;
-        for opens_ns in (10_000..=155_000).step_by(7) {
+        let opens_ns: Vec<u64> = (10_000..=155_000).step_by(7).collect();
+        for is_timed in [false, true] {
+            let rates = rates(&reads, &opens_ns, 14_500, is_timed);
+            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            assert!((mean - 1.0).abs() < 1e-3, "{mean} {is_timed}");
+        }
+    }
+
+    /// A receiver that waits for its turn reads every 0.2 ms what came at 100 Mbit/s, a segment at a time. The windows begin
+    /// at a turn and last for a number of turns, so that each of their edges is as late as the last one.
+    #[test]
+    fn reads_that_wait_for_their_turn_do_not_bias_the_rate() {
+        const TURN_NS: u64 = 200_000;
+        const SEGMENT_NS: f64 = 121_120.0;
+        const BYTES: u64 = 1_448;
+        let here = |ns: u64| (ns as f64 / SEGMENT_NS) as u64 * BYTES;
+        let reads: Vec<_> =
+            (1..5_000).map(|turn| turn * TURN_NS).map(|ns| (ns, here(ns) - here(ns - TURN_NS))).collect();
+        let opens_ns: Vec<u64> = (500..4_000).map(|turn| turn * TURN_NS).collect();
+        let truth = BYTES as f64 / SEGMENT_NS;
+        let worst = |is_timed| {
+            let rates = rates(&reads, &opens_ns, 200_000_000, is_timed);
+            rates.iter().map(|rate| (rate / truth - 1.0).abs()).fold(0.0, f64::max)
+        };
+        // A read is late by up to a segment; of ten turns, by up to 27 us.
+        assert!(worst(false) > 5e-4, "{}", worst(false));
+        assert!(worst(true) < 27e3 / 200e6, "{}", worst(true));
+    }
+
+    /// What is measured in windows that open at these times, in bytes a nanosecond.
+    fn rates(reads: &[(u64, u64)], opens_ns: &[u64], length_ns: u64, is_timed: bool) -> Vec<f64> {
+        let rate = |&opens_ns: &u64| {
             let mut series = Series::new(1_000_000);
             let mut tally = Tally::default();
-            for &(ns, bytes) in &reads {
+            for &(ns, bytes) in reads {
                 if ns < opens_ns {
-                    tally.read_before(ns);
+                    tally.read_before(ns, bytes);
                 } else if ns <= opens_ns + length_ns {
                     tally.read(ns, ns - opens_ns, bytes, &mut series);
                 }
             }
-            let result = merge(&[&tally], series, Some((opens_ns, opens_ns + length_ns)));
-            sum += result["measured_bytes"].as_f64().unwrap() / result["measured_ns"].as_f64().unwrap();
-            windows += 1.0;
+            let result = merge(&[&tally], series, Some((opens_ns, opens_ns + length_ns)), is_timed);
+            let bytes = result["measured_bytes"].as_u64().unwrap();
+            let in_series = result["series"]["bytes"].as_array().unwrap().iter().map(|bytes| bytes.as_u64().unwrap());
+            assert_eq!(in_series.sum::<u64>(), bytes);
+            bytes as f64 / result["measured_ns"].as_f64().unwrap()
+        };
+        opens_ns.iter().map(rate).collect()
+    }
+
+    #[test]
+    fn an_edge_is_the_read_whose_bytes_came_soonest() {
+        let mut series = Series::new(100);
+        // 1 byte a nanosecond, and reads that are late by 3, 20; 2, 30.
+        let mut stream = Tally::default();
+        stream.read_before(963, 60);
+        stream.read_before(990, 10);
+        for (ns, bytes) in [(1_102, 130), (1_190, 60)] {
+            stream.received_bytes += bytes;
+            stream.read(ns, ns - 1_000, bytes, &mut series);
         }
-        assert!((sum / windows - 1.0_f64).abs() < 1e-3, "{}", sum / windows);
+        let result = merge(&[&stream], series, Some((1_000, 1_200)), true);
+        assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(140), &json!(139)));
+        assert_eq!(result["series"]["bytes"], json!([10, 130]));
+        assert_eq!(result["streams"], json!([{"measured_bytes": 140, "measured_ns": 139}]));
+    }
+
+    #[test]
+    fn a_read_is_no_candidate_where_another_stream_does_not_know_what_had_come() {
+        let mut series = Series::new(1_000);
+        let (mut one, mut two) = (Tally::default(), Tally::default());
+        one.read_before(900, 1_000);
+        for ns in 960..980 {
+            two.read_before(ns, 1);
+        }
+        one.read(1_500, 500, 10, &mut series);
+        two.read(1_980, 980, 10, &mut series);
+        let result = merge(&[&one, &two], series, Some((1_000, 2_000)), true);
+        // At 900 more had come for its time, but the reads of the other stream until then are forgotten.
+        assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(20), &json!(1_001)));
     }
 
     #[test]
@@ -192,7 +377,7 @@ mod tests {
         let mut series = Series::new(10);
         let one = tally(&[(5, 100), (25, 10)], &mut series);
         let two = tally(&[(2, 1_000), (12, 3), (35, 4)], &mut series);
-        let result = merge(&[&one, &two], series, Some((1_000, 1_040)));
+        let result = merge(&[&one, &two], series, Some((1_000, 1_040)), false);
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(117), &json!(33)));
         assert_eq!(result["reads"], 5);
         assert_eq!(result["series"]["bytes"], json!([100, 3, 10, 4]));
@@ -206,7 +391,7 @@ mod tests {
     fn one_read_or_none_measures_nothing() {
         let mut series = Series::new(10);
         let stream = tally(&[(0, 100)], &mut series);
-        let result = merge(&[&stream], series, Some((1_000, u64::MAX)));
+        let result = merge(&[&stream], series, Some((1_000, u64::MAX)), false);
         assert_eq!(
             (&result["reads"], result.get("measured_ns"), result.get("measured_bytes")),
             (&json!(1), None, None)
@@ -214,7 +399,7 @@ mod tests {
         assert_eq!((&result["started_ns"], &result["ended_ns"]), (&json!(1_000), &json!(1_000)));
         assert_eq!(result["streams"], json!([{}]));
 
-        let result = merge(&[&Tally::default()], Series::new(10), None);
+        let result = merge(&[&Tally::default()], Series::new(10), None, false);
         assert_eq!((&result["reads"], result.get("started_ns"), result.get("series")), (&json!(0), None, None));
     }
 }
