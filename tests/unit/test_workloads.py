@@ -114,6 +114,18 @@ def test_a_stream_that_stood_still_is_not_made_faster_by_that() -> None:
     assert "stood still" in measured.notes[0]
 
 
+@pytest.mark.parametrize("measured_ns", [7_000, 9_000])
+def test_a_stream_that_comes_in_bursts_does_not_stand_still_between_them(measured_ns: int) -> None:
+    receiver = STREAM_RECEIVER | {"measured_ns": measured_ns, "ended_ns": 8_000, "longest_gap_ns": 500}
+    measured = summarise("tcp-stream", {}, {}, {"forward_receiver": receiver})
+    assert measured.metrics["goodput_bps"] == 8e12 / measured_ns
+    assert not measured.notes
+    receiver["longest_gap_ns"] = 499
+    measured = summarise("tcp-stream", {}, {}, {"forward_receiver": receiver})
+    assert measured.metrics["goodput_bps"] == 1e9
+    assert "stood still for 0 ms" in measured.notes[0]
+
+
 @pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr"])
 def test_requests_and_responses(kind: str) -> None:
     measured = summarise(kind, {"message_bytes": 10, "response_bytes": 20}, RR_CLIENT)

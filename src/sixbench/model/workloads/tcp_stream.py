@@ -33,8 +33,10 @@ MAX_STREAMS = 1024
 MAX_THREADS = 64
 
 STANDSTILL_SHARE = 0.05
-"""Where the time between the reads differs from the window by a larger share of it, the flow stood still: a read that
-just misses an edge costs less."""
+STANDSTILL_GAPS = 2
+"""The flow stood still where the time between the reads differs from the window by a larger share of it, and by more of
+the longest gaps between reads in it. A read that just misses an edge costs less. Through a shaped link packets may come
+as those of one buffer, which take 5 ms at 100 Mbit/s, and then such a gap is no standstill."""
 
 STREAMS = Parameter(
     name="streams",
@@ -99,7 +101,8 @@ def _goodput_bps(measured: Measured, receiver: Any, direction: str) -> float | N
         return None
     window_ns = int(receiver["ended_ns"] - receiver["started_ns"])
     still_ns = abs(window_ns - measured_ns)
-    if still_ns > STANDSTILL_SHARE * window_ns:
+    longest_gap_ns = receiver.get("longest_gap_ns", 0)
+    if still_ns > max(STANDSTILL_SHARE * window_ns, STANDSTILL_GAPS * longest_gap_ns):
         still_ms = still_ns / 1e6
         measured.notes.append(f"{direction}: the flow stood still for {still_ms:.0f} ms at an edge of the window")
         return float(measured_bytes) * 8e9 / window_ns
@@ -191,6 +194,7 @@ def _ends() -> tuple[type[Form], type[Form]]:
         measured_ns: Natural = ABSENT
         started_ns: Natural = ABSENT
         ended_ns: Natural = ABSENT
+        longest_gap_ns: Natural = ABSENT
 
         @model_validator(mode="after")
         def _has_a_window(self) -> StreamReceiver:

@@ -19,6 +19,8 @@ pub struct Tally {
     window_bytes: u64,
     first: Option<Read>,
     window: Recent,
+    /// Between two reads in the window.
+    longest_gap_ns: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -62,6 +64,9 @@ impl Tally {
         self.first.get_or_insert(read);
         self.reads += 1;
         self.window_bytes += bytes;
+        if let Some(last) = self.window.last() {
+            self.longest_gap_ns = self.longest_gap_ns.max(now_ns - last.ns);
+        }
         self.window.note(read);
         *series.at(since_opening_ns) += bytes;
     }
@@ -74,12 +79,13 @@ impl Recent {
         self.count += 1;
     }
 
-    fn known(&self) -> &[Read] {
-        &self.reads[..self.count.min(CANDIDATES)]
+    #[inline]
+    fn last(&self) -> Option<Read> {
+        self.count.checked_sub(1).map(|last| self.reads[last % CANDIDATES])
     }
 
-    fn last_ns(&self) -> Option<u64> {
-        self.known().iter().map(|read| read.ns).max()
+    fn known(&self) -> &[Read] {
+        &self.reads[..self.count.min(CANDIDATES)]
     }
 
     /// Until when what came is known.
@@ -113,10 +119,17 @@ pub fn merge(
     result.insert("received_bytes".into(), json!(total(|stream| stream.received_bytes)));
     result.insert("reads".into(), json!(total(|stream| stream.reads)));
 
+    // Reads of all streams together are at least as frequent as those of any one.
+    if let Some(longest_gap_ns) =
+        streams.iter().filter(|stream| stream.reads > 1).map(|stream| stream.longest_gap_ns).min()
+    {
+        result.insert("longest_gap_ns".into(), json!(longest_gap_ns));
+    }
+
     let measured = measured(streams, is_timed);
     result.extend(measured.as_ref().map(Measured::to_json).unwrap_or_default());
     if let Some((opens_ns, closes_ns)) = edges_ns {
-        let last_ns = streams.iter().filter_map(|stream| stream.window.last_ns()).max().unwrap_or(0);
+        let last_ns = streams.iter().filter_map(|stream| stream.window.last()).map(|read| read.ns).max().unwrap_or(0);
         let ended_ns = if closes_ns == u64::MAX { last_ns.max(opens_ns) } else { closes_ns };
         result.insert("started_ns".into(), json!(opens_ns));
         result.insert("ended_ns".into(), json!(ended_ns));
@@ -175,8 +188,11 @@ fn first_of(streams: &[&Tally]) -> Option<Read> {
 fn measured(streams: &[&Tally], is_timed: bool) -> Option<Measured> {
     let first = first_of(streams)?;
     let window_bytes = streams.iter().map(|stream| i128::from(stream.window_bytes)).sum::<i128>();
-    let to = Edge { ns: streams.iter().filter_map(|stream| stream.window.last_ns()).max()?, bytes: window_bytes };
-    let before_ns = streams.iter().filter_map(|stream| stream.before.last_ns()).max();
+    let to = Edge {
+        ns: streams.iter().filter_map(|stream| stream.window.last()).map(|read| read.ns).max()?,
+        bytes: window_bytes,
+    };
+    let before_ns = streams.iter().filter_map(|stream| stream.before.last()).map(|read| read.ns).max();
     let from = match before_ns {
         Some(ns) => Edge { ns, bytes: 0 },
         None => Edge { ns: first.ns, bytes: first.bytes.into() },
@@ -239,6 +255,7 @@ mod tests {
         assert_eq!(result["received_bytes"], 130);
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(30), &json!(20)));
         assert_eq!((&result["started_ns"], &result["ended_ns"]), (&json!(1_000), &json!(1_030)));
+        assert_eq!(result["longest_gap_ns"], 10);
         assert_eq!(result["series"], json!({"t_ns": [10, 20, 30], "bytes": [0, 10, 20]}));
     }
 
@@ -264,6 +281,7 @@ mod tests {
         let late = tally(&[(20, 7), (30, 8)], &mut series);
         let result = merge(&[&one, &two, &late], series, Some((1_000, 1_040)), false);
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(1_132), &json!(39)));
+        assert_eq!(result["longest_gap_ns"], 10);
         assert_eq!(
             result["streams"],
             json!([
