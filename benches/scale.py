@@ -12,7 +12,6 @@ import random
 import shutil
 import statistics
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -23,13 +22,12 @@ from table import MOST_ROUNDS, Figure, Table, show, show_figures
 
 from sixbench.agent import AgentHub
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.errors import LabError
 from sixbench.model.network import Blueprint
 from sixbench.model.routing import all_routes
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
+from sixbench.run.laboratory import brought_up
 
 SIZES = (2, 15, 20, 40, 100, 1000)
 PEER_SIZES = (2, 20, 40)
@@ -185,11 +183,6 @@ OTHER_SHAPES: dict[str, Callable[[int], str]] = {
     "internet": _internet,
 }
 
-ATTEMPTS = 3
-ROUTE_REFUSED = "No route to host"
-"""What ip says where the kernel has not added the route of an address. A worker of the kernel makes room for the counts
-of each processor ("percpu: allocation failed" in its log), and may come too late for 1,000 nodes at once."""
-
 
 def our_chain(hub: AgentHub, nodes: int) -> tuple[float, float, float]:
     """Seconds to build and take down a chain, and the memory that it took."""
@@ -199,17 +192,9 @@ def our_chain(hub: AgentHub, nodes: int) -> tuple[float, float, float]:
 def our_network(hub: AgentHub, text: str) -> tuple[float, float, float]:
     """The same of any network. It is down when the kernel has removed its namespaces, so that a node can be made."""
     blueprint = Blueprint(topology=topology_of(text))
-    for attempt in range(ATTEMPTS):
-        before_mib = available_mib()
-        started = time.perf_counter()
-        try:
-            laboratory = Laboratory(hub, blueprint)
-        except LabError as error:
-            if ROUTE_REFUSED not in str(error) or attempt == ATTEMPTS - 1:
-                raise
-            print(f"{text.strip()}: built anew after: {error}", file=sys.stderr)
-            continue
-        break
+    before_mib = available_mib()
+    started = time.perf_counter()
+    laboratory = brought_up(hub, blueprint)
     up = time.perf_counter() - started
     used_mib = before_mib - available_mib()
 

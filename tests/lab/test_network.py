@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 import os
 import signal
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 from waiting import wait_for
 
 from sixbench.agent import AgentHub
+from sixbench.lab.build import Completed
 from sixbench.lab.registry import start_ticks
 from sixbench.mechanisms import install
-from sixbench.model.errors import AgentError, LabError
+from sixbench.model.errors import AgentError, LabError, MissingRouteError
 from sixbench.model.network import Blueprint
 from sixbench.model.path import Path as Way
 from sixbench.model.topology import Family
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
+from sixbench.run.laboratory import MORE_BUILDS, AgentNode, Laboratory, brought_up
 
 LINE = """
 nodes: {h1: host, r1: router, r2: router, h2: host}
@@ -131,6 +133,44 @@ def test_closing_a_network_takes_agents_and_interfaces_away(hub: AgentHub) -> No
     lab.close()
     assert [pid for pid in pids if start_ticks(pid) is not None] == []
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
+
+
+class ForgetfulKernel:
+    """A kernel that has the addresses of h1 in its first networks, but not their routes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, networks: int) -> None:
+        self.left = networks
+        self._execute = AgentNode.execute
+        monkeypatch.setattr(AgentNode, "execute", lambda node, argv, stdin="": self.execute(node, argv, stdin))
+
+    def execute(self, node: AgentNode, argv: list[str], stdin: str) -> Future[Completed]:
+        before, found, after = stdin.partition("route add")
+        if found and node.agent.name == "h1" and self.left > 0:
+            self.left -= 1
+            stdin = f"{before}-6 route flush dev eth0 proto kernel\n{found}{after}"
+        return self._execute(node, argv, stdin)
+
+
+def test_a_network_for_which_the_kernel_left_out_a_route_is_built_anew(
+    hub: AgentHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = ForgetfulKernel(monkeypatch, MORE_BUILDS)
+    before = set(Path("/proc").glob("[0-9]*"))
+    lab = brought_up(hub, Blueprint(topology=read_topology_only(parse_yaml(LINE, "test.yaml"))))
+    assert kernel.left == 0
+    check_reachable(lab, "h1", "h2", 6)
+    lab.close()
+    left = [path for path in set(Path("/proc").glob("[0-9]*")) - before if _is_agent(path)]
+    assert left == []
+
+
+def test_a_network_for_which_the_kernel_leaves_out_routes_each_time_says_so(
+    hub: AgentHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = ForgetfulKernel(monkeypatch, MORE_BUILDS + 2)
+    with pytest.raises(MissingRouteError, match=r"ip -batch in h1 ended with 1: .*No route to host.*\(in: route add"):
+        brought_up(hub, Blueprint(topology=read_topology_only(parse_yaml(LINE, "test.yaml"))))
+    assert kernel.left == 1
 
 
 def _is_agent(path: Path) -> bool:

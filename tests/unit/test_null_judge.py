@@ -135,6 +135,21 @@ def test_noise_makes_the_smallest_change_larger_and_no_change_at_all_may_be_foun
     assert [one.change for one in wild.detectable if one.metric == "goodput"] == [None]
 
 
+@pytest.mark.parametrize(("noise", "found"), [(0.01, 1), (2.0, 0)])
+def test_a_null_comparison_says_whether_it_would_show_the_change(noise: float, found: int) -> None:
+    values = [1 + noise * deviation for deviation in (0.1, -0.2, 0.15, -0.05, 0.12)]
+    result = _of_one(_planned("tcp-connect"), STEADY, values)
+    assert result.power_at_change == Share(found=found, of=1)
+    [time] = [one for one in result.detectable if one.is_primary]
+    assert (time.metric, time.at_change) == ("connect_p50", Share(found=found, of=1))
+    [row] = [row for row in table.shown(result).rows if row[1].endswith("*")]
+    assert row[:4] == ["TCP connections", "Connection time, median *", "1", str(found)]
+    would = document.to_json(result)["changed_values_found"]
+    assert (would["found"], would["of"]) == (found, 1)
+    said = " ".join(table.sentences(result))
+    assert f"If one path's values were larger by 3 %, {found} of 1 null comparisons would show it" in said
+
+
 def _many(comparisons: int, changed: int, deviation: float) -> NullResult:
     """Of normal noise that all trials have by themselves."""
     planned = plan_comparisons(comparisons, changed)
@@ -160,6 +175,7 @@ def test_normal_noise_gives_about_five_false_tests_in_a_hundred_and_the_report_s
     assert titles == [
         "False differences",
         "A link slower by 3 %",
+        "Null comparisons that would show a change of 3 %",
         "Smallest change that 90 % of null comparisons would show",
     ]
     for made in table.tables(result):

@@ -288,6 +288,22 @@ def test_a_tunnel_is_made_before_its_addresses_and_these_before_its_routes(read:
     assert not found["h1"].made_routes
 
 
+@pytest.mark.parametrize(
+    ("link", "segments"),
+    [("mtu: 1500", []), ("rate: 1Gbit", ["link set 6in4-1 gso_max_segs 1"]), ("rate: 1Gbit, offload: true", [])],
+)
+@pytest.mark.parametrize("engine", ["ebpf", "kernel"])
+def test_a_tunnel_gets_no_super_packets_where_a_wire_of_its_node_carries_none(
+    read: Read, link: str, segments: list[str], engine: str
+) -> None:
+    """They would reach the rate limiter of that wire as they are, which would count them as one packet."""
+    text = TEXT.replace("LINK", link).replace("native4", "{6in4: [h1, h2]}")
+    experiment = read(text)
+    found = render_path(install(experiment.paths[0], experiment.topologies[0], ("h1", "h2")), engine)
+    assert [line for line in found["h1"].made_addresses if "gso" in line] == segments
+    assert [line for line in found["h2"].made_addresses if "gso" in line] == []
+
+
 def test_what_only_the_agent_does_is_a_comment_in_the_script(read: Read) -> None:
     found = render_path(path_network(read, "{6in4: [r1, r2]}"), "ebpf")
     [line] = [line for line in script_text(found["r1"]).splitlines() if line.startswith("#")]

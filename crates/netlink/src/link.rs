@@ -27,6 +27,8 @@ pub struct Link {
     pub queue: Option<String>,
     /// Into how many packets a super-packet may be cut that it takes; 1: it takes none.
     pub max_segments: Option<u32>,
+    /// The interface of the same namespace that it is joined to: a veth's other end, or what it stands on.
+    pub joined_to: Option<u32>,
     /// Its Ethernet address; absent where it has no such link layer (`ARPHRD_ETHER`).
     pub ethernet: Option<[u8; 6]>,
 }
@@ -42,6 +44,9 @@ impl Link {
             carrier_losses: attributes.number(libc::IFLA_CARRIER_DOWN_COUNT),
             queue: attributes.text(libc::IFLA_QDISC),
             max_segments: attributes.number(libc::IFLA_GSO_MAX_SEGS),
+            joined_to: attributes
+                .number(libc::IFLA_LINK)
+                .filter(|index| *index != 0 && attributes.get(libc::IFLA_LINK_NETNSID).is_none()),
             ethernet: is_ethernet(body).then(|| attributes.get(libc::IFLA_ADDRESS)).flatten().and_then(six),
         })
     }
@@ -105,9 +110,15 @@ mod tests {
             carrier_losses: Some(3),
             queue: Some("tbf".to_owned()),
             max_segments: Some(1),
+            joined_to: None,
             ethernet: None,
         };
         assert_eq!(Link::parse(e0().body()), Some(link.clone()));
+        let joined = |index: u32| e0().with(libc::IFLA_LINK, &index.to_ne_bytes());
+        assert_eq!(Link::parse(joined(8).body()), Some(Link { joined_to: Some(8), ..link.clone() }));
+        assert_eq!(Link::parse(joined(0).body()), Some(link.clone()));
+        let elsewhere = joined(8).with(libc::IFLA_LINK_NETNSID, &0_u32.to_ne_bytes());
+        assert_eq!(Link::parse(elsewhere.body()), Some(link.clone()));
         let mut older = e0().body()[..LINK_BYTES + 8].to_vec();
         older[FLAGS_AT..LINK_BYTES].fill(0);
         let told = Link { is_up: false, carrier_losses: None, queue: None, max_segments: None, ..link };

@@ -14,6 +14,9 @@ pub struct Egress {
     pub device: String,
     /// Whether packets wait in a queue of it before they leave.
     pub has_queue: bool,
+    /// Whether it leads to another device of this node. The devices of tunnels and translators do, and their programs get
+    /// packets before the kernel cuts any.
+    pub leads_on: bool,
     /// Whether it takes super-packets; else the kernel cuts them behind the queue, before the device (`gso_max_segs` 1).
     pub takes_super_packets: bool,
 }
@@ -35,6 +38,7 @@ impl Egress {
         Some(Self {
             device: link.name,
             has_queue: link.queue? != "noqueue",
+            leads_on: link.joined_to.is_some(),
             takes_super_packets: link.max_segments? > 1,
         })
     }
@@ -51,7 +55,10 @@ mod tests {
         for address in [IpAddr::from([127, 0, 0, 1]), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
             let endpoint = Endpoint::on_loopback(address);
             let egress = Egress::towards(&endpoint).unwrap();
-            assert_eq!(egress, Egress { device: "lo".into(), has_queue: false, takes_super_packets: true });
+            assert_eq!(
+                egress,
+                Egress { device: "lo".into(), has_queue: false, leads_on: false, takes_super_packets: true }
+            );
         }
     }
 
@@ -64,10 +71,15 @@ mod tests {
             carrier_losses: None,
             queue: Some("tbf".into()),
             max_segments: Some(1),
+            joined_to: None,
             ethernet: None,
         };
-        let expected = Egress { device: "to-r1".into(), has_queue: true, takes_super_packets: false };
-        assert_eq!(Egress::of(link.clone()), Some(expected));
+        let expected = Egress { device: "to-r1".into(), has_queue: true, leads_on: false, takes_super_packets: false };
+        assert_eq!(Egress::of(link.clone()), Some(expected.clone()));
+        assert_eq!(
+            Egress::of(Link { joined_to: Some(8), ..link.clone() }),
+            Some(Egress { leads_on: true, ..expected })
+        );
         assert_eq!(Egress::of(Link { max_segments: None, ..link }), None);
     }
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Protocol
 
-from ..model.errors import AgentError, LabError
+from ..model.errors import AgentError, LabError, MissingRouteError
 from ..model.leg import Address
 from ..model.network import Blueprint
 from ..model.quoting import printable
@@ -22,6 +22,11 @@ from .render import fill_pids, render, render_path
 
 STEP_S = 60.0
 """How long a step may take."""
+
+_NO_ROUTE = "No route to host"
+"""What ip says of a route through an address to which the kernel has no route. All routes are the network's own, so it
+has not added that of an interface's address. A worker of the kernel makes room for the counts of each processor
+("percpu: allocation failed" in its log), and may come too late for 1,000 nodes at once."""
 
 _MAX_VERSION = 200
 """Characters of what a program says of its version."""
@@ -253,7 +258,8 @@ def _batches(
     for name, text, future in running:
         done = _result(name, f"running {program} -batch", future)
         if done.exit != 0:
-            raise LabError(
+            kind = MissingRouteError if program == "ip" and _NO_ROUTE in done.stderr else LabError
+            raise kind(
                 f"building the network: {program} -batch in {name} ended with {done.exit}: "
                 f"{_words(done)}{_line(text, done)}"
             )

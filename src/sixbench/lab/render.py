@@ -142,7 +142,7 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
             script,
             devices=script.devices + _loopback_lines(network.devices, name),
             made=[make(device) for device in _made_after(network, 0) if device.node == name],
-            made_addresses=_first_addresses(network, name) + _segment_lines(_made_after(network, 0), name),
+            made_addresses=_first_addresses(network, name) + _segment_lines(network, _made_after(network, 0), name),
             stages=_stages(network, name, make),
             made_routes=_route_lines(routes[name], over_wires=False),
         )
@@ -162,7 +162,7 @@ def device_lines_of(network: Blueprint, device: Device) -> list[str]:
     IPv6 come first, so that no answer to a translated packet finds none and circles between node and router."""
     routes = all_routes(network.topology, network.devices)[device.node]
     own = sorted((route for route in routes if route.device == device.device), key=lambda route: -route.family)
-    return [*_segment_lines([device], device.node), *_route_lines(own, over_wires=False)]
+    return [*_segment_lines(network, [device], device.node), *_route_lines(own, over_wires=False)]
 
 
 def _made_after(network: Blueprint, stages: int) -> list[Device]:
@@ -186,13 +186,11 @@ def _stages(network: Blueprint, node: str, make: Callable[[Device], Stage]) -> l
         made = _made_after(network, number)
         if made:
             own = {device.device: make(device) for device in made if device.node == node}
-            addresses = _made_addresses(network.topology, node, own.__contains__)
-            found.append(
-                Stage(
-                    requests=tuple(request for one in own.values() for request in one.requests),
-                    ip=(*(line for one in own.values() for line in one.ip), *addresses, *_segment_lines(made, node)),
-                )
-            )
+            lines = [line for one in own.values() for line in one.ip]
+            lines += _made_addresses(network.topology, node, own.__contains__)
+            lines += _segment_lines(network, made, node)
+            requests = tuple(request for one in own.values() for request in one.requests)
+            found.append(Stage(requests=requests, ip=tuple(lines)))
     return found
 
 
@@ -354,10 +352,12 @@ def _made_addresses(topology: Topology, node: str, is_meant: Callable[[str], boo
     return list(lines)
 
 
-def _segment_lines(made: Iterable[Device], node: str) -> list[str]:
-    """The lines for devices that were made in a node and get no segments before segmentation from its own TCP."""
-    own = [device for device in made if device.node == node and not device.sends_segments]
-    return [f"link set {device.device} gso_max_segs {ONE_SEGMENT}" for device in own]
+def _segment_lines(network: Blueprint, made: Iterable[Device], node: str) -> list[str]:
+    """The lines for devices that were made in a node, so that its own TCP gives them no super-packets where one of its
+    wires is to carry none: they would leave by that as they are."""
+    if all(link.offload_on for link in _wires_of(network.topology, node)):
+        return []
+    return [f"link set {device.device} gso_max_segs {ONE_SEGMENT}" for device in made if device.node == node]
 
 
 def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:

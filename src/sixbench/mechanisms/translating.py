@@ -192,13 +192,7 @@ def _device(
     )
     if inside is None:
         return device
-    return replace(
-        device,
-        addresses=(inside,),
-        through_node=True,
-        hops=HOPS_OF_OWN,
-        sends_segments=all(link.offload_on for link in links[6]),
-    )
+    return replace(device, addresses=(inside,), through_node=True, hops=HOPS_OF_OWN)
 
 
 def translator(

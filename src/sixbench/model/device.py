@@ -33,8 +33,6 @@ class Device:
         prefixes: those that end at it. All nodes have routes to them, which lead to its node, and there into it. Where
             they are part of the prefix of one of the node's links, the routes to that one lead to the node.
         addresses: those that its node has for its sake alone, on the loopback interface, before the device is made.
-        sends_segments: whether its node's own TCP may give it segments before segmentation. They leave by the node's
-            links as they are.
         made_by: the request or the program that makes it in a stage, where no engine does beforehand.
         autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
         after_stages: how many stages are done before the engine makes it and it gets its address.
@@ -47,7 +45,6 @@ class Device:
     mtu_bytes: int
     prefixes: tuple[IPv4Network | IPv6Network, ...] = ()
     addresses: tuple[Address, ...] = ()
-    sends_segments: bool = True
     made_by: str | None = None
     autoconfigured: bool = False
     after_stages: int = 0

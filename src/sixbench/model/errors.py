@@ -77,6 +77,10 @@ class LabError(SixbenchError):
     """The network could not be built."""
 
 
+class MissingRouteError(LabError):
+    """The kernel has not added the route of an address that it accepted: building once more may help."""
+
+
 class AgentError(SixbenchError):
     """An agent refused a request, died, or broke the protocol.
 

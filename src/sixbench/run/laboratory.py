@@ -20,7 +20,7 @@ from ..lab.machines import agent_of, hosts_used, machines_with_links, place_of, 
 from ..lab.ports import wanted_addresses
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
-from ..model.errors import AgentError, LabError
+from ..model.errors import AgentError, LabError, MissingRouteError
 from ..model.experiment import Experiment
 from ..model.form import ABSENT
 from ..model.guest import GUEST_START
@@ -61,6 +61,9 @@ FOREVER_NS = 2**62
 ECHO_TIMEOUTS_NS = (500_000_000, 5_000_000_000)
 """How long to wait for answers, at first and at last. On a link that loses packets one answer is enough, and there is
 no need to wait long for the others."""
+
+MORE_BUILDS = 2
+"""How often a network is built anew where the kernel left out a route. Each time the kernel has made more room."""
 
 _NUMBERS = count()
 
@@ -120,6 +123,20 @@ def echoes(client: Agent, legs: Legs, *, count: int, timeout_ns: int) -> int:
         params={"count": count, "interval_ns": 1_000_000, "timeout_ns": timeout_ns},
     )
     return int(client.answer(request)["received"])
+
+
+def brought_up(
+    hub: AgentHub,
+    network: Blueprint,
+    engine: str = "kernel",
+    processors: Processors | None = None,
+    watchers: Watchers | None = None,
+) -> Laboratory:
+    """A network that is up, built anew where the kernel left out a route. Takes and raises what `Laboratory` does."""
+    for _ in range(MORE_BUILDS):
+        with contextlib.suppress(MissingRouteError):
+            return Laboratory(hub, network, engine, processors, watchers)
+    return Laboratory(hub, network, engine, processors, watchers)
 
 
 class Laboratory:
@@ -428,7 +445,7 @@ class Laboratories:
                 self._up.pop(key).close()
         while self._up and size + sum(len(one.agents) for one in self._up.values()) > MAX_NODES_UP:
             self._up.popitem(last=False)[1].close()
-        laboratory = Laboratory(self.hub, network, engine_of(path), self.processors, self._watchers)
+        laboratory = brought_up(self.hub, network, engine_of(path), self.processors, self._watchers)
         self.build_ns.append(laboratory.build_ns)
         if not network.is_plain:
             self.install_ns.setdefault(path.name, []).append(laboratory.install_ns)

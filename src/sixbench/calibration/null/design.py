@@ -15,7 +15,7 @@ Between = Literal["ipv4", "ipv6", "families"]
 """The two sides: a path against itself over IPv4 or IPv6, or IPv6 against IPv4."""
 
 COMPARISONS = 200
-QUICK_COMPARISONS = 32
+QUICK_COMPARISONS = 40
 """Each kind runs twice with each number of blocks. That is enough to see that it works, but only the full number is a
 calibration."""
 
@@ -33,6 +33,7 @@ _WORKLOADS = {
     "tcp-stream": "tcp-stream: {message: 64KiB, duration: 150ms, warmup: 50ms}",
     "udp-stream": "udp-stream: {datagram: 1400B, rate: 50Mbit, duration: 150ms, warmup: 20ms}",
     "tcp-rr": "tcp-rr: {message: 64B, duration: 150ms, warmup: 20ms}",
+    "tcp-connect": "tcp-connect: {duration: 150ms, warmup: 20ms}",
     "udp-flood": "udp-stream: {datagram: 1400B, rate: 110Mbit, duration: 150ms, warmup: 20ms}",
 }
 """Workloads by name. The flood is more than the link carries, so that the link's rate shows in it."""
@@ -45,6 +46,7 @@ WORKLOAD_TITLES = {
     "tcp-stream": "TCP stream",
     "udp-stream": "UDP stream",
     "tcp-rr": "TCP round trips",
+    "tcp-connect": "TCP connections",
     "udp-flood": "UDP over the rate",
 }
 
@@ -84,9 +86,11 @@ KINDS = (
     Kind(workload="udp-stream", between="families"),
     Kind(workload="tcp-rr", between="ipv4"),
     Kind(workload="tcp-rr", between="ipv6"),
+    Kind(workload="tcp-connect", between="ipv4"),
+    Kind(workload="tcp-connect", between="ipv6"),
 )
-"""The kinds of null comparisons. Round trips are not compared between the families, because the kernel's code for one
-is longer than for the other."""
+"""The kinds of null comparisons. Times of round trips and connections are not compared between the families, because
+the kernel's code for one is longer than for the other."""
 
 CHANGED_KINDS = tuple(
     Kind(workload=workload, between=between, is_changed=True)

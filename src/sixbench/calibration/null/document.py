@@ -41,7 +41,8 @@ def to_json(result: NullResult) -> dict[str, Any]:
         "by_metric": [_by_metric(one) for one in result.by_metric],
         "injected_change": -CHANGE,
         "injected_found": _share(result.power),
-        "smallest_change_found": [asdict(one) for one in result.detectable],
+        "changed_values_found": _share(result.power_at_change),
+        "smallest_change_found": [asdict(one) | {"at_change": _share(one.at_change)} for one in result.detectable],
         "comparisons": [_comparison(one) for one in [*result.primary, *result.changed]],
     }
 

@@ -23,7 +23,7 @@ from ...model.repeats import repeated
 from ...model.trial import TrialRecord
 from ...stats import Pairs, clopper_pearson, compare_all
 from ...store import Run
-from .design import PlannedComparison
+from .design import CHANGE, PlannedComparison
 
 EQUALISED = "goodput"
 """The metric that theory foretells for both families. It is compared as a share of what theory allows."""
@@ -114,6 +114,8 @@ class Detectable:
         change: as a share; at least `WANTED_POWER` of the null comparisons declare it where the path's values are
             multiplied by one more than that. None where not even the largest that was tried is found.
         comparisons: null comparisons that say so.
+        at_change: how many of them declare a difference where the path's values are multiplied by one and `CHANGE`.
+        is_primary: whether it is its workload's primary metric.
     """
 
     workload: str
@@ -121,6 +123,8 @@ class Detectable:
     blocks: int
     change: float | None
     comparisons: int
+    at_change: Share
+    is_primary: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,10 +181,22 @@ class NullResult:
         it."""
         return power_of(self.changed)
 
+    @property
+    def power_at_change(self) -> Share:
+        """The null comparisons that would declare a difference by their primary metric, were the path's values larger
+        by `CHANGE`."""
+        return summed(one.at_change for one in self.detectable if one.is_primary)
+
 
 def power_of(changed: Sequence[Judged]) -> Share:
     """The share of changed comparisons in which the difference was found."""
     return Share(found=sum(one.is_found for one in changed), of=len(changed))
+
+
+def summed(shares: Iterable[Share]) -> Share:
+    """All of them together."""
+    every = list(shares)
+    return Share(found=sum(one.found for one in every), of=sum(one.of for one in every))
 
 
 def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResult:
@@ -210,6 +226,8 @@ def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResu
                 blocks=blocks,
                 change=_smallest(METRICS[metric], cases),
                 comparisons=len(cases),
+                at_change=Share(found=_found(METRICS[metric], cases, 1 + CHANGE), of=len(cases)),
+                is_primary=metric == cases[0][0].primary,
             )
             for (workload, metric, blocks), cases in sorted(pairs.items())
         ],
@@ -261,19 +279,20 @@ def _pairs(one: PlannedComparison, run: Run, metric: Metric) -> Pairs:
 
 def _smallest(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]]) -> float | None:
     for step in STEPS:
-        if _share_found(metric, cases, 1 + step) >= WANTED_POWER:
+        if _found(metric, cases, 1 + step) >= WANTED_POWER * len(cases):
             return step
     return None
 
 
-def _share_found(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], factor: float) -> float:
+def _found(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], factor: float) -> int:
+    """How many declare a difference where the path's values are multiplied by this."""
     statistics = cases[0][0].experiment.statistics
     changed = [replace(pairs, path=[factor * value for value in pairs.path]) for _, pairs in cases]
     compared = compare_all(
         changed, confidence=statistics.confidence, margin=statistics.margin, estimator=statistics.estimator
     )
     said: list[Verdict] = [verdict(one, one.p_value, metric, 1 - statistics.confidence) for one in compared]
-    return said.count("higher") / len(said)
+    return said.count("higher")
 
 
 def _share(workload: str, metric: str, judged: Iterable[Judged]) -> MetricShare:

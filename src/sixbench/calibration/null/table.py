@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...report import words
 from ...report.tables import Column, Table
 from .design import CHANGE, WORKLOAD_TITLES
-from .judge import Judged, MetricShare, NullResult, Share, power_of
+from .judge import Detectable, Judged, MetricShare, NullResult, Share, power_of, summed
 
 NOMINAL = 0.05
 """The share of tests that err with intervals of 95 %."""
@@ -32,6 +32,12 @@ def sentences(result: NullResult) -> list[str]:
         said.append(
             f"A link that is slower by {100 * CHANGE:g} % is found in {result.power.found} of {result.power.of} "
             f"comparisons, {share_words(result.power)}."
+        )
+    if result.power_at_change.of:
+        would = result.power_at_change
+        said.append(
+            f"If one path's values were larger by {100 * CHANGE:g} %, {would.found} of {would.of} null comparisons "
+            f"would show it by their primary metric, {share_words(would)}."
         )
     return said
 
@@ -131,12 +137,29 @@ def detectable(result: NullResult) -> Table:
     )
 
 
+def shown(result: NullResult) -> Table:
+    """The table of null comparisons that would show a change, by metric."""
+    groups: dict[tuple[str, str, bool], list[Detectable]] = {}
+    for one in sorted(result.detectable, key=lambda one: not one.is_primary):
+        groups.setdefault((one.workload, one.metric, one.is_primary), []).append(one)
+    rows = []
+    for (workload, metric, is_primary), own in sorted(groups.items(), key=lambda item: item[0][0]):
+        would = summed(one.at_change for one in own)
+        label = words.metric_label(metric) + (" *" if is_primary else "")
+        rows.append([WORKLOAD_TITLES[workload], label, str(would.of), str(would.found), _share_cell(would)])
+    return Table(
+        title=f"Null comparisons that would show a change of {100 * CHANGE:g} %",
+        columns=_columns(2, "workload", "metric", "of", "found", "%, 95 % CI"),
+        rows=rows,
+    )
+
+
 def tables(result: NullResult) -> list[Table]:
     """The tables that have rows."""
     return [
         *([false_differences(result)] if result.judged else []),
         *([found_differences(result)] if result.changed else []),
-        *([detectable(result)] if result.detectable else []),
+        *([shown(result), detectable(result)] if result.detectable else []),
     ]
 
 

@@ -112,6 +112,11 @@ fn obstacle(payload_bytes: u64, several: bool, is_ipv4: bool, mtu_bytes: u32, eg
         Some(format!(
             "the queue of {device} would take up to {MAX_SEGMENTS} datagrams for one packet, since they are cut behind it"
         ))
+    } else if egress.leads_on && !egress.takes_super_packets {
+        let device = &egress.device;
+        Some(format!(
+            "up to {MAX_SEGMENTS} datagrams would leave {device} as one packet, since it leads to another device"
+        ))
     } else {
         None
     }
@@ -139,7 +144,8 @@ impl Sending {
 mod tests {
     use super::*;
 
-    const WIRE: Egress = Egress { device: String::new(), has_queue: false, takes_super_packets: false };
+    const WIRE: Egress =
+        Egress { device: String::new(), has_queue: false, leads_on: false, takes_super_packets: false };
 
     #[test]
     fn what_cannot_be_cut() {
@@ -150,6 +156,9 @@ mod tests {
         let queued = Egress { device: "to-r1".into(), has_queue: true, ..WIRE };
         assert!(reason(obstacle(100, false, true, 1500, &queued)).contains("the queue of to-r1"));
         assert_eq!(obstacle(100, false, true, 1500, &Egress { takes_super_packets: true, ..queued }), None);
+        let tunnel = Egress { device: "6in4-1".into(), leads_on: true, ..WIRE };
+        assert!(reason(obstacle(100, false, true, 1500, &tunnel)).contains("would leave 6in4-1 as one packet"));
+        assert_eq!(obstacle(100, false, true, 1500, &Egress { takes_super_packets: true, ..tunnel }), None);
     }
 
     #[test]
