@@ -168,7 +168,7 @@ def test_a_network_for_which_the_kernel_leaves_out_routes_each_time_says_so(
     hub: AgentHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = ForgetfulKernel(monkeypatch, MORE_BUILDS + 2)
-    with pytest.raises(MissingRouteError, match="ip -batch in h1 ended with 1: .*No route to host"):
+    with pytest.raises(MissingRouteError, match=r"ip -batch in h1 ended with 1: .*No route to host"):
         brought_up(hub, Blueprint(topology=read_topology_only(parse_yaml(LINE, "test.yaml"))))
     assert kernel.left == 1
 
