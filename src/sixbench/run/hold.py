@@ -19,7 +19,7 @@ from ..plan.yaml_source import Source
 from .emulated import check_guests_of
 from .emulation import begin, choose_emulators
 from .engines import choose_engine
-from .laboratory import Laboratory
+from .laboratory import Laboratory, brought_up
 from .ports import check_ports
 from .refused_settings import check_settings
 from .requirements import check_links, check_programs
@@ -49,7 +49,7 @@ def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path 
             engine = "kernel" if path is None else choose_engine(probe, path, blueprint, source.file)
         finally:
             hub.stop([probe])
-        laboratory = Laboratory(hub, replace(blueprint, topology=topology), engine)
+        laboratory = brought_up(hub, replace(blueprint, topology=topology), engine)
         begin(laboratory, name)
         signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
