@@ -6,6 +6,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,21 @@ def test_modules_are_loaded_with_what_they_need(peer: UmlPeer) -> None:
     assert {"ipv6", "sit", "ip_tunnel", "tunnel4"} <= loaded
     with pytest.raises(PeerError, match="no_such is not among the modules"):
         peer.load("no_such")
+
+
+def test_it_permits_more_threads_than_it_starts_while_it_boots(peer: UmlPeer) -> None:
+    # It has started as many as the number of the next one says.
+    started = int(peer.run("sh -c 'echo $$'").stdout)
+    permitted = int(peer.run("sysctl -n kernel.threads-max").stdout)
+    assert 100 < started < permitted
+
+
+def test_a_panic_is_told_at_once_with_what_came_before_it(router: Agent) -> None:
+    with UmlPeer.boot(router.pid, []) as peer:
+        began_s = time.monotonic()
+        with pytest.raises(PeerError, match=r"(?s)panicked: 'echo c .*Trigger a crash.*Kernel panic"):
+            peer.run("echo c >/proc/sysrq-trigger", timeout_s=60)
+        assert time.monotonic() - began_s < 60
 
 
 def test_nothing_is_left_when_it_is_closed(router: Agent) -> None:
