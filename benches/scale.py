@@ -39,6 +39,9 @@ MEMORY_TARGET_MIB = 4096
 MANY_NODES = 100
 """A network of more is built once: the smaller ones tell how much that scatters."""
 
+SETTLING_S, SETTLED_MIB, MOST_SETTLING_S = 0.3, 2, 10
+"""Memory has settled where no more than that comes back in such a time; after the longest it is taken as it is."""
+
 PYTHON_OF_THE_SYSTEM = "/usr/bin/python3"
 """Debian's mininet is a package of its Python."""
 
@@ -106,6 +109,8 @@ class Chain:
 
     def measure(self) -> None:
         """A round."""
+        if self.nodes > MANY_NODES:
+            settle_memory()
         up, down, used_mib = our_chain(self._hub, self.nodes)
         self.memory_mib.append(used_mib)
         theirs = mininet_chain(self.nodes) if self._has_peer else (None, None)
@@ -124,6 +129,7 @@ def bench_shapes(hub: AgentHub) -> None:
             topology = topology_of(text_of(nodes))
             what = f"{name} of {len(topology.nodes)} nodes"
             show_figures(f"{what}: routes, s", [timed(lambda topology=topology: all_routes(topology))], "")
+            settle_memory()
             up, down, used_mib = our_network(hub, text_of(nodes))
             show_figures(f"{what} up, s", [up], TARGETS[nodes])
             show_figures(f"{what} down, s", [down], TARGETS[nodes])
@@ -215,6 +221,17 @@ def mininet_chain(nodes: int) -> tuple[float, float]:
 def slope_ms(seconds: dict[int, list[float]]) -> float:
     """Of the straight line through the medians, by nodes."""
     return statistics.linear_regression([*seconds], [*map(statistics.median, seconds.values())]).slope * 1000
+
+
+def settle_memory() -> None:
+    """Waits until the kernel has given back what the network before had: it frees namespaces after they are gone."""
+    before_mib, deadline_s = available_mib(), time.monotonic() + MOST_SETTLING_S
+    while time.monotonic() < deadline_s:
+        time.sleep(SETTLING_S)
+        now_mib = available_mib()
+        if now_mib < before_mib + SETTLED_MIB:
+            return
+        before_mib = now_mib
 
 
 def available_mib() -> float:
