@@ -175,10 +175,10 @@ def _row(
     result = _compared(pairs, looked, is_over=False)
     if result.ratio is None:
         return None
-    verdict = judge(target, result.low, result.high) if target else None
+    verdict = judge(target, result.low, result.high, target.near) if target else None
     if target and verdict == "open" and is_over:
         result = _compared(pairs, looked, is_over=True)
-        verdict = judge(target, result.low, result.high)
+        verdict = judge(target, result.low, result.high, target.near)
     return Row(
         comparison=comparison.key,
         family=family,

@@ -305,3 +305,11 @@ def test_files_are_json_without_missing_values_and_a_figure(results: Results, tm
     assert png.read_bytes().startswith(b"\x89PNG")
     results.values.clear()
     assert write_figure(results, tmp_path) == []
+
+
+def test_a_ratio_within_three_percent_of_its_target_is_at_it_but_blocking_round_trips_have_no_such_room() -> None:
+    busy, blocking = [498.0, 500, 501, 499, 500, 502], [97.0, 96.8, 97.2, 97.1, 96.9, 97.0]
+    values = rounds_of(blocking, busy, [100.0, 100.1, 99.9, 100.2, 99.8, 100])
+    found = {row.ours: row.verdict for row in rows(values, 6, is_over=True) if row.peer == "sockperf"}
+    assert found == {OURS: "open", OURS_BUSY: "near"}
+    assert still_open(values, 6) == {("tcp-rr", name, 6) for name in (OURS, "sockperf")}
