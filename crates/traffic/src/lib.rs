@@ -18,6 +18,7 @@ pub mod family;
 pub mod ledger;
 pub mod models;
 pub mod packet_log;
+pub mod pages;
 pub mod params;
 pub mod path_mtu;
 pub mod progress;

@@ -6,11 +6,43 @@ use std::ptr;
 
 use nix::errno::Errno;
 
+use crate::pages;
+
 /// Datagrams sent by one `sendmmsg`, each of a head of its own and of as much as it has room for of what all share.
 #[derive(Default)]
 pub struct SendBatch {
     parts: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,
+    pieces: Pieces,
+}
+
+/// Datagrams of one length, one behind the other, for messages that the kernel cuts: it copies one long part faster than
+/// two short ones for each datagram.
+#[derive(Default)]
+struct Pieces {
+    bytes: Vec<u8>,
+    /// Where the first one begins.
+    start: usize,
+    /// How many there are, with all that is shared in its place.
+    count: usize,
+    /// Of each of them.
+    datagram_bytes: usize,
+}
+
+impl Pieces {
+    /// So many datagrams, whose heads are not written yet.
+    fn of<const N: usize>(&mut self, count: usize, datagram_bytes: usize, rest: &[u8]) -> &mut [u8] {
+        let length = count * datagram_bytes;
+        if self.datagram_bytes != datagram_bytes || self.count < count {
+            self.bytes = vec![0; length + 2 * pages::PAGE_BYTES];
+            self.start = pages::start_of_copied(&self.bytes);
+            (self.datagram_bytes, self.count) = (datagram_bytes, count);
+            for datagram in self.bytes[self.start..self.start + length].chunks_exact_mut(datagram_bytes) {
+                datagram[N..].copy_from_slice(&rest[..datagram_bytes - N]);
+            }
+        }
+        &mut self.bytes[self.start..self.start + length]
+    }
 }
 
 /// How a batch is sent.
@@ -46,7 +78,8 @@ impl AskForSendTimes {
 impl SendBatch {
     /// Sends on a connected socket. Returns how many of `heads` went out, at least one; or why the first did not.
     ///
-    /// `payloads` are the lengths of the datagrams, from `N` to `N` and all of `rest`.
+    /// `payloads` are the lengths of the datagrams, from `N` to `N` and all of `rest`, which is the same in all calls. Where
+    /// the kernel cuts, all lengths are the same.
     pub fn send<const N: usize>(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -55,15 +88,17 @@ impl SendBatch {
         rest: &[u8],
         manner: Manner,
     ) -> nix::Result<usize> {
-        self.parts.clear();
-        for (head, payload_bytes) in heads.iter().zip(payloads) {
-            let rest_bytes = payload_bytes.saturating_sub(N).min(rest.len());
-            self.parts.push(libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: N });
-            self.parts.push(libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest_bytes });
-        }
         let segments = manner.segments.max(1);
+        self.parts.clear();
+        let parts_of_each = if segments > 1 {
+            self.put_together(heads, payloads, rest, segments);
+            1
+        } else {
+            self.put_in_parts(heads, payloads, rest);
+            2
+        };
         self.messages.clear();
-        self.messages.extend(self.parts.chunks_mut(2 * segments).map(|parts| {
+        self.messages.extend(self.parts.chunks_mut(parts_of_each).map(|parts| {
             let mut message = empty_message();
             message.msg_hdr.msg_iov = parts.as_mut_ptr();
             message.msg_hdr.msg_iovlen = parts.len() as _;
@@ -73,12 +108,41 @@ impl SendBatch {
         if let (true, Some(first)) = (manner.is_timed, self.messages.first_mut()) {
             ask.put_into(&mut first.msg_hdr);
         }
-        // SAFETY: every message points to `parts` and perhaps to `ask`, and every part to `heads` or `rest`; all of them
-        // outlive the call and the kernel only reads what they point to.
+        // SAFETY: every message points to `parts` and perhaps to `ask`, and every part to `heads`, `rest` or `pieces`; all
+        // of them outlive the call and the kernel only reads what they point to.
         let sent = unsafe {
             libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), self.messages.len() as libc::c_uint, 0)
         };
         Errno::result(sent).map(|sent| (sent as usize * segments).min(heads.len()))
+    }
+
+    /// A head and what follows it are two parts, without a copy.
+    fn put_in_parts<const N: usize>(&mut self, heads: &[[u8; N]], payloads: impl Iterator<Item = usize>, rest: &[u8]) {
+        for (head, payload_bytes) in heads.iter().zip(payloads) {
+            let rest_bytes = payload_bytes.saturating_sub(N).min(rest.len());
+            self.parts.push(libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: N });
+            self.parts.push(libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest_bytes });
+        }
+    }
+
+    /// Each message is one part.
+    fn put_together<const N: usize>(
+        &mut self,
+        heads: &[[u8; N]],
+        mut payloads: impl Iterator<Item = usize>,
+        rest: &[u8],
+        segments: usize,
+    ) {
+        let datagram_bytes = payloads.next().unwrap_or(N).clamp(N, N + rest.len());
+        let whole = self.pieces.of::<N>(heads.len(), datagram_bytes, rest);
+        for (head, datagram) in heads.iter().zip(whole.chunks_exact_mut(datagram_bytes)) {
+            datagram[..N].copy_from_slice(head);
+        }
+        self.parts.extend(
+            whole
+                .chunks(segments * datagram_bytes)
+                .map(|message| libc::iovec { iov_base: message.as_ptr().cast_mut().cast(), iov_len: message.len() }),
+        );
     }
 }
 
@@ -312,6 +376,32 @@ mod tests {
         let (words, filled) = control(&[(libc::IPPROTO_IP, libc::IP_TTL, &[small], 4)]);
         assert_eq!(parse_control(&words, filled).hop_limit, Some(64));
         assert_eq!(parse_control(&words, 0), Notes::default());
+    }
+
+    #[test]
+    fn what_the_kernel_is_to_cut_is_the_datagrams_one_behind_the_other() {
+        use std::net::UdpSocket;
+        use std::os::fd::AsFd;
+
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.connect(receiver.local_addr().unwrap()).unwrap();
+        receiver.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+        let rest: Vec<u8> = (10..110).collect();
+        let mut batch = SendBatch::default();
+        // Longer ones after short ones, fewer after more, and a last message with fewer datagrams than the others.
+        for (datagram_bytes, count, segments) in [(24, 5, 2), (104, 7, 3), (104, 2, 3), (4, 4, 4), (24, 3, 1)] {
+            crate::sys::set_socket_option(&sender, libc::SOL_UDP, libc::UDP_SEGMENT, datagram_bytes as i32).unwrap();
+            let heads: Vec<[u8; 4]> = (0..count).map(|number| [number, datagram_bytes as u8, 1, 2]).collect();
+            let manner = Manner { segments, is_timed: false };
+            let payloads = std::iter::repeat(datagram_bytes);
+            assert_eq!(batch.send(sender.as_fd(), &heads, payloads, &rest, manner), Ok(heads.len()));
+            for head in &heads {
+                let mut datagram = [0; 200];
+                let length = receiver.recv(&mut datagram).unwrap();
+                assert_eq!(datagram[..length], [&head[..], &rest[..datagram_bytes - 4]].concat());
+            }
+        }
     }
 
     #[test]

@@ -17,18 +17,10 @@ use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
 use crate::workloads::tcp::info::TcpInfo;
 use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
-use crate::{Endpoint, Error, Result};
+use crate::{Endpoint, Error, Result, pages};
 
 /// The clock is read once in so many bytes: often enough for a deadline, too seldom to be felt with small messages.
 const BYTES_BETWEEN_CLOCKS: usize = 64 * 1_024;
-/// What messages are aligned to: the page of most machines.
-const PAGE_BYTES: usize = 4_096;
-/// Where in a page a message begins that the kernel copies. The kernel fills pages of its own from their beginning on, so
-/// memory that begins with a page is copied to the same place within pages, or a few bytes farther. There processors take
-/// a load for one of what was stored just before (their addresses are alike in the last 12 bits) and wait. On an AMD EPYC
-/// that made trials of one stream come to 34 or 59 Gbit/s, at random. Half a page away it was 59 in all.
-const COPIED_FROM: usize = PAGE_BYTES / 2;
-
 /// The senders of all streams of a direction.
 pub struct Senders {
     shared: Arc<Shared>,
@@ -142,12 +134,11 @@ struct Message {
 
 impl Message {
     fn new(length: usize, send: SendMode) -> Self {
-        let into_page = match send {
-            SendMode::Copy => COPIED_FROM,
-            SendMode::Zerocopy | SendMode::Splice => 0,
+        let mut bytes = vec![0; length + 2 * pages::PAGE_BYTES];
+        let start = match send {
+            SendMode::Copy => pages::start_of_copied(&bytes),
+            SendMode::Zerocopy | SendMode::Splice => pages::start_of_page(&bytes),
         };
-        let mut bytes = vec![0; length + PAGE_BYTES + into_page];
-        let start = bytes.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES) + into_page;
         tcp_io::fill_pattern(&mut bytes[start..start + length]);
         Self { bytes, start, length }
     }
@@ -363,7 +354,7 @@ mod tests {
                 let message = Message::new(length, send);
                 let whole = message.rest(0, u64::MAX);
                 assert_eq!(whole.len(), length);
-                assert_eq!(whole.as_ptr().align_offset(PAGE_BYTES), (PAGE_BYTES - into_page) % PAGE_BYTES);
+                assert_eq!(whole.as_ptr().addr() % pages::PAGE_BYTES, into_page);
             }
         }
     }
