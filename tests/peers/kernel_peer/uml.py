@@ -215,11 +215,13 @@ class UmlPeer:
         searched = 0
         while (found := self._buffer.find(end, searched)) < 0:
             searched = max(0, len(self._buffer) - len(end))
-            while not select.select([self._answers], [], [], _LOOK_FOR_PANIC_S)[0]:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self._broken(f"has not answered in time: {asked!r}")
+            if not select.select([self._answers], [], [], min(left, _LOOK_FOR_PANIC_S))[0]:
                 if _PANIC in self.log:  # It stays, and does nothing more.
                     raise self._broken(f"panicked: {asked!r}")
-                if time.monotonic() >= deadline:
-                    raise self._broken(f"has not answered in time: {asked!r}")
+                continue
             data = os.read(self._answers, 2**16)
             if not data:
                 raise self._broken(f"ended: {asked!r}")

@@ -21,6 +21,7 @@ use crate::{Endpoint, Error, Result, pages};
 
 /// The clock is read once in so many bytes: often enough for a deadline, too seldom to be felt with small messages.
 const BYTES_BETWEEN_CLOCKS: usize = 64 * 1_024;
+
 /// The senders of all streams of a direction.
 pub struct Senders {
     shared: Arc<Shared>,
