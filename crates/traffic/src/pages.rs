@@ -1,4 +1,6 @@
-//! Where in pages the bytes begin that a sender gives to the kernel.
+//! Bytes that a sender gives to the kernel, and where in pages they begin.
+
+use std::ops::{Deref, DerefMut};
 
 /// The page of most machines.
 pub const PAGE_BYTES: usize = 4_096;
@@ -8,14 +10,46 @@ pub const PAGE_BYTES: usize = 4_096;
 /// made trials of one TCP stream come to 34 or 59 Gbit/s, at random. Half a page away it was 59 in all.
 const COPIED_FROM: usize = PAGE_BYTES / 2;
 
-/// Where a page begins in this memory, in its first [`PAGE_BYTES`].
-pub fn start_of_page(memory: &[u8]) -> usize {
-    memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES)
+/// Bytes at a place in their first page.
+#[derive(Default)]
+pub struct Placed {
+    memory: Vec<u8>,
+    start: usize,
+    length: usize,
 }
 
-/// Where bytes are to begin that the kernel copies, in the first two pages' length of this memory.
-pub fn start_of_copied(memory: &[u8]) -> usize {
-    start_of_page(memory) + COPIED_FROM
+impl Placed {
+    /// So many that the kernel copies, all 0.
+    pub fn to_be_copied(length: usize) -> Self {
+        Self::at(COPIED_FROM, length)
+    }
+
+    /// So many whose pages the kernel sends as they are, all 0: as few pages as can be.
+    pub fn to_be_sent(length: usize) -> Self {
+        Self::at(0, length)
+    }
+
+    fn at(into_page: usize, length: usize) -> Self {
+        let memory = vec![0; PAGE_BYTES + into_page + length];
+        let start = memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES) + into_page;
+        Self { memory, start, length }
+    }
+}
+
+impl Deref for Placed {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.length]
+    }
+}
+
+impl DerefMut for Placed {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.length]
+    }
 }
 
 #[cfg(test)]
@@ -24,13 +58,11 @@ mod tests {
 
     #[test]
     fn what_is_copied_begins_half_a_page_after_a_page() {
-        for shift in [0, 1, 100, 4_000] {
-            let memory = vec![0; 3 * PAGE_BYTES];
-            let memory = &memory[shift..];
-            let (page, copied) = (start_of_page(memory), start_of_copied(memory));
-            assert_eq!(memory[page..].as_ptr().addr() % PAGE_BYTES, 0);
-            assert_eq!(memory[copied..].as_ptr().addr() % PAGE_BYTES, 2_048);
-            assert!(copied <= 2 * PAGE_BYTES);
+        for length in [0, 1, 100, 4_000, 5_000, 131_072] {
+            let (copied, sent) = (Placed::to_be_copied(length), Placed::to_be_sent(length));
+            assert_eq!(copied.as_ptr().addr() % PAGE_BYTES, 2_048);
+            assert_eq!(sent.as_ptr().addr() % PAGE_BYTES, 0);
+            assert_eq!((copied.len(), sent.len()), (length, length));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ptr;
 
 use nix::errno::Errno;
 
-use crate::pages;
+use crate::pages::Placed;
 
 /// Datagrams sent by one `sendmmsg`, each of a head of its own and of as much as it has room for of what all share.
 #[derive(Default)]
@@ -20,28 +20,23 @@ pub struct SendBatch {
 /// two short ones for each datagram.
 #[derive(Default)]
 struct Pieces {
-    bytes: Vec<u8>,
-    /// Where the first one begins.
-    start: usize,
-    /// How many there are, with all that is shared in its place.
-    count: usize,
-    /// Of each of them.
+    bytes: Placed,
+    /// Of each datagram.
     datagram_bytes: usize,
 }
 
 impl Pieces {
-    /// So many datagrams, whose heads are not written yet.
+    /// So many datagrams with all that is shared in its place, whose heads are not written yet.
     fn of<const N: usize>(&mut self, count: usize, datagram_bytes: usize, rest: &[u8]) -> &mut [u8] {
         let length = count * datagram_bytes;
-        if self.datagram_bytes != datagram_bytes || self.count < count {
-            self.bytes = vec![0; length + 2 * pages::PAGE_BYTES];
-            self.start = pages::start_of_copied(&self.bytes);
-            (self.datagram_bytes, self.count) = (datagram_bytes, count);
-            for datagram in self.bytes[self.start..self.start + length].chunks_exact_mut(datagram_bytes) {
+        if self.datagram_bytes != datagram_bytes || self.bytes.len() < length {
+            self.bytes = Placed::to_be_copied(length);
+            self.datagram_bytes = datagram_bytes;
+            for datagram in self.bytes.chunks_exact_mut(datagram_bytes) {
                 datagram[N..].copy_from_slice(&rest[..datagram_bytes - N]);
             }
         }
-        &mut self.bytes[self.start..self.start + length]
+        &mut self.bytes[..length]
     }
 }
 

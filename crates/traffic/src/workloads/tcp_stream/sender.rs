@@ -13,11 +13,12 @@ use super::beginning::{Beginning, End};
 use super::output::{Completions, Output};
 use super::params::{SendMode, StreamParams};
 use super::watch::Watch;
+use crate::pages::Placed;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
 use crate::workloads::tcp::info::TcpInfo;
 use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
-use crate::{Endpoint, Error, Result, pages};
+use crate::{Endpoint, Error, Result};
 
 /// The clock is read once in so many bytes: often enough for a deadline, too seldom to be felt with small messages.
 const BYTES_BETWEEN_CLOCKS: usize = 64 * 1_024;
@@ -125,30 +126,25 @@ fn send(driver: Driver<Sender>, stop: &Stop) -> Result<Vec<Sent>> {
     outcome.map(|()| senders.into_iter().map(Sender::end).collect())
 }
 
-/// The bytes of a message. Pages that the kernel sends as they are begin with one of its bytes, and so are as few as can
-/// be.
-struct Message {
-    bytes: Vec<u8>,
-    start: usize,
-    length: usize,
-}
+/// The bytes of a message.
+struct Message(Placed);
 
 impl Message {
     fn new(length: usize, send: SendMode) -> Self {
-        let mut bytes = vec![0; length + 2 * pages::PAGE_BYTES];
-        let start = match send {
-            SendMode::Copy => pages::start_of_copied(&bytes),
-            SendMode::Zerocopy | SendMode::Splice => pages::start_of_page(&bytes),
+        let mut bytes = match send {
+            SendMode::Copy => Placed::to_be_copied(length),
+            SendMode::Zerocopy | SendMode::Splice => Placed::to_be_sent(length),
         };
-        tcp_io::fill_pattern(&mut bytes[start..start + length]);
-        Self { bytes, start, length }
+        tcp_io::fill_pattern(&mut bytes);
+        Self(bytes)
     }
 
     /// From there to its end, and no more than so many bytes.
     #[inline]
     fn rest(&self, at: usize, most: u64) -> &[u8] {
-        let end = usize::try_from(most).map_or(self.length, |most| self.length.min(at.saturating_add(most)));
-        &self.bytes[self.start + at..self.start + end]
+        let length = self.0.len();
+        let end = usize::try_from(most).map_or(length, |most| length.min(at.saturating_add(most)));
+        &self.0[at..end]
     }
 }
 
@@ -225,7 +221,7 @@ impl Sender {
                 self.sent_bytes += bytes as u64;
                 self.left_bytes -= bytes as u64;
                 self.at += bytes;
-                if self.at >= self.shared.message.length {
+                if self.at >= self.shared.message.0.len() {
                     self.at = 0;
                 }
                 self.bytes_since_clock += bytes;
@@ -347,6 +343,7 @@ impl Stall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::PAGE_BYTES;
 
     #[test]
     fn a_message_begins_where_its_way_out_wants_it() {
@@ -355,7 +352,7 @@ mod tests {
                 let message = Message::new(length, send);
                 let whole = message.rest(0, u64::MAX);
                 assert_eq!(whole.len(), length);
-                assert_eq!(whole.as_ptr().addr() % pages::PAGE_BYTES, into_page);
+                assert_eq!(whole.as_ptr().addr() % PAGE_BYTES, into_page);
             }
         }
     }
