@@ -58,13 +58,13 @@ def test_addresses_and_mtu(read: Read) -> None:
         "address add 198.18.0.2/24 dev eth0",
         "address add 2001:2::2/64 dev eth0 nodad",
         "link set eth0 mtu 1500 up",
-        "ntable change name arp_cache dev eth0 base_reachable 86400000",
-        "ntable change name ndisc_cache dev eth0 base_reachable 86400000",
+        "ntable change name arp_cache dev eth0 base_reachable 86400000 delay_probe 86400000",
+        "ntable change name ndisc_cache dev eth0 base_reachable 86400000 delay_probe 86400000",
         "address add 198.18.1.1/24 dev eth1",
         "address add 2001:2:0:1::1/64 dev eth1 nodad",
         "link set eth1 mtu 1400 up",
-        "ntable change name arp_cache dev eth1 base_reachable 86400000",
-        "ntable change name ndisc_cache dev eth1 base_reachable 86400000",
+        "ntable change name arp_cache dev eth1 base_reachable 86400000 delay_probe 86400000",
+        "ntable change name ndisc_cache dev eth1 base_reachable 86400000 delay_probe 86400000",
     ]
 
 

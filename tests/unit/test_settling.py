@@ -8,7 +8,16 @@ import pytest
 from observed import counted
 
 from sixbench.model.observation import CountersAnswer
-from sixbench.run.settling import MARGIN_NS, STILL_NS, Left, is_still, is_waiting, settle
+from sixbench.run.settling import (
+    FIRST_REPORTS_NS,
+    MARGIN_NS,
+    STILL_NS,
+    Left,
+    is_still,
+    is_waiting,
+    left_by_building,
+    settle,
+)
 
 MS = 1_000_000
 
@@ -71,6 +80,14 @@ def test_what_never_stands_still_is_waited_for_as_long_as_theory_says() -> None:
     left = Left(ended_ns=0, counters={}, least_ns=0, most_ns=50 * MS, still_ns=STILL_NS)
     settle(left, clock.look, lambda: clock.now_ns, clock.sleep)
     assert 50 * MS + MARGIN_NS <= clock.now_ns < 52 * MS + MARGIN_NS
+
+
+def test_a_new_network_has_said_its_groups_before_it_is_looked_at() -> None:
+    looks = iter([{"a": counters(5)}, {"a": counters(5)}])
+    clock = Clock(looks)
+    settle(left_by_building(0, has_user_space=False), clock.look, lambda: clock.now_ns, clock.sleep)
+    assert FIRST_REPORTS_NS < clock.now_ns < FIRST_REPORTS_NS + 2 * MS
+    assert next(looks, None) is None
 
 
 @pytest.mark.parametrize(

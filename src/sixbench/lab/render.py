@@ -61,8 +61,11 @@ two seconds (RFC 3810 section 9.11), which on a link of 1 Mbit/s is a thousandth
 REACHABLE_MS = 86_400_000
 """About how long a neighbour that has answered stays reachable. By default Linux forgets those of a network that
 was idle for a minute, where all networks of the machine together have over 128 (neigh/default/gc_thresh1): a trial
-then begins with a round trip of neighbour discovery, for which its first datagrams wait. Nor do probes of neighbours
-(RFC 4861 section 7.3.3) fall into a trial."""
+then begins with a round trip of neighbour discovery, for which its first datagrams wait."""
+
+FIRST_PROBE_MS = REACHABLE_MS
+"""How long after its first use a neighbour that has asked, and has not answered yet, is probed (RFC 4861 section 7.3.3).
+By default it is 5 s, and the probes of each link and family fall into a trial of a run's first seconds."""
 
 FIRST_INTERFACE = 10
 """Number of the first interface; lower ones are the namespace's own."""
@@ -299,7 +302,7 @@ def _devices(topology: Topology, node: str) -> list[str]:
         segments = "" if link.offload_on else f" gso_max_segs {ONE_SEGMENT}"
         lines.append(f"link set {end.name} mtu {link.mtu_bytes}{segments} up")
         lines += [
-            f"ntable change name {table} dev {end.name} base_reachable {REACHABLE_MS}"
+            f"ntable change name {table} dev {end.name} base_reachable {REACHABLE_MS} delay_probe {FIRST_PROBE_MS}"
             for table in (["arp_cache"] if end.ipv4 is not None else [])
             + (["ndisc_cache"] if carries_ipv6(link) and end.ipv6 is not None else [])
         ]

@@ -40,7 +40,7 @@ from .emulated import device_start, guest_versions
 from .kernels import Kernel
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Placed, Processors
-from .settling import Left
+from .settling import Left, left_by_building
 from .watchers import Watchers
 
 MAX_NODES_UP = 512
@@ -177,8 +177,6 @@ class Laboratory:
         self.discovered: dict[str, DiscoveredPrefix] = {}
         """What nodes learned of the prefix of their translator, last."""
         self._spoiled: list[str] = []
-        self.left: Left | None = None
-        """What the last traffic left behind; None where there has been none."""
         started_ns = time.monotonic_ns()
         extra = [EMULATOR] if emulated_links(network.topology) else []
         hub.join(hosts_used(self.topology))
@@ -208,7 +206,15 @@ class Laboratory:
         except BaseException:
             self.close()
             raise
-        self.build_ns = time.monotonic_ns() - started_ns - self.install_ns
+        ended_ns = time.monotonic_ns()
+        self.build_ns = ended_ns - started_ns - self.install_ns
+        self.left: Left = left_by_building(ended_ns, has_user_space=self.has_user_space)
+        """What the last traffic left behind, or at first the building."""
+
+    @property
+    def has_user_space(self) -> bool:
+        """Whether programs in user space may carry packets."""
+        return self.engine != "kernel" or self.emulator is not None
 
     @property
     def alive(self) -> bool:

@@ -19,6 +19,9 @@ a few hundred microseconds, unless it waits for a processor, which is seen."""
 USER_STILL_NS = 10_000_000
 """The same where programs in user space carry packets. They may have to wait for a processor with a packet that is in
 no queue: at a load of 4 for two processors up to 8 ms (measured for timers)."""
+FIRST_REPORTS_NS = 60_000_000
+"""For how long the nodes of a new network report their multicast groups: twice, each time up to two ticks of the kernel
+later (`mldv2_unsolicited_report_interval` is 1 ms, and a tick at most 10), with a margin for a machine that is busy."""
 MARGIN_NS = 20_000_000
 """How much longer than the time that theory gives is looked. Then what still passes is no packet of the trial's."""
 
@@ -28,7 +31,7 @@ Counters = Mapping[str, CountersAnswer]
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What a trial has left behind.
+    """What a trial has left behind, or the building of a network.
 
     Attributes:
         ended_ns: when its traffic had ended and `counters` had been read, on the monotonic clock.
@@ -43,6 +46,22 @@ class Left:
     least_ns: int
     most_ns: int
     still_ns: int
+
+
+def left_by_building(ended_ns: int, *, has_user_space: bool) -> Left:
+    """What the building of a network leaves: reports of multicast groups."""
+    return Left(
+        ended_ns=ended_ns,
+        counters={},
+        least_ns=FIRST_REPORTS_NS,
+        most_ns=FIRST_REPORTS_NS,
+        still_ns=still_ns(has_user_space=has_user_space),
+    )
+
+
+def still_ns(*, has_user_space: bool) -> int:
+    """How long nothing must pass, by whether programs in user space carry packets."""
+    return USER_STILL_NS if has_user_space else STILL_NS
 
 
 def settle(

@@ -67,7 +67,7 @@ from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
 from .session import ANSWER_TIMEOUT_S, GRACE_NS, UNTIMED_LIMIT_NS
-from .settling import STILL_NS, USER_STILL_NS, Counters, Left, settle
+from .settling import Counters, Left, settle, still_ns
 from .timer_watch import Timers, TimerWatch
 
 CAPTURE_PACKETS = 64
@@ -367,13 +367,12 @@ def first_silence_ns(network: Network) -> int:
 
 def _left(setting: Setting, looked: Counters) -> Left:
     topology = setting.network.topology
-    has_user_space = setting.laboratory.engine != "kernel" or setting.laboratory.emulator is not None
     return Left(
         ended_ns=time.monotonic_ns(),
         counters=looked,
         least_ns=delays_by_netem_ns(topology),
         most_ns=residual_ns(topology),
-        still_ns=USER_STILL_NS if has_user_space else STILL_NS,
+        still_ns=still_ns(has_user_space=setting.laboratory.has_user_space),
     )
 
 
@@ -457,9 +456,8 @@ def _device_logs(setting: Setting, before: Mapping[str, DeviceCountersAnswer]) -
 
 
 def _settled(setting: Setting) -> dict[str, CountersAnswer]:
-    """The counters of the nodes on the path, once nothing of an earlier trial is under way."""
-    left = setting.laboratory.left
-    looked = _look(setting) if left is None else settle(left, lambda: _look(setting))
+    """The counters of the nodes on the path, once nothing of an earlier trial or of the building is under way."""
+    looked = settle(setting.laboratory.left, lambda: _look(setting))
     return {name: looked[name] for name in setting.watched}
 
 
