@@ -11,6 +11,7 @@ from pathlib import Path
 
 import lab.cell_machines
 import lab.host_machines
+from processes import children
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.model.exit_codes import Exit
@@ -184,11 +185,11 @@ def _below(pid: int) -> list[int]:
     while rest:
         one = rest.pop()
         try:
-            children = [int(child) for child in Path(f"/proc/{one}/task/{one}/children").read_text().split()]
+            started = children(one)
         except OSError:
             continue
-        found += children
-        rest += children
+        found += started
+        rest += started
     return found
 
 

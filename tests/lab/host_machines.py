@@ -19,6 +19,7 @@ from types import MappingProxyType
 import asyncssh
 from lab.commands import WITHOUT_FIGURES
 from lab.wrong_clock import WrongClock
+from processes import children
 from waiting import wait_for
 
 from sixbench.agent import AgentHub, find_agent
@@ -179,10 +180,10 @@ class Machines:
         while rest:
             pid = rest.pop()
             with contextlib.suppress(OSError):
-                for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+                for child in children(pid):
                     words = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                    found[int(child)] = words
-                    rest.append(int(child))
+                    found[child] = words
+                    rest.append(child)
         return found
 
     def close(self) -> None:

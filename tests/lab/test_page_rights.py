@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from lab.unprivileged import NOBODY
+from processes import children
 from waiting import wait_for
 
 from sixbench.lab.registry import process
@@ -52,8 +53,8 @@ class Page:
         self._base = address.partition("/?")[0]
         self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         self._opener.open(address, timeout=60).close()
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        self.server = process(int(children[0]))
+        [server, *_] = children(self.process.pid)
+        self.server = process(server)
 
     def post(self, path: str, **asked: Any) -> dict[str, Any]:
         request = urllib.request.Request(

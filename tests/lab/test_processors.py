@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import children
 
 from sixbench.cli import main
 from sixbench.run import trial
@@ -134,7 +135,3 @@ def test_what_keeps_processors_awake_leaves_them_to_other_programs(
         assert session == spinner
         assert not share or share.endswith("nice 19\n")
         assert not Path(f"/proc/{spinner}").exists()
-
-
-def children(parent: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]

@@ -16,6 +16,7 @@ import pytest
 from lab.commands import WITHOUT_FIGURES
 from lab.experiments import TESTERS
 from lab.unprivileged import run_as_nobody
+from processes import children
 from waiting import wait_for
 
 from sixbench.lab.registry import start_ticks
@@ -141,8 +142,7 @@ def started_run(directory: Path, text: str) -> Iterator[tuple[subprocess.Popen[s
 
 def agents_of(pid: int) -> list[int]:
     """The agents that hold nodes."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    commands = {int(child): Path(f"/proc/{child}/cmdline").read_text().split("\0") for child in children}
+    commands = {child: Path(f"/proc/{child}/cmdline").read_text().split("\0") for child in children(pid)}
     return [child for child, words in commands.items() if "node" in words and AWAKE not in words]
 
 

@@ -31,6 +31,7 @@ from lab.packets import (
     udp,
 )
 from packets_through import packets_through
+from processes import children
 from waiting import wait_for
 
 
@@ -425,7 +426,7 @@ def test_a_killed_command_leaves_nothing(tmp_path: Path) -> None:
     ) as running:
         assert running.stdout is not None
         running.stdout.read(1)  # the first packets are through
-        agents = [int(pid) for pid in Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()]
+        agents = children(running.pid)
         assert agents
         running.kill()
     assert not (tmp_path / "out.pcap").exists()
