@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -26,9 +26,7 @@ from ..agent.requests import (
 from ..agent.requests import Counters as CountersRequest
 from ..engines import EBPF, USER
 from ..lab.emulation import EMULATOR
-from ..lab.queues import queue_bytes
 from ..model.device import Device
-from ..model.direction import Direction
 from ..model.errors import AgentError
 from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
@@ -48,7 +46,7 @@ from ..model.observation import (
 from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.placement import Placement
-from ..model.topology import Family, Link, Topology
+from ..model.topology import Family
 from ..model.trace import Trace
 from ..model.workload import Part, Result, WorkloadKind
 from ..model.workloads import bring_up
@@ -69,6 +67,7 @@ from .proof.timers import buckets
 from .session import ANSWER_TIMEOUT_S, GRACE_NS, UNTIMED_LIMIT_NS
 from .settling import Counters, Left, settle, still_ns
 from .timer_watch import Timers, TimerWatch
+from .under_way import delays_by_netem_ns, first_silence_ns, residual_ns
 
 CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
@@ -83,11 +82,6 @@ WHOLE_PACKET_BYTES = 65535
 
 EVERYBODY = "255.255.255.255"
 """Where DHCP goes, both ways: the host has no address (RFC 2131 section 4.1)."""
-
-LONGEST_PACKET_BYTES = 65535
-MAX_RESIDUAL_NS = 2_000_000_000
-BUSY_NS = 300_000_000
-"""How long forwarding a packet may take on a machine that is busy with other things, all nodes together."""
 
 PROGRAM_TIME_NS = 200_000_000
 """How long the run time of BPF programs is measured, from the start on. Meanwhile each run takes some 20 ns longer."""
@@ -359,12 +353,6 @@ def _noting(unanswered: list[AgentError]) -> Iterator[None]:
         unanswered.append(error)
 
 
-def first_silence_ns(network: Network) -> int:
-    """How long after a flow's end its first datagram may still arrive, where none has: each link's delay, the time of
-    the longest packet on the wire, and the time that a busy machine takes."""
-    return BUSY_NS + _crossing_ns(network.topology, lambda link, direction: LONGEST_PACKET_BYTES)
-
-
 def _left(setting: Setting, looked: Counters) -> Left:
     topology = setting.network.topology
     return Left(
@@ -374,32 +362,6 @@ def _left(setting: Setting, looked: Counters) -> Left:
         most_ns=residual_ns(topology),
         still_ns=still_ns(has_user_space=setting.laboratory.has_user_space),
     )
-
-
-def delays_by_netem_ns(topology: Topology) -> int:
-    """How long netem may keep packets, all links together."""
-    ways = ([way for state in link.states for way in state] for link in topology.wires if link.emulator == "netem")
-    return min(sum(max(way.impairments.longest_delay_ns for way in one) for one in ways), MAX_RESIDUAL_NS)
-
-
-def residual_ns(topology: Topology) -> int:
-    """How long packets may still be under way when a trial is over: the content of the queues at their rates, and the
-    delays; at most the two seconds of RFC 2544 section 23."""
-    return min(_crossing_ns(topology, queue_bytes), MAX_RESIDUAL_NS)
-
-
-def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link, Direction], int]) -> int:
-    """The longest delay of every link, and the time that this many bytes take at its rate, where it has one. The
-    slowest of its directions counts, and of what events make of them."""
-    return sum(
-        max(_passing_ns(link, direction, sent_bytes) for state in link.states for direction in state)
-        for link in topology.wires
-    )
-
-
-def _passing_ns(link: Link, direction: Direction, sent_bytes: Callable[[Link, Direction], int]) -> int:
-    sending_ns = 8 * sent_bytes(link, direction) * 10**9 // direction.rate_bps if direction.rate_bps is not None else 0
-    return direction.impairments.longest_delay_ns + sending_ns
 
 
 def _with_trace(part: Part, setting: Setting) -> Part:
