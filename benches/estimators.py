@@ -375,7 +375,13 @@ def print_variates(directories: list[Path]) -> None:
             shared = set.intersection(*(set(trial.metrics) for pair in pairs for trial in pair))
             variates = {c: [one.metrics[c] - other.metrics[c] for one, other in pairs] for c in sorted(shared)}
             variates["time of a trial"] = [one.elapsed_ns - other.elapsed_ns for one, other in pairs]
-            for name in ("cpu_other_cores", "cpu_softirq_cores", "cpu_steal_cores", "time of a trial"):
+            for name in (
+                "cpu_other_cores",
+                "cpu_softirq_cores",
+                "cpu_steal_cores",
+                "core_slowdown_ratio",
+                "time of a trial",
+            ):
                 if name in variates and np.ptp(variates[name]):
                     told.append(
                         f"{name} {100 * _scatter(_left(logs, np.array(variates[name]))) / _scatter(logs):.0f} %"

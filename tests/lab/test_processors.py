@@ -60,6 +60,7 @@ def test_nodes_are_where_the_evidence_says(tmp_path: Path, monkeypatch: pytest.M
         assert all(threads.isdisjoint(own) for threads in found["sixbench"])
     assert sorted(os.sched_getaffinity(0)) == PROCESSORS
     [own] = processors["h1"]
+    assert 0 <= record.metrics["core_slowdown_ratio"] < 10
     assert f"all nodes on processor {own}" in html.unescape((directory / "report.html").read_text())
 
 
@@ -84,6 +85,8 @@ def test_processors_may_sleep(tmp_path: Path) -> None:
 def test_the_scheduler_decides_where_it_is_asked_to(tmp_path: Path) -> None:
     [record] = read_run(run(tmp_path, "placement: free")).trials
     assert record.evidence.processors == dict.fromkeys(["h1", "r1", "h2"], tuple(PROCESSORS))
+    # No processor is theirs whose slowdown could be told, unless there is but one.
+    assert ("core_slowdown_ratio" in record.metrics) == (len(PROCESSORS) == 1)
 
 
 @pytest.mark.parametrize(

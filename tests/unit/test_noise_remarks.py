@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import synthetic
 
-from sixbench.analysis.noise import load_remarks, steal_remarks
+from sixbench.analysis.noise import load_remarks, slowdown_remarks, steal_remarks
 from sixbench.model.trial import TrialRecord
 
 
@@ -27,6 +27,17 @@ def test_one_tick_in_many_short_trials_is_no_remark() -> None:
 
 def test_trials_that_do_not_count_say_nothing() -> None:
     assert steal_remarks([replace(one, status="failed") for one in trials(1.0)]) == []
+
+
+def test_cores_that_were_often_slower_are_told() -> None:
+    [sentence] = slowdown_remarks(trials(0.02, 0.31, 0.09, column="core_slowdown_ratio"))
+    assert "by more than 10 % in 1 of 3 trials (at most by 31 %)" in sentence
+
+
+def test_cores_that_were_slower_in_one_trial_of_many_are_no_remark() -> None:
+    assert slowdown_remarks(trials(0.5, *[0.01] * 19, column="core_slowdown_ratio")) == []
+    assert slowdown_remarks(trials(0.5)) == []
+    assert slowdown_remarks([]) == []
 
 
 def test_other_programs_are_told() -> None:

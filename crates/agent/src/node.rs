@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
-use sixbench_measure::cpu;
+use sixbench_measure::{core_loop, cpu};
 use sixbench_plane::{Translators, Tunnels};
 
 use crate::answers::Answers;
@@ -147,6 +147,7 @@ impl Conversation {
             Request::ConnectionTracking(request) => tracking::answer(&request)?,
             Request::ForgetPathMtu {} => path_mtu::forget()?,
             Request::Cpu {} => to_value(&cpu::sample())?,
+            Request::LoopTimes {} => to_value(&core_loop::loop_times())?,
             Request::Place(request) => place::place(&request)?,
             Request::CaptureStart(start) => captures.start(start)?,
             Request::CaptureStop { capture } => captures.stop(&capture)?,

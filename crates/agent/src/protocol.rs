@@ -49,6 +49,7 @@ requests! {
     "connection-tracking" => ConnectionTracking(tracking::Request),
     "forget-path-mtu" => ForgetPathMtu {},
     "cpu" => Cpu {},
+    "loop-times" => LoopTimes {},
     "place" => Place(place::Request),
     "capture-start" => CaptureStart(capture::Start),
     "capture-stop" => CaptureStop { capture: String },

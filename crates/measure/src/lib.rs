@@ -4,6 +4,7 @@
 //! numbers that a seed decides or nobody can guess. What may not: packets, sockets, links and the protocol. `unsafe` only in [`sys`].
 
 pub mod clock;
+pub mod core_loop;
 pub mod cpu;
 pub mod delay;
 pub mod histogram;

@@ -120,6 +120,28 @@ def steal_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     ]
 
 
+MUCH_SLOWDOWN = 0.1
+"""A core that is slower by more than this share makes times long and intervals wide."""
+MANY_SLOW_TRIALS = 0.05
+"""A remark says so where it was in more than this share of the trials."""
+
+_SLOWDOWN = "core_slowdown_ratio"
+
+
+def slowdown_remarks(trials: Sequence[TrialRecord]) -> list[str]:
+    """A sentence on cores that were slower in some trials than in others; empty if they rarely were."""
+    told = [trial.metrics[_SLOWDOWN] for trial in trials if trial.status == "ok" and _SLOWDOWN in trial.metrics]
+    slow = [share for share in told if share > MUCH_SLOWDOWN]
+    if len(slow) <= MANY_SLOW_TRIALS * len(told):
+        return []
+    return [
+        f"The cores were slower than at their fastest by more than {100 * MUCH_SLOWDOWN:g} % in {len(slow)} of "
+        f"{len(told)} trials (at most by {100 * max(slow):.0f} %). A loop that is timed before and after each trial "
+        "says so. Something else used these cores, such as another virtual machine, or their frequency changed. Times "
+        "are long and intervals wide for that reason. Repeat the run on a machine that has its cores for itself."
+    ]
+
+
 def repeat_remarks(trials: Sequence[TrialRecord], most: int) -> list[str]:
     """A sentence on trials that were repeated because the machine was disturbed, and what came of it; empty if there
     were none.

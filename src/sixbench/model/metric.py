@@ -268,6 +268,13 @@ _ALL = [
     _cores("server", "CPU of the server's process", "getrusage(2)"),
     _cores("steal", "CPU time that the hypervisor took", "/proc/stat (steal)"),
     _cores("other", "CPU of programs that are none of the bench's", "/proc/stat, getrusage(2)"),
+    _metric(
+        "core_slowdown",
+        "ratio",
+        "lower",
+        "Slowdown of the core",
+        "a loop that keeps all units of a core busy, against its fastest time",
+    ),
     _time("cpu_per_byte", "CPU time per byte", "/proc/stat"),
     _time("cpu_per_packet", "CPU time per packet", "/proc/stat"),
     _metric(
@@ -318,6 +325,7 @@ CPU_METRICS = (
     "cpu_server",
     "cpu_steal",
     "cpu_other",
+    "core_slowdown",
     "cpu_per_byte",
     "cpu_per_packet",
     "cycles_per_packet",

@@ -13,6 +13,8 @@ from .captured import AnyLayer, KeptPacket
 from .form import ABSENT, Form, Natural, Ranges
 from .result_form import Histogram
 
+Positive = Annotated[int, Field(strict=True, gt=0, lt=2**64)]
+
 
 class InterfaceCounters(Form):
     """The counters of an interface."""
@@ -60,6 +62,13 @@ class CountersAnswer(Form):
     queues: dict[str, list[Queue]] = ABSENT
     softirq_waiting: Natural = ABSENT
     emulated_waiting: Natural = ABSENT
+
+
+class LoopTimesAnswer(Form):
+    """How long a loop took that keeps all units of a core busy."""
+
+    median_ns: Positive
+    least_ns: Positive
 
 
 class Slab(Form):

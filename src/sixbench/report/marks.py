@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..analysis.noise import BUSY_ELSEWHERE_CORES
+from ..analysis.noise import BUSY_ELSEWHERE_CORES, MUCH_SLOWDOWN
 from ..model.experiment import Statistics
 from ..model.finding import Finding, Mark
 from ..model.metric import METRICS
@@ -75,6 +75,8 @@ def what_helps(trials: Iterable[TrialRecord]) -> list[str]:
         helps.append(f"longer trials than {words.level('duration_ns', max(lengths))}")
     if any(trial.metrics.get("cpu_other_cores", 0.0) > BUSY_ELSEWHERE_CORES for trial in valid):
         helps.append("a machine without other load")
+    if any(trial.metrics.get("core_slowdown_ratio", 0.0) > MUCH_SLOWDOWN for trial in valid):
+        helps.append("a machine that has its cores for itself")
     if any(trial.limited_by in ("cpu", "tester") for trial in valid):
         helps.append("a faster machine")
     return helps or ["more blocks"] * bool(valid)

@@ -16,6 +16,7 @@ from ..lab.machines import place_of
 from ..lab.placement import pin, processors_of
 from ..lab.steering import usable_processors
 from ..model.experiment import Experiment
+from ..model.observation import LoopTimesAnswer
 from ..model.placement import Placement
 from ..model.topology import Topology
 from ..model.workload import Workload
@@ -49,6 +50,7 @@ class Processors:
         self._of_hosts: dict[str, Kernel] = {}
         self._throttle_counters = throttle_counters(self.here.usable)
         self._own = set(self.here.usable)
+        self._fastest_ns: dict[int, int] = {}
 
     def start(self, keep_awake: bool | None, topologies: Sequence[Topology] = ()) -> None:
         """Keeps the processors of this machine awake from now on, if nodes are on it, and those of hosts from `join`
@@ -94,6 +96,12 @@ class Processors:
     def throttle_count(self) -> int | None:
         """How often those of this machine were slowed down for heat so far; None where the kernel does not count it."""
         return throttle_count(self._throttle_counters)
+
+    def slowdown(self, processor: int, times: LoopTimesAnswer) -> float:
+        """By what share longer than at its fastest, of all trials so far, the loop took on one of this machine's."""
+        fastest_ns = min(times.least_ns, self._fastest_ns.get(processor, times.least_ns))
+        self._fastest_ns[processor] = fastest_ns
+        return times.median_ns / fastest_ns - 1
 
     def placement(
         self, policy: Placement, agents: Mapping[str, Agent], emulator: tuple[Kernel, int] | None = None

@@ -36,6 +36,7 @@ def add_spent(measured: Measured, setting: Setting, observed: Observed) -> None:
         measured.notes.append(
             "processors were slowed down for heat during the trial: its times are those of a slower machine"
         )
+    _add_slowdown(measured, observed)
     spent_ns = _spent_ns(observed)
     packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
     _add_hardware(measured, packets, observed)
@@ -68,6 +69,13 @@ def _add_cpu_of_machine(
         # Soft interrupts are the network's; what is left of user and system time is other programs'.
         ours = sum(cores for cores in own_both if cores is not None)
         measured.metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
+
+
+def _add_slowdown(measured: Measured, observed: Observed) -> None:
+    """How much slower the slowest of the nodes' processors was than at its fastest, in the mean of before and after."""
+    if len(observed.slowdowns) == 2 and observed.slowdowns[0]:
+        before, after = observed.slowdowns
+        measured.metrics["core_slowdown_ratio"] = max((before[one] + after[one]) / 2 for one in before)
 
 
 def _spent_ns(observed: Observed) -> float | None:

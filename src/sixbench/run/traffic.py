@@ -19,6 +19,7 @@ from ..agent.requests import (
     Cpu,
     DeviceCounters,
     DeviceLog,
+    LoopTimes,
     RelayCounters,
     TranslatorCounters,
     TunnelCounters,
@@ -100,6 +101,7 @@ class Observed:
         placed: where the nodes on the path ran.
         is_alone: whether nothing else of the run was on their processors.
         cpu_before, cpu_after: what each kernel that nodes on the path are on had spent.
+        slowdowns: by what share longer than at its fastest a loop took on each of their processors, before and after.
         forgotten: the last counters of translators that were taken away meanwhile.
         torn_down: what the nodes that track connections said when they forgot them all at the end.
         unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
@@ -131,6 +133,7 @@ class Observed:
     after: dict[str, CountersAnswer] = field(default_factory=dict)
     cpu_before: dict[Kernel, Sample] = field(default_factory=dict)
     cpu_after: dict[Kernel, Sample] = field(default_factory=dict)
+    slowdowns: list[dict[int, float]] = field(default_factory=list)
     placed: Placed = field(default_factory=Placed)
     is_alone: bool = False
     hardware: Counted = field(default_factory=Counted)
@@ -295,6 +298,7 @@ def perform(
         wait_all(capturing)
         for started in watching:
             started()
+        observed.slowdowns.append(_slowdowns(setting, observed.placed))
         observed.cpu_before = _cpu(setting)
         if not setting.laboratory.topology.is_spread:
             hardware.start()
@@ -320,6 +324,7 @@ def perform(
         if observed.cpu_before:
             with _noting(observed.unanswered):
                 observed.cpu_after = _cpu(setting)
+                observed.slowdowns.append(_slowdowns(setting, observed.placed))
         ended = [ask(agent, CaptureStop(capture=name)) for name, agent in captured.items()]
         watched = [drops.stop(), timers.stop()]
         for one in ended:
@@ -449,6 +454,21 @@ def _cpu(setting: Setting) -> dict[Kernel, Sample]:
         if throttled is not None:
             sample["throttled"] = throttled
     return samples
+
+
+def _slowdowns(setting: Setting, placed: Placed) -> dict[int, float]:
+    """By what share longer than at its fastest a loop takes now on each of the processors that nodes on the path have.
+    Empty where nodes are on several machines, or may run anywhere."""
+    if setting.laboratory.topology.is_spread:
+        return {}
+    first: dict[int, Agent] = {}
+    for name, agent in setting.watched.items():
+        processors = placed.by_node.get(name, ())
+        if len(processors) == 1:
+            first.setdefault(processors[0], agent)
+    asked = {processor: ask(agent, LoopTimes()) for processor, agent in first.items()}
+    here = setting.laboratory.processors
+    return {processor: here.slowdown(processor, one.answer()) for processor, one in asked.items()}
 
 
 def _all_addresses(setting: Setting) -> list[str]:

@@ -15,7 +15,7 @@ from .devices import (
     TunnelRemove,
 )
 from .links import EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove, VlanBegin
-from .node import ConnectionTracking, Counters, Cpu, Exec, ForgetPathMtu, Hello, PacketSend, Place, Sysctl
+from .node import ConnectionTracking, Counters, Cpu, Exec, ForgetPathMtu, Hello, LoopTimes, PacketSend, Place, Sysctl
 from .request import REQUESTS, Request
 from .services import (
     BrokerRelease,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...model.observation import CountersAnswer, TrackingAnswer
+from ...model.observation import CountersAnswer, LoopTimesAnswer, TrackingAnswer
 from ...model.result_form import CpuSample
 from ..answers import ExecAnswer, ForgottenAnswer, HelloAnswer, Nothing, SysctlAnswer
 from .request import Request
@@ -48,6 +48,10 @@ class ForgetPathMtu(Request[ForgottenAnswer]):
 
 class Cpu(Request[CpuSample]):
     """A CPU sample."""
+
+
+class LoopTimes(Request[LoopTimesAnswer]):
+    """How long a loop takes that keeps all units of the node's core busy."""
 
 
 class Place(Request[Nothing]):

@@ -1,0 +1,63 @@
+//! How fast a core runs a loop that keeps all of its units busy. Where another thread of the core has some of them, or the
+//! core has another frequency, the loop takes longer. No counter of a virtual machine tells of either.
+
+use std::hint::black_box;
+
+use serde::Serialize;
+
+use crate::clock;
+
+/// How often it is timed: some 0.2 ms in all.
+const LOOPS: usize = 128;
+/// How often it goes round: a microsecond or two, beside which reading the clock takes little.
+const ROUNDS: u64 = 1000;
+
+/// How long the loop took.
+#[derive(Debug, Clone, Serialize)]
+pub struct LoopTimes {
+    /// In the median: what an interrupt or another program took from a few of them does not count.
+    pub median_ns: u64,
+    /// The shortest time.
+    pub least_ns: u64,
+}
+
+/// Times it on the processor that this thread runs on.
+pub fn loop_times() -> LoopTimes {
+    let mut times_ns = [0; LOOPS];
+    let mut seed = 1;
+    for time_ns in &mut times_ns {
+        let begun_ns = clock::monotonic_ns();
+        seed = black_box(go_round(black_box(seed)));
+        *time_ns = clock::monotonic_ns() - begun_ns;
+    }
+    times_ns.sort_unstable();
+    LoopTimes { median_ns: times_ns[LOOPS / 2], least_ns: times_ns[0] }
+}
+
+/// Six chains that do not wait for each other, of steps that each wait for the one before.
+fn go_round(seed: u64) -> u64 {
+    let mut chains = [seed, seed + 1, seed + 2, seed + 3, seed + 4, seed + 5];
+    for round in 0..ROUNDS {
+        for (number, chain) in (1..).zip(&mut chains) {
+            *chain = chain.rotate_left(number).wrapping_add(*chain) ^ round;
+        }
+    }
+    chains.into_iter().fold(0, u64::wrapping_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_no_less_than_the_shortest_and_both_take_time() {
+        let times = loop_times();
+        assert!(times.least_ns > 0);
+        assert!(times.median_ns >= times.least_ns);
+    }
+
+    #[test]
+    fn every_round_counts() {
+        assert_ne!(go_round(1), go_round(2));
+    }
+}
