@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from processes import children
-
 from .initramfs import LINUX, MODULES, Initramfs, initramfs
 from .process import PeerError, Result, execute, in_namespace_of
 
@@ -283,5 +281,5 @@ def _make_tap(node_pid: int, tap: str) -> None:
 
 def _children(pid: int) -> list[int]:
     with contextlib.suppress(OSError):
-        return children(pid)
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return []
