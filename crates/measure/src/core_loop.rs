@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn every_round_counts() {
+    fn what_it_computes_depends_on_its_seed_so_that_it_cannot_be_left_out() {
         assert_ne!(go_round(1), go_round(2));
     }
 }

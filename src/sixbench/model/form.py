@@ -25,6 +25,8 @@ MAX_ITEMS = 100_000
 Natural = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
 """A count, a size or a time. The agent counts with 64 bits."""
 
+Positive = Annotated[Natural, Field(gt=0)]
+
 Time = Annotated[int, Field(ge=0, lt=2**63)]
 """Nanoseconds, as tables have them."""
 

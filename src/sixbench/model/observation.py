@@ -10,10 +10,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from .captured import AnyLayer, KeptPacket
-from .form import ABSENT, Form, Natural, Ranges
+from .form import ABSENT, Form, Natural, Positive, Ranges
 from .result_form import Histogram
-
-Positive = Annotated[int, Field(strict=True, gt=0, lt=2**64)]
 
 
 class InterfaceCounters(Form):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ..form import ABSENT, Form, Name, Natural
+from ..form import ABSENT, Form, Name, Natural, Positive
 from ..result_form import Histogram
 from .udp_results import FlowReceiver, FlowSender
 
@@ -26,7 +26,7 @@ class HardwareStamps(Form):
 
     interface: Name
     clock: Natural
-    one_of: Annotated[Natural, Field(gt=0)]
+    one_of: Positive
     from_ns: Natural = ABSENT
     after_ns: Annotated[list[Natural | None], Field(max_length=MOST_TAGGED)]
 
