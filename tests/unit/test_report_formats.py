@@ -18,8 +18,9 @@ import pytest
 import synthetic
 from synthetic_analysis import plain_analysis
 
-from sixbench.model.finding import Analysis, Finding
+from sixbench.model.finding import Analysis, ComparedColumn, ComparedTable, Finding
 from sixbench.report import FORMATS, html, markdown, terminal
+from sixbench.report import csv as csv_report
 from sixbench.report.latex import document as latex
 from sixbench.report.sections import PARTS, SECTIONS, Section
 from sixbench.report.tables import Column, Table
@@ -263,6 +264,29 @@ def test_csv_report_quotes_what_needs_it() -> None:
         csv.DictReader(io.StringIO(FORMATS["csv"].render(renamed, plain_analysis(run.in_memory())), newline=""))
     )
     assert all(row["run"] == odd for row in rows)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "＝"])
+def test_no_text_of_a_stranger_is_a_formula_of_a_spreadsheet(start: str) -> None:
+    name = f'{start}HYPERLINK("http://example.net";"x")'
+    run = synthetic.replace_run(synthetic.small(), run=name).in_memory()
+    analysis = plain_analysis(run)
+    named = [replace(one, path=name, levels={name: name, "rate": -5}, n=-1) for one in analysis.findings]
+    column = ComparedColumn(heading=name, unit="", role="result", is_compared=True)
+    table = ComparedTable(name="1", title="", note="", columns=[column], rows=[[-3.0]], ours=[[-2.5]])
+    text = FORMATS["csv"].render(run, replace(analysis, findings=named)) + csv_report.render_paper_table(table)
+    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    assert f"'{name}" in cells
+    assert [cell for cell in cells if cell.startswith(start) and not _is_number(cell)] == []
+    assert {"-5", "-3", "-1", "-2.5"} <= set(cells)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 # --- Markdown and LaTeX -------------------------------------------------------------------------------------------

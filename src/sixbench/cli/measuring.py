@@ -30,6 +30,7 @@ from ..run.session import expected_ns
 from ..run.trial import Outcome
 from ..store import Environment, EventLog, Run, RunState, create_run, write_derived
 from .bugs import keeping_trials
+from .colours import has_colour
 from .common import note
 from .progress import Progress
 from .running import first_manifest
@@ -159,8 +160,8 @@ class Measuring:
         if self.as_json:
             typer.echo(self._document(run, analysis), nl=False)
         else:
-            colour = sys.stdout.isatty()
-            width = min(160, shutil.get_terminal_size().columns) if colour else 80
+            width = min(160, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 80
+            colour = has_colour(sys.stdout)
             self._say("\n" + measure_text.conclusion(self.experiment, run.trials, analysis, width=width, colour=colour))
 
     def _analysis(self, run: Run) -> Analysis:

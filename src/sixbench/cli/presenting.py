@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..plan.loading import load_paper
+from .colours import has_colour
 
 if TYPE_CHECKING:
     from ..model.finding import Analysis
@@ -36,19 +37,18 @@ def present(directory: Path, json: bool, observer: Observer | None = None) -> No
 
 
 def terminal_report(run: Run, analysis: Analysis, report_path: Path | None = None) -> str:
-    """The report for standard output: as wide as the terminal and in colour, or 80 columns of plain text where there is
-    no terminal."""
+    """The report for standard output: as wide as the terminal and in the colours that it may have, or 80 columns of
+    plain text where there is no terminal."""
     import shutil
 
     from ..report import terminal
 
-    colour = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if colour else 80
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
     return terminal.render(
         run,
         analysis,
         width=max(60, min(width, 160)),
-        colour=colour,
+        colour=has_colour(sys.stdout),
         report_path=None if report_path is None else str(report_path),
         ascii_only=_has_ascii_only(sys.stdout.encoding),
     )

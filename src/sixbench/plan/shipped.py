@@ -26,7 +26,13 @@ def shipped_names() -> list[str]:
 
 
 def find_experiment(name: str) -> Path:
-    """The file of an experiment, given as a path or as the name of a shipped one. Raises `UsageError`."""
+    """The file of an experiment, given as the name of a shipped one or as a path. Raises `UsageError`.
+
+    A shipped name always means the shipped experiment, whatever is in the current directory: `./quickstart` names a
+    file or folder there.
+    """
+    if name in shipped_names():
+        return shipped_directory() / name / EXPERIMENT_FILE
     path, shown = Path(name), printable(name)
     if os.path.isdir(name):
         inside = path / EXPERIMENT_FILE
@@ -37,8 +43,6 @@ def find_experiment(name: str) -> Path:
         return path
     if not name or "/" in name or path.suffix in (".yaml", ".yml"):
         raise UsageError(f"there is no experiment file {shown or 'without a name'}")
-    if name not in shipped_names():
-        raise UsageError(
-            f"there is no file {shown} and no experiment of that name; sixbench comes with {listed(shipped_names())}"
-        )
-    return shipped_directory() / name / EXPERIMENT_FILE
+    raise UsageError(
+        f"there is no file {shown} and no experiment of that name; sixbench comes with {listed(shipped_names())}"
+    )

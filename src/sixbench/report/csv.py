@@ -2,7 +2,7 @@
 
 The columns are those of the JSON report's findings, after `experiment` and `run`; levels have a column each, named
 `level_` and the level's own column (`level_message_bytes`). Missing values are empty. Truth values are `true` and
-`false`.
+`false`. A text that a spreadsheet would take for a formula has an apostrophe before it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from ..model.finding import FINDING_KEYS, Analysis, ComparedTable
 from ..store import Run
 from . import words
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""First characters of a text that a spreadsheet may compute (OWASP, "CSV Injection")."""
+
 
 def render(run: Run, analysis: Analysis) -> str:
     """The table as text. A heading only where there are no findings."""
@@ -23,10 +26,11 @@ def render(run: Run, analysis: Analysis) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["experiment", "run", *keys[:3], *(f"level_{column}" for column in level_columns), *keys[3:]])
+    names = [_cell(run.manifest.experiment.name), _cell(run.manifest.run)]
     for finding in analysis.findings:
         values = [_cell(getattr(finding, key)) for key in keys]
         levels = [_cell(finding.levels.get(column)) for column in level_columns]
-        writer.writerow([run.manifest.experiment.name, run.manifest.run, *values[:3], *levels, *values[3:]])
+        writer.writerow([*names, *values[:3], *levels, *values[3:]])
     return text.getvalue()
 
 
@@ -35,7 +39,8 @@ def render_paper_table(table: ComparedTable) -> str:
     which are not rounded."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(["of", *(f"{one.heading} [{one.unit}]" if one.unit else one.heading for one in table.columns)])
+    headings = [f"{one.heading} [{one.unit}]" if one.unit else one.heading for one in table.columns]
+    writer.writerow(["of", *map(_cell, headings)])
     for theirs, ours in zip(table.rows, table.ours, strict=True):
         writer.writerow(["paper", *("" if cell is None else f"{cell:.10g}" for cell in theirs)])
         writer.writerow(["ours", *map(_cell, ours)])
@@ -49,4 +54,7 @@ def _cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return "" if words.finite(value) is None else repr(value)
-    return str(value)
+    if isinstance(value, int):
+        return str(value)
+    text = str(value)
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
