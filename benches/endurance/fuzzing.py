@@ -1,4 +1,5 @@
-"""`make fuzz`: the targets of fuzz/ under libFuzzer, and changed answers of agents, read by the orchestrator.
+"""`make fuzz`: the targets of fuzz/ under libFuzzer, and what the orchestrator reads: changed answers of agents, and
+changed experiments with dotted paths.
 
 A stable Rust builds the targets. LLVM's pass SanitizerCoverage, which `-C passes` and `-C llvm-args` run, shows the
 edges that an input takes. libFuzzer itself is in the crate libfuzzer-sys, and clang compiles it. There is no sanitizer
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .keeping import STOPS, Keep
+from .nested_experiments import try_experiments
 
 ROOT = Path(__file__).parents[2]
 FUZZ = ROOT / "fuzz"
@@ -31,7 +33,10 @@ OF_ROOT = ("bpf_encapsulate", "bpf_decapsulate")
 """The targets of libFuzzer. Those of root load programs into the kernel."""
 ANSWERS = "agent_answers"
 ANSWERS_FILE = ROOT / "tests" / "unit" / "answers.json"
-TARGETS = (*OF_ANY_USER, *OF_ROOT, ANSWERS)
+EXPERIMENTS = "experiments"
+OF_PYTHON = (ANSWERS, EXPERIMENTS)
+"""The targets that need no libFuzzer."""
+TARGETS = (*OF_ANY_USER, *OF_ROOT, *OF_PYTHON)
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "600"))
 """For each target: an hour and a half in all."""
@@ -60,7 +65,7 @@ def fuzz(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) ->
     """Runs every target for its time, one on each processor; returns executions and coverage of each."""
     seconds = SECONDS * scale
     chosen = [target for target in TARGETS if not only or target in only]
-    binaries = _build() if set(chosen) - {ANSWERS} else scratch
+    binaries = _build() if set(chosen) - set(OF_PYTHON) else scratch
     over = threading.Event()
     found: dict[str, Any] = {}
     stopped = {}
@@ -92,6 +97,8 @@ def wrong(found: dict[str, Any]) -> list[str]:
 def _job(target: str, binaries: Path, seconds: float, seed: int, over: threading.Event) -> Callable[[], dict[str, Any]]:
     if target == ANSWERS:
         return partial(_answers, seconds, seed, over)
+    if target == EXPERIMENTS:
+        return partial(try_experiments, seconds, seed, over)
     if target in OF_ROOT and os.geteuid() != 0:
         return lambda: {"not_done": "loading programs needs root"}
     return partial(_libfuzzer, binaries / target, seconds, seed)

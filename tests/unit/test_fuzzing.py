@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from endurance import fuzzing
+from endurance import fuzzing, nested_experiments
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,3 +69,18 @@ def test_changed_answers_are_read_or_refused() -> None:
     found = fuzzing._answers(0.5, 1, threading.Event())
     assert "crash" not in found
     assert 0 < found["refused"] <= found["executions"]
+
+
+def test_changed_experiments_are_read_or_refused() -> None:
+    found = nested_experiments.try_experiments(2, 1, threading.Event())
+    assert "crash" not in found
+    assert 0 < found["refused"] <= found["executions"]
+
+
+def test_an_experiment_that_crashes_the_reader_is_told_with_what_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object) -> bool:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(nested_experiments, "try_one", crash)
+    found = nested_experiments.try_experiments(2, 3, threading.Event())
+    assert found["crash"] == "seed 3, input 0: RecursionError('too deep')"

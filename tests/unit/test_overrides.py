@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.errors import ExperimentError, UsageError
+from sixbench.model.errors import ExperimentError, SixbenchError, UsageError
 from sixbench.plan.experiment_file import read_experiment
-from sixbench.plan.overrides import apply_quick, apply_set
+from sixbench.plan.overrides import apply, apply_quick, apply_set
+from sixbench.plan.size_limits import MAX_DOTTED_CHARACTERS, MAX_STEPS, MAX_VALUES
 from sixbench.plan.yaml_source import Source, parse_yaml
 
 TEXT = """\
@@ -204,3 +205,44 @@ def test_a_wrong_quick_part_is_told_even_if_it_is_not_used(quick: str, message: 
         with pytest.raises(ExperimentError) as caught:
             call()
         assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("dotted", ["a." * 2000 + "b", "a." * 50_000 + "b", "." * 21, "*." * 20 + "*", "a" * 501])
+def test_a_dotted_path_that_is_too_long_is_refused_before_anything_is_made_of_it(dotted: str) -> None:
+    steps = dotted.count(".") + 1
+    words = (
+        f"has {len(dotted)} characters; give one of at most {MAX_DOTTED_CHARACTERS}"
+        if len(dotted) > MAX_DOTTED_CHARACTERS
+        else f"has {steps} steps; give one of at most {MAX_STEPS}"
+    )
+    of_set = refusal(lambda: apply_set(source(), [f"{dotted}=1"]))
+    assert of_set.startswith("--set ")
+    assert of_set.endswith(words)
+    assert len(of_set) < 3 * MAX_DOTTED_CHARACTERS
+    of_quick = refusal(lambda: apply_quick(source(TEXT + f"quick:\n  ? '{dotted}'\n  : 1\n")))
+    assert of_quick.startswith("x.yaml:16: quick.")
+    assert of_quick.endswith(words)
+    assert len(of_quick) < 1000
+
+
+def refusal(work: Any) -> str:
+    with pytest.raises(SixbenchError) as caught:
+        work()
+    return str(caught.value)
+
+
+def test_what_is_set_is_held_within_the_limits_of_a_file() -> None:
+    deep = "[" * 38 + "1" + "]" * 38
+    assert apply_set(source(), [f"x={deep}"]).data["x"]
+    assert refusal(lambda: apply_set(source(), [f"x.a.b.c={deep}"])).endswith("nested more than 40 levels deep")
+    many = apply(source(), "x", [None] * 50_000, "here")
+    assert len(many.data["x"]) == 50_000
+    assert f"there are more than {MAX_VALUES} values" in refusal(lambda: apply(many, "x.*", [1], "here"))
+    few = apply(source(), "x", [None] * 5000, "here")
+    assert "characters of text" in refusal(lambda: apply(few, "x.*", "y" * 1000, "here"))
+
+
+def test_many_paths_through_a_long_list_are_refused() -> None:
+    entries = ", ".join(["{a: 1}"] * 6000)
+    text = TEXT + f"notes: [{entries}]\nquick: {{{', '.join(f'notes.7.b{n}: 1' for n in range(99))}}}\n"
+    assert "comes by more than 500000 values" in refusal(lambda: apply_quick(source(text)))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sixbench.model.errors import ExperimentError, UsageError
-from sixbench.plan.yaml_source import MAX_DEPTH, MAX_FILE_BYTES, parse_yaml, read_yaml
+from sixbench.plan.size_limits import MAX_DEPTH, MAX_FILE_BYTES
+from sixbench.plan.yaml_source import parse_yaml, read_yaml
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,9 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: &a [*a]", "an alias contains itself"),
         ("a: &a {b: *a, c: *a}", "an alias contains itself"),
         (LAUGHS, "more than 100000 values once the aliases are expanded"),
+        (f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 50)}]", "more than 4194304 characters of text once the"),
+        ("[" + "1," * 300_000 + "]", "x.yaml:1: there are more than 100000 values"),
+        ("a: " + "x" * MAX_FILE_BYTES, f"the text is longer than {MAX_FILE_BYTES} characters"),
         ("[" * 400_000, f"x.yaml:1: values are nested more than {MAX_DEPTH} levels deep"),
         ("- " * 400_000, f"nested more than {MAX_DEPTH} levels deep"),
         ("a: 1\nb: \x00", "x.yaml:2: not YAML: the character U+0000 is not allowed; remove it"),

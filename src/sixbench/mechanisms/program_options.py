@@ -52,7 +52,7 @@ def _command(value: object) -> str:
 def _files(value: object) -> str:
     try:
         files = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+    except (ValueError, RecursionError):
         files = None
     if not isinstance(files, dict):
         raise ValueError(f"{shown(value)} is not a mapping of names of files to their content")
@@ -79,7 +79,7 @@ def _setup(value: object) -> str:
     """The commands as JSON: a value is one text."""
     try:
         lines = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+    except (ValueError, RecursionError):
         lines = None
     if not isinstance(lines, list):
         raise ValueError(f"{shown(value)} is not a list of commands, such as [modprobe jool]")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import ExperimentError, UsageError
-from .overrides import apply
+from .overrides import Changes
 from .reader import Reader
 from .shapes import SHAPES
 from .yaml_source import KeyPath, Source, read_yaml
@@ -30,31 +30,31 @@ def apply_hosts(source: Source, path: Path) -> Source:
     if isinstance(own.data, dict) and not hosts and not reader.problems:
         reader.problem((), "there are no hosts in it; give one, such as hosts: {lab1: {ssh: user@lab1.example}}")
     reader.finish()
+    changes = Changes(source)
     for name, host in hosts.items():
-        source = _put(source, own, f"hosts.{name}", host, ("hosts", name))
+        _put(changes, own, f"hosts.{name}", host, ("hosts", name))
     for name, host in nodes.items():
-        source = _on(source, own, name, host)
+        _put(changes, own, *_on(source, name, host), ("nodes", name))
     for name, over in links.items():
-        source = _put(source, own, f"topology.links.{name}.over", over, ("links", name))
-    return source
+        _put(changes, own, f"topology.links.{name}.over", over, ("links", name))
+    return changes.source()
 
 
-def _on(source: Source, own: Source, name: str, host: Any) -> Source:
-    """Puts a node on a machine. One that is given by its kind alone becomes a mapping."""
+def _on(source: Source, name: str, host: Any) -> tuple[str, Any]:
+    """The path and the value that put a node on a machine. One that is given by its kind alone becomes a mapping."""
     topology = source.data.get("topology") if isinstance(source.data, dict) else None
     nodes = topology.get("nodes") if isinstance(topology, dict) else None
     kind = nodes.get(name) if isinstance(nodes, dict) else None
-    place = ("nodes", name)
     if isinstance(kind, str):
-        return _put(source, own, f"topology.nodes.{name}", {"kind": kind, "on": host}, place)
+        return f"topology.nodes.{name}", {"kind": kind, "on": host}
     if kind is None and isinstance(topology, dict) and topology.keys() & SHAPES:
-        return _put(source, own, f"topology.nodes.{name}", {"on": host}, place)
-    return _put(source, own, f"topology.nodes.{name}.on", host, place)
+        return f"topology.nodes.{name}", {"on": host}
+    return f"topology.nodes.{name}.on", host
 
 
-def _put(source: Source, own: Source, dotted: str, value: Any, place: KeyPath) -> Source:
+def _put(changes: Changes, own: Source, dotted: str, value: Any, place: KeyPath) -> None:
     where = f"{own.file}:{own.line_of(place)}"
     try:
-        return apply(source, dotted, value, where)
+        changes.put(dotted, value, where)
     except UsageError as error:
         raise ExperimentError([own.problem(place, str(error).removeprefix(f"{where}: "))]) from error

@@ -3,7 +3,8 @@
 A dotted path goes into mappings by a key, or by `*` for every value. It goes into lists by a number, by `*` for every
 element, by the only key of an element (the name of a workload), by an element's `name`, or by its endpoints with a dash
 between (a link). The name of a workload may be left out after a number or `*`: `workloads.*.duration`. Names with dots
-cannot be reached. For a path that leads nowhere the error lists the names that are there, such as the links.
+cannot be reached. For a path that leads nowhere the error lists the names that are there, such as the links. Paths and
+what they make of an experiment are held within `size_limits` before any of it is made.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from ..model.errors import ExperimentError, UsageError
 from ..model.quoting import listed, printable, shown, visible
 from ..model.workloads import WORKLOADS
+from .size_limits import MAX_DEPTH, MAX_DOTTED_CHARACTERS, MAX_LOOKS, MAX_STEPS, size_of, too_large
 from .yaml_source import KeyPath, Source, parse_yaml
 
 QUICK_BLOCKS = 3
@@ -37,14 +39,36 @@ there (`paths.tunnell.mtu=1400`) is a mistake."""
 
 def apply_set(source: Source, assignments: list[str]) -> Source:
     """The source with each `a.b=c` put in. Raises `UsageError`, or `ExperimentError` where a value is not YAML."""
-    changed = _Changed(source)
+    changed = Changes(source)
     for assignment in assignments:
         dotted, equals, text = assignment.partition("=")
+        where = f"--set {_short(assignment)}"
         if not equals or not dotted:
-            raise UsageError(f"--set {printable(assignment)}: write it as a.b=c, such as --set blocks=3")
-        value = parse_yaml(text, f"--set {printable(dotted)}").data if text.strip() else None
-        changed.put(dotted, value, f"--set {printable(assignment)}")
+            raise UsageError(f"{where}: write it as a.b=c, such as --set blocks=3")
+        steps_of(dotted, where)
+        value = parse_yaml(text, f"--set {_short(dotted)}").data if text.strip() else None
+        changed.put(dotted, value, where)
     return changed.source()
+
+
+def _short(text: str) -> str:
+    """What is set, for messages about it: as it was written, where it is not as long as a file."""
+    return printable(text if len(text) <= MAX_DOTTED_CHARACTERS else f"{text[:MAX_DOTTED_CHARACTERS]}...")
+
+
+def steps_of(dotted: str, where: str) -> list[str]:
+    """The steps of a dotted path. Raises `UsageError` where it is longer than any path of an experiment."""
+    if len(dotted) > MAX_DOTTED_CHARACTERS:
+        raise UsageError(
+            f'{where}: the path "{visible(dotted)}" has {len(dotted)} characters; '
+            f"give one of at most {MAX_DOTTED_CHARACTERS}"
+        )
+    steps = dotted.split(".")
+    if len(steps) > MAX_STEPS:
+        raise UsageError(
+            f'{where}: the path "{visible(dotted)}" has {len(steps)} steps; give one of at most {MAX_STEPS}'
+        )
+    return steps
 
 
 def apply_quick(source: Source, *, is_virtual: bool = False) -> Source:
@@ -68,7 +92,7 @@ def _put_all(shortened: Source, source: Source, part: str) -> Source:
         what = f"{len(own)} of them" if isinstance(own, dict) else shown(own)
         message = f"{part} must be a mapping from at most {MAX_QUICK} dotted paths to values, such as {{blocks: 3}}"
         raise ExperimentError([source.problem((part,), f"{message}, not {what}")])
-    changed = _Changed(shortened)
+    changed = Changes(shortened)
     for dotted, value in own.items():
         problem = source.problem((part, dotted), "")
         where = f"{problem.file}:{problem.line}: {part}" if problem.line else f"{problem.file}: {part}"
@@ -86,17 +110,19 @@ def apply(source: Source, dotted: str, value: Any, where: str) -> Source:
     Args:
         where: what sets the value, for messages about it.
     """
-    changed = _Changed(source)
+    changed = Changes(source)
     changed.put(dotted, value, where)
     return changed.source()
 
 
-class _Changed:
+class Changes:
     """A copy of a source into which values are put. Many of them take time in proportion to their number."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._data = copy.deepcopy(source.data)
+        size = size_of(self._data)
+        self._values, self._characters, self._looks = size.values, size.characters, 0
         self._overrides = dict(source.overrides)
         self._above = Counter(prefix for path in self._overrides for prefix in _prefixes(path))
         """How many overrides are at a path or below it."""
@@ -109,22 +135,46 @@ class _Changed:
         """Puts a value at a dotted path. Raises `UsageError` as `apply`."""
         if not isinstance(self._data, dict):
             raise UsageError(f"{where}: {self._source.file} is not a mapping, so nothing can be set in it")
-        parts = dotted.split(".")
+        parts = steps_of(dotted, where)
         targets: list[tuple[KeyPath, Any]] = [((), self._data)]
         for depth, part in enumerate(parts[:-1]):
             following = parts[depth + 1]
             if tuple(parts[:depth]) in NAMED and any(_lacks(target, part) for _, target in targets):
                 raise _nothing_there(where, self._source, parts[: depth + 1], targets)
             before = targets
+            self._look_at(sum(_looks(target, part) for _, target in targets), where)
             targets = [
                 ((*path, *step), child) for path, target in targets for step, child in _step(target, part, following)
             ]
             if not targets:
                 raise _nothing_there(where, self._source, parts[: depth + 1], before)
+        self._make_room(targets, parts[-1], value, where)
         done = {(*path, key) for path, target in targets for key in _put(target, parts[-1], value)}
         if not done:
             raise _nothing_there(where, self._source, parts, targets)
         self._replaced(done, where)
+
+    def _look_at(self, number: int, where: str) -> None:
+        """Counts values that a path comes by. Raises `UsageError` where all paths together come by too many."""
+        self._looks += number
+        if self._looks > MAX_LOOKS:
+            raise UsageError(
+                f"{where}: what is set comes by more than {MAX_LOOKS} values in all; set less at once, or change the "
+                "file itself"
+            )
+
+    def _make_room(self, targets: list[tuple[KeyPath, Any]], part: str, value: Any, where: str) -> None:
+        """Raises `UsageError` where the values that are about to be put in are too many, too long or too deep."""
+        number = sum(_looks(target, part) for _, target in targets)
+        self._look_at(number, where)
+        size = size_of(value)
+        if any(len(path) + 1 + size.depth > MAX_DEPTH for path, _ in targets):
+            raise UsageError(f"{where}: values would be nested more than {MAX_DEPTH} levels deep")
+        self._values += number * size.values
+        self._characters += number * (size.characters + len(part))
+        limit = too_large(self._values, self._characters)
+        if limit is not None:
+            raise UsageError(f"{where}: with what is set, {limit}; set less")
 
     def put_in(self, part: str, index: int, key: str, value: Any, where: str) -> None:
         """Puts a value into one element of a list, as `put` does at `part.index.key`, without a look at the others."""
@@ -136,6 +186,7 @@ class _Changed:
     def _replaced(self, done: set[KeyPath], where: str) -> None:
         """Notes what the values at these paths, and what was made to hold them, come from."""
         if any(self._above[path] for path in done):
+            self._look_at(len(self._overrides), where)
             for path in [path for path in self._overrides if not done.isdisjoint(_prefixes(path))]:
                 del self._overrides[path]
                 self._above.subtract(_prefixes(path))
@@ -144,6 +195,13 @@ class _Changed:
             if path not in self._overrides:
                 self._overrides[path] = where
                 self._above.update(_prefixes(path))
+
+
+def _looks(target: Any, part: str) -> int:
+    """How many values a step into a value comes by."""
+    if isinstance(target, list):
+        return len(target)
+    return len(target) if isinstance(target, dict) and part == "*" else 1
 
 
 def _lacks(target: Any, name: str) -> bool:
@@ -204,7 +262,7 @@ def _is_there(data: Any, path: KeyPath) -> bool:
 def _default_quick(source: Source) -> Source:
     """The source with fewer blocks and shorter trials. Trials with events keep their length."""
     workloads = [] if "events" in source.data else source.data.get("workloads")
-    changed = _Changed(source)
+    changed = Changes(source)
     changed.put("blocks", QUICK_BLOCKS, "--quick")
     for index, item in enumerate(workloads if isinstance(workloads, list) else []):
         if _is_timed(item):

@@ -2,7 +2,8 @@
 
 Only the core schema of YAML 1.2 is read (`null`, `true`, `false`, numbers, text), so `on`, `no` and `1:30` stay text.
 Refused with `file:line` are: what is not YAML, duplicate keys, keys that are not text, tags, characters that do not
-print, files over 1 MiB, nesting over 40 levels, and aliases that expand to over 100,000 values.
+print, and what is larger than `size_limits` allow: files over 1 MiB, nesting over 40 levels, and aliases that expand to
+over 100,000 values or 4 MiB of text.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import yaml
 from ..model.errors import ExperimentError, Problem, UsageError
 from ..model.files import open_regular
 from ..model.quoting import printable, visible
+from .size_limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, too_large
 
-MAX_FILE_BYTES = 2**20
-MAX_DEPTH = 40
-MAX_VALUES = 100_000
+MAX_EVENTS = 2 * MAX_VALUES + 100
+"""Events of the parser: a key and a value, or both ends of a list, are two."""
 
 KeyPath = tuple[str | int, ...]
 
@@ -86,6 +87,8 @@ def read_yaml(path: Path, shown_as: str | None = None) -> Source:
 
 def parse_yaml(text: str, file: str) -> Source:
     """Reads YAML text. Raises `ExperimentError`."""
+    if len(text) > MAX_FILE_BYTES:
+        raise _error(file, None, f"the text is longer than {MAX_FILE_BYTES} characters, so it is not an experiment")
     unprintable = _UNPRINTABLE.search(text)
     if unprintable is not None:
         line = text.count("\n", 0, unprintable.start()) + 1
@@ -109,10 +112,13 @@ def parse_yaml(text: str, file: str) -> Source:
 
 
 def _check_events(text: str, loader: type[yaml.SafeLoader], file: str) -> None:
-    """Refuses deep nesting and tags before composing. Composing recurses without a limit, in C, and it forgets tags."""
+    """Refuses deep nesting, many values and tags before composing. Composing recurses without a limit, in C, and it
+    forgets tags."""
     depth = 0
-    for event in yaml.parse(text, Loader=loader):
+    for number, event in enumerate(yaml.parse(text, Loader=loader)):
         line = event.start_mark.line + 1 if event.start_mark else None
+        if number >= MAX_EVENTS:
+            raise _error(file, line, f"there are more than {MAX_VALUES} values")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
@@ -154,12 +160,16 @@ class _Builder:
         self.file = file
         self.lines: dict[KeyPath, int] = {}
         self.values = 0
+        self.characters = 0
 
     def build(self, node: yaml.Node, path: KeyPath) -> Any:
         line = node.start_mark.line + 1
         self.values += 1
-        if self.values > MAX_VALUES:
-            raise _error(self.file, line, f"there are more than {MAX_VALUES} values once the aliases are expanded")
+        if isinstance(node, yaml.ScalarNode):
+            self.characters += len(node.value)
+        limit = too_large(self.values, self.characters)
+        if limit is not None:
+            raise _error(self.file, line, f"{limit} once the aliases are expanded")
         if len(path) > MAX_DEPTH:
             raise _error(
                 self.file, line, f"values are nested more than {MAX_DEPTH} levels deep, or an alias contains itself"
@@ -179,6 +189,7 @@ class _Builder:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise _error(self.file, line, "a key must be plain text, neither a list nor a mapping")
             key = key_node.value
+            self.characters += len(key)
             if key in data:
                 raise _error(
                     self.file,
