@@ -28,7 +28,9 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
 
         def one(question: bytes) -> dict[str, Any]:
             here.sendall(question + b"\n")
-            return json.loads(answers.readline())  # type: ignore[no-any-return]
+            answer = json.loads(answers.readline())
+            assert answer.pop("number") is None
+            return answer  # type: ignore[no-any-return]
 
         yield one
         here.shutdown(socket.SHUT_RDWR)
@@ -45,6 +47,10 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
         b"5",
         b"{}",
         b"[" * 5000,
+        b'{"ask": "jobs", "more": ' + b"[" * 959 + b"]" * 959 + b"}",
+        b'{"ask": "jobs", "ask": "doctor"}',
+        b'{"ask": "jobs", "more": NaN}',
+        b'{"ask": "jobs", "more": "\\ud800"}',
         b'{"ask": "exec", "command": ["true"]}',
         b'{"ask": ["start"]}',
         b'{"ask": "start"}',
@@ -68,6 +74,19 @@ def test_a_run_is_a_directory_right_below_that_of_the_page(tmp_path: Path, ask: 
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "small")
     for what in ("resume", "stop"):
         assert ask(json.dumps({"ask": what, "run": name}).encode())["refused"] == "store"
+
+
+def test_each_answer_has_the_number_of_its_question(tmp_path: Path) -> None:
+    here, there = socket.socketpair()
+    with there, here, here.makefile("rb") as answers:
+        runner = threading.Thread(target=run_for, args=(there, tmp_path))
+        runner.start()
+        here.sendall(b'{"number": 9, "ask": "jobs"}\n[]\n{"number": 3, "ask": "exec"}\n')
+        found = [json.loads(answers.readline()) for _ in range(3)]
+        here.shutdown(socket.SHUT_RDWR)
+        runner.join()
+    assert [one["number"] for one in found] == [9, None, 3]
+    assert [one.get("refused") for one in found] == [None, "usage", "usage"]
 
 
 def test_an_experiment_is_started_with_nothing_that_the_server_adds(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import StoreError
+from ..model.nesting import depth
 from ..model.quoting import printable
 from .folder import Folder
 
@@ -37,7 +38,7 @@ def json_object(content: bytes, path: Path) -> dict[str, Any]:
         raise StoreError(f"{place}: not JSON: {reason}") from error
     if not isinstance(data, dict):
         raise StoreError(f"{place}: not a JSON object")
-    if _depth(data) > MAX_DEPTH:
+    if depth(data, MAX_DEPTH) > MAX_DEPTH:
         raise StoreError(f"{place}: more than {MAX_DEPTH} levels deep, which nothing of a run is")
     return {**_escaped(data)} if _may_control(text) else data
 
@@ -61,20 +62,6 @@ def _escaped(data: Any) -> Any:
     if isinstance(data, list):
         return [_escaped(one) for one in data]
     return {_escaped(key): _escaped(one) for key, one in data.items()} if isinstance(data, dict) else data
-
-
-def _depth(data: Any) -> int:
-    """How many levels of objects and lists there are, up to one more than `MAX_DEPTH`."""
-    level, depth = [data], 0
-    while level and depth <= MAX_DEPTH:
-        depth += 1
-        level = [
-            part
-            for whole in level
-            for part in (whole.values() if type(whole) is dict else whole)
-            if type(part) is dict or type(part) is list
-        ]
-    return depth
 
 
 def _no_number(name: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -20,6 +19,7 @@ from ..model.errors import AgentError, CapabilityError, ExperimentError, Sixbenc
 from ..store import Run
 from . import check, compare, learn, tables, trial, two_machines
 from .asking import Runner
+from .bounded_json import read_json
 from .events import reader_of, rest_of
 from .guard import MOST_BODY_BYTES, Guard
 from .look import Look
@@ -81,8 +81,8 @@ def application(
         Route("/api/learn", page.lessons),
         Route("/api/learn/{name}", page.lesson),
     ]
-    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={CapabilityError: _cannot})
-    return Guard(served, token, site)
+    handlers: dict[Any, Any] = {CapabilityError: _cannot, ClientDisconnect: _left}
+    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), token, site)
 
 
 async def _index(_: Request) -> Response:
@@ -96,6 +96,11 @@ def _refused(error: Exception, code: int) -> Response:
 async def _cannot(_: Request, error: Exception) -> Response:
     """What this machine cannot do, or the runner, which may have ended."""
     return _refused(error, 500)
+
+
+async def _left(_: Request, error: Exception) -> Response:
+    """The client left before its request was whole. Nobody hears this."""
+    return _refused(error, 400)
 
 
 class _Page:
@@ -325,7 +330,4 @@ async def _body(request: Request) -> Any:
         content += part
         if len(content) > MOST_BODY_BYTES:
             raise UsageError(f"an experiment of the page has at most {MOST_BODY_BYTES} bytes")
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        raise UsageError("what the page asks for is not JSON") from None
+    return read_json(content)

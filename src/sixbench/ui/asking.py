@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import socket
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -27,7 +27,8 @@ class Runner:
     def __init__(self, here: socket.socket, gone: Callable[[], None] = lambda: None) -> None:
         self._here = here
         self._gone = gone
-        self._questions: deque[asyncio.Future[Any]] = deque()
+        self._numbers = itertools.count()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._writer: asyncio.StreamWriter | None = None
 
     @contextlib.asynccontextmanager
@@ -79,21 +80,28 @@ class Runner:
     async def _ask(self, **question: Any) -> Any:
         if self._writer is None:
             raise CapabilityError("the runner has ended")
-        answered = asyncio.get_running_loop().create_future()
-        self._questions.append(answered)
-        self._writer.write(json.dumps(question).encode() + b"\n")
-        told = await answered
-        if "refused" in told:
-            raise KINDS[told["refused"]](told["words"])
-        return told["answer"]
+        number = next(self._numbers)
+        line = json.dumps({"number": number, **question}, allow_nan=False).encode() + b"\n"
+        answered = self._waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            self._writer.write(line)
+            answer = await answered
+        finally:
+            del self._waiting[number]
+        if "refused" in answer:
+            raise KINDS[answer["refused"]](answer["words"])
+        return answer["answer"]
 
     async def _hear(self, reader: asyncio.StreamReader) -> None:
-        while line := await reader.readline():
-            answered = self._questions.popleft()
-            if not answered.done():  # whoever asked may have gone
-                answered.set_result(json.loads(line))
-        self._writer = None
-        for answered in self._questions:
-            if not answered.done():
-                answered.set_exception(CapabilityError("the runner has ended"))
-        self._gone()
+        try:
+            while line := await reader.readline():
+                answer = json.loads(line)
+                answered = self._waiting.get(answer["number"])
+                if answered is not None and not answered.done():  # whoever asked may have gone
+                    answered.set_result(answer)
+        finally:
+            self._writer = None
+            for answered in self._waiting.values():
+                if not answered.done():
+                    answered.set_exception(CapabilityError("the runner has ended"))
+            self._gone()

@@ -1,14 +1,15 @@
 """The runner: it starts, resumes and stops runs for the page's server, which may do none of that itself.
 
-The server asks over a pair of sockets that nobody else has, one JSON object a line. Each question has one answer, in
-their order: `{"answer": ...}`, or `{"refused": KIND, "words": ...}` (`KINDS`).
+The server asks over a pair of sockets that nobody else has, one JSON object a line. Each question has one answer with
+its number: `{"number": 7, "answer": ...}`, or `{"number": 7, "refused": KIND, "words": ...}` (`KINDS`). The number is
+null where the question has none.
 
-    {"ask": "start", "experiment": {"name": "quickstart", "quick": true}}    a shipped experiment, or one with a "text"
-    {"ask": "measure", "measurement": {"host": ..., "port": ..., "key": ..., "options": ...}}
-    {"ask": "resume", "run": NAME}
-    {"ask": "stop", "run": NAME}
-    {"ask": "jobs"}
-    {"ask": "doctor"}
+    {"number": 7, "ask": "start", "experiment": {"name": "quickstart", "quick": true}}    or one with a "text"
+    {"number": 8, "ask": "measure", "measurement": {"host": ..., "port": ..., "key": ..., "options": ...}}
+    {"number": 9, "ask": "resume", "run": NAME}
+    {"number": 10, "ask": "stop", "run": NAME}
+    {"number": 11, "ask": "jobs"}
+    {"number": 12, "ask": "doctor"}
 
 There is nothing else. What the server says is a stranger's here: experiments and measurements are read by the readers
 that the commands have, and a run is a directory right below that of the page.
@@ -24,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import CapabilityError, ExperimentError, SixbenchError, StoreError, UsageError
-from ..model.quoting import printable
+from ..model.quoting import shown
 from ..store import interrupt_run
 from . import check, two_machines
+from .bounded_json import read_json
 from .commands import Commands
 from .doctor import Doctor
 from .events import rest_of
@@ -88,24 +90,23 @@ class _Runner:
         self._doctor.close()
 
     def answer(self, question: bytes) -> bytes:
-        """What a line is answered."""
+        """The answer to a line."""
+        number = None
         try:
-            answer = {"answer": self._answer(question)}
+            asked = _question(question)
+            number = asked.get("number")
+            answer = {"answer": self._answer(asked)}
         except SixbenchError as error:
             of_usage = isinstance(error, (UsageError, ExperimentError))
             kind = "usage" if of_usage else "store" if isinstance(error, StoreError) else "cannot"
             answer = {"refused": kind, "words": str(error)}
-        return json.dumps(answer).encode()
+        return json.dumps({"number": number, **answer}).encode()
 
-    def _answer(self, question: bytes) -> Any:
-        try:
-            asked = json.loads(question)
-            answered = self._asked[asked["ask"]]
-        except (ValueError, RecursionError, TypeError, KeyError):
-            raise UsageError(
-                f"that is no question to the runner: {printable(question[:80].decode(errors='replace'))}"
-            ) from None
-        return answered(asked)
+    def _answer(self, asked: dict[str, Any]) -> Any:
+        kind = asked.get("ask")
+        if not isinstance(kind, str) or kind not in self._asked:
+            raise UsageError(f"{shown(kind)} is no question to the runner")
+        return self._asked[kind](asked)
 
     def _start(self, asked: dict[str, Any]) -> dict[str, Any]:
         return self._queued(self._jobs.start(check.checked(asked.get("experiment"))))
@@ -132,6 +133,13 @@ class _Runner:
 
     def _queued(self, job: Job) -> dict[str, Any]:
         return job.told() | {"waits": job.state == "waiting"}
+
+
+def _question(line: bytes) -> dict[str, Any]:
+    asked = read_json(line)
+    if not isinstance(asked, dict):
+        raise UsageError(f"{shown(asked)} is no question to the runner")
+    return asked
 
 
 def _name(asked: dict[str, Any]) -> str:

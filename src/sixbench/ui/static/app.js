@@ -15,9 +15,14 @@ const main = document.getElementById("main");
 let leave = () => {};
 let turn = 0, shown = "";
 
+// The parts of the address behind #. What is no escaped text stands for itself: then it names nothing.
+const decoded = (part) => {
+  try { return decodeURIComponent(part); } catch { return part; }
+};
+
 async function show() {
-  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  const screen = SCREENS[name] ? name : "runs";
+  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+  const screen = Object.hasOwn(SCREENS, name) ? name : "runs";
   const own = ++turn;
   shown = screen;
   leave();
