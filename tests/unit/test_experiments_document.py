@@ -180,6 +180,7 @@ def told(parameter: Parameter) -> list[str]:
         "mtu": "whole number",
         "mtu-or-size": "mtu",
         "queue": "time, size or number of packets",
+        "overhead": "a name, or a size",
         "packets": "numbers and ranges",
         "states": "four ratios",
         "profile": "a name, or a file ending in .yaml",

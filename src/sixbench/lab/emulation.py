@@ -7,7 +7,8 @@ from typing import Any
 
 from ..model.direction import Direction, Directions
 from ..model.emulation import Chosen, GilbertElliott
-from ..model.headers import ETHERNET
+from ..model.framing import ETHERNET_FRAMING, Framing
+from ..model.headers import ETHERNET, FCS_BYTES, IPV4, MIN_FRAME_BYTES
 from ..model.stage import Request
 from ..model.topology import Link, Topology
 
@@ -23,7 +24,9 @@ ASSUMED_RATE_BPS = 10**10
 MOST_PACKETS_PER_S = 10**6
 LEAST_PACKETS = 4096
 MAX_HELD_BYTES = 2 * 2**30
-SMALLEST_WIRE_BYTES = 84
+SPACED_BYTES = (IPV4.size_bytes, MIN_FRAME_BYTES - ETHERNET.size_bytes - FCS_BYTES, 1500)
+"""Sizes of IP packets among which framings differ most from Ethernet's: the least, the least that is not padded, and a
+usual large one."""
 
 
 def emulated_links(topology: Topology) -> list[tuple[int, Link]]:
@@ -64,7 +67,7 @@ def _fields(direction: Direction, seed: int) -> dict[str, Any]:
     way = direction.impairments
     fields: dict[str, Any] = {"delay_ns": way.delay_ns, "seed": seed}
     if direction.rate_bps is not None:
-        fields["wire_bps"] = direction.rate_bps
+        fields["wire_bps"] = _spacing_bps(direction.rate_bps, direction.framing)
     quantiles = way.quantiles_ns()
     if quantiles:
         fields |= {"jitter_ns": quantiles, "jitter_correlation": way.jitter_correlation}
@@ -103,7 +106,14 @@ def held_bytes(link: Link, frame_bytes: int) -> int:
     return min(MAX_HELD_BYTES, 2 * most)
 
 
+def _spacing_bps(rate_bps: int, framing: Framing) -> int:
+    """The rate at which the emulator, which counts Ethernet's frames, spaces packets: never slower than the limiter."""
+    ratios = (ETHERNET_FRAMING.wire_bytes(size) / framing.wire_bytes(size) for size in SPACED_BYTES)
+    return round(rate_bps * max(1.0, *ratios))
+
+
 def _held_bytes(direction: Direction, frame_bytes: int) -> int:
-    per_s = min(MOST_PACKETS_PER_S, (direction.rate_bps or ASSUMED_RATE_BPS) / (8 * SMALLEST_WIRE_BYTES))
+    least_bytes = direction.framing.wire_bytes(IPV4.size_bytes)
+    per_s = min(MOST_PACKETS_PER_S, (direction.rate_bps or ASSUMED_RATE_BPS) / (8 * least_bytes))
     packets = LEAST_PACKETS + 1.5 * per_s * direction.impairments.longest_delay_ns / 1e9
     return int(packets * frame_bytes)

@@ -7,13 +7,6 @@ from ..model.headers import ETHERNET
 from ..model.topology import Interface, Link
 from .netem import netem
 
-WIRE_OVERHEAD_BYTES = 24
-"""Bytes that a frame takes on the wire beyond those that tc counts from the Ethernet header on: preamble and SFD 8, FCS
-4, inter-frame gap 12 (IEEE 802.3). The tag of a VLAN comes to them: the kernel keeps it beside the packet until that
-has left its queue."""
-MIN_WIRE_BYTES = 84
-"""The shortest frame, 64 bytes, with preamble and gap."""
-
 DEFAULT_BURST_NS = 2_000_000
 """The rate limiter's bucket, as a time. tbf sends whatever its timer missed while the bucket was not full, so the
 bucket must outlast a late wake-up (60..100 us at the 99th percentile, some milliseconds under load, measured) or the
@@ -67,20 +60,21 @@ def burst_bytes(link: Link, direction: Direction) -> int:
     if direction.burst_bytes is not None:
         return direction.burst_bytes
     assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
-    return max(MIN_BURST_FRAMES * frame_bytes(link), direction.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
+    return max(MIN_BURST_FRAMES * frame_bytes(link, direction), direction.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
 
 
-def frame_bytes(link: Link) -> int:
-    """The largest frame, as the rate counts it: with preamble, FCS and gap."""
-    return link.mtu_bytes + ETHERNET.size_bytes + _overhead_bytes(link)
+def frame_bytes(link: Link, direction: Direction) -> int:
+    """The largest packet, as the rate counts it; on Ethernet with preamble, FCS and gap."""
+    return direction.framing.wire_bytes(link.mtu_bytes, link.tag_bytes)
 
 
 def bucket_slack_ns(link: Link, direction: Direction) -> int:
     """How late the timer of a direction that has a rate may be without a loss of tokens: the time in which the bucket
-    fills, less that of the frame that waits for its tokens. The kernel counts the overhead of a frame to the bucket too
-    (sch_tbf.c, `tbf_change` by `psched_l2t_ns`)."""
+    fills, less that of the frame that waits for its tokens. The kernel counts the bucket as one frame of that length,
+    with its overhead and its cells (sch_tbf.c, `tbf_change` by `psched_l2t_ns`)."""
     assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
-    room_bytes = burst_bytes(link, direction) + _overhead_bytes(link) - frame_bytes(link)
+    bucket_bytes = direction.framing.wire_bytes(burst_bytes(link, direction) - ETHERNET.size_bytes, link.tag_bytes)
+    room_bytes = bucket_bytes - frame_bytes(link, direction)
     return max(0, room_bytes * 8 * 10**9 // direction.rate_bps)
 
 
@@ -91,15 +85,14 @@ def queue_bytes(link: Link, direction: Direction) -> int:
 
 
 def _rate(link: Link, direction: Direction) -> str:
-    burst = burst_bytes(link, direction)
-    return (
-        f"tbf rate {direction.rate_bps}bit burst {burst} limit {queue_bytes(link, direction) + burst} "
-        f"overhead {_overhead_bytes(link)} mpu {MIN_WIRE_BYTES}"
-    )
-
-
-def _overhead_bytes(link: Link) -> int:
-    return WIRE_OVERHEAD_BYTES + link.tag_bytes
+    """The rate limiter. tc counts a packet from its Ethernet header on, and the overhead comes to that. So does the tag
+    of a VLAN: the kernel keeps it beside the packet until that has left its queue."""
+    burst, framing = burst_bytes(link, direction), direction.framing
+    words = [f"tbf rate {direction.rate_bps}bit burst {burst} limit {queue_bytes(link, direction) + burst}"]
+    words.append(f"overhead {framing.overhead_bytes - ETHERNET.size_bytes + link.tag_bytes}")
+    words += [f"mpu {framing.least_bytes}"] if framing.least_bytes else []
+    words += ["linklayer atm"] if framing.atm else []
+    return " ".join(words)
 
 
 def _queue(link: Link, direction: Direction) -> str | None:

@@ -52,7 +52,10 @@ PMTU = Parameter(
     name="pmtu",
     kind="choice",
     choices=("static", "dynamic"),
-    doc="static: outer packets may be fragmented; dynamic: they may not, and sources are told (RFC 4213 section 3.2)",
+    doc=(
+        "static: outer packets may be fragmented; dynamic: they may not, and the source gets an ICMP error (RFC 4213 "
+        "section 3.2)"
+    ),
     default="static",
 )
 TUNNEL_OPTIONS = (MTU, TTL, TOS, ECN, PMTU)

@@ -40,7 +40,7 @@ TELLER = replace(
 OPTION_108 = Parameter(
     name="option-108",
     kind="flag",
-    doc="whether the CLAT first asks the router next to it by DHCP for an IPv4 address, and is told to do without (RFC "
+    doc="whether the CLAT first asks the router next to it by DHCP for an IPv4 address, and learns to do without (RFC "
     "8925)",
     default=False,
 )

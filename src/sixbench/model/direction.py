@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .emulation import NO_IMPAIRMENTS, Impairments
+from .framing import ETHERNET_FRAMING, Framing, framing_of
 
 Discipline = Literal["tail-drop", "codel", "fq_codel"]
 DISCIPLINES: tuple[Discipline, ...] = ("tail-drop", "codel", "fq_codel")
@@ -43,15 +44,22 @@ class Direction:
     """The treatment of the packets that leave one end of a link.
 
     Attributes:
-        rate_bps: bits per second on the wire, preamble, gap and FCS included; None: as fast as the machine.
+        rate_bps: bits per second on the wire; None: as fast as the machine.
+        overhead: the name of its framing, which says how many bytes of the rate a packet takes.
         burst_bytes: bucket of the rate limiter; None: the default, see `lab`.
         impairments: what happens to packets behind the rate.
     """
 
     rate_bps: int | None = None
+    overhead: str = ETHERNET_FRAMING.name
     queue: Queue = field(default=DEFAULT_QUEUE)
     burst_bytes: int | None = None
     impairments: Impairments = field(default=NO_IMPAIRMENTS)
+
+    @property
+    def framing(self) -> Framing:
+        """How the rate counts packets. Raises `ValueError` where `overhead` is not the name of a framing."""
+        return framing_of(self.overhead)
 
 
 UNLIMITED = Direction()

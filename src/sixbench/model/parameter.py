@@ -42,11 +42,12 @@ ParameterKind = Literal[
     "mtu-or-size",
     "ratio",
     "queue",
+    "overhead",
     "packets",
     "states",
     "profile",
 ]
-"""What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `packets`, `states`,
+"""What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `overhead`, `packets`, `states`,
 `profile`, and of those from `eam` to `interface`, each parameter has a parser of its own."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..model.parameter import Scalar
 
 NEEDS = {
+    "overhead": ("rate",),
     "queue": ("rate",),
     "burst": ("rate",),
     "queue-discipline": ("rate",),

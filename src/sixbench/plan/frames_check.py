@@ -19,9 +19,6 @@ from .reader import Reader
 from .yaml_source import KeyPath
 
 IP_HEADER_BYTES: dict[Family, int] = {4: 20, 6: 40}
-GAP_BYTES = 20
-"""Preamble, start of frame and the gap between frames: what a frame takes of a line besides itself (RFC 5180, appendix
-A.1)."""
 
 
 def check_frames(
@@ -118,20 +115,22 @@ def _too_fast(network: Network, params: Params) -> Iterator[tuple[str, str]]:
         else frames_parameters.PACKET_RATE
     )
     ends = (
-        ("reverse", first.link, first.direction.rate_bps, frames_parameters.PACKET_RATE, 0),
-        ("forward", last.link, last.link.direction_from(last.far).rate_bps, reverse, server_bytes),
+        ("reverse", first.link, first.direction, frames_parameters.PACKET_RATE, 0),
+        ("forward", last.link, last.link.direction_from(last.far), reverse, server_bytes),
     )
-    for other, link, rate_bps, parameter, more_bytes in ends:
-        if direction == other or rate_bps is None:
+    for other, link, line, parameter, more_bytes in ends:
+        if direction == other or line.rate_bps is None:
             continue
         frame_bytes = int(frames_parameters.FRAME.of(params)) + (1 - native) * more_bytes + native_bytes
-        most_pps = rate_bps / (8 * (frame_bytes + GAP_BYTES))
+        packet_bytes = round(frame_bytes) - frames_parameters.ETHERNET_BYTES
+        beside_bytes = line.framing.wire_bytes(packet_bytes) - round(frame_bytes)
+        most_pps = line.rate_bps / (8 * (frame_bytes + beside_bytes))
         for one in (parameter, frames_parameters.STEP_RATE):
             rate_pps = float(params.get(one.column, 0))
             if rate_pps > most_pps:
                 yield (
                     one.name,
-                    f"{rate_pps:.0f} frames/s are above the line rate of {link.name}: {rate_bps:.0f} bit/s carry "
+                    f"{rate_pps:.0f} frames/s are above the line rate of {link.name}: {line.rate_bps} bit/s carry "
                     f"{most_pps:.0f} frames/s of {frame_bytes:.6g} bytes",
                 )
 

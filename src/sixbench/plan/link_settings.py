@@ -12,7 +12,7 @@ from ..model.quoting import shown
 from ..model.topology import ETHERNET_MIN_MTU_V6, MAX_MTU, MIN_MTU_V4
 from .direction_rules import check_together
 from .emulation_settings import EMULATION_PARAMETERS, check_impairments, impairments
-from .rate_settings import RATE_PARAMETERS, check_rate, queue
+from .rate_settings import RATE_PARAMETERS, check_rate, overhead, queue
 
 DEFAULT_MTU_BYTES = 1500
 """RFC 894: Ethernet."""
@@ -24,6 +24,7 @@ def direction(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> D
     """One direction of a link, from its settings."""
     return Direction(
         rate_bps=int(value["rate"]) if "rate" in value else None,
+        overhead=overhead(value),
         queue=queue(value),
         burst_bytes=int(value["burst"]) if "burst" in value else None,
         impairments=impairments(value, delays_ns),

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..model.direction import Directions
 from ..model.emulation import WAYS
+from ..model.framing import PPPOE_MTU_BYTES, framing_of
 from ..model.parameter import Scalar
 from ..model.topology import Interface, Link
 from .direction_rules import overridden
@@ -15,6 +16,7 @@ from .factors import Assignment, Setting, Varying, resolve
 from .hosts_file import NOTHING, Carried
 from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, check_direction, check_mtu, direction
 from .profile_file import Profile
+from .rate_settings import overhead
 from .yaml_source import KeyPath
 
 
@@ -114,7 +116,12 @@ class LinkTemplate:
     def _mtu_bytes(self, value: Mapping[str, Any]) -> int:
         profile = self._profile(value)
         by_profile = None if profile is None else profile.mtu_bytes
-        return int(value.get("mtu", by_profile or self.carried.mtu_bytes or DEFAULT_MTU_BYTES))
+        return int(value.get("mtu", by_profile or self.carried.mtu_bytes or self._usual_mtu_bytes(value)))
+
+    def _usual_mtu_bytes(self, value: Mapping[str, Any]) -> int:
+        """The MTU of the link's framing."""
+        is_pppoe = any(framing_of(overhead(self._one_way(way, value))).is_pppoe for way in WAYS)
+        return PPPOE_MTU_BYTES if is_pppoe else DEFAULT_MTU_BYTES
 
     def _one_way(self, way: str, value: Mapping[str, Any]) -> dict[str, Scalar]:
         """The settings of one direction. Those of both directions replace those of the profile, and its own replace

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..model import units
 from ..model.direction import DISCIPLINES, Queue
+from ..model.framing import ETHERNET_FRAMING, framing_of
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
 from .emulation_settings import MAX_DELAY_NS
@@ -35,10 +36,6 @@ CODEL_INTERVAL = _codel(
 
 _PACKETS = re.compile(r"([0-9]{1,9})\s*packets?")
 
-FRAME_OVERHEAD_BYTES = 38
-"""Bytes that the rate limiter counts for a frame beyond the IP packet: 14 of Ethernet header, and 24 of preamble, gap
-and FCS."""
-
 
 def queue(value: Mapping[str, Scalar]) -> Queue:
     """The queue of one direction, from its settings."""
@@ -50,6 +47,11 @@ def queue(value: Mapping[str, Scalar]) -> Queue:
         interval_ns=int(value["queue-interval"]) if "queue-interval" in value else None,
         ecn=value["queue-ecn"] is True if "queue-ecn" in value else None,
     )
+
+
+def overhead(value: Mapping[str, Scalar]) -> str:
+    """The name of the framing of one direction, from its settings."""
+    return str(value.get("overhead", ETHERNET_FRAMING.name))
 
 
 def _limit(limit: Scalar | None) -> Queue:
@@ -71,11 +73,11 @@ def check_rate(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] |
         key = next(key for key in both if key in value)
         target, interval = units.format_duration(target_ns), units.format_duration(interval_ns)
         return key, f"a target of {target} must be shorter than the interval of {interval}"
-    frame_bytes = mtu_bytes + FRAME_OVERHEAD_BYTES
+    frame_bytes = framing_of(overhead(value)).wire_bytes(mtu_bytes)
     if "burst" in value and int(value["burst"]) < frame_bytes:
         return "burst", (
             f"a burst of {value['burst']} bytes is too small for a packet of the MTU: give at least {frame_bytes}B, "
-            f"which is the MTU of {mtu_bytes} and {FRAME_OVERHEAD_BYTES} bytes of frame"
+            f"which is the MTU of {mtu_bytes} and {frame_bytes - mtu_bytes} bytes of frame"
         )
     return _check_queue(value, frame_bytes) if "queue" in value else None
 
@@ -124,14 +126,28 @@ def _queue(value: object) -> Scalar:
     )
 
 
+def _overhead(value: object) -> Scalar:
+    try:
+        return framing_of(value if isinstance(value, str) else "").name
+    except ValueError as error:
+        raise ValueError(f"{shown(value)} is not an overhead: {error}") from error
+
+
 RATE_PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         name="rate",
         kind="rate",
-        doc="bits per second on the wire, each way; preamble, gap and FCS are included",
+        doc="bits per second on the wire, each way; overhead says what is counted",
         minimum=MIN_RATE_BPS,
         maximum=MAX_RATE_BPS,
         unless_given="as fast as the machine",
+    ),
+    Parameter(
+        name="overhead",
+        kind="overhead",
+        parser=_overhead,
+        doc="what the rate counts of each packet beside the IP packet: the name of a framing, or a number of bytes",
+        default=ETHERNET_FRAMING.name,
     ),
     Parameter(
         name="queue",

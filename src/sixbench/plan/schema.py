@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from ..mechanisms import SHIPPED, SHIPPED_GUESTS, Mechanism
 from ..mechanisms.program_options import IN_GUEST, KERNEL, MAPPING
 from ..model import units
+from ..model.framing import FRAMINGS
 from ..model.identifiers import DEVICE, NAME
 from ..model.parameter import Parameter
 from ..model.placement import PLACEMENTS
@@ -200,6 +201,7 @@ def _definitions() -> dict[str, Schema]:
         **quantities,
         "mtu": {**integer(MIN_MTU_V4, MAX_MTU), "description": "whole bytes, without a unit"},
         "queue": {"anyOf": [ref("duration"), ref("size"), {"type": "string", "pattern": r"^\s*[0-9]+\s*packets?\s*$"}]},
+        "overhead": {"anyOf": [{"enum": list(FRAMINGS)}, {"type": "string", "pattern": r"^[1-9][0-9]{1,3}B$"}]},
         "flag": {"type": "boolean"},
         "profile": {"type": "string", "minLength": 1, "examples": list(shipped_profiles())},
         "states": {"type": "string", "pattern": r"^\s*([0-9.]+\s*%\s*){4}$"},

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..model.direction import Direction, Queue
 from ..model.emulation import Chosen, GilbertElliott, Impairments
 from ..model.experiment import LinkChange
+from ..model.framing import ETHERNET_FRAMING
 from ..model.topology import Link, Topology
 from ..model.units import format_duration, plain
 from . import words
@@ -18,6 +19,7 @@ def direction_words(direction: Direction) -> str:
     parts = []
     if direction.rate_bps is not None:
         parts.append(words.level("rate_bps", direction.rate_bps))
+        parts.append("" if direction.overhead == ETHERNET_FRAMING.name else f"overhead {direction.overhead}")
         parts.append(queue_words(direction.queue))
     if direction.burst_bytes is not None:
         parts.append(f"burst {words.level('burst_bytes', direction.burst_bytes)}")
@@ -52,6 +54,8 @@ def _new(before: Direction, after: Direction) -> str:
     parts = []
     if after.rate_bps != before.rate_bps and after.rate_bps is not None:
         parts.append(words.level("rate_bps", after.rate_bps))
+    if after.overhead != before.overhead:
+        parts.append(f"overhead {after.overhead}")
     if after.queue != before.queue:
         parts.append(queue_words(after.queue))
     if after.burst_bytes != before.burst_bytes and after.burst_bytes is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..mechanisms import legs_of
-from ..model.headers import HEADERS, MIN_FRAME_BYTES
+from ..model.headers import ETHERNET, FCS_BYTES, HEADERS
 from ..model.leg import Crossing
 from ..model.network import Network
 from ..model.topology import Family
@@ -23,8 +23,8 @@ SIZES: dict[str, tuple[int, ...]] = {
 LEAST_OVER_IPV6 = 84
 """Where IPv6 comes in, it takes the place of 64 (RFC 8219 section 5.1.1)."""
 
-BETWEEN_BYTES = 20
-"""Preamble, start of frame and the gap between frames (RFC 5180 appendix A.1)."""
+FRAME_BYTES = ETHERNET.size_bytes + FCS_BYTES
+"""The bytes of a frame beside its packet."""
 
 
 def sizes_of(profile: str, with_ipv6: bool) -> tuple[int, ...]:
@@ -36,7 +36,8 @@ def sizes_of(profile: str, with_ipv6: bool) -> tuple[int, ...]:
 
 def line_pps(network: Network, frame_bytes: int, native_ratio: float = 0.0) -> float | None:
     """The frames/s in each direction that the slowest line of a way carries; None where none has a rate. On each line a
-    frame has the overhead of the mechanism there: rate / (8 (X + O + 20)) (RFC 8219 section 5.1 and appendix A).
+    frame has the overhead of the mechanism there: rate / (8 (X + O + 20)) (RFC 8219 section 5.1 and appendix A), where
+    the line counts as Ethernet does.
 
     Args:
         native_ratio: the share of the frames that go natively, over the other family, without the overhead. They count
@@ -50,13 +51,13 @@ def line_pps(network: Network, frame_bytes: int, native_ratio: float = 0.0) -> f
     taken_bytes: dict[tuple[str, str], float] = {}
     rates_bps: dict[tuple[str, str], int] = {}
     for share, crossing in shares:
-        there_bytes = max(MIN_FRAME_BYTES, frame_bytes + _overhead_bytes(network, crossing))
+        packet_bytes = frame_bytes - FRAME_BYTES + _overhead_bytes(network, crossing)
         for node in (crossing.near, crossing.far):
-            rate_bps = crossing.link.direction_from(node).rate_bps
-            if rate_bps is not None:
+            direction = crossing.link.direction_from(node)
+            if direction.rate_bps is not None:
                 key = crossing.link.name, node
-                rates_bps[key] = rate_bps
-                taken_bytes[key] = taken_bytes.get(key, 0.0) + share * (there_bytes + BETWEEN_BYTES)
+                rates_bps[key] = direction.rate_bps
+                taken_bytes[key] = taken_bytes.get(key, 0.0) + share * direction.framing.wire_bytes(packet_bytes)
     return min((rate_bps / (8 * taken_bytes[key]) for key, rate_bps in rates_bps.items()), default=None)
 
 

@@ -44,5 +44,7 @@ def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link, Direction], int
 
 
 def _passing_ns(link: Link, direction: Direction, sent_bytes: Callable[[Link, Direction], int]) -> int:
-    sending_ns = 8 * sent_bytes(link, direction) * 10**9 // direction.rate_bps if direction.rate_bps is not None else 0
-    return direction.impairments.longest_delay_ns + sending_ns
+    if direction.rate_bps is None:
+        return direction.impairments.longest_delay_ns
+    on_wire_bytes = direction.framing.carried_bytes(sent_bytes(link, direction))
+    return direction.impairments.longest_delay_ns + 8 * on_wire_bytes * 10**9 // direction.rate_bps

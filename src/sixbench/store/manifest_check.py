@@ -16,6 +16,7 @@ from ..model.calibration import Calibration
 from ..model.emulation import Chosen, GilbertElliott, Impairments
 from ..model.experiment import Combination, Experiment
 from ..model.form import MOST
+from ..model.framing import is_framing
 from ..model.identifiers import NAME
 from ..model.kernels import COLUMN
 from ..model.metric import METRICS
@@ -258,6 +259,8 @@ def _of_topology(topology: Topology, between: tuple[str, str]) -> Iterator[str]:
             for direction in state:
                 if direction.rate_bps is not None and direction.rate_bps <= 0:
                     yield f"{link.name} has a rate of {direction.rate_bps} bit/s"
+                if not is_framing(direction.overhead):
+                    yield f"{link.name} has an overhead that is none: {shown(direction.overhead)}"
                 yield from _of_impairments(direction.impairments, link.name)
 
 

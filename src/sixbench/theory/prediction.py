@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..model.headers import wire_bytes
 from ..model.leg import Crossing
 from ..model.topology import Family
 from .pieces import Policy
@@ -38,7 +37,8 @@ class LinkLoad:
     @property
     def wire_bytes(self) -> int:
         """The bytes that all packets take on the wire of the link."""
-        return sum(wire_bytes(size, self.crossing.link.tag_bytes) for size in self.sizes_bytes)
+        framing, tag_bytes = self.crossing.direction.framing, self.crossing.link.tag_bytes
+        return sum(framing.wire_bytes(size, tag_bytes) for size in self.sizes_bytes)
 
     def limit_bps(self, payload_bytes: int) -> float | None:
         """The most payload per second that the link lets through, of which the datagram has so much. None: it has no

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
 
+from ...model.framing import ETHERNET_FRAMING
 from ...model.topology import Topology
 from ...store import Run
 from .. import words
@@ -55,6 +56,7 @@ class _Shape:
         parts = [
             _profiles(link.profile for link in links),
             _values([direction.rate_bps for direction in directions], "_bps") or "no rate limit",
+            " / ".join(sorted({direction.overhead for direction in directions} - {ETHERNET_FRAMING.name})),
             f"MTU {_values([link.mtu_bytes for link in links], '')}",
             _marked("delay", _values([way.mean_delay_ns or None for way in ways], "_ns")),
             _marked("jitter", _values([way.jitter_ns or None for way in ways], "_ns")),
