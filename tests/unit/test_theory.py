@@ -10,6 +10,7 @@ from synthetic import both_ways
 
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.direction import Direction
+from sixbench.model.emulation import Chosen, GilbertElliott, Impairments
 from sixbench.model.headers import HEADERS
 from sixbench.model.network import Network
 from sixbench.model.parameter import Scalar
@@ -374,3 +375,25 @@ def test_a_tunnel_is_as_wide_as_the_narrowest_link_below_it() -> None:
         {"mtu_bytes": 9000},
     ]
     assert path_mtu(installed(tunnel("6in4", ("n1", "n3")), *links)) == 1380
+
+
+@pytest.mark.parametrize(
+    ("impairments", "has_theory"),
+    [
+        (Impairments(delay_ns=10_000_000), True),
+        (Impairments(loss=Chosen(packets=(3,))), True),
+        (Impairments(loss=Chosen(ratio=0.02)), False),
+        (Impairments(loss=GilbertElliott(to_bad=0.001, to_good=0.2)), False),
+        (Impairments(corrupt=Chosen(ratio=0.01)), False),
+    ],
+)
+def test_the_rate_of_a_link_is_no_theory_of_tcp_that_loses_packets_by_chance(
+    impairments: Impairments, has_theory: bool
+) -> None:
+    lossy, clean = Direction(rate_bps=100 * MBIT, impairments=impairments), Direction(rate_bps=100 * MBIT)
+    link: dict[str, object] = {"directions": (lossy, clean)}
+    assert ("goodput_bps" in theory("tcp-stream", {}, IPV4_PATH, link)) is has_theory
+    assert "goodput_bps" in theory("tcp-stream", {"direction": "reverse"}, IPV4_PATH, link)
+    changed: dict[str, object] = {"directions": (clean, clean), "changes": ((lossy, clean),)}
+    assert ("goodput_bps" in theory("tcp-stream", {}, IPV4_PATH, changed)) is has_theory
+    assert "goodput_bps" in theory("udp-stream", {"datagram_bytes": 1000}, IPV4_PATH, link)

@@ -111,6 +111,11 @@ class Impairments:
         return self.loss.ratio if self.loss else 0.0
 
     @property
+    def loses_at_random(self) -> bool:
+        """Whether packets are lost by chance, or damaged so that their receiver discards them."""
+        return self.loss_ratio > 0 or (self.corrupt is not None and self.corrupt.ratio > 0)
+
+    @property
     def lists_packets(self) -> bool:
         """Whether any packet is chosen by its number."""
         chosen = (self.loss, self.duplicate, self.corrupt, self.overtaking)

@@ -33,6 +33,8 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
           there are depends on the receiver.
         - round trips, connections and transactions: a token bucket does not delay a packet that comes alone, so the
           least time on a wire is not a bound for the lab's links.
+        - TCP streams whose packets are lost at random: how much TCP sends then depends on its congestion control, the
+          round trip and which packets they are. The rate of the link is a bound far above that.
         - flows that reach their tightest link with segmentation offload on: the link's rate limiter then counts one
           preamble and gap for several segments.
         - datagrams of several sizes, and rates that are only the mean of a random draw.
@@ -87,7 +89,7 @@ def path_mtu(network: Network) -> int:
 
 
 def _stream(params: Params, network: Network, engine: str | None) -> dict[str, float]:
-    if params.get("direction") == "both":
+    if params.get("direction") == "both" or _loses_at_random(network):
         return {}
     mss_bytes = params.get("mss_bytes")
     hop = Hop(stack=(header_of(network.family),), mtu_bytes=path_mtu(network))
@@ -99,6 +101,16 @@ def _stream(params: Params, network: Network, engine: str | None) -> dict[str, f
     settled = settle(network, segment_bytes, "set", engine)[-1]
     limit_bps = _exact(settled, payload_bytes)
     return {} if limit_bps is None else {"goodput_bps": limit_bps}
+
+
+def _loses_at_random(network: Network) -> bool:
+    """Whether a link on the way loses packets by chance, at any moment of a trial."""
+    states = (
+        state[0 if crossing.link.ends[0].node == crossing.near else 1]
+        for crossing in network.crossings
+        for state in crossing.link.states
+    )
+    return any(direction.impairments.loses_at_random for direction in states)
 
 
 def _datagrams(params: Params, network: Network, engine: str | None) -> dict[str, float]:
