@@ -339,3 +339,32 @@ def children() -> list[int]:
     own = Path(f"/proc/{os.getpid()}/task").glob("*/children")
     pids = [int(pid) for path in own for pid in path.read_text().split()]
     return [pid for pid in pids if registry.start_ticks(pid) is not None]
+
+
+def test_an_answer_of_very_many_values_is_not_taken_apart(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_VALUES", 1000)
+    agent = start(GREET + "r = take()\nanswer(id=r['id'], ok={'a': [{}] * 1001})\ntake()")
+    with pytest.raises(AgentError, match="answered with a line of more than 1000 values") as caught:
+        agent.call("cancel", session="x")
+    assert caught.value.code == "agent-broken"
+
+
+def test_what_an_agent_says_that_was_given_up_is_not_kept(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = start(ECHO)
+    agent._end("agent-broken", "was given up")
+    agent._received(b"x" * 2**20)
+    assert not agent._buffer
+
+
+def test_words_of_an_agent_steer_no_terminal(start: Start) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m\r\nsixbench: all is well"
+    agent = start(GREET + f"r = take()\nanswer(id=r['id'], error={{'code': {evil!r}, 'message': {evil!r}}})\ntake()")
+    with pytest.raises(AgentError, match="all is well") as caught:
+        agent.call("cancel", session="x")
+    assert str(caught.value).isprintable()
+    assert caught.value.code.isprintable()
+    dying = start(GREET + f"take()\nsys.stderr.buffer.write({evil.encode()!r})\nsys.exit(3)")
+    with pytest.raises(AgentError, match="all is well") as caught:
+        dying.call("cancel", session="x")
+    assert str(caught.value).isprintable()
+    assert dying.last_words.isprintable()

@@ -26,6 +26,7 @@ from .. import __version__
 from ..model.errors import AgentError, CapabilityError, UsageError
 from ..model.host import Host
 from ..model.json_object import JsonObject
+from ..model.quoting import one_line, visible
 from .machine import BORROW, ENDS_IN_SILENCE, LONGEST_SILENCE_S, AgentProcess, Machine, Seat, ThisMachine
 from .requests import REQUESTS
 from .requests.request import Answered, Request
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 2**20
 MAX_LINE_BYTES = 64 * 2**20
+MAX_VALUES = 2**22
+"""The most values of an answer, by the characters that begin them. A series has a million intervals at most. Each value
+takes up to 120 bytes of memory, so that 64 MiB of braces would take gigabytes."""
 HELLO_TIMEOUT_S = 60.0
 """How long an agent may take to make its namespace and greet. It waits while the kernel removes other namespaces: those
 of a network of 1,000 nodes that was taken down just before take over ten seconds."""
@@ -135,7 +139,13 @@ class Agent:
     @property
     def pid(self) -> int:
         """Its process on the machine where it is."""
-        return self._process.pid if self._process.pid is not None else int(self.hello["pid"])
+        return self._process.pid if self._process.pid is not None else int(self.greeting("pid"))
+
+    def greeting(self, key: str) -> Any:
+        """A value of its greeting. Raises `AgentError` where it has not said it."""
+        if key not in self.hello:
+            raise AgentError("agent-broken", f"the agent of {self.name} ({self._process.where}) greeted without {key}")
+        return self.hello[key]
 
     @property
     def host(self) -> str | None:
@@ -145,7 +155,7 @@ class Agent:
     @property
     def netns_inode(self) -> int:
         """The network namespace that it holds, as the kernel numbers it."""
-        return int(self.hello["netns_inode"])
+        return int(self.greeting("netns_inode"))
 
     @property
     def namespace(self) -> int:
@@ -155,7 +165,7 @@ class Agent:
     @property
     def last_words(self) -> str:
         """Its last words on standard error, on one line; empty where there are none."""
-        return " ".join(self._stderr.decode(errors="replace").split())
+        return one_line(bytes(self._stderr))
 
     @property
     def exit_code(self) -> int | None:
@@ -193,6 +203,8 @@ class Agent:
                 raise
 
     def _received(self, data: bytes) -> None:
+        if not self.alive:
+            return  # nobody asks it any more, and it may go on for ever
         searched = len(self._buffer)
         self._buffer += data
         while self._ended is None and (end := self._buffer.find(b"\n", searched)) >= 0:
@@ -205,6 +217,9 @@ class Agent:
             self._break("agent-broken", f"answered with a line of more than {MAX_LINE_BYTES} bytes")
 
     def _answer(self, line: bytes) -> None:
+        if sum(map(line.count, (b",", b"[", b"{"))) > MAX_VALUES:
+            self._break("agent-broken", f"answered with a line of more than {MAX_VALUES} values")
+            return
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -214,7 +229,7 @@ class Agent:
                 self._settle(request_id, result)
             case {"id": int(request_id), "error": dict(error)} if type(request_id) is int and "ok" not in message:
                 words = f"{self.name}: {error.get('message', 'no reason given')}"
-                self._settle(request_id, AgentError(str(error.get("code", "internal")), words))
+                self._settle(request_id, AgentError(visible(str(error.get("code", "internal"))), words))
             case _:
                 self._break("agent-broken", f"answered with something that is no response: {line[:100]!r}")
 
@@ -379,6 +394,9 @@ class AgentHub(AbstractContextManager["AgentHub"]):
                 on, arguments = invocations[name]
                 if agent.exit_code == _EXIT_CANNOT and (on is not None or BORROW in arguments):
                     raise CapabilityError(_why_not(agent)) from error
+            helps = next((agent._process.helps for agent in started.values() if agent.ended is error), "")
+            if helps:
+                raise AgentError(error.code, f"{error}; {helps}") from error
             raise
         except BaseException:
             self.stop(list(started.values()))

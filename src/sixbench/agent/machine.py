@@ -48,11 +48,13 @@ class AgentProcess(Protocol):
     Attributes:
         where: its number on this machine, or its host, for messages.
         host: the name of its host; None: this machine.
+        helps: what people can do where it ends before it has greeted; empty where nothing is known to help.
         stop_timeout_s: how long it has to end on its own when its input has ended, until it is killed.
     """
 
     where: str
     host: str | None
+    helps: str
     stop_timeout_s: float
     stdin: IO[bytes]
     stdout: IO[bytes]
@@ -119,6 +121,7 @@ class LocalProcess:
     """An agent on this machine."""
 
     host: str | None = None
+    helps = ""
     stop_timeout_s = 2.0
 
     def __init__(self, process: subprocess.Popen[bytes], stop_timeout_s: float = stop_timeout_s) -> None:

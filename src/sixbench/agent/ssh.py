@@ -7,6 +7,7 @@ agent's input, and the agent ends with its namespace. All connections of a hub a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import platform
@@ -20,17 +21,20 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ..model.errors import CapabilityError
 from ..model.host import Host
-from ..model.quoting import printable
+from ..model.quoting import one_line, printable
 from .machine import AgentProcess
 
 if TYPE_CHECKING:
-    from asyncssh import SSHClientConnection, SSHClientProcess
+    from asyncssh import SSHClientConnection, SSHClientProcess, SSHReader, SSHWriter
 
 KEEPALIVE_S, KEEPALIVES = 2, 4
 """A read waits for ever after a cut, so that both sides ask whether the other is there: after 8 s without any answer a
 host counts as gone."""
 CONNECT_TIMEOUT_S = 20.0
 INSTALL_TIMEOUT_S = 300.0
+MOST_SHELL_BYTES = 2**16
+"""The most that a host's shell may write while the host is prepared, on either of its outputs. It has five lines to
+write, and may greet."""
 SESSIONS = 8
 """How many agents share a connection: sshd allows ten sessions each unless it is told otherwise (MaxSessions)."""
 
@@ -127,7 +131,7 @@ class SshHost:
 
     def start(self, name: str, arguments: Sequence[str]) -> AgentProcess:
         """Starts an agent. Where that fails, its end tells so."""
-        process = RemoteProcess(self.host.name, self._loop)
+        process = RemoteProcess(self.host.name, self._loop, self._by_hand)
         command = "exec " + shlex.join([*self._command, *arguments])
 
         def begin() -> None:
@@ -180,17 +184,27 @@ class SshHost:
 
         doing = f"preparing {self.host.name}"
         try:
-            done = await asyncio.wait_for(
-                connection.run(f"sh -c {shlex.quote(script)}", input=data, encoding=None), INSTALL_TIMEOUT_S
+            said, error_output, status = await asyncio.wait_for(
+                _conversation(connection, f"sh -c {shlex.quote(script)}", data), INSTALL_TIMEOUT_S
             )
         except TimeoutError as error:
             raise CapabilityError(f"{doing}: no answer after {INSTALL_TIMEOUT_S:g} s") from error
         except (OSError, asyncssh.Error) as error:
-            raise CapabilityError(f"{doing}: {error}") from error
-        said = [text.decode(errors="replace") if isinstance(text, bytes) else "" for text in (done.stdout, done.stderr)]
-        if done.exit_status != 0:
-            raise CapabilityError(f"{doing}: {' '.join(printable(said[1]).split()) or 'its shell ended with an error'}")
-        return said[0]
+            raise CapabilityError(f"{doing}: {error}; {self._by_hand}") from error
+        except OverflowError:
+            raise CapabilityError(
+                f"{doing}: its shell wrote more than {MOST_SHELL_BYTES} bytes, where some lines were expected; "
+                f"{self._by_hand}"
+            ) from None
+        if status != 0:
+            why = one_line(error_output) or "its shell ended with an error"
+            raise CapabilityError(f"{doing}: {why}; {self._by_hand}")
+        return said.decode(errors="replace")
+
+    @property
+    def _by_hand(self) -> str:
+        """Help with a host that does not answer as it should."""
+        return by_hand(self._destination)
 
     async def _run(self, process: RemoteProcess, command: str) -> None:
         """Runs an agent to its end."""
@@ -202,8 +216,13 @@ class SshHost:
             shared.sessions += 1
             begun = await shared.connection.create_process(command, encoding=None)
             process.begun(begun)
-            await begun.redirect(process.take(0), process.take(1), process.take(2))
-            await begun.wait_closed()
+            requests = self._loop.create_task(feed(process.take(0), begun.stdin))
+            try:
+                await begun.redirect(None, process.take(1), process.take(2))
+                await begun.wait_closed()
+            finally:
+                requests.cancel()
+                await asyncio.gather(requests, return_exceptions=True)
             process.ended(begun.returncode, f"went with the connection to {self.host.name}, which was lost")
         except (OSError, asyncssh.Error, CapabilityError) as error:
             process.ended(None, f"could not be started: {error}")
@@ -214,6 +233,55 @@ class SshHost:
             process.release()
             if shared is not None:
                 shared.sessions -= 1
+
+
+async def _conversation(connection: SSHClientConnection, command: str, data: bytes) -> tuple[bytes, bytes, int | None]:
+    """Runs a command. Returns its output, its errors, and its exit status, None where it has none. Raises
+    `OverflowError` where it writes more than `MOST_SHELL_BYTES`: the rest is not read."""
+    process = await connection.create_process(command, encoding=None)
+
+    async def feed() -> None:
+        with contextlib.suppress(BrokenPipeError):  # its end says why
+            process.stdin.write(data)
+            await process.stdin.drain()
+            process.stdin.write_eof()
+
+    try:
+        _, said, error_output = await asyncio.gather(feed(), _bounded(process.stdout), _bounded(process.stderr))
+        await process.wait_closed()
+    except BaseException:
+        process.close()
+        raise
+    return said, error_output, process.exit_status
+
+
+async def _bounded(stream: SSHReader[bytes]) -> bytes:
+    """All that is to be read. Raises `OverflowError` where it is more than `MOST_SHELL_BYTES`."""
+    found = bytearray()
+    while chunk := await stream.read(MOST_SHELL_BYTES):
+        found += chunk
+        if len(found) > MOST_SHELL_BYTES:
+            raise OverflowError
+    return bytes(found)
+
+
+async def feed(descriptor: int, writer: SSHWriter[bytes]) -> None:
+    """Hands on what comes out of a pipe, which it closes, until the pipe or the channel ends. Of a channel that ends
+    first it says nothing, as an agent does that has ended: what the end was is told by who waits for it."""
+    import asyncssh
+
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    pipe = os.fdopen(descriptor, "rb", buffering=0)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    try:
+        with contextlib.suppress(OSError, asyncssh.Error):
+            while chunk := await reader.read(2**16):
+                writer.write(chunk)
+                await writer.drain()
+            writer.write_eof()
+    finally:
+        transport.close()
 
 
 class _Shared:
@@ -230,9 +298,10 @@ class RemoteProcess:
     pid = None
     stop_timeout_s = 15.0
 
-    def __init__(self, host: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, host: str, loop: asyncio.AbstractEventLoop, helps: str) -> None:
         self.host: str | None = host
         self.where = f"on {host}"
+        self.helps = helps
         self._loop = loop
         self._process: SSHClientProcess[bytes] | None = None
         self._over = threading.Event()
@@ -301,7 +370,7 @@ async def connect(name: str, destination: str) -> SSHClientConnection:
     user, host, port = split_destination(destination)
     given: dict[str, Any] = ({"username": user} if user else {}) | ({"port": port} if port else {})
     doing = f"reaching {name} ({destination})"
-    by_hand = f"see what this says: ssh {_as_command(user, host, port)} true"
+    helps = by_hand(destination)
     try:
         return await asyncio.wait_for(
             asyncssh.connect(
@@ -311,16 +380,16 @@ async def connect(name: str, destination: str) -> SSHClientConnection:
         )
     except asyncssh.HostKeyNotVerifiable as error:
         raise CapabilityError(
-            f"{doing}: its host key is not the one that known_hosts has for it, or there is none; {by_hand}"
+            f"{doing}: its host key is not the one that known_hosts has for it, or there is none; {helps}"
         ) from error
     except asyncssh.PermissionDenied as error:
-        raise CapabilityError(f"{doing}: it accepts none of your keys; {by_hand}") from error
+        raise CapabilityError(f"{doing}: it accepts none of your keys; {helps}") from error
     except TimeoutError as error:
-        raise CapabilityError(f"{doing}: no answer after {CONNECT_TIMEOUT_S:g} s; {by_hand}") from error
+        raise CapabilityError(f"{doing}: no answer after {CONNECT_TIMEOUT_S:g} s; {helps}") from error
     except OSError as error:
-        raise CapabilityError(f"{doing}: {error.strerror or error}; {by_hand}") from error
+        raise CapabilityError(f"{doing}: {error.strerror or error}; {helps}") from error
     except (asyncssh.Error, ValueError) as error:
-        raise CapabilityError(f"{doing}: {error}; {by_hand}") from error
+        raise CapabilityError(f"{doing}: {error}; {helps}") from error
 
 
 def split_destination(destination: str) -> tuple[str | None, str, int | None]:
@@ -330,6 +399,11 @@ def split_destination(destination: str) -> tuple[str | None, str, int | None]:
     if not colon or rest.endswith("]"):
         host, port = rest, ""
     return user if at else None, host.strip("[]"), int(port) if port else None
+
+
+def by_hand(destination: str) -> str:
+    """The command with which people see what ssh says of a host."""
+    return f"see what this says: ssh {_as_command(*split_destination(destination))} true"
 
 
 def _as_command(user: str | None, host: str, port: int | None) -> str:

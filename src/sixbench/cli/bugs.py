@@ -16,6 +16,7 @@ import typer
 from .. import __version__
 from ..model.errors import TRACEBACK_FILE, Bug, SixbenchError, WriteError
 from ..model.exit_codes import Exit
+from ..model.quoting import printable
 
 
 @contextlib.contextmanager
@@ -52,7 +53,7 @@ def tell(error: Exception) -> int:
 def _summary(text: str) -> str:
     """The last line of a traceback, such as `KeyError: 'sent'`."""
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip()[:200] if lines else "the cause is not known"
+    return printable(lines[-1].strip())[:200] if lines else "the cause is not known"
 
 
 def _keep(text: str, directory: Path | None) -> Path | None:

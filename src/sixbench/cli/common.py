@@ -7,18 +7,25 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..model.quoting import printable_json, printable_lines
+
 if TYPE_CHECKING:
     from ..store import Run
 
 
 def note(text: str) -> None:
-    """A message for people, on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """A message for people, on standard error. Nothing in it steers the terminal, whosever words it has."""
+    print(printable_lines(text), file=sys.stderr, flush=True)
+
+
+def say(text: str) -> None:
+    """A result for people, on standard output, likewise."""
+    print(printable_lines(text), flush=True)
 
 
 def print_json(data: Any) -> None:
     """A result for programs, on standard output."""
-    print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
+    print(printable_json(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False)))
 
 
 def option_words(given: Mapping[str, object]) -> list[str]:

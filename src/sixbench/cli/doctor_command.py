@@ -12,7 +12,7 @@ import typer
 
 from ..model.errors import UsageError
 from . import completions
-from .common import print_json
+from .common import print_json, say
 from .options import JSON
 from .tables import table_lines
 
@@ -86,7 +86,7 @@ def doctor(
     else:
         _tell(capabilities)
         for line in ("", *matrix(answers), YES_MEANS, *reasons(answers), "", *conclusion_lines(conclusion)):
-            typer.echo(line)
+            say(line)
     if not conclusion.ready:
         missing = ", ".join(limit.what.partition(":")[0] for limit in conclusion.missing)
         print(f"sixbench: this machine lacks what every run needs: {missing}", file=sys.stderr)
@@ -96,7 +96,7 @@ def doctor(
 def _tell(capabilities: Sequence[Capability]) -> None:
     width = max(len(capability.name) for capability in capabilities)
     for capability in capabilities:
-        typer.echo(f"{capability.answer:<7}  {capability.name:<{width}}  {capability.needed_for}: {capability.reason}")
+        say(f"{capability.answer:<7}  {capability.name:<{width}}  {capability.needed_for}: {capability.reason}")
 
 
 def _doctor_of_host(destination: str, sudo: bool, json: bool) -> int:
@@ -122,7 +122,7 @@ def _doctor_of_host(destination: str, sudo: bool, json: bool) -> int:
     else:
         _tell(capabilities)
         for line in reasons(answers):
-            typer.echo(line)
+            say(line)
     if missing:
         print(f"sixbench: {destination} lacks what every node needs: {', '.join(missing)}", file=sys.stderr)
     return EXIT_NOT_READY if missing else 0

@@ -7,14 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from ..model.errors import Bug, SixbenchError, UsageError
 from ..model.exit_codes import Exit
 from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.quoting import listed, printable
 from .bugs import keeping_trials
-from .common import note
+from .common import note, say
 from .presenting import present
 from .running import begin_run, first_manifest
 
@@ -124,7 +122,7 @@ def doctor_in_guest(name: str, json: bool) -> int:
     from ..run.guests import examine_kernel
 
     result = examine_kernel(name, find_agent(), json)
-    typer.echo(result.stdout, nl=False)
+    say(result.stdout.removesuffix("\n"))
     for line in result.said:
         note(line)
     return result.exit

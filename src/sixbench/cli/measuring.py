@@ -18,6 +18,7 @@ from ..model.exit_codes import Exit
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
 from ..model.observer import Arrived, Observer, Observers
+from ..model.quoting import printable_json
 from ..model.trial import TrialRecord
 from ..plan.schedule import all_trials
 from ..report import measure_json, measure_text
@@ -158,7 +159,7 @@ class Measuring:
         if self.writer is not None:
             self.told.report_written(str(_keep(run, analysis)))
         if self.as_json:
-            typer.echo(self._document(run, analysis), nl=False)
+            typer.echo(printable_json(self._document(run, analysis)), nl=False)
         else:
             width = min(160, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 80
             colour = has_colour(sys.stdout)

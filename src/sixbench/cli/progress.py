@@ -13,10 +13,11 @@ from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.metric import METRICS
 from ..model.observer import Observer
 from ..model.parameter import Scalar
-from ..model.quoting import listed
+from ..model.quoting import listed, printable
 from ..model.reason import sentences
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
+from .common import note
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -107,7 +108,7 @@ class Progress(Observer):
             self._bar.update(self._task, description="measuring", total=self._expected, completed=self._done)
             self._live.refresh()
         elif not self._quiet and self._is_due():
-            print("; ".join([self._counts(), f"now {self._now}", *self._last_words()]), file=sys.stderr, flush=True)
+            note("; ".join([self._counts(), f"now {self._now}", *self._last_words()]))
 
     def trial_ended(self, record: TrialRecord) -> None:
         """A trial was recorded. One that is not valid is told at once, with its reasons."""
@@ -119,9 +120,9 @@ class Progress(Observer):
         what += f", block {record.block}" + ("" if record.repeat is None else f", repeat {record.repeat}")
         line = f"{what}: {record.status}: {sentences(record.reasons)}"
         if self._live is not None:
-            self._live.console.print(line, markup=False, highlight=False)
+            self._live.console.print(printable(line), markup=False, highlight=False)
         elif not self._quiet:
-            print(line, file=sys.stderr, flush=True)
+            note(line)
 
     def _remember(self, record: TrialRecord) -> None:
         """Keeps the value of the metric that stands first for the workload."""

@@ -21,12 +21,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .exit_codes import Exit
+from .quoting import sentence
 
 
 class SixbenchError(Exception):
-    """Base of every error that a user may see. `exit_code` is what the command ends with."""
+    """Base of every error that a user may see. `exit_code` is what the command ends with.
+
+    Args:
+        message: one sentence. Its words may come from other machines and programs, so that it becomes a
+            `quoting.sentence`: no part of it moves a terminal's cursor or begins another line.
+    """
 
     exit_code: int = Exit.CANNOT
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(sentence(message))
 
 
 class UsageError(SixbenchError):
@@ -55,7 +64,8 @@ class ExperimentError(SixbenchError):
     exit_code = Exit.USAGE
 
     def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
+        super().__init__()
+        self.args = ("\n".join(sentence(str(problem)) for problem in problems),)
         self.problems = problems
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
+MAX_SENTENCE = 5000
+"""The longest message, in characters: the 4 KiB that an agent said last, and the words about them."""
+
 _MAX_VALUE_LENGTH = 60
 _MAX_NAMES = 20
+_CUT = " [...] "
 
 
 def shown(value: Any) -> str:
@@ -35,6 +40,40 @@ def printable(text: str) -> str:
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
+
+
+def sentence(text: str) -> str:
+    """Text as a message has it: on one line, as `printable` gives it, and without its middle where it is too long.
+
+    All that other machines and programs say passes through here before a terminal gets it: the errors of `errors`,
+    `reason.Reason`, and the lines that the command line writes.
+    """
+    return _without_middle(printable(_without_middle(text)))
+
+
+def printable_lines(text: str) -> str:
+    """Text of several lines, each as `printable` gives it."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
+def printable_json(text: str) -> str:
+    """JSON on any number of lines, with everything in it escaped that does not print (RFC 8259 section 7)."""
+    return "".join(
+        character if character.isprintable() or character == "\n" else json.dumps(character)[1:-1] for character in text
+    )
+
+
+def one_line(said: str | bytes) -> str:
+    """The words that a program or a machine wrote, as a `sentence` without its line breaks."""
+    text = said if isinstance(said, str) else said.decode(errors="replace")
+    return sentence(" ".join(_without_middle(text).split()))
+
+
+def _without_middle(text: str) -> str:
+    if len(text) <= MAX_SENTENCE:
+        return text
+    kept = MAX_SENTENCE - len(_CUT)
+    return text[: kept // 4] + _CUT + text[-(kept - kept // 4) :]
 
 
 def listed(names: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from .quoting import shown, visible
+from .quoting import sentence, shown, visible
 
 
 class ReasonKind(StrEnum):
@@ -96,10 +96,14 @@ EXCUSED: Mapping[Excuse, frozenset[ReasonKind]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why a trial is `invalid` or `failed`. `str` gives the sentence."""
+    """Why a trial is `invalid` or `failed`. `str` gives the sentence, whose words may be those of other machines and
+    programs (`quoting.sentence`)."""
 
     kind: ReasonKind
     text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", sentence(self.text))
 
     def __str__(self) -> str:
         return self.text

@@ -76,8 +76,8 @@ def facts_of(machine: Agent, interfaces: Collection[str] = ()) -> HostFacts:
     readings, missing = read_clocks(machine)
     known = {one.interface: one.hardware_clock for one in lendable_of(machine)} if interfaces else {}
     return HostFacts(
-        kernel=str(machine.hello["kernel"]),
-        machine=str(machine.hello["machine"]),
+        kernel=str(machine.greeting("kernel")),
+        machine=str(machine.greeting("machine")),
         clock=tuple(readings),
         no_clock=missing,
         hardware_clocks={name: known.get(name) for name in sorted(interfaces)},
