@@ -45,6 +45,7 @@ STREAM_RECEIVER = {
     "started_ns": 0,
     "ended_ns": 8_100,
     "reads": 5,
+    "streams": [{"measured_bytes": 1000, "measured_ns": 8_000}],
     "series": {"t_ns": [1], "bytes": [1000]},
 }
 STREAM_SENDER = {
@@ -103,15 +104,30 @@ HELD = {
 }
 BROUGHT_UP = {
     "clat": {"begun_ns": 100, "discovered_ns": 400, "configured_ns": 900, "discovered": {"asked": 1}},
-    "probe": {"began_ns": 50, "sent": 9, "answered": {"number": 8, "sent_ns": 950, "received_ns": 1100}},
+    "probe": {
+        "began_ns": 50,
+        "sent": 9,
+        "refused": {},
+        "errors": {},
+        "answered": {"number": 8, "sent_ns": 950, "received_ns": 1100},
+    },
 }
+STREAMS_OF_CLIENT = {"forward_sender": STREAM_SENDER, "reverse_receiver": STREAM_RECEIVER}
+STREAMS_OF_SERVER = {"forward_receiver": STREAM_RECEIVER, "reverse_sender": STREAM_SENDER}
 FLOWS_RECEIVER = STREAM_RECEIVER | {"streams": [{"measured_bytes": 1000, "measured_ns": 10**9}]}
 GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
     "udp-stream": (DATAGRAMS, UDP_CLIENT, UDP_SERVER),
     "frames": (
         {"frame_bytes": 64, "rate_pps": 1000, "count": 10},
-        {"sent": 10, "due": 10, "measured_ns": 9 * 10**6, "lateness": HISTOGRAM, "inter_frame_error": HISTOGRAM},
+        {
+            "sent": 10,
+            "sent_bytes": 640,
+            "due": 10,
+            "measured_ns": 9 * 10**6,
+            "lateness": HISTOGRAM,
+            "inter_frame_error": HISTOGRAM,
+        },
         UDP_SERVER | {"unique": 10, "lost_middle": 0, "lost_tail": 0, "corrupt": 0, "late": 0, "ring_drops": 0},
     ),
     "tcp-rr": ({}, RR_CLIENT, {}),
@@ -146,7 +162,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "happy-eyeballs": ({}, RACED, {"accepted_by_family": {"ipv4": 10, "ipv6": 10}}),
     "latency-under-load": (
         {},
-        {"parts": {"idle": PING, "loaded": PING, "load": {"reverse_receiver": STREAM_RECEIVER}}},
-        {"parts": {"idle": {}, "loaded": {}, "load": {"forward_receiver": STREAM_RECEIVER}}},
+        {"parts": {"idle": PING, "loaded": PING, "load": STREAMS_OF_CLIENT}},
+        {"parts": {"idle": {}, "loaded": {}, "load": STREAMS_OF_SERVER}},
     ),
 }

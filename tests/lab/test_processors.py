@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import select
 import signal
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 from processes import children
 
+from sixbench.analysis import analyse
 from sixbench.cli import main
-from sixbench.run import trial
+from sixbench.report import FORMATS
+from sixbench.run import traffic, trial
 from sixbench.run.kernels import Kernel
 from sixbench.run.traffic import Setting
 from sixbench.store import read_run
@@ -71,13 +74,15 @@ def test_processors_are_kept_awake_and_watched(tmp_path: Path) -> None:
     assert list(use.kept_awake) == list(use.usable) == PROCESSORS
     assert use.not_kept_awake is None
     [record] = read.trials
-    assert record.status == "ok"
+    assert (record.status, record.kept_awake) == ("ok", True)
     # A round trip is four packets on a link, and their cost is less than the time that it takes.
     assert 0 < record.metrics["cpu_per_packet_ns"] < record.metrics["rtt_mean_ns"]
 
 
 def test_processors_may_sleep(tmp_path: Path) -> None:
-    use = read_run(run(tmp_path, "keep-awake: false")).manifest.environment.processors
+    read = read_run(run(tmp_path, "keep-awake: false"))
+    assert [record.kept_awake for record in read.trials] == [None]
+    use = read.manifest.environment.processors
     assert use is not None
     assert (use.kept_awake, use.latency_ns) == ((), None)
 
@@ -89,30 +94,53 @@ def test_the_scheduler_decides_where_it_is_asked_to(tmp_path: Path) -> None:
     assert ("core_slowdown_ratio" in record.metrics) == (len(PROCESSORS) == 1)
 
 
+def kill_and_wait(pid: int) -> None:
+    """Kills a process, and waits until all its threads have ended: those of the idle class end when they next run."""
+    process = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        select.select([process], [], [])
+    finally:
+        os.close(process)
+
+
 @pytest.mark.parametrize(
     ("whom", "reason"), [("agent", "killed by signal 9"), ("its process", "keeps processors awake has ended")]
 )
 def test_a_run_outlives_what_keeps_processors_awake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whom: str, reason: str
 ) -> None:
-    ask = Kernel.ask
+    run_parts, ask = traffic.run_parts, Kernel.ask
+    agents: list[int] = []
 
-    def without_it(self: Kernel) -> Any:
-        assert self._agent is not None
-        assert self._agent.pid is not None
-        [spinning] = children(self._agent.pid)
-        os.kill(self._agent.pid if whom == "agent" else spinning, signal.SIGKILL)
-        monkeypatch.setattr(Kernel, "ask", ask)
+    def remembered(self: Kernel) -> Any:
+        if self._agent is not None and self._agent.pid is not None:
+            agents.append(self._agent.pid)
         return ask(self)
 
-    monkeypatch.setattr(Kernel, "ask", without_it)
-    read = read_run(run(tmp_path, "keep-awake: true", blocks=2))
-    assert [record.status for record in read.trials] == ["ok", "ok"]
+    def without_it(*arguments: Any) -> Any:
+        [spinning] = children(agents[-1])
+        kill_and_wait(agents[-1] if whom == "agent" else spinning)
+        monkeypatch.setattr(traffic, "run_parts", run_parts)
+        return run_parts(*arguments)
+
+    monkeypatch.setattr(Kernel, "ask", remembered)
+    monkeypatch.setattr(traffic, "run_parts", without_it)
+    directory = run(tmp_path, "keep-awake: true", blocks=3)
+    read = read_run(directory)
+    assert [record.status for record in read.trials] == ["ok", "ok", "ok"]
+    assert [record.kept_awake for record in read.trials] == [False, True, True]
+    [note] = [note for note in read.trials[0].notes if note.startswith("processors were not kept awake throughout")]
+    assert reason in note
     use = read.manifest.environment.processors
     assert use is not None
-    assert use.kept_awake == ()
+    assert list(use.kept_awake) == PROCESSORS
     assert use.not_kept_awake is not None
     assert reason in use.not_kept_awake
+    page = html.unescape((directory / "report.html").read_text())
+    assert "kept each of them awake throughout 2 of 3 trials" in page
+    for text in (page, FORMATS["terminal"].render(read, analyse(read))):
+        assert "Processors could sleep in 1 of 3 trials" in " ".join(text.split())
 
 
 def test_what_keeps_processors_awake_leaves_them_to_other_programs(

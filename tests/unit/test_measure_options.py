@@ -108,21 +108,34 @@ def test_an_option_that_cannot_be_obeyed_is_named(options: dict[str, Any], words
         params(**options)
 
 
-def test_every_workload_of_one_flow_can_be_named() -> None:
-    names = [name for name, kind in WORKLOADS.items() if kind.parts is None and kind.needs_network is None]
-    assert [workload_of_options(MeasureOptions(workload=name), (4, 6)).kind for name in names] == names
+MEASURED = [name for name, kind in WORKLOADS.items() if kind.needs_network is None]
 
 
-@pytest.mark.parametrize("name", [name for name, kind in WORKLOADS.items() if kind.parts is not None])
-def test_a_workload_of_several_flows_is_sent_to_an_experiment(name: str) -> None:
-    with pytest.raises(UsageError, match=f"--workload {name} has several flows at once, so it needs an experiment"):
+def test_every_workload_of_one_flow_of_one_family_can_be_named() -> None:
+    streams, answers = ("tcp-stream", "udp-stream"), ("tcp-rr", "udp-rr", "tcp-connect", "tcp-crr")
+    assert {*streams, *answers, "connections", "ping", "pmtu"} == set(MEASURED)
+    assert [workload_of_options(MeasureOptions(workload=name), (4, 6)).kind for name in MEASURED] == MEASURED
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name not in MEASURED])
+def test_any_other_workload_is_refused_with_what_to_use(name: str) -> None:
+    with pytest.raises(UsageError, match=rf"^--workload {name} needs .*; only experiments have it, and `sixbench new`"):
         workload_of_options(MeasureOptions(workload=name), (4, 6))
 
 
-@pytest.mark.parametrize("name", ["frames", "bring-up"])
-def test_a_workload_of_a_network_is_sent_to_an_experiment(name: str) -> None:
-    with pytest.raises(UsageError, match=f"--workload {name} needs .*, so it needs an experiment"):
-        workload_of_options(MeasureOptions(workload=name), (4, 6))
+def test_a_workload_that_measure_cannot_do_names_the_options_that_come_nearest() -> None:
+    for name, words in {
+        "voip": "Here, -u measures loss, jitter and IPDV",
+        "happy-eyeballs": "Here, -46 --workload tcp-connect",
+    }.items():
+        with pytest.raises(UsageError, match=words):
+            workload_of_options(MeasureOptions(workload=name), (4,))
+
+
+@pytest.mark.parametrize("setting", ["gaps=exponential", "sizes=uniform", "on-off=exponential"])
+def test_a_flow_that_no_server_takes_is_refused_before_it_is_asked(setting: str) -> None:
+    with pytest.raises(UsageError, match="a server takes only equal datagrams at equal distances"):
+        workload_of_options(MeasureOptions(udp=True, settings=(setting,)), (4,))
 
 
 def test_options_of_a_server() -> None:

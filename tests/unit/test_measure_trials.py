@@ -286,6 +286,12 @@ def test_interval_lines_as_iperf3_has_them() -> None:
     assert cells[4][:7] == ["0.00-2.00", "s", "178.8", "MiB", "750.0", "Mbit/s", "5"]
 
 
+def test_an_interval_of_no_length_has_no_rate() -> None:
+    alone = {"receiver": {"t_ns": [0.0], "bytes": [1400.0], "datagrams": [1.0], "transactions": [1.0]}}
+    lines = measure_text.intervals(record("ipv4", 1, 1e9, workload="udp-stream"), alone).splitlines()
+    assert lines[1].split() == ["0.00-0.00", "s", "1.367", "KiB", "–", "1", "1", "–"]
+
+
 def test_directions_have_names_where_there_are_two() -> None:
     both = SERIES | {"reverse_receiver": {"t_ns": [1e9], "bytes": [1e6]}}
     text = measure_text.intervals(record("ipv6", 1, 1e9), both)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import synthetic
 
-from sixbench.analysis.noise import load_remarks, slowdown_remarks, steal_remarks
+from sixbench.analysis.noise import awake_remarks, load_remarks, slowdown_remarks, steal_remarks
 from sixbench.model.trial import TrialRecord
 
 
@@ -43,3 +43,11 @@ def test_cores_that_were_slower_in_one_trial_of_many_are_no_remark() -> None:
 def test_other_programs_are_told() -> None:
     [sentence] = load_remarks(trials(0.1, 1.3, column="cpu_other_cores"))
     assert "during 1 of 2 trials (at most 1.3)" in sentence
+
+
+def test_trials_in_which_processors_could_sleep_are_counted() -> None:
+    kept = [True] * 6 + [False] * 10 + [None] * 3
+    told = [replace(one, kept_awake=each) for one, each in zip(trials(*[0.0] * len(kept)), kept, strict=True)]
+    [sentence] = awake_remarks(told)
+    assert sentence.startswith("Processors could sleep in 10 of 16 trials")
+    assert awake_remarks(told[:6]) == awake_remarks(told[16:]) == awake_remarks([]) == []

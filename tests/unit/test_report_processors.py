@@ -51,6 +51,19 @@ def test_each_host_is_told_and_those_that_are_one_machine(manifest: Manifest) ->
     }
 
 
+def test_of_how_many_trials_processors_were_kept_awake(manifest: Manifest) -> None:
+    use = ProcessorUse(usable=(0, 1), not_kept_awake="it was killed by signal 9")
+    ours = replace(manifest, environment=replace(manifest.environment, processors=use))
+
+    def words(*kept: bool | None) -> str:
+        trials = [replace(record(), kept_awake=one) for one in kept]
+        return dict(processor_properties(Run(directory=Path(), manifest=ours, trials=trials)))["Processors"]
+
+    six = words(*[True] * 6, *[False] * 10)
+    assert "kept each of them awake throughout 6 of 16 trials (for a time it did not: it was killed by signal 9)" in six
+    assert "they could not be kept awake (it was killed by signal 9)" in words(False, False)
+
+
 def test_processors_of_nodes_are_named_with_their_hosts(manifest: Manifest) -> None:
     nodes = list(manifest.experiment.topologies[0].nodes)
     one, *others = nodes

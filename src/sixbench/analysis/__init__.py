@@ -45,6 +45,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     from .findings import findings
     from .held_against import mechanism_remarks
     from .noise import (
+        awake_remarks,
         load_remarks,
         neighbour_remarks,
         noise_remarks,
@@ -69,6 +70,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         *load_remarks(run.trials),
         *steal_remarks(run.trials),
         *slowdown_remarks(run.trials),
+        *awake_remarks(run.trials),
         *tester_remarks(run.trials),
         *noise_remarks(found, run.manifest.experiment),
         *outlying_remarks(found),

@@ -142,6 +142,19 @@ def slowdown_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     ]
 
 
+def awake_remarks(trials: Sequence[TrialRecord]) -> list[str]:
+    """A sentence on trials during which processors that were to be kept awake could sleep; empty if there were none."""
+    to_be = [trial for trial in trials if trial.kept_awake is not None]
+    asleep = sum(not trial.kept_awake for trial in to_be)
+    if not asleep:
+        return []
+    return [
+        f"Processors could sleep in {asleep} of {len(to_be)} trials, because the threads that keep them awake ended or "
+        "could not be started. A processor that sleeps takes time to wake. Times may be long and intervals wide for "
+        "that reason. The notes of these trials say what happened."
+    ]
+
+
 def repeat_remarks(trials: Sequence[TrialRecord], most: int) -> list[str]:
     """A sentence on trials that were repeated because the machine was disturbed, and what came of it; empty if there
     were none.

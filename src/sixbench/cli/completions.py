@@ -113,11 +113,15 @@ def metrics(incomplete: str) -> Words:
 
 
 def workloads(incomplete: str) -> Words:
-    """Workloads."""
+    """Workloads that `measure` does."""
     from ..model.workloads import WORKLOADS
     from ..report.words import workload_title
 
-    return [(name, workload_title(name)) for name in WORKLOADS if name.startswith(incomplete)]
+    return [
+        (name, workload_title(name))
+        for name, kind in WORKLOADS.items()
+        if kind.needs_network is None and name.startswith(incomplete)
+    ]
 
 
 def mechanisms(incomplete: str) -> Words:

@@ -64,4 +64,5 @@ class TrialForm(Form):
     cell: Name = ABSENT
     attempt: Ordinal = ABSENT
     watched: Flag = ABSENT
+    kept_awake: Flag = ABSENT
     repeat: Annotated[Ordinal, Field(ge=1)] = ABSENT

@@ -53,6 +53,8 @@ class TrialRecord:
         cell: the machine that it was measured on, by its name in the manifest. None: that of the run.
         attempt: which attempt at its block it belongs to, from 1. None: its block was not handed to a cell.
         watched: whether a page of `sixbench ui` was told what the run did during it. None: it is not known.
+        kept_awake: whether all processors of its nodes' machines were kept awake throughout it. None: they were not to
+            be, or it is not known.
         repeat: which repeat of its trial within the block it is, from 1 (`repeats`). None: it is the trial as it was
             planned.
     """
@@ -85,6 +87,7 @@ class TrialRecord:
     cell: str | None = None
     attempt: int | None = None
     watched: bool | None = None
+    kept_awake: bool | None = None
     repeat: int | None = None
 
     @property

@@ -193,8 +193,8 @@ class WorkloadKind:
             happens then.
         needs_icmp: whether ICMP has to pass from one host to the other: echoes, or errors about packets that are too
             long.
-        needs_network: what the workload needs that only a network of sixbench has; None where it also goes between two
-            machines.
+        needs_network: what the workload needs that only a network of sixbench has; None where `measure` does it, too.
+        instead: the options of `measure` that come nearest to a workload that it cannot do, and what they measure.
         brings_up: whether a trial is many times the bring-up of the path's CLAT, which must learn its prefix.
         asks_resolver: whether a trial's packets are questions to the path's resolver and those that it asks the server,
             rather than packets from client to server; with its parameter `self_test` the server is asked.
@@ -228,6 +228,7 @@ class WorkloadKind:
     fills_tables: bool = False
     needs_icmp: bool = False
     needs_network: str | None = None
+    instead: str | None = None
     brings_up: bool = False
     asks_resolver: bool = False
     quick_count: int | None = None

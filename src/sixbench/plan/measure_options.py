@@ -19,6 +19,7 @@ from ..model.quoting import printable
 from ..model.topology import Family
 from ..model.workload import Workload, WorkloadKind
 from ..model.workloads import WORKLOADS, pmtu, tcp_stream, udp_stream
+from ..model.workloads.traffic_models import model_in
 from .reader import suggest
 from .yaml_source import parse_yaml
 
@@ -82,6 +83,11 @@ def workload_of_options(options: MeasureOptions, families: tuple[Family, ...]) -
     for setting in options.settings:
         params.set(setting)
     _defaults(kind, params.values, options, compared=len(families) > 1)
+    if kind is udp_stream.KIND and (varying := model_in(params.values)) is not None:
+        raise UsageError(
+            f"--set {varying}: a server takes only equal datagrams at equal distances; leave {varying} out and give a "
+            "rate (-b), or write an experiment, whose datagrams may differ (`sixbench new` writes one to start from)"
+        )
     wrong = kind.wrong(params.values, frozenset(families))
     if wrong is not None:
         raise UsageError(f"{kind.name} cannot be measured like this: {wrong.text}")
@@ -114,14 +120,18 @@ def _kind(options: MeasureOptions) -> WorkloadKind:
         if options.workload not in WORKLOADS:
             hint = suggest(options.workload, WORKLOADS)
             raise UsageError(f"--workload {printable(options.workload)}: there is no such workload; {hint}")
-        if WORKLOADS[options.workload].parts is not None:
-            raise UsageError(f"--workload {options.workload} has several flows at once, so it needs an experiment")
         if (needed := WORKLOADS[options.workload].needs_network) is not None:
-            raise UsageError(f"--workload {options.workload} needs {needed}, so it needs an experiment")
+            raise UsageError(f"--workload {options.workload} needs {needed}; {_instead(WORKLOADS[options.workload])}")
         chosen["--workload"] = options.workload
     if len(set(chosen.values())) > 1:
         raise UsageError(f"{' and '.join(chosen)} ask for different workloads; leave one out")
     return WORKLOADS[next(iter(chosen.values()), tcp_stream.KIND.name)]
+
+
+def _instead(kind: WorkloadKind) -> str:
+    """The words for a workload that `measure` cannot do."""
+    words = f"only experiments have it, and `sixbench new` writes one to start from (workload: {kind.name})"
+    return words if kind.instead is None else f"{words}. Here, {kind.instead}"
 
 
 def _given(options: MeasureOptions, kind: WorkloadKind) -> list[tuple[str, str, str]]:

@@ -11,6 +11,7 @@ from ..model.metric import COLUMNS, METRICS
 from ..model.reason import sentences
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS, pmtu
+from ..model.workloads.common import rate
 from . import words
 from .aligned import aligned
 from .path_mtu_table import path_mtu_table
@@ -202,9 +203,9 @@ def _cells(columns: Mapping[str, Sequence[float | None]], span: slice, length_ns
             case _ if not values:
                 cells += [words.MISSING] * len(heads)
             case "bytes":
-                cells += [words.quantity(total, "B"), words.quantity(8e9 * total / length_ns, "bit/s")]
+                cells += [words.quantity(total, "B"), _rate(8 * total, length_ns, "bit/s")]
             case "transactions":
-                cells += [f"{total:.0f}", words.quantity(1e9 * total / length_ns, "1/s")]
+                cells += [f"{total:.0f}", _rate(total, length_ns, "1/s")]
             case "rtt_mean_ns" | "rtt_ns":
                 cells.append(words.quantity(total / len(values), "ns"))
             case "cwnd_packets":
@@ -212,3 +213,9 @@ def _cells(columns: Mapping[str, Sequence[float | None]], span: slice, length_ns
             case _:
                 cells.append(f"{total:.0f}")
     return cells
+
+
+def _rate(count: float, length_ns: float, unit: str) -> str:
+    """A count per second in words. An interval that has no length, such as that of a single datagram, has no rate."""
+    per_s = rate(count, length_ns)
+    return words.MISSING if per_s is None else words.quantity(per_s, unit)

@@ -14,8 +14,9 @@ def processor_properties(run: Run) -> list[tuple[str, str]]:
     """Name and value; nothing of a run that did not record it. Those of cells stand in their own table."""
     environment = run.manifest.environment
     use = None if run.manifest.cells else environment.processors
+    by_trial = [] if environment.hosts else [one.kept_awake for one in run.trials if one.kept_awake is not None]
     name = "Processors of the run's own machine" if environment.hosts else "Processors"
-    found = [] if use is None else [(name, _use_words(use))]
+    found = [] if use is None else [(name, _use_words(use, by_trial))]
     kernels: dict[str | None, str] = {}
     for host, facts in environment.hosts.items():
         same = kernels.setdefault(facts.boot_id, host) if facts.boot_id is not None else host
@@ -31,9 +32,20 @@ def processor_properties(run: Run) -> list[tuple[str, str]]:
     return found + [(f"Placement of {workload}", "; or ".join(places)) for workload, places in placed.items()]
 
 
-def _use_words(use: ProcessorUse) -> str:
+def _use_words(use: ProcessorUse, by_trial: Sequence[bool] = ()) -> str:
+    """What was done with the processors of a machine.
+
+    Args:
+        by_trial: whether they were kept awake throughout each trial, where records tell it of this machine alone.
+    """
     words_of = [f"{_listed(use.usable)} could be used"]
-    if use.kept_awake:
+    if any(by_trial) and use.not_kept_awake is not None:
+        of_trials = f"{sum(by_trial)} of {words.count(len(by_trial), 'trial')}"
+        words_of.append(
+            f"a thread of the idle class kept each of them awake throughout {of_trials} "
+            f"(for a time it did not: {use.not_kept_awake})"
+        )
+    elif use.kept_awake:
         words_of.append(f"a thread of the idle class kept {_listed(use.kept_awake)} awake")
         if use.not_kept_awake is not None:
             words_of.append(f"for a time it did not ({use.not_kept_awake})")

@@ -44,6 +44,7 @@ class Kernel:
         boot_id: what it is known by; None where it does not tell.
         usable: the processors that there are, the best first.
         read: reads files of its machine.
+        is_to_be_awake: whether threads were to keep its processors awake, wherever that succeeded.
     """
 
     def __init__(self, usable: Iterable[int], read: Read = read_here, taken: Iterable[int] = ()) -> None:
@@ -57,6 +58,9 @@ class Kernel:
         self.usable = tuple(usable)
         self.read = read
         self.boot_id = read(BOOT_ID)
+        self.is_to_be_awake = False
+        self._on: str | None = None
+        self._request: bool | None = False
         self._wanted = tuple(sorted(set(self.usable) - set(taken)))
         self._agent: Agent | None = None
         self._awake: tuple[int, ...] = ()
@@ -76,6 +80,7 @@ class Kernel:
         if not is_over or is_refused or wanted is False or (wanted is None and GUEST in os.environ):
             return
         spinning = self._wanted if wanted or is_virtual(read=self.read) else ()
+        self._on, self._request, self.is_to_be_awake = on, wanted, bool(spinning)
         agent = None
         try:
             [agent] = hub.start([AWAKE], {AWAKE: Seat(on=on)}).values()
@@ -87,6 +92,18 @@ class Kernel:
                 hub.stop([agent])
             return
         self._agent, self._awake = agent, spinning
+
+    def renew(self, hub: AgentHub) -> None:
+        """Keeps the processors awake again where the threads that did so have ended. Raises `AgentError` as `told`
+        does."""
+        if self.is_to_be_awake and self._agent is not None:
+            self.told(self.ask())
+            self.keep_awake(hub, self._on, self._request)
+
+    @property
+    def why_not(self) -> str | None:
+        """Why the processors were last not kept awake; None where nothing ended and nothing was refused."""
+        return self._refused
 
     @property
     def use(self) -> ProcessorUse:

@@ -77,6 +77,11 @@ class Processors:
                     self._of_hosts[host] = kernel_of(agent, [self.here, *self._of_hosts.values()])
                 self._of_hosts[host].keep_awake(self._hub, host, self._wanted)
 
+    def renew(self) -> None:
+        """Keeps those awake again whose threads have ended since it was last looked. Raises `AgentError`."""
+        for kernel in dict.fromkeys([self.here, *self._of_hosts.values()]):
+            kernel.renew(self._hub)
+
     def of(self, host: str | None) -> Kernel:
         """Those of a host that was joined; None: of this machine."""
         return self.here if host is None else self._of_hosts[host]

@@ -148,6 +148,23 @@ class Observed:
             if kernel in self.cpu_after
         }
 
+    @property
+    def kept_awake(self) -> bool | None:
+        """Whether all processors were kept awake from the first sample to the last; None where they were not to be, or
+        there are no samples."""
+        if not any(kernel.is_to_be_awake for kernel in self.cpu_before):
+            return None
+        return not self.asleep
+
+    @property
+    def asleep(self) -> list[Kernel]:
+        """The kernels whose processors were to be kept awake, and were not throughout."""
+        return [
+            kernel
+            for kernel, before in self.cpu_before.items()
+            if kernel.is_to_be_awake and not ("watched" in before and "watched" in self.cpu_after.get(kernel, {}))
+        ]
+
     def are_kept_awake(self, kernel: Kernel) -> bool:
         """Whether threads of the idle class spin on its processors."""
         return "watched" in self.cpu_before.get(kernel, {})
@@ -298,6 +315,7 @@ def perform(
         wait_all(capturing)
         for started in watching:
             started()
+        setting.laboratory.processors.renew()
         observed.slowdowns.append(_slowdowns(setting, observed.placed))
         observed.cpu_before = _cpu(setting)
         if not setting.laboratory.topology.is_spread:

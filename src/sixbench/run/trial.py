@@ -189,6 +189,7 @@ def run_trial(
         theory=expected,
         bypass=tester,
         limited_by=limited_by,
+        kept_awake=observed.kept_awake,
         histograms=measured.histograms,
         evidence=judgement.evidence,
         client=without_series(observed.client),
@@ -342,11 +343,20 @@ def _assess(
     measured.notes.extend(translation_notes(translators or {}))
     measured.metrics.update(program_times(observed.programs))
     add_spent(measured, setting, observed)
+    measured.notes.extend(_asleep_notes(observed))
     changes = machine_changes(observed.client, observed.server)
     notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
     measured.notes.extend(notes)
     reasons = [*broken, *measured.invalid, *judgement.invalid, *changes, *too_many]
     return measured, replace(judgement, evidence=evidence), "invalid" if reasons else "ok", reasons
+
+
+def _asleep_notes(observed: Observed) -> list[str]:
+    """What is to be said of processors that were to be kept awake and were not."""
+    return [
+        f"processors were not kept awake throughout the trial: {kernel.why_not or 'the threads that do so ended'}"
+        for kernel in observed.asleep
+    ]
 
 
 def event_failures(due: Sequence[LinkChange], happened: Sequence[LinkEvent]) -> list[str]:

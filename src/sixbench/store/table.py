@@ -22,7 +22,7 @@ _TIMES = ("started_realtime_ns", "elapsed_ns")
 _KINDS = (
     dict.fromkeys((*_FIXED, *_TIMES, "reasons", "reason_kinds", "other_runs", "cell"), "string")
     | dict.fromkeys(("sequence", "block", *_TIMES, "repeat"), "int64")
-    | {"watched": "bool"}
+    | dict.fromkeys(("watched", "kept_awake"), "bool")
 )
 """Columns that every table has, and their kinds, which hold even for a column without any value."""
 
@@ -34,7 +34,8 @@ def trials_parquet(trials: list[TrialRecord], manifest: Manifest) -> bytes:
     name, theory (`theory_`), `reasons` as text and `reason_kinds` as words. `cell` is the machine that measured it, of
     several. `repeat` says which repeat of its trial it is. `other_runs` has the experiments that other runs of sixbench
     measured meanwhile, as words: empty where there were none. `watched` says whether a page of `sixbench ui` looked at
-    the run. What a trial does not have is null.
+    the run, `kept_awake` whether the processors were kept awake throughout the trial. What a trial does not have is
+    null.
 
     The file's metadata say what it is: `sixbench.schema`, `sixbench.version`, `sixbench.run`, `sixbench.experiment`,
     `sixbench.seed`, `sixbench.started_realtime_ns` and `sixbench.clock`. Those of a column have its `unit`, where it
@@ -101,6 +102,7 @@ def _row(trial: TrialRecord) -> dict[str, Any]:
     row["cell"] = trial.cell
     row["repeat"] = trial.repeat
     row["watched"] = trial.watched
+    row["kept_awake"] = trial.kept_awake
     row["other_runs"] = None if trial.other_runs is None else " ".join(trial.other_runs)
     row |= {f"param_{name}": value for name, value in trial.params.items()}
     row |= {f"level_{name}": value for name, value in trial.levels.items()}

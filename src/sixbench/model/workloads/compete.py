@@ -192,4 +192,6 @@ KIND = WorkloadKind(
     traffic=_traffic,
     parts=_parts,
     families=lambda _: frozenset(FAMILIES),
+    needs_network="flows of both families at once",
+    instead="-46 measures each family by itself",
 )

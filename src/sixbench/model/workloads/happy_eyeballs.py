@@ -171,4 +171,6 @@ KIND = WorkloadKind(
     results=lambda side, params: (_expected()[side],),
     families=lambda _: frozenset(FAMILIES),
     agent_params=all_but(PREFER),
+    needs_network="a server that is reached over both families in one trial",
+    instead="-46 --workload tcp-connect compares how long connections take over each",
 )

@@ -101,4 +101,6 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     parts=_parts,
+    needs_network="several flows at once",
+    instead="run --workload ping twice, the second time beside another `measure`",
 )

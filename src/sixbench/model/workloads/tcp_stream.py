@@ -24,6 +24,7 @@ from .common import (
     SNDBUF,
     WARMUP,
     one_length,
+    rate,
 )
 
 if TYPE_CHECKING:
@@ -105,8 +106,8 @@ def _goodput_bps(measured: Measured, receiver: Any, direction: str) -> float | N
     if still_ns > max(STANDSTILL_SHARE * window_ns, STANDSTILL_GAPS * longest_gap_ns):
         still_ms = still_ns / 1e6
         measured.notes.append(f"{direction}: the flow stood still for {still_ms:.0f} ms at an edge of the window")
-        return float(measured_bytes) * 8e9 / window_ns
-    return float(measured_bytes) * 8e9 / float(measured_ns)
+        return rate(8 * measured_bytes, window_ns)
+    return rate(8 * measured_bytes, measured_ns)
 
 
 def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:

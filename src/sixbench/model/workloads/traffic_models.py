@@ -203,7 +203,12 @@ def mean_gap_ns(params: Params) -> float | None:
 
 def has_model(params: Params) -> bool:
     """Whether there is any parameter of a model."""
-    return any(parameter.column in params for parameter in MODEL if parameter is not SEED)
+    return model_in(params) is not None
+
+
+def model_in(params: Params) -> str | None:
+    """The name of a parameter of a model that is given; None if there is none."""
+    return next((one.name for one in MODEL if one is not SEED and one.column in params), None)
 
 
 def check_model(params: Params) -> Wrong | None:

@@ -193,4 +193,6 @@ KIND = WorkloadKind(
     agent_params=_agent_params,
     gap_ns=_packetisation_ns,
     is_drawn=_has_vad,
+    needs_network="one clock for both ends, because its scores follow from one-way delays",
+    instead="-u measures loss, jitter and IPDV, such as -u -b 50pps -l 172",
 )
