@@ -285,19 +285,18 @@ class _Reader:
         place = urlsplit(address)
         self._host = f"{place.hostname}:{place.port}"
         self._stream: tuple[socket.socket, threading.Thread] | None = None
-        first = self._asked(f"/?{place.query}")
-        self._cookie = {"cookie": str(first.getheader("set-cookie")).partition(";")[0]}
+        self._headers = {"authorization": f"Bearer {place.fragment.removeprefix('token=')}"}
 
     def open(self) -> None:
         if self._stream is not None:
             return
         opened_ns = time.time_ns()
         for path in (f"/api/runs/{NAME}", "/api/jobs"):
-            self._asked(path, self._cookie)
+            self._asked(path)
         connection = http.client.HTTPConnection(self._host, timeout=PATIENCE_S)
         connection.connect()
         sock = connection.sock
-        connection.request("GET", f"/api/runs/{NAME}/events", headers=self._cookie)
+        connection.request("GET", f"/api/runs/{NAME}/events", headers=self._headers)
         has_all = threading.Event()
         reading = threading.Thread(target=_read, args=(connection.getresponse(), opened_ns, has_all))
         reading.start()
@@ -315,12 +314,10 @@ class _Reader:
         sock.close()
         self._stream = None
 
-    def _asked(self, path: str, headers: dict[str, str] | None = None) -> http.client.HTTPResponse:
+    def _asked(self, path: str) -> None:
         with closing(http.client.HTTPConnection(self._host, timeout=PATIENCE_S)) as connection:
-            connection.request("GET", path, headers=headers or {})
-            answer = connection.getresponse()
-            answer.read()
-            return answer
+            connection.request("GET", path, headers=self._headers)
+            connection.getresponse().read()
 
 
 def _read(answer: http.client.HTTPResponse, opened_ns: int, has_all: threading.Event) -> None:
@@ -372,7 +369,8 @@ def _drawing(address: str) -> Iterator[Looking]:
         try:
             page = browser.new_page()
             page.goto(address)
+            page.locator("h1").wait_for()  # it has taken the token
             page.goto("about:blank")
-            yield _Browser(page, f"{address.partition('?')[0]}#/live/{NAME}")
+            yield _Browser(page, f"{address.partition('#')[0]}#/live/{NAME}")
         finally:
             browser.close()

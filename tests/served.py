@@ -19,6 +19,7 @@ TOKEN = "a-token"
 SITE = Site(names=("127.0.0.1",), port=8066)
 BASE = SITE.address.rstrip("/")
 OWN = {"origin": BASE}
+BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
 @contextlib.contextmanager
@@ -41,5 +42,5 @@ def stranger_to(directory: Path, site: Site = SITE) -> Iterator[TestClient]:
 def served(directory: Path) -> Iterator[TestClient]:
     """A client that is served."""
     with stranger_to(directory) as client:
-        assert client.get(f"/?token={TOKEN}").status_code == 303
+        client.headers.update(BEARER)
         yield client

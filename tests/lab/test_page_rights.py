@@ -50,17 +50,14 @@ class Page:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         assert self.process.stderr is not None
         address = self.process.stderr.readline().rpartition(" ")[2].strip()
-        self._base = address.partition("/?")[0]
-        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        self._opener.open(address, timeout=60).close()
+        self._base, _, token = address.partition("/#token=")
+        self._headers = {"origin": self._base, "authorization": f"Bearer {token}"}
         [server, *_] = children(self.process.pid)
         self.server = process(server)
 
     def post(self, path: str, **asked: Any) -> dict[str, Any]:
-        request = urllib.request.Request(
-            self._base + path, json.dumps(asked).encode(), {"origin": self._base, "content-type": "application/json"}
-        )
-        with self._opener.open(request, timeout=60) as answer:
+        request = urllib.request.Request(self._base + path, json.dumps(asked).encode(), self._headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())  # type: ignore[no-any-return]
 
     def kill(self) -> None:

@@ -57,32 +57,33 @@ def stranger(directory: Path) -> Iterator[TestClient]:
         yield one
 
 
-def test_the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_have(stranger: TestClient) -> None:
-    first = stranger.get(f"/?token={TOKEN}")
-    assert (first.status_code, first.headers["location"]) == (303, "/")
-    cookie = first.headers["set-cookie"]
-    assert cookie.startswith("sixbench-8066=a-token;")
-    assert "HttpOnly" in cookie
-    assert "SameSite=strict" in cookie
-    assert stranger.get("/").status_code == 200
+@pytest.mark.parametrize("address", ["/", "/report", "/static/app.js"])
+def test_the_page_itself_is_for_anybody_and_has_nothing_in_it(stranger: TestClient, address: str) -> None:
+    answer = stranger.get(address)
+    assert answer.status_code == 200
+    assert TOKEN not in answer.text
+    assert "set-cookie" not in answer.headers
 
 
 @pytest.mark.parametrize(
-    "address",
+    "address", ["/api/runs", "/api/no/such", "/runs/small/manifest.json", "/static", f"/api/runs?token={TOKEN}"]
+)
+@pytest.mark.parametrize(
+    "headers",
     [
-        "/",
-        "/?token=",
-        "/?token=other",
-        "/?token=a-token&token=a-token",
-        "/api/runs",
-        "/static/app.js",
-        f"/api/runs?token={TOKEN}",
+        {},
+        {"authorization": "Bearer"},
+        {"authorization": "Bearer other"},
+        {"authorization": f"Basic {TOKEN}"},
+        {"cookie": f"sixbench-8066={TOKEN}; token={TOKEN}"},
     ],
 )
-def test_nothing_is_served_without_the_token(stranger: TestClient, address: str) -> None:
-    answer = stranger.get(address)
+def test_nothing_of_runs_is_served_without_the_token(
+    stranger: TestClient, address: str, headers: dict[str, str]
+) -> None:
+    answer = stranger.get(address, headers=headers)
     assert answer.status_code == 403
-    assert "the address that sixbench ui printed" in answer.text
+    assert "the address that sixbench ui printed" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:80", "localhost.evil.example:8066", ""])
@@ -110,16 +111,20 @@ def test_what_changes_something_names_its_origin(client: TestClient) -> None:
     assert client.post("/api/start", content=b"x" * (2**18 + 1), headers=OWN).status_code == 413
 
 
-@pytest.mark.parametrize("address", ["/", "/api/runs", "/static/app.js", "/runs/small/report.html", "/no/such"])
+@pytest.mark.parametrize(
+    "address", ["/", "/api/runs", "/static/app.js", "/report", "/runs/small/report.html", "/no/such"]
+)
 def test_every_answer_has_the_headers_that_keep_a_page_safe(client: TestClient, address: str) -> None:
     headers = client.get(address).headers
     assert headers["cache-control"] == "no-store"
     assert headers["x-content-type-options"] == "nosniff"
     policy = headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    if address.endswith("report.html"):
+    if address == "/report":
         assert policy.startswith("sandbox allow-scripts;")
+    elif address.endswith("report.html"):
+        assert policy == "sandbox"
     else:
+        assert "default-src 'none'" in policy
         assert "unsafe" not in policy
 
 
@@ -417,6 +422,25 @@ def test_a_run_that_another_process_started_is_stopped_by_the_lock_that_it_holds
             assert process.wait(60) == -signal.SIGINT
 
 
+def test_clients_that_leave_in_the_midst_of_a_request_leave_no_traceback(directory: Path) -> None:
+    command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        address = urlsplit(process.stderr.readline().rpartition(" ")[2].strip())
+        host, token = f"127.0.0.1:{address.port}", address.fragment.removeprefix("token=")
+        head = f"host: {host}\r\norigin: http://{host}\r\nauthorization: Bearer {token}\r\n"
+        for path in ("/api/start", "/api/check", "/api/measure/start", "/api/measure/check", "/api/runs/small/resume"):
+            with socket.create_connection(("127.0.0.1", address.port), timeout=60) as client:
+                client.sendall(f'POST {path} HTTP/1.1\r\n{head}content-length: 900\r\n\r\n{{"name": '.encode())
+        own = http.client.HTTPConnection(host, timeout=60)
+        own.request("GET", "/api/jobs", headers={"authorization": f"Bearer {token}"})
+        assert json.loads(own.getresponse().read()) == {"jobs": []}
+        own.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
 def test_whoever_was_served_stays_served_among_hundreds_of_slow_clients(directory: Path) -> None:
     command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, contextlib.ExitStack() as slow:
@@ -424,16 +448,15 @@ def test_whoever_was_served_stays_served_among_hundreds_of_slow_clients(director
         address = urlsplit(process.stderr.readline().rpartition(" ")[2].strip())
         assert address.port is not None
         own = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
-        own.request("GET", f"/?{address.query}")
-        first = own.getresponse()
-        first.read()
-        cookie = {"cookie": str(first.getheader("set-cookie")).partition(";")[0]}
+        bearer = {"authorization": f"Bearer {address.fragment.removeprefix('token=')}"}
+        own.request("GET", "/api/jobs", headers=bearer)
+        own.getresponse().read()
         clients = []
         for _ in range(600):
             clients.append(slow.enter_context(socket.create_connection(("127.0.0.1", address.port), timeout=60)))
             clients[-1].sendall(b"GET /api/runs HTTP/1.1\r\nhost: 127.0.0.1\r\n")
         for connection in (own, http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)):
-            connection.request("GET", "/api/runs", headers=cookie)
+            connection.request("GET", "/api/runs", headers=bearer)
             answer = connection.getresponse()
             answer.read()
             assert answer.status == 200

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
-from served import TOKEN, stranger_to
+from served import BEARER, stranger_to
 
 from sixbench.cells.certificate import self_signed
 from sixbench.model.errors import CapabilityError, UsageError
@@ -134,17 +134,14 @@ def test_host_and_origin_are_those_of_its_names_over_tls(tmp_path: Path, port: i
     first, second = (f"https://{host}" for host in site.hosts)
     assert first == ("https://lab.example" if port == 443 else "https://lab.example:8066")
     with stranger_to(tmp_path, site) as client:
-        shown = client.get(f"/?token={TOKEN}")
-        assert shown.headers["set-cookie"].startswith(f"sixbench-{port}={TOKEN};")
-        assert "Secure" in shown.headers["set-cookie"]
+        client.headers.update(BEARER)
         ask = {"name": "quickstart"}
         assert client.post("/api/check", json=ask, headers={"origin": first}).status_code == 200
         for origin in (second, first.replace("https", "http"), "https://lab.example:1", "https://evil.example"):
             assert client.post("/api/check", json=ask, headers={"origin": origin}).status_code == 403
         host = site.hosts[1]
         for asked, code in ((host, 200), ("evil.example", 421), ("127.0.0.1:8066", 421), ("lab.example:1", 421)):
-            cookie = {"cookie": f"sixbench-{port}={TOKEN}"}
-            assert client.get("/", headers={"host": asked, **cookie}).status_code == code
+            assert client.get("/api/jobs", headers={"host": asked}).status_code == code
 
 
 def test_it_is_served_over_tls_to_whoever_trusts_the_fingerprint(tmp_path: Path) -> None:
@@ -162,9 +159,7 @@ def test_it_is_served_over_tls_to_whoever_trusts_the_fingerprint(tmp_path: Path)
         digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest()
         assert printed.replace(":", "").lower() == digest
         trusting = ssl.create_default_context(cadata=certificate)
-        opener = urllib.request.build_opener(
-            urllib.request.HTTPSHandler(context=trusting), urllib.request.HTTPCookieProcessor()
-        )
+        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusting))
         with opener.open(address, timeout=60) as answer:
             assert b"<title>sixbench</title>" in answer.read()
         process.terminate()

@@ -55,6 +55,7 @@ def application(
 
     routes = [
         Route("/", _index),
+        Route("/report", _report_frame),
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/api/jobs", page.list_jobs),
         Route("/api/runs", page.list_runs),
@@ -87,6 +88,11 @@ def application(
 
 async def _index(_: Request) -> Response:
     return FileResponse(STATIC / "index.html")
+
+
+async def _report_frame(_: Request) -> Response:
+    """An empty page, which is given a report by the page around it."""
+    return FileResponse(STATIC / "report.html", headers={"content-security-policy": REPORT_POLICY})
 
 
 def _refused(error: Exception, code: int) -> Response:
@@ -187,9 +193,6 @@ class _Page:
             return _refused(error, 404)
         if content is None:
             return _refused(ValueError("the run has no such file"), 404)
-        if file == "report.html" and "download" not in request.query_params:
-            policy = {"content-security-policy": REPORT_POLICY}
-            return Response(content, media_type="text/html; charset=utf-8", headers=policy)
         return _saved(content, file)
 
     async def trials(self, request: Request) -> Response:

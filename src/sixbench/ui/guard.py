@@ -1,18 +1,18 @@
 """Who is served: a browser that has the token, asking for this server by one of its names, from its own page.
 
 A page of another site can make a browser ask this server too, and a name of that site can be made to mean 127.0.0.1
-(DNS rebinding). Hence the checks of `Host`, `Origin` and `Sec-Fetch-Site`, the token, and a cookie that only this
-site's own requests carry.
+(DNS rebinding). Hence the checks of `Host`, `Origin` and `Sec-Fetch-Site`, and the token.
+
+The page shows the token in the header `Authorization` of each request, and holds it for its origin, which has the port.
+There is no cookie: browsers send those of a host to the servers on all of its ports, whoever's they are.
 """
 
 from __future__ import annotations
 
 import hmac
-from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .site import Site
@@ -21,7 +21,11 @@ MOST_BODY_BYTES = 2**18
 """The largest experiment that the page takes."""
 
 SERVED = "has-shown-the-token"
-"""In the `state` of a request's scope: whether it was let in."""
+"""In the `state` of a request's scope: whether it has."""
+
+OPEN = ("/", "/report")
+OPEN_BELOW = "/static/"
+"""What anybody may have: the page without anything in it."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -42,7 +46,7 @@ class Guard:
     """Refuses all but the requests of the page, and adds the headers that every answer has.
 
     Args:
-        token: what the printed address has.
+        token: what the printed address has behind `#`.
     """
 
     def __init__(self, app: ASGIApp, token: str, site: Site) -> None:
@@ -65,18 +69,16 @@ class Guard:
                 headers.setdefault("content-security-policy", POLICY)
             await send(message)
 
+        is_open = scope["path"] in OPEN or scope["path"].startswith(OPEN_BELOW)
+        has_token = self._has_token(scope)
         refusal = self._refusal(scope)
-        scope.setdefault("state", {})[SERVED] = refusal is None
-        if refusal is not None:
-            code, words = refusal
-            await PlainTextResponse(f"sixbench ui: {words}\n", code)(scope, receive, answer)
-        elif scope["path"] == "/" and self._is_token(_asked_token(scope)):
-            first = RedirectResponse("/", 303)
-            token, is_tls = self._token.decode(), self._site.is_tls
-            first.set_cookie(self._site.cookie, token, httponly=True, samesite="strict", secure=is_tls)
-            await first(scope, receive, answer)
-        else:
+        if refusal is None and not is_open and not has_token:
+            refusal = 403, "the page has no token, or that of another server; open the address that sixbench ui printed"
+        scope.setdefault("state", {})[SERVED] = refusal is None and has_token
+        if refusal is None:
             await self._app(scope, receive, answer)
+        else:
+            await _refuse(*refusal, is_open)(scope, receive, answer)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """The status and the words with which a request is refused; None: it is served."""
@@ -97,15 +99,12 @@ class Guard:
                 return 413, f"a request has at most {MOST_BODY_BYTES} bytes, and says how many"
         elif scope["method"] not in ("GET", "HEAD"):
             return 405, "there is GET and POST"
-        has_cookie = self._is_token(cookie_parser(headers.get("cookie", "")).get(self._site.cookie, ""))
-        if has_cookie or (scope["path"] == "/" and self._is_token(_asked_token(scope))):
-            return None
-        return 403, "the address has no token, or that of another server; use the address that sixbench ui printed"
+        return None
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self._token)
+    def _has_token(self, scope: Scope) -> bool:
+        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), self._token)
 
 
-def _asked_token(scope: Scope) -> str:
-    found = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
-    return found[0] if len(found) == 1 else ""
+def _refuse(code: int, words: str, is_page: bool) -> Response:
+    return PlainTextResponse(f"sixbench ui: {words}\n", code) if is_page else JSONResponse({"error": words}, code)

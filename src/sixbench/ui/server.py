@@ -112,6 +112,6 @@ def serve(
     config.load()
     config.ssl = tls  # made before rights were given up, which the key's file may need
     server = uvicorn.Server(config)
-    told(f"{site.address}?token={token}")
+    told(f"{site.address}#token={token}")
     with asyncio.Runner(loop_factory=_Loop) as loop:
         loop.run(server.serve(sockets=[listening]))

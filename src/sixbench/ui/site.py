@@ -37,11 +37,6 @@ class Site:
         """Of the page, without the token."""
         return f"{self.scheme}://{self.hosts[0]}/"
 
-    @property
-    def cookie(self) -> str:
-        """A cookie's name has the port, because browsers send cookies to all ports of a host."""
-        return f"sixbench-{self.port}"
-
 
 def in_address(name: str) -> str:
     """A name as an address has it: as browsers write it, with IPv6 addresses in brackets (RFC 3986 section 3.2.2)."""

@@ -8,6 +8,7 @@ import { showMeasure } from "./measure.js";
 import { showNew } from "./new.js";
 import { showResult } from "./result.js";
 import { showRuns } from "./runs.js";
+import { takeToken } from "./token.js";
 
 const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: showLearn, new: showNew, measure: showMeasure, compare: showCompare };
 const PARENTS = { live: "runs", result: "runs", compare: "runs" };
@@ -21,6 +22,7 @@ const decoded = (part) => {
 };
 
 async function show() {
+  await takeToken();
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
   const screen = Object.hasOwn(SCREENS, name) ? name : "runs";
   const own = ++turn;

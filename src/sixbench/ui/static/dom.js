@@ -1,5 +1,7 @@
 // Elements from values: text is always text, never markup.
 
+import { fetchOwn } from "./token.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
@@ -24,7 +26,7 @@ export async function ask(path, body) {
   };
   let answer;
   try {
-    answer = await fetch(path, options);
+    answer = await fetchOwn(path, options);
   } catch {
     throw new Error("sixbench ui does not answer: it was ended, or it is busy. Runs go on without it.");
   }
@@ -33,6 +35,27 @@ export async function ask(path, body) {
   return data;
 }
 
+// Downloads a file of the page's server: a link cannot show the token.
+async function save(path, name) {
+  const answer = await fetchOwn(path);
+  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error ?? `the answer was ${answer.status}`);
+  const link = h("a", { href: URL.createObjectURL(await answer.blob()), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), SAVED_MS);
+}
+
+// A link to a file that is downloaded under that name. If that fails, the words stand behind it.
+export function saving(path, name) {
+  const problem = h("span", { class: "warning", role: "alert" });
+  const link = h("a", { href: path, onclick: (event) => {
+    event.preventDefault();
+    problem.replaceChildren();
+    save(path, name).catch((error) => { problem.textContent = ` ${error.message}`; });
+  } }, name);
+  return [link, problem];
+}
+
+const SAVED_MS = 60_000;
 const SCALES = { "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]], ns: [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]] };
 const WORDS = { "1": "" };
 

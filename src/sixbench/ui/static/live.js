@@ -4,6 +4,7 @@
 import { ask, blockWords, clock, h, s } from "./dom.js";
 import { drawDots } from "./dots.js";
 import { badge } from "./runs.js";
+import { Stream } from "./stream.js";
 import { drawPathMtus } from "./hops.js";
 import { drawTopology } from "./topology.js";
 import { Within } from "./within.js";
@@ -194,30 +195,30 @@ export async function showLive(place, name) {
 
   const queue = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };
   reset();
-  const stream = new EventSource(`/api/runs/${encodeURIComponent(name)}/events`);
-  stream.addEventListener("open", () => { cut.hidden = true; });
-  stream.addEventListener("error", () => {
-    cut.hidden = false;
-    cut.textContent = stream.readyState === EventSource.CLOSED
-      ? "sixbench ui tells this page nothing more: reload it, or open the address that sixbench ui printed last. The run goes on without it."
-      : "sixbench ui does not answer. The run goes on without it, and so will this page when it answers.";
-  });
-  stream.addEventListener("reset", () => { reset(); queue(); });
-  stream.addEventListener("run", (message) => {
-    for (const event of JSON.parse(message.data)) HANDLERS[event.event]?.(event);
-    queue();
-  });
-  stream.addEventListener("over", (message) => {
-    stream.close();
-    const over = JSON.parse(message.data).state;
-    state.replaceChildren(badge(over));
-    left = "";
-    stop.hidden = true;
-    resume.hidden = over !== "interrupted" || !run.topology;
-    light([]);
-    end(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
-    queue();
-    place.dataset.over = over;
+  const stream = new Stream(`/api/runs/${encodeURIComponent(name)}/events`, {
+    open() { cut.hidden = true; },
+    cut(isTriedAgain) {
+      cut.hidden = false;
+      cut.textContent = isTriedAgain
+        ? "sixbench ui does not answer. The run goes on without it, and so will this page when it answers."
+        : "sixbench ui tells this page nothing more: reload it, or open the address that sixbench ui printed last. The run goes on without it.";
+    },
+    reset() { reset(); queue(); },
+    run(events) {
+      for (const event of events) HANDLERS[event.event]?.(event);
+      queue();
+    },
+    over({ state: over }) {
+      stream.close();
+      state.replaceChildren(badge(over));
+      left = "";
+      stop.hidden = true;
+      resume.hidden = over !== "interrupted" || !run.topology;
+      light([]);
+      end(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
+      queue();
+      place.dataset.over = over;
+    },
   });
   ask("/api/jobs").then(({ jobs }) => {
     const job = jobs.find((one) => one.run === name && one.state !== "ended");

@@ -1,7 +1,8 @@
 // The report of a run, whole in itself; each trial with its series and packets; tables for a paper; the files to download.
 
-import { ask, h } from "./dom.js";
+import { ask, h, saving } from "./dom.js";
 import { badge } from "./runs.js";
+import { fetchOwn } from "./token.js";
 import { showTrials } from "./trial.js";
 
 // A part that is asked for when it is opened the first time.
@@ -59,6 +60,20 @@ async function showTables(place, base, name) {
   place.append(h("div", { class: "bar" }, Object.entries(FORMS).map(([form, words]) => h("button", { onclick: () => show(form) }, words)), copy, save, words), problem, text);
 }
 
+// The report is given to its frame, which could not ask for it: a frame's address cannot show the token.
+function reportFrame(path, title) {
+  const frame = h("iframe", { src: "/report", sandbox: "allow-scripts", title, onload: give });
+  let isGiven = false;
+  async function give() {
+    if (isGiven) return;
+    isGiven = true;
+    const answer = await fetchOwn(path);
+    if (answer.ok) frame.contentWindow.postMessage({ report: await answer.text() }, "*"); // it has no origin to name
+    else frame.replaceWith(h("p", { class: "warning", role: "alert" }, (await answer.json().catch(() => ({}))).error ?? `the answer was ${answer.status}`));
+  }
+  return frame;
+}
+
 export async function showResult(place, name, key) {
   const base = `/api/runs/${encodeURIComponent(name)}`;
   const run = await ask(base);
@@ -70,8 +85,8 @@ export async function showResult(place, name, key) {
     h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(name)}` }, "Trials")),
     folded("Series and packets of each trial", (inside) => showTrials(inside, run, key), key !== undefined),
     folded("Tables for a paper or a spreadsheet", (inside) => showTables(inside, base, name)),
-    folded("Files", (inside) => inside.append(h("ul", { class: "files" }, run.files.map((file) => h("li", {}, h("a", { href: `${files}/${file.name}?download`, download: file.name }, file.name), h("span", { class: "quiet" }, ` ${file.what}`))))), true),
+    folded("Files", (inside) => inside.append(h("ul", { class: "files" }, run.files.map((file) => h("li", {}, saving(`${files}/${file.name}`, file.name), h("span", { class: "quiet" }, ` ${file.what}`))))), true),
     h("h2", {}, "Report"), has
-      ? h("iframe", { src: `${files}/report.html`, sandbox: "allow-scripts", title: `Report of ${run.title}` })
+      ? reportFrame(`${files}/report.html`, `Report of ${run.title}`)
       : h("p", { class: "warning" }, "There is no report yet. It is written when the run ends, or with: ", h("code", {}, `sixbench report ${name} --format html`)));
 }

@@ -1,6 +1,6 @@
 // One trial of a run: its series over time, its packets by their headers, and its files.
 
-import { ask, blockWords, digits, h, s, scaleOf } from "./dom.js";
+import { ask, blockWords, digits, h, s, saving, scaleOf } from "./dom.js";
 
 const WIDTH = 440, LEFT = 12, RIGHT = 428, TOP = 24, BASE = 104;
 
@@ -70,7 +70,7 @@ function onLink(link, files, base) {
     h("p", { class: "quiet" }, [...words, ...stacks].join(", "), link.packets.length > 0 && ". The largest of them:"),
     h("ul", { class: "packets" }, link.packets.map(packetRow)),
     link.file && allPackets(base, link.link),
-    link.file && h("p", {}, h("a", { href: `${files}/${encodeURIComponent(link.file)}`, download: link.file }, link.file), h("span", { class: "quiet" }, " has all that were kept, for Wireshark")));
+    link.file && h("p", {}, saving(`${files}/${encodeURIComponent(link.file)}`, link.file), h("span", { class: "quiet" }, " has all that were kept, for Wireshark")));
 }
 
 async function showTrial(place, run, trial) {
@@ -87,7 +87,7 @@ async function showTrial(place, run, trial) {
     told.links.map((link) => onLink(link, files, base)),
     !told.links.length && h("p", { class: "quiet" }, "No packets were looked at."),
     h("h3", {}, "Files of this trial"),
-    h("ul", { class: "files" }, told.files.filter((name) => !name.endsWith(".pcapng")).map((name) => h("li", {}, h("a", { href: `${files}/${encodeURIComponent(name)}`, download: name }, name))))));
+    h("ul", { class: "files" }, told.files.filter((name) => !name.endsWith(".pcapng")).map((name) => h("li", {}, saving(`${files}/${encodeURIComponent(name)}`, name))))));
 }
 
 const select = (id, onchange) => h("select", { id, onchange });

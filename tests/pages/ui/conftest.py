@@ -1,0 +1,75 @@
+"""The page of `sixbench ui` as people have it, over recorded events: one server and one tab for all of these tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import synthetic
+from chromium import chromium
+from playwright.sync_api import Browser, Page
+from told_events import tell_until
+from ui_browser import CAPTURE, WIDE, Served
+
+from sixbench.store import EventLog, create_run
+
+REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """It ends with these tests, for others count this process's children."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="package")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A run that is over, and one in the midst of a trial, whose directory this process has locked."""
+    directory = tmp_path_factory.mktemp("runs")
+    run = synthetic.small(blocks=3)
+    with create_run(directory / "small", run.manifest) as writer:
+        for trial in run.trials:
+            writer.add_trial(trial, run.series.get(trial.key, {}), {"r1-r2.pcapng": CAPTURE})
+    (directory / "small" / "report.html").write_text(REPORT)
+    synthetic.replace_run(synthetic.small(blocks=3), run="again").write(directory / "again")
+    live = synthetic.replace_run(run, run="live", state="running", ended_realtime_ns=None)
+    with create_run(directory / "live", live.manifest), EventLog(directory / "live.events.jsonl") as log:
+        tell_until(log, live, live.trials[:14], live.trials[14])
+        command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]
+        with subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+        ) as process:
+            assert process.stderr is not None
+            address = process.stderr.readline().rpartition(" ")[2].strip()
+            found = Served(address=address, directory=directory)
+            yield found
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+            said = process.stderr.read()
+            assert not said or re.fullmatch(
+                "sixbench: the page's server runs as nobody, but may read all files, .*\n", said
+            )
+
+
+@pytest.fixture(scope="package")
+def page(browser: Browser, served: Served) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": WIDE, "height": 900})
+    page = context.new_page()
+    served.watch(page)
+    page.goto(served.address)
+    page.route("**/api/doctor", lambda route: route.fulfill(json={"sentence": "Ready, without limits."}))
+    yield page
+    context.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_went_wrong(served: Served) -> Iterator[None]:
+    served.wrong.clear()
+    yield
+    assert served.wrong == []

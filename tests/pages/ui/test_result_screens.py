@@ -1,0 +1,88 @@
+"""The screens of results: series, packets, files and tables of a run, and runs over each other."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import synthetic
+from playwright.sync_api import Page, expect
+from ui_browser import CAPTURE, PATIENCE_MS, Served, show
+
+
+def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served: Served) -> None:
+    show(page, served, "result/small")
+    page.locator("summary", has_text="Series and packets of each trial").press("Enter")
+    page.get_by_label("path", exact=True).select_option("ipv6")
+    for _ in range(2):
+        expect(page.get_by_text("b001-c0001-ipv6")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.locator("figure .line").first).to_be_attached()
+        page.locator(".packets summary", has_text="Ethernet / IPv6 / TCP").first.press("Enter")
+        expect(page.get_by_role("rowheader", name="TCP").first).to_be_visible()
+        page.reload()
+    page.get_by_text("All of them in their order").press("Enter")
+    expect(page.get_by_text("1 · 0.000 ms · 66 bytes: Ethernet")).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_label("block", exact=True).select_option("2")
+    expect(page.get_by_text("b002-c0001-ipv6 invalid")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_text("the machine's CPU was busy for 97 % of the trial")).to_be_visible()
+
+
+def test_each_attempt_at_a_trial_can_be_looked_at(page: Page, served: Served) -> None:
+    directory = served.directory / "disturbed"
+    run = synthetic.disturb(synthetic.small(blocks=3), "b001-c0001-ipv6")
+    synthetic.replace_run(run, run="disturbed").write(directory)
+    try:
+        show(page, served, "result/disturbed/b001-c0001-ipv6+1")
+        expect(page.get_by_text("b001-c0001-ipv6+1 ok")).to_be_visible(timeout=PATIENCE_MS)
+        block = page.get_by_label("block", exact=True)
+        assert block.locator("option").all_inner_texts()[:2] == ["1 (invalid)", "1, repeat 1"]
+        block.select_option("1")
+        expect(page.get_by_text("b001-c0001-ipv6 invalid")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text("late timers kept r1 from sending on r1-r2")).to_be_visible()
+    finally:
+        shutil.rmtree(directory)
+
+
+def test_a_capture_is_downloaded_for_wireshark(page: Page, served: Served) -> None:
+    show(page, served, "result/small/b001-c0001-ipv4")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="r1-r2.pcapng").click()
+    assert download.value.suggested_filename == "r1-r2.pcapng"
+    assert download.value.path().read_bytes() == CAPTURE
+
+
+def test_tables_for_a_paper_are_copied(page: Page, served: Served) -> None:
+    show(page, served, "result/small")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("summary", has_text="Tables for a paper or a spreadsheet").press("Enter")
+    page.get_by_role("button", name="LaTeX").press("Enter")
+    expect(page.get_by_label("The tables")).to_have_value(re.compile(r"\\begin\{tabular\}"), timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Copy").press("Enter")
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    assert "\\begin{tabular}" in page.evaluate("navigator.clipboard.readText()")
+    page.get_by_role("button", name="CSV").press("Enter")
+    expect(page.get_by_label("The tables")).to_have_value(re.compile("^experiment,run,"), timeout=PATIENCE_MS)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == "small.csv"
+    assert download.value.path().read_text().startswith("experiment,run,")
+
+
+def test_runs_that_are_ticked_are_compared_by_keyboard(page: Page, served: Served) -> None:
+    show(page, served, "runs")
+    button = page.get_by_role("button", name="Compare ticked runs")
+    page.get_by_label("Compare small").press("Space")
+    expect(button).to_be_disabled()
+    page.get_by_label("Compare again").press("Space")
+    button.press("Enter")
+    expect(page.get_by_role("heading", name="again against small")).to_be_visible()
+    expect(page.get_by_text("form no pairs")).to_be_visible()
+    expect(page.get_by_text("none has changed for certain")).to_be_visible()
+    expect(page.locator(".dot.invalid").first).to_be_attached()
+
+
+def test_runs_before_their_planned_end_are_shown_without_a_verdict(page: Page, served: Served) -> None:
+    show(page, served, "compare/small/live")
+    expect(page.get_by_text("live: not at the planned end, so there is no verdict yet")).to_be_visible()
+    expect(page.locator("table")).to_have_count(0)
+    expect(page.locator(".dot").first).to_be_attached()
