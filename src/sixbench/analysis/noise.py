@@ -174,7 +174,7 @@ def repeat_remarks(trials: Sequence[TrialRecord], most: int) -> list[str]:
     return [
         f"{were} repeated within the block because the machine was disturbed ({why}), by a rule that was fixed before "
         f"the run: at most {most} times each, whatever the metrics say. {made} gave {found.valid} valid "
-        f"{'trial' if found.valid == 1 else 'trials'}. What was repeated is invalid, and is listed."
+        f"{'trial' if found.valid == 1 else 'trials'}. The trials that were repeated are invalid, and are listed."
     ]
 
 

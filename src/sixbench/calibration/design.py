@@ -63,7 +63,8 @@ def design(metrics: Iterable[CalibratedMetric], *, quick: bool, blocks: int | No
         whole,
         name=NAME,
         title="Calibration: links whose truth is known",
-        description="Each link has a known rate, delay, loss or MTU. What is measured over it is compared with that.",
+        description="Each link has a known rate, delay, loss or MTU. The values measured over it are compared with "
+        "that.",
         file=NAME,
         text="---\n".join(texts),
         topologies=tuple(topologies),

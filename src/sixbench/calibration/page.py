@@ -14,7 +14,7 @@ from .results import OverPath
 TITLE = "Calibration"
 _LEAD = (
     "sixbench measured links whose properties are known, with its ordinary workloads, over both families and a tunnel. "
-    "This page tells how far to trust the numbers of this machine."
+    "This page shows how accurate the numbers of this machine are."
 )
 
 

@@ -33,7 +33,7 @@ SEED = 1
 def calibrate(
     quick: bool = typer.Option(False, "--quick", help="Measure fewer known values, in fewer trials: under 5 minutes."),
     blocks: int | None = typer.Option(
-        None, "--blocks", metavar="N", min=1, max=999, help="How many trials each known value gets over each path."
+        None, "--blocks", metavar="N", min=1, max=999, help="Number of trials for each known value over each path."
     ),
     only: list[str] = typer.Option(
         [],
@@ -57,7 +57,7 @@ def calibrate(
         metavar="N",
         min=1,
         max=100_000,
-        help="With --null: how many comparisons; default 200, with --quick 32. A quarter more have a slower link.",
+        help="With --null: number of comparisons; default 200, with --quick 32. A quarter more have a slower link.",
     ),
     json: bool = RESULTS_AS_JSON,
     quiet: bool = QUIET,

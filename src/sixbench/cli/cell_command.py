@@ -61,7 +61,7 @@ def scheduler(
 def cell(
     scheduler: str = typer.Option(..., "--scheduler", metavar="ADDRESS", help="Where the scheduler is, as HOST:PORT."),
     name: str | None = typer.Option(
-        None, "--name", metavar="NAME", help="What it is called; default: the host's name."
+        None, "--name", metavar="NAME", help="Name of this machine in the run; default: the host's name."
     ),
     key: Path | None = KEY,
 ) -> int:

@@ -143,7 +143,7 @@ def _sweep_and_present(
             if run_so_far is None and not writer.manifest.cells:
                 writer.discard()
             else:
-                note(f"sixbench: what was measured is kept in {writer.directory}; continue with: {goes_on}")
+                note(f"sixbench: the trials measured so far are kept in {writer.directory}; continue with: {goes_on}")
             raise
         if report:
             present(writer.directory, json, log)

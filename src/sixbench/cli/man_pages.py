@@ -19,7 +19,7 @@ SUMMARY = "bench for IPv4, IPv6 and transition mechanisms"
 
 FILES = (
     ("runs/NAME-DATE-TIME/", "a run directory, where --out names no other place"),
-    ("DIR/manifest.json", "what was run, on which machine, and how the run ended"),
+    ("DIR/manifest.json", "the experiment, the machine, and how the run ended"),
     ("DIR/trials/", "one directory a trial: its record, its series and its captured packets"),
     ("DIR/trials.parquet", "one row a trial, for pandas, polars and DuckDB"),
     ("DIR/findings.json", "the comparisons, as `sixbench report DIR --format json` prints them"),

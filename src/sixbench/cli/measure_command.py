@@ -33,7 +33,7 @@ def measure(
     client: str | None = typer.Option(None, "-c", "--client", metavar="HOST", help="The host, as iperf3 has it."),
     port: int = typer.Option(DEFAULT_PORT, "-p", "--port", min=1, max=65535, help="Control port of the server."),
     time_: str | None = typer.Option(
-        None, "-t", "--time", metavar="S", help="How long to measure; default 10 s, with -46 2 s a trial."
+        None, "-t", "--time", metavar="S", help="Duration of a trial; default 10 s, with -46 2 s."
     ),
     interval: str | None = typer.Option(
         None, "-i", "--interval", metavar="S", help="Length of the intervals that are shown; default 1 s, 0 for none."
@@ -42,7 +42,7 @@ def measure(
         None, "-O", "--omit", metavar="S", help="Time before the measuring, which is not counted; default 0.5 s."
     ),
     parallel: int | None = typer.Option(
-        None, "-P", "--parallel", metavar="N", help="How many parallel streams of TCP."
+        None, "-P", "--parallel", metavar="N", help="Number of parallel streams of TCP."
     ),
     reverse: bool = typer.Option(False, "-R", "--reverse", help="The server sends."),
     bidir: bool = typer.Option(False, "--bidir", help="Both machines send at once."),
@@ -90,7 +90,7 @@ def measure(
         metavar="N",
         min=1,
         max=10_000,
-        help="How many trials each family gets; default 1, with -46 6.",
+        help="Number of trials for each family; default 1, with -46 6.",
     ),
     pmtu: bool = typer.Option(False, "--pmtu", help="Find the path MTU of each direction, in three ways."),
     workload: str | None = typer.Option(

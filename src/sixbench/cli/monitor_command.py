@@ -37,8 +37,8 @@ def monitor(
     command: list[str] = typer.Argument(
         None,
         metavar="COMMAND",
-        help="What is repeated, behind a --: run EXPERIMENT or measure HOST, with their options. None: only tell what "
-        "was found.",
+        help="The command to repeat, behind a --: run EXPERIMENT or measure HOST, with their options. None: show the "
+        "changes found so far.",
     ),
     every: str | None = typer.Option(
         None, "--every", metavar="TIME", help="Repeat it so often, such as 1h or 1d; default: once."
@@ -58,14 +58,14 @@ def monitor(
         None,
         "--false-alarms",
         metavar="RATE",
-        help="How often a change may be found where there is none, in all metrics together: such as 1/year, or 0.1% of "
+        help="Rate of false alarms, in all metrics together: such as 1/year, or 0.1% of "
         f"the looks; default {FALSE_ALARMS}. It is fixed at the beginning.",
     ),
     keep: str | None = typer.Option(
         None,
         "--keep",
         metavar="SIZE",
-        help=f"How large the directory may be; default {KEEP}. The oldest captures go first, then the oldest runs.",
+        help=f"Largest size of the directory; default {KEEP}. The oldest captures go first, then the oldest runs.",
     ),
     fail_on_change: bool = typer.Option(
         False, "--fail-on-change", help="End with exit code 1 if the last look found a change."

@@ -15,10 +15,10 @@ SUFFIX = ".yaml"
 
 def new(
     name: str | None = typer.Argument(
-        None, help="What to call the experiment; the file is NAME.yaml. Default: the name of the template."
+        None, help="Name of the experiment; the file is NAME.yaml. Default: the name of the template."
     ),
     template: str | None = typer.Option(
-        None, "--template", "-t", metavar="NAME", help="What to start from.", autocompletion=completions.templates
+        None, "--template", "-t", metavar="NAME", help="Template to start from.", autocompletion=completions.templates
     ),
     list_: bool = typer.Option(False, "--list", help="List the templates instead."),
     json: bool = typer.Option(False, "--json", help="Print what was written, or with --list the templates, as JSON."),

@@ -47,7 +47,7 @@ LWAFTR_OPTIONS = (
     Option(
         name="tell",
         read=_ICMP,
-        help="The lwAFTR: by which ICMP sources are told of packets that are not carried (RFC 7596 section 6.2); "
+        help="The lwAFTR: the version of ICMP errors about packets that are not carried (RFC 7596 section 6.2); "
         "default: both.",
     ),
     Option(

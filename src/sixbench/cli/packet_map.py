@@ -24,7 +24,7 @@ RULE_OPTIONS = (
         name="rule-prefix",
         read=ipv6_prefix,
         is_required=True,
-        help="The Rule IPv6 prefix: what the IPv6 prefixes of all customer edges begin with.",
+        help="The Rule IPv6 prefix, with which the IPv6 prefixes of all customer edges begin.",
     ),
     Option(
         name="rule-ipv4",
@@ -36,12 +36,12 @@ RULE_OPTIONS = (
         name="ea-bits",
         read=_EA_BITS,
         is_required=True,
-        help="How many bits follow the rule prefix: those of the IPv4 address behind its prefix, then the PSID.",
+        help="Number of bits after the rule prefix: those of the IPv4 address behind its prefix, then the PSID.",
     ),
     Option(
         name="psid-offset",
         read=_PSID_OFFSET,
-        help=f"How many bits of a port precede the PSID; default: {DEFAULT_PSID_OFFSET}.",
+        help=f"Number of bits of a port before the PSID; default: {DEFAULT_PSID_OFFSET}.",
     ),
     Option(
         name="rule",

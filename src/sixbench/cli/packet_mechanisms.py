@@ -62,7 +62,7 @@ PACKET_MECHANISMS = (
                 name="ipv4-mask",
                 metavar="BITS",
                 read=number(0, 31),
-                help="How many leading bits of the IPv4 addresses are the same in the whole domain, and so not "
+                help="Number of leading bits of the IPv4 addresses that are the same in the whole domain, and so not "
                 "embedded; default: 0.",
             ),
             Option(

@@ -24,7 +24,7 @@ DUMMY4 = "192.0.0.8"
 ZERO_CHECKSUM = Option(
     name="zero-checksum",
     read=choice("drop", "compute", "forward"),
-    help="What becomes of UDP without a checksum; default: compute, for which fragments are put together (RFC 6146 "
+    help="Treatment of UDP without a checksum; default: compute, for which fragments are put together (RFC 6146 "
     "section 3.4). A CLAT, which has no state, drops it (RFC 7915 section 4.5).",
 )
 _port = number(0, _MAX_PORT)
@@ -86,15 +86,14 @@ _STATE_OPTIONS = (
     Option(
         name="filtering",
         read=choice("endpoint-independent", "address-dependent"),
-        help="Who may send from IPv4 to a binding: anybody, which is the default, or addresses that were sent to.",
+        help="Sources that may send from IPv4 to a binding: anybody, which is the default, or addresses that were "
+        "sent to.",
     ),
     _timeout("udp", "UDP", "300"),
     _timeout("tcp-established", "TCP that is established", "7440"),
     _timeout("tcp-transitory", "TCP that begins or ends", "240"),
     _timeout("icmp", "echoes", "60"),
-    Option(
-        name="max-sessions", read=number(1, 2**24), help="How many sessions there may be at a time; default: 1048576."
-    ),
+    Option(name="max-sessions", read=number(1, 2**24), help="Largest number of sessions at a time; default: 1048576."),
     Option(
         name="seed",
         read=number(0, 2**64 - 1),

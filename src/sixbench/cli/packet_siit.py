@@ -89,7 +89,7 @@ SIIT_OPTIONS = (
     Option(
         name="zero-checksum",
         read=choice("drop", "compute", "forward"),
-        help="What becomes of UDP without a checksum (RFC 7915 section 4.5); default: drop.",
+        help="Treatment of UDP without a checksum (RFC 7915 section 4.5); default: drop.",
     ),
     Option(
         name="lowest-ipv6-mtu",

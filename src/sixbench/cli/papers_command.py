@@ -90,7 +90,7 @@ def _print_paper(paper: Paper, runs: list[PaperRun]) -> None:
     year = f", {paper.year}" if paper.year else ""
     typer.echo(f"{paper.title}\n{', '.join(paper.authors)}. {paper.published}{year}\n")
     typer.echo(textwrap.fill(paper.doc, 100) + "\n")
-    typer.echo("How long it takes, by an estimate")
+    typer.echo("Estimated duration")
     width = max(len(run.command) for run in runs)
     for run in runs:
         words = f"{trials_words(run.experiment)}, {time_words(run.experiment, run.estimated)}"
@@ -106,7 +106,7 @@ def _print_paper(paper: Paper, runs: list[PaperRun]) -> None:
     for table in paper.tables:
         if table.columns:
             _print_table(table)
-    remarks = (("How it is read here", paper.notes), ("What this experiment does otherwise", paper.deviations))
+    remarks = (("Interpretation here", paper.notes), ("Differences of this experiment", paper.deviations))
     for title, notes in remarks:
         if notes:
             typer.echo(f"\n{title}")

@@ -30,7 +30,7 @@ def serve(
         None, "--key", metavar="FILE", help="The key that clients must have. Beyond loopback a key is required."
     ),
     max_clients: int | None = typer.Option(
-        None, "--max-clients", metavar="N", help="How many clients at a time; default 8."
+        None, "--max-clients", metavar="N", help="Number of clients at a time; default 8."
     ),
     max_client_flows: int | None = typer.Option(
         None,
@@ -38,7 +38,7 @@ def serve(
         metavar="N",
         min=1,
         max=65536,
-        help="How many flows of one client at a time: streams in each direction, connections in flight; default 256.",
+        help="Number of flows of one client at a time: streams in each direction, connections in flight; default 256.",
     ),
     max_flows: int | None = typer.Option(
         None,
@@ -46,7 +46,7 @@ def serve(
         metavar="N",
         min=1,
         max=65536,
-        help="How many flows of all clients at a time; default 1024.",
+        help="Number of flows of all clients at a time; default 1024.",
     ),
     max_rate: str | None = typer.Option(
         None, "--max-rate", metavar="RATE", help="Highest rate of a UDP flow; default 1G."

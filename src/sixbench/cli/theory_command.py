@@ -60,7 +60,7 @@ def theory(
         None,
         "--df",
         metavar="clear|set|probe|kernel|atomic",
-        help="With --experiment: how the sender sets DF; default: clear.",
+        help="With --experiment: the sender's policy for DF; default: clear.",
         autocompletion=completions.df_policies,
     ),
     set_: list[str] = typer.Option(

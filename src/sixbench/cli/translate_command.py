@@ -86,7 +86,8 @@ _COMMON: dict[str, tuple[Any, Any]] = {
             "user",
             "--engine",
             metavar="user|ebpf|tayga",
-            help="What carries the packets: user, the core of the translators and tunnels alone, which is the default; "
+            help="Engine that carries the packets: user, the core of the translators and tunnels alone, which is the "
+            "default; "
             "or the device that experiments have, in a throw-away network: ebpf, programs in the kernel with a slow "
             "path; tayga, another's translator, for siit and siit-dc. Networks need the rights that experiments need.",
         ),

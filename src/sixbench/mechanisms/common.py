@@ -29,7 +29,7 @@ MTU = Parameter(
     doc="MTU of the tunnel; where it is more than the carrier has room for, outer packets are fragmented",
     minimum=MIN_MTU_V4,
     maximum=65000,
-    unless_given="what the carrier's links leave room for",
+    unless_given="the room that the carrier's links leave",
 )
 TTL = Parameter(
     name="ttl",

@@ -28,13 +28,13 @@ DISCOVERY = Parameter(
     name="discovery",
     kind="choice",
     choices=(STATIC, RA, DNS64),
-    doc="how the CLAT learns the prefix: it has it from the start; the router next to it advertises it (RFC 8781); or "
-    "the resolver that dns64 names tells it (RFC 7050)",
+    doc="source of the CLAT's prefix: it has it from the start; the router next to it advertises it (RFC 8781); or "
+    "the resolver that dns64 names gives it (RFC 7050)",
     default=STATIC,
 )
 TELLER = replace(
     RESOLVER,
-    doc="the node with the resolver that tells the CLAT the prefix, with discovery: dns64",
+    doc="the node with the resolver that gives the CLAT the prefix, with discovery: dns64",
     unless_given="none",
 )
 OPTION_108 = Parameter(

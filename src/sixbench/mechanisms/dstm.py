@@ -288,7 +288,7 @@ DSTM = Mechanism(
         Parameter(
             name="lease",
             kind="duration",
-            doc="how long an address is leased, in whole seconds; hosts renew it at half of that",
+            doc="time for which an address is leased, in whole seconds; hosts renew it at half of that",
             minimum=_NS_PER_S,
             maximum=MAX_LEASE_NS,
             default=MAX_LEASE_NS,

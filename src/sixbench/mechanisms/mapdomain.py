@@ -31,7 +31,7 @@ RULE_OPTIONS = (
     Parameter(
         name="rule-prefix",
         kind="ipv6-prefix",
-        doc="the Rule IPv6 prefix: what the IPv6 prefixes of all CEs begin with",
+        doc="the Rule IPv6 prefix, with which the IPv6 prefixes of all CEs begin",
         default=DEFAULT_RULE_PREFIX,
     ),
     Parameter(
@@ -43,7 +43,7 @@ RULE_OPTIONS = (
     Parameter(
         name="ea-bits",
         kind="count",
-        doc="how many bits follow the rule prefix: those of the IPv4 address behind its prefix, then the PSID",
+        doc="number of bits after the rule prefix: those of the IPv4 address behind its prefix, then the PSID",
         minimum=0,
         maximum=MAX_EA_BITS,
         default=DEFAULT_EA_BITS,
@@ -51,7 +51,7 @@ RULE_OPTIONS = (
     Parameter(
         name="psid-offset",
         kind="count",
-        doc="how many bits of a port precede the PSID; 0: a CE's ports are one range",
+        doc="number of bits of a port before the PSID; 0: a CE's ports are one range",
         minimum=0,
         maximum=MAX_PSID_OFFSET,
         default=DEFAULT_PSID_OFFSET,

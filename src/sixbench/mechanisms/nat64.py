@@ -33,7 +33,7 @@ FIRST_PORT = 1024
 
 _OF_PLAT = replace(
     ZERO_CHECKSUM,
-    doc="what becomes of UDP over IPv4 without a checksum (RFC 6146 section 3.4, RFC 7915 section 4.5)",
+    doc="treatment of UDP over IPv4 without a checksum (RFC 6146 section 3.4, RFC 7915 section 4.5)",
     default=None,
     unless_given="compute by the PLAT, drop by the CLAT",
 )
@@ -41,7 +41,7 @@ _OF_PLAT = replace(
 PORTS = Parameter(
     name="ports",
     kind="count",
-    doc="how many ports, from 1024 on, the connections of all clients share",
+    doc="number of ports, from 1024 on, that the connections of all clients share",
     minimum=1,
     maximum=65536 - FIRST_PORT,
     unless_given="what Linux takes: the client's own port where it is free",

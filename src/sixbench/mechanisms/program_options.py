@@ -171,7 +171,7 @@ INTERFACE = Parameter(
 HOPS = Parameter(
     name="hops",
     kind="count",
-    doc="how much less the hop limit is behind a device that changes the family",
+    doc="decrease of the hop limit behind a device that changes the family",
     minimum=0,
     maximum=64,
     unless_given="hop limits behind it are not checked",
@@ -181,7 +181,7 @@ STATE = Parameter(
     name="state",
     kind="choice",
     choices=(NOBODY, LINUX, ITS_OWN),
-    doc="who keeps state of connections: nobody; Linux in the program's node, whose table is counted, and emptied "
+    doc="keeper of the state of connections: nobody; Linux in the program's node, whose table is counted, and emptied "
     "before each trial; or the device itself",
     default=NOBODY,
 )
@@ -194,7 +194,7 @@ DNS64 = Parameter(
 MEMORY = Parameter(
     name="memory",
     kind="size",
-    doc="how much memory each process of the program may take (RLIMIT_DATA)",
+    doc="largest memory of each process of the program (RLIMIT_DATA)",
     minimum=1 << 20,
     maximum=1 << 40,
     default=512 << 20,
@@ -202,7 +202,7 @@ MEMORY = Parameter(
 READY_WITHIN = Parameter(
     name="ready-within",
     kind="duration",
-    doc="how long the program may take to be ready",
+    doc="longest time until the program is ready",
     minimum=10**6,
     maximum=LONGEST_READY_NS,
     default=10 * 10**9,
@@ -223,7 +223,7 @@ SETUP = Parameter(
 GUEST_MEMORY = replace(MEMORY, doc="the memory of the machine", minimum=128 << 20, maximum=3 << 30)
 GUEST_READY_WITHIN = replace(
     READY_WITHIN,
-    doc="how long the machine may take until it forwards",
+    doc="longest time until the machine forwards",
     minimum=10**9,
     maximum=600 * 10**9,
     default=120 * 10**9,

@@ -34,7 +34,7 @@ RESOLVER = Parameter(
     name="resolver",
     kind="choice",
     choices=(OWN, *RESOLVERS),
-    doc="who resolves names at the node that dns64 names: sixbench's own resolver, or one of Debian's packages",
+    doc="resolver at the node that dns64 names: sixbench's own, or one of Debian's packages",
     default=OWN,
 )
 

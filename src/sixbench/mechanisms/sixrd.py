@@ -123,7 +123,8 @@ SIX_RD = Mechanism(
             name="ipv4-mask",
             column="ipv4_mask_bits",
             kind="count",
-            doc="how many leading bits of the IPv4 addresses are the same in the whole domain, and so not embedded",
+            doc="number of leading bits of the IPv4 addresses that are the same in the whole domain, and so not "
+            "embedded",
             minimum=0,
             maximum=31,
             default=0,

@@ -284,7 +284,7 @@ TEREDO = Mechanism(
         Parameter(
             name="server",
             kind="name",
-            doc="the router that tells clients their addresses, and passes on what finds the way",
+            doc="the router that gives clients their addresses, and passes on the packets that find the way",
             unless_given="the relay",
         ),
     ),

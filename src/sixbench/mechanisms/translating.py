@@ -36,7 +36,7 @@ ZERO_CHECKSUM = Parameter(
     name="zero-checksum",
     kind="choice",
     choices=("drop", "compute"),
-    doc="what becomes of UDP over IPv4 without a checksum (RFC 7915 section 4.5)",
+    doc="treatment of UDP over IPv4 without a checksum (RFC 7915 section 4.5)",
     default="drop",
 )
 LOWEST_IPV6_MTU = Parameter(

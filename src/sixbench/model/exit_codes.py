@@ -51,7 +51,7 @@ class Exit(IntEnum):
     BUG = (
         70,
         "a bug in sixbench",
-        "sixbench itself went wrong. What was recorded until then is intact. The message names a file with the "
+        "sixbench itself went wrong. The records until then are intact. The message names a file with the "
         "details; please report it. The number is EX_SOFTWARE of sysexits.h.",
     )
     INTERRUPTED = (

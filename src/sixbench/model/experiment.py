@@ -18,7 +18,7 @@ from .workload import Workload
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
-    """How many blocks there are, and when to stop.
+    """The number of blocks, and the rule to stop.
 
     Attributes:
         minimum, maximum: blocks of each combination.
@@ -46,7 +46,7 @@ class Blocks:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """How trials become findings.
+    """The statistics of findings.
 
     Attributes:
         confidence: of every interval.

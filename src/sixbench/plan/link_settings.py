@@ -108,7 +108,7 @@ _OF_LINKS = (
         name="emulator",
         kind="choice",
         choices=EMULATORS,
-        doc="what delays and drops: netem, which is the kernel's, or user, which is our own",
+        doc="emulator of delays and losses: netem, which is the kernel's, or user, which is our own",
         unless_given="netem where the kernel has it and it can, else user",
     ),
     Parameter(

@@ -45,7 +45,7 @@ def hosts_schema() -> Schema:
         "ssh": {
             "type": "string",
             "pattern": whole(SSH_DESTINATION.pattern),
-            "description": "How ssh reaches it, such as user@lab1.example; left out, it is this machine.",
+            "description": "The destination for ssh, such as user@lab1.example; left out, it is this machine.",
         },
         "sudo": {"type": "boolean", "default": False, "description": "Start agents by sudo, without a password."},
         "interfaces": named(device)
@@ -136,7 +136,7 @@ def _link_properties() -> dict[str, Schema]:
         "over": {
             "anyOf": [{"enum": [VXLAN, INTERNET]}, pair(ref("name")), _vlan()],
             "description": (
-                "What joins two machines: a cable between an interface of the first and one of the second, by the "
+                "Connection of two machines: a cable between an interface of the first and one of the second, by the "
                 "names that hosts gives them, a VLAN on such a cable, vxlan, or internet: a network that is not ours."
             ),
         },

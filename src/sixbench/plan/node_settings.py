@@ -75,7 +75,7 @@ _OF_NODES = (
         maximum=MAX_FILTER_RULES,
         doc=(
             "rules that every packet is checked against, one after the other, before it is forwarded; "
-            "none matches: what a firewall of that length costs"
+            "none matches: the cost of a firewall of that length"
         ),
         default=0,
     ),

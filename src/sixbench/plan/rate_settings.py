@@ -30,7 +30,8 @@ CODEL_TARGET = _codel("queue-target", 5_000_000, "for CoDel: the waiting time of
 CODEL_INTERVAL = _codel(
     "queue-interval",
     100_000_000,
-    "for CoDel: how long packets may wait longer than the target before it drops one; about the longest round trip",
+    "for CoDel: time for which packets may wait longer than the target before it drops one; about the longest round "
+    "trip",
 )
 """The defaults of Linux (include/net/codel.h), which are those of RFC 8289 section 4.2."""
 
@@ -137,7 +138,7 @@ RATE_PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         name="rate",
         kind="rate",
-        doc="bits per second on the wire, each way; overhead says what is counted",
+        doc="bits per second on the wire, each way; overhead says how packets count",
         minimum=MIN_RATE_BPS,
         maximum=MAX_RATE_BPS,
         unless_given="as fast as the machine",
@@ -146,7 +147,7 @@ RATE_PARAMETERS: tuple[Parameter, ...] = (
         name="overhead",
         kind="overhead",
         parser=_overhead,
-        doc="what the rate counts of each packet beside the IP packet: the name of a framing, or a number of bytes",
+        doc="bytes of each packet that the rate counts beside the IP packet: the name of a framing, or a size",
         default=ETHERNET_FRAMING.name,
     ),
     Parameter(
@@ -180,7 +181,7 @@ RATE_PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         name="burst",
         kind="size",
-        doc="bucket of the rate limiter: how much may leave at once after a pause",
+        doc="bucket of the rate limiter: amount that may leave at once after a pause",
         minimum=1,
         maximum=MAX_QUEUE_BYTES,
         unless_given="2ms at the rate, at least two frames",

@@ -74,7 +74,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
     properties: dict[str, Schema] = {
         "experiment": ref("name") | {"description": "Name of the experiment; the run directory has it too."},
         "title": text("One line for reports; unless given, the name."),
-        "description": text("What the experiment asks, in a few sentences."),
+        "description": text("The question of the experiment, in a few sentences."),
         "notes": {"type": "array", "items": text(), "description": "Remarks that reports repeat."},
         "factors": {
             "type": "object",
@@ -131,13 +131,13 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
         "blocks": {
             **_blocks(),
             "default": DEFAULT_BLOCKS,
-            "description": "How many blocks there are, and when to stop.",
+            "description": "The number of blocks, and the rule to stop.",
         },
         "repeats": {
             **integer(0, MAX_REPEATS),
             "default": DEFAULT_REPEATS,
             "description": (
-                "How often a trial is repeated within its block that is invalid because the machine was disturbed, "
+                "Number of repeats, within its block, of a trial that is invalid because the machine was disturbed, "
                 "such as by late timers, and for no other reason."
             ),
         },
@@ -365,9 +365,9 @@ def _statistics() -> Schema:
         "estimator": {
             "enum": list(ESTIMATORS),
             "default": "biweight",
-            "description": "how the ratios of a comparison's blocks become one: with little weight for those that are "
-            "far from the others (from five blocks on), or their geometric mean",
+            "description": "estimator of a comparison's ratios: with little weight for blocks that are far from the "
+            "others (from five blocks on), or their geometric mean",
         },
     }
     assert tuple(parts) == STATISTICS_KEYS, "every key of statistics has its schema"
-    return {**object_of(parts), "description": "How trials become findings."}
+    return {**object_of(parts), "description": "The statistics of findings."}

@@ -181,7 +181,7 @@ def programs_under_test_table(paths: Sequence[PathDescription]) -> Table | None:
         *right("trials", "CPU time", "cores", "memory", "processes"),
         *left("listens at"),
     ]
-    return table_of("What programs under test used", columns, made)
+    return table_of("Resources of programs under test", columns, made)
 
 
 def losses_table(paths: Sequence[PathDescription]) -> Table | None:

@@ -1,4 +1,4 @@
-"""What programs under test used over the trials of a path."""
+"""Resources of programs under test over the trials of a path."""
 
 from __future__ import annotations
 

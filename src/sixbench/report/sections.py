@@ -209,7 +209,7 @@ SECTIONS: tuple[Section, ...] = (
         trials="all valid trials",
         about="The translators counted these packets, as they came to them, over the valid trials of each path. The "
         "slow path is user space, and the clause is the rule of RFC 7915 that decided. Where a packet could not be "
-        "translated, its source was told of an error (answered), or the packet was dropped.",
+        "translated, its source got an error (answered), or the packet was dropped.",
     ),
     Section(
         name="sessions",
@@ -229,7 +229,7 @@ SECTIONS: tuple[Section, ...] = (
         trials="all valid trials",
         about="The CPU time of all processes of a program in a trial is the median over trials. Cores are how many "
         "that kept busy at most, of a trial's whole time with its set-up. Memory is the most that its processes had "
-        "resident. What the kernel spent on its packets is not in it.",
+        "resident. The kernel's work on its packets is not in it.",
     ),
     Section(
         name="losses",

@@ -149,7 +149,7 @@ class _Page:
         """What the run does."""
         name = request.path_params["name"]
         if self.streams.is_full:
-            return PlainTextResponse("sixbench ui: too many pages are told already; close one\n", 429)
+            return PlainTextResponse("sixbench ui: too many pages follow this run already; close one\n", 429)
         try:
             reader = reader_of(self.runs, name)
         except StoreError as error:

@@ -28,14 +28,14 @@ def read_json(content: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
-        raise UsageError(f"what the page asks for is not JSON: {visible(str(error).partition(';')[0])}") from None
+        raise UsageError(f"the request is not JSON: {visible(str(error).partition(';')[0])}") from None
     if depth(data, MOST_DEPTH) > MOST_DEPTH:
         raise _too_deep()
     return data
 
 
 def _too_deep() -> UsageError:
-    return UsageError(f"what the page asks for is more than {MOST_DEPTH} levels deep; nothing that it may ask for is")
+    return UsageError(f"the request is more than {MOST_DEPTH} levels deep; nothing that it may ask for is")
 
 
 def _number(text: str) -> float:

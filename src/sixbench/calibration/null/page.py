@@ -13,8 +13,8 @@ from .judge import NullResult
 
 TITLE = "False alarms and power"
 _LEAD = (
-    "sixbench compared paths that are the same many times, and paths of which one has a slower link. This page tells "
-    "how many of the differences that it declared are false, and how many real ones it found."
+    "sixbench compared paths that are the same many times, and paths of which one has a slower link. This page shows "
+    "the numbers of false differences declared and of real ones found."
 )
 
 _TEXT_WIDTH = 100

@@ -19,7 +19,11 @@ PAYLOAD_BYTES = 56
 """The data of an echo request, as those of ping(8)."""
 
 REPETITIONS = replace(
-    COUNT, doc="how often the CLAT forgets its prefix and learns it again", maximum=1000, length=True, default=10
+    COUNT,
+    doc="number of times that the CLAT forgets its prefix and learns it again",
+    maximum=1000,
+    length=True,
+    default=10,
 )
 PROBE_INTERVAL = replace(
     INTERVAL,
@@ -28,7 +32,7 @@ PROBE_INTERVAL = replace(
     length=False,
     default=SECOND_NS // 1000,
 )
-PATIENCE = replace(TIMEOUT, doc="how long IPv4 may take to work", default=10 * SECOND_NS)
+PATIENCE = replace(TIMEOUT, doc="longest time until IPv4 works", default=10 * SECOND_NS)
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:

@@ -22,7 +22,7 @@ TOO_BIG = ("fragmentation-needed", "packet-too-big")
 MESSAGE = Parameter(
     name="message",
     kind="size",
-    doc="what the application writes at a time",
+    doc="bytes that the application writes at a time",
     minimum=1,
     maximum=2**30,
     identifying=True,
@@ -31,7 +31,7 @@ MESSAGE = Parameter(
 DURATION = Parameter(
     name="duration",
     kind="duration",
-    doc="how long to measure",
+    doc="duration of the measurement",
     minimum=10**6,
     maximum=24 * 3600 * SECOND_NS,
     length=True,
@@ -50,10 +50,15 @@ WARMUP = Parameter(
 SHORT_WARMUP = replace(WARMUP, default=SECOND_NS // 20, unless_given="50ms with a duration, else 0")
 """For what has no window to open: neighbours are known then, routes looked up and caches filled."""
 BYTES = Parameter(
-    name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=10**13
+    name="bytes", column="bytes", kind="size", doc="amount to send, instead of a duration", minimum=1, maximum=10**13
 )
 COUNT = Parameter(
-    name="count", kind="count", doc="how many to do, instead of a duration", minimum=1, maximum=10**9, length=True
+    name="count",
+    kind="count",
+    doc="number of repetitions, instead of a duration",
+    minimum=1,
+    maximum=10**9,
+    length=True,
 )
 INTERVAL = Parameter(
     name="interval",
@@ -67,7 +72,7 @@ INTERVAL = Parameter(
 TIMEOUT = Parameter(
     name="timeout",
     kind="duration",
-    doc="how long to wait for an answer",
+    doc="longest wait for an answer",
     minimum=10**6,
     maximum=600 * SECOND_NS,
     length=True,
@@ -92,7 +97,7 @@ PACKET_LOG = Parameter(
 SPIN = Parameter(
     name="spin",
     kind="duration",
-    doc="how long before a datagram is due the sender begins to spin instead of sleeping, at most",
+    doc="longest time before a datagram is due for which the sender spins instead of sleeping",
     minimum=0,
     maximum=10**6,
     default=50_000,
@@ -101,7 +106,7 @@ CONGESTION = Parameter(name="congestion", kind="word", doc="TCP congestion contr
 DIRECTION = Parameter(
     name="direction",
     kind="choice",
-    doc="who sends: the client, the server, or both at once",
+    doc="sender: the client, the server, or both at once",
     choices=("forward", "reverse", "both"),
     default="forward",
 )
@@ -118,7 +123,8 @@ DF = Parameter(
     name="df",
     kind="choice",
     choices=("clear", "set", "probe", "kernel"),
-    doc="who may fragment a datagram: any router; nobody; nobody, whatever path MTU is known; as the system does",
+    doc="fragmentation of a datagram: by any router; by nobody; by nobody, whatever path MTU is known; as the system "
+    "does",
     default="clear",
 )
 

@@ -173,7 +173,7 @@ KIND = WorkloadKind(
     name="compete",
     title="Competing flows",
     transport="tcp",
-    doc="Flows over IPv4 and over IPv6 at once between the same hosts: what each family gets, and how fairly.",
+    doc="Flows over IPv4 and over IPv6 at once between the same hosts: the share of each family, and its fairness.",
     parameters=(
         TRANSPORT,
         *FLOWS.values(),

@@ -34,11 +34,13 @@ TRANSPORT = Parameter(
     name="transport",
     kind="choice",
     choices=("tcp", "udp"),
-    doc="what a connection is: one of TCP, or datagrams of UDP between the same addresses and ports",
+    doc="kind of a connection: one of TCP, or datagrams of UDP between the same addresses and ports",
     identifying=True,
     default="tcp",
 )
-NUMBER = replace(COUNT, doc="how many to open", maximum=MAX_COUNT, length=False, identifying=True, default=QUICK_COUNT)
+NUMBER = replace(
+    COUNT, doc="number of connections to open", maximum=MAX_COUNT, length=False, identifying=True, default=QUICK_COUNT
+)
 RATE = replace(
     SHORT_RATE,
     doc="connections to begin each second, whatever becomes of them (open loop); those that are open are asked at this "
@@ -48,7 +50,7 @@ RATE = replace(
 HOLD = Parameter(
     name="hold",
     kind="duration",
-    doc="how long nothing is sent, once all have been opened, before they are asked",
+    doc="silence between the opening of the last connection and the requests",
     minimum=0,
     maximum=24 * 3600 * SECOND_NS,
     length=True,
@@ -57,7 +59,8 @@ HOLD = Parameter(
 SERVER_PORTS = Parameter(
     name="server-ports",
     kind="count",
-    doc="how many ports of the server they go to, by turns; Linux gives the ports of a translator out for each anew",
+    doc="number of ports of the server that they go to, by turns; Linux gives the ports of a translator out for each "
+    "anew",
     minimum=1,
     maximum=128,
     unless_given="one for each 10000 connections",
@@ -175,7 +178,7 @@ KIND = WorkloadKind(
     title="Connections held",
     transport="tcp",
     doc="Open connections of TCP or UDP and keep them open; each has to answer at the end. It is for the state of "
-    "translators: how many connections they carry, and what becomes of those that are too many.",
+    "translators: the number of connections that they carry, and the fate of those that are too many.",
     parameters=(TRANSPORT, NUMBER, RATE, HOLD, SERVER_PORTS, TIMEOUT, CONGESTION),
     primary="connections_alive",
     headline=("connections_alive", "establishment_rate", "connect_p50", "connections_timed_out", SESSION_MEMORY),

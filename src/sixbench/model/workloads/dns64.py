@@ -37,7 +37,7 @@ PREFIX = Parameter(
 SELF_TEST = Parameter(
     name="self-test",
     kind="flag",
-    doc="ask the server itself, which then answers with AAAA records: what the tester can do (RFC 8219 section 9.2.1)",
+    doc="ask the server itself, which then answers with AAAA records: the tester's own limit (RFC 8219 section 9.2.1)",
     default=False,
     identifying=True,
 )
@@ -149,9 +149,7 @@ KIND = WorkloadKind(
     parameters=(
         RATE,
         DURATION,
-        replace(
-            TIMEOUT, doc="how long an answer may take (RFC 8219 section 9.2)", maximum=SECOND_NS, default=SECOND_NS
-        ),
+        replace(TIMEOUT, doc="longest time of an answer (RFC 8219 section 9.2)", maximum=SECOND_NS, default=SECOND_NS),
         PREFIX,
         SELF_TEST,
     ),

@@ -170,7 +170,7 @@ KIND = WorkloadKind(
         ENGINE,
         RESIDUAL,
         TOLERANCE,
-        replace(SPIN, doc="how long before a frame is due the sender begins to spin instead of sleeping, at most"),
+        replace(SPIN, doc="longest time before a frame is due for which the sender spins instead of sleeping"),
         INTERVAL,
     ),
     placement=apart,

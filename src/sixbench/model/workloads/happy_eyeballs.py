@@ -141,23 +141,23 @@ KIND = WorkloadKind(
     doc="Connections to a server with addresses of both families, by the algorithm of RFC 8305: which family wins, and "
     "what that costs against the faster one alone.",
     parameters=(
-        replace(COUNT, doc="how many connections, one after the other", maximum=10**6, default=10),
+        replace(COUNT, doc="number of connections, one after the other", maximum=10**6, default=10),
         _time("gap", "pause before and after each connection", 20 * MS),
         _time(
             "attempt-delay",
-            "Connection Attempt Delay: how long an attempt has before the next one begins (RFC 8305 section 5)",
+            "Connection Attempt Delay: time of an attempt before the next one begins (RFC 8305 section 5)",
             250 * MS,
             least_ns=10 * MS,
         ),
         _time(
             "resolution-delay",
-            "Resolution Delay: how long the A answer waits for the AAAA answer (RFC 8305 section 3)",
+            "Resolution Delay: time for which the A answer waits for the AAAA answer (RFC 8305 section 3)",
             50 * MS,
         ),
         A_AFTER,
         AAAA_AFTER,
         PREFER,
-        replace(TIMEOUT, doc="how long a connection may take, with all its attempts"),
+        replace(TIMEOUT, doc="longest time of a connection, with all its attempts"),
         CONGESTION,
     ),
     primary="connect_mean",

@@ -23,7 +23,7 @@ PROBE_TIMEOUT_NS = 5 * 10**9
 """How long an echo is waited for. A queue that holds packets for longer is of no use to anybody."""
 
 PROBE_INTERVAL = replace(ping.PROBE_INTERVAL, name="probe-interval", column="probe_interval_ns", maximum=10**9)
-LOAD_DIRECTION = replace(DIRECTION, doc="who sends the load: the client, the server, or both at once", default="both")
+LOAD_DIRECTION = replace(DIRECTION, doc="sender of the load: the client, the server, or both at once", default="both")
 
 
 def _parts(params: Params) -> tuple[Part, ...]:
@@ -86,7 +86,7 @@ KIND = WorkloadKind(
         PROBE_INTERVAL,
         tcp_stream.STREAMS,
         LOAD_DIRECTION,
-        replace(DURATION, doc="how long to measure, idle and again under load"),
+        replace(DURATION, doc="duration of the measurement, idle and again under load"),
         replace(WARMUP, doc="time before each measuring, not counted"),
         CONGESTION,
         INTERVAL,

@@ -161,12 +161,12 @@ KIND = WorkloadKind(
     title="Path MTU",
     transport="udp",
     needs_icmp=True,
-    doc="The path MTU each way: what the kernel learns from ICMP, what probing finds (RFC 8899), what TCP settles on.",
+    doc="The path MTU each way: learned by the kernel from ICMP, found by probing (RFC 8899), and settled on by TCP.",
     parameters=(
         Parameter(
             name="probe-timeout",
             kind="duration",
-            doc="how long to wait for the answer to a probe, or three round trips if that is longer",
+            doc="longest wait for the answer to a probe, or three round trips if that is longer",
             minimum=10**6,
             maximum=10 * SECOND_NS,
             default=SECOND_NS // 10,
@@ -174,7 +174,7 @@ KIND = WorkloadKind(
         Parameter(
             name="transfer",
             kind="size",
-            doc="how much TCP sends each way",
+            doc="amount that TCP sends each way",
             minimum=1,
             maximum=2**30,
             default=200 * 1024,

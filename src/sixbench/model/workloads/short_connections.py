@@ -51,8 +51,8 @@ PARAMETERS = (
     Parameter(
         name="first-close",
         kind="choice",
-        doc="who closes first and keeps the connection in TIME-WAIT: the client, or the server; or the client closes "
-        "by a reset",
+        doc="end that closes first and keeps the connection in TIME-WAIT: the client, or the server; or the client "
+        "closes by a reset",
         choices=("client", "server", "reset"),
         default="client",
     ),

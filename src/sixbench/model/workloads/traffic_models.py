@@ -105,7 +105,7 @@ ACTIVE = _period("active", "on_ns", "mean length of a period in which it sends")
 SILENT = _period("silent", "off_ns", "mean length of a silence")
 DISTRIBUTED = (
     GAPS,
-    _time("mean", "mean gap, instead of a rate", minimum=1, unless_given="what the rate says, with the mean size"),
+    _time("mean", "mean gap, instead of a rate", minimum=1, unless_given="by the rate, with the mean size"),
     _time("stdev", "standard deviation of normal gaps"),
     _shape("gaps"),
     _time(

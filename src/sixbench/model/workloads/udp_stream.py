@@ -223,7 +223,7 @@ KIND = WorkloadKind(
         Parameter(
             name="batch",
             kind="count",
-            doc="how many datagrams one system call sends at most; each carries the time before its call",
+            doc="largest number of datagrams of one system call; each carries the time before its call",
             minimum=1,
             maximum=1024,
             unless_given="1 with a rate; without one 64 with segmentation, else 4",

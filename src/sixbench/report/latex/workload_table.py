@@ -160,7 +160,7 @@ class _Maker:
             self._marks(),
         ]
         if any(finding.noise_low is not None for finding in self.findings):
-            parts.append("A/A: how far the baseline may differ from itself.")
+            parts.append("A/A: the difference of the baseline from itself.")
         if any(rows.contradicts_theory(finding) for finding in self.findings):
             parts.append("≠: theory is outside the interval.")
         return " ".join(part for part in parts if part)

@@ -1,5 +1,5 @@
 """Connection tracking table capacity (RFC 9693), and concurrent connections (RFC 8219 section 8.1 by RFC 3511 section
-5.2): how many connections a device keeps at once.
+5.2): number of connections that a device keeps at once.
 
 They are established at half of the highest rate. A number succeeds if all of them answer at the end.
 """
@@ -78,7 +78,7 @@ def _without_limit(found: Sequence[Bisected]) -> str:
 TEST = RfcTest(
     name="capacity",
     title="Connection capacity",
-    doc="how many connections a device keeps at once",
+    doc="number of connections that a device keeps at once",
     profiles=frozenset({"8219", "9693"}),
     lasts=lambda own: (12 * own.repetitions, own.most_connections / 20_000),
     shortened=lambda own: f"{own.repetitions} searches with up to {own.most_connections} connections",

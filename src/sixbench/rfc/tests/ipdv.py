@@ -38,7 +38,7 @@ def _signed(side: Mapping[str, Any], end: str) -> Mapping[str, Any] | None:
 TEST = RfcTest(
     name="ipdv",
     title="Inter-packet delay variation",
-    doc="how much longer frames take than the ones before them, from the trials of pdv",
+    doc="differences between the delays of successive frames, from the trials of pdv",
     profiles=frozenset({"8219"}),
     lasts=lambda own: (0, 0.0),
     shortened=pdv.TEST.shortened,

@@ -41,7 +41,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
 TEST = RfcTest(
     name="latency",
     title="Latency",
-    doc="how long frames take at the throughput rate: typical and worst case",
+    doc="delay of frames at the throughput rate: typical and worst case",
     profiles=frozenset({"2544", "5180", "8219"}),
     lasts=lambda own: delays.lasts(own, own.latency_before_s + own.latency_s),
     shortened=lambda own: delays.in_words(own.repetitions, own.latency_before_s + own.latency_s),

@@ -20,7 +20,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
 TEST = RfcTest(
     name="pdv",
     title="Packet delay variation",
-    doc="how far delays spread: the 99.9th percentile less the least one",
+    doc="spread of delays: the 99.9th percentile less the least one",
     profiles=frozenset({"8219"}),
     lasts=lambda own: delays.lasts(own, own.variation_s),
     shortened=lambda own: delays.in_words(own.repetitions, own.variation_s),

@@ -72,7 +72,7 @@ def _is_overloaded(record: TrialRecord) -> bool:
 TEST = RfcTest(
     name="recovery",
     title="System recovery",
-    doc="how long a device loses frames after an overload, at half the rate",
+    doc="time for which a device loses frames after an overload, at half the rate",
     profiles=frozenset({"2544", "5180", "8219"}),
     lasts=lambda own: delays.lasts(own, own.overload_s + own.recovering_s),
     shortened=lambda own: delays.in_words(own.repetitions, own.overload_s + own.recovering_s),

@@ -1,4 +1,4 @@
-"""Connection tear-down rate (RFC 9693): how fast a device forgets all of its connections when it is told to."""
+"""Connection tear-down rate (RFC 9693): rate at which a device forgets all of its connections on command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _unfit(path: Path, network: Network) -> str | None:
 TEST = RfcTest(
     name="teardown",
     title="Connection tear-down rate",
-    doc="how fast a device forgets all of its connections when it is told to",
+    doc="rate at which a device forgets all of its connections on command",
     profiles=frozenset({"9693"}),
     lasts=lambda own: (own.repetitions, own.connections / 5_000),
     shortened=lambda own: f"{own.repetitions} times {own.connections} connections",

@@ -111,7 +111,7 @@ class Rises:
                     "fast": f"The program in the kernel did it (fast path): {rule}.",
                     "slow": f"User space did it (slow path): {rule}.",
                     "handed": f"The program left it to user space: {rule}.",
-                    "answered": f"User space told the source: {rule}.",
+                    "answered": f"User space sent the source an error: {rule}.",
                     "dropped": f"The device dropped it: {rule}.",
                     "waits": "It waits in user space for another fragment of its packet.",
                 }[kind]
