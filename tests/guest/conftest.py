@@ -6,8 +6,10 @@ import os
 
 import pytest
 
-from sixbench.guest import find_qemu
+from sixbench.guest import add_kernel, find_kernel, find_qemu
 from sixbench.model.errors import CapabilityError
+
+KERNEL = "debian-6.1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,3 +22,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "/tests/guest/" in str(item.path):
                 item.add_marker(pytest.mark.skip(reason=str(error)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernel() -> None:
+    """Fetches the kernel of the tests where it is not kept yet: no run does."""
+    try:
+        find_kernel(KERNEL)
+    except CapabilityError:
+        add_kernel(KERNEL)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from waiting import wait_for
 
+from sixbench.guest.confinement import FIRST_UID
 from sixbench.lab.registry import start_ticks
 from sixbench.model.trial import TrialRecord
 from sixbench.store import Run, read_run
@@ -120,6 +121,22 @@ def _below(process: int) -> list[int]:
     return [pid for pid in machines if is_below(pid)]
 
 
+def status(process: int) -> dict[str, str]:
+    """What the kernel says of a process."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
+
+
+def has_no_rights(machine: int) -> None:
+    """That QEMU is a user whom nobody else is, without capabilities, and with filters of system calls."""
+    found = status(machine)
+    if os.geteuid() == 0:
+        assert {int(user) for user in (*found["Uid"].split(), *found["Gid"].split())}.isdisjoint(range(FIRST_UID))
+        assert found["Groups"] == ""
+    assert {int(found[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+    assert found["NoNewPrivs"] == "1"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_stopped_leaves_no_machine_and_no_tap(number: signal.Signals, tmp_path: Path) -> None:
     text = json.dumps({"dut": {"guest": KERNEL}, "workloads": [{"ping": {"count": 1000, "interval": "1s"}}]})
@@ -131,6 +148,9 @@ def test_a_run_that_is_stopped_leaves_no_machine_and_no_tap(number: signal.Signa
         assert time.monotonic() < deadline, f"no machine within {PATIENCE_S} s"
         time.sleep(0.05)
     namespace = os.stat(f"/proc/{machines[0]}/ns/net").st_ino
+    # It gives up its last rights by itself, once it has begun.
+    wait_for(lambda: status(machines[0])["Seccomp"] == "2", PATIENCE_S)
+    has_no_rights(machines[0])
     process.send_signal(number)
     process.wait(PATIENCE_S)
     wait_for(lambda: all(start_ticks(machine) is None for machine in machines), PATIENCE_S)

@@ -12,8 +12,9 @@ from json_schema import complaints
 
 from sixbench.cells.refusals import refuse_foreign
 from sixbench.cli.consent import refuse_programs_in_guests
-from sixbench.guest import DeviceGuest, Kernel, device_fields
-from sixbench.guest.device import CONSOLE, READY, SETUP, START, command_line
+from sixbench.guest import DeviceGuest, Kernel, device, device_fields, start_opened
+from sixbench.guest.confinement import SANDBOX
+from sixbench.guest.device import CONSOLE, READY, SETUP, START, command_line, start_line
 from sixbench.lab.render import render_path, script_text
 from sixbench.mechanisms import MECHANISMS, SHIPPED_GUESTS, commands_of, install
 from sixbench.model.errors import CapabilityError, ExperimentError, UsageError
@@ -26,6 +27,13 @@ from sixbench.plan.yaml_source import parse_yaml
 from sixbench.rfc.state import has_own_table
 from sixbench.run import emulated
 from sixbench.run.proof.packets import viewpoints
+
+
+@pytest.fixture(autouse=True)
+def filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There need be no QEMU here: it is asked whether it filters system calls."""
+    monkeypatch.setattr(device, "sandbox", lambda qemu: SANDBOX)
+
 
 SCHEMA = experiment_schema(MECHANISMS)
 NAT64: dict[str, Any] = {"family": [6, 4], "prefix": "64:ff9b::/96", "client-as": "own", "hops": 1}
@@ -201,12 +209,21 @@ def test_qemu_gets_files_from_the_cache_and_interfaces_that_take_no_work_off_the
     assert fields["memory_bytes"] > 256 << 20
     assert len(fields["files"][SETUP]) % 512 == 0
     assert """step '`x`' 'echo '"'"'x'"'"''""" in fields["files"][SETUP]
-    argv = command_line(MADE, "/run, here", ports, 256 << 20)
+    argv = command_line(MADE, ports, 256 << 20)
     [interface] = [word for word in argv if word.startswith("virtio-net-pci")]
     assert "mac=02:00:00:00:00:02,host_mtu=9000" in interface
     assert all(f"{name}=off" in interface for name in ("csum", "guest_csum", "gso", "guest_tso6", "host_tso4"))
-    assert argv[argv.index("-initrd") + 1] == "/cache, here/initramfs"
-    assert any("logfile=/run,, here/console" in word for word in argv)
+    assert argv[argv.index("-initrd") + 1] == f"/proc/self/fd/{start_opened.FIRST + 2}"
+    assert argv[argv.index("-netdev") + 1] == f"tap,id=port0,fd={start_opened.FIRST + 5}"
+    started = start_line(MADE, "/run, here", ports, 256 << 20)
+    assert started[-len(argv) :] == argv
+    [opened] = [json.loads(word) for word in started if word.startswith("[[")]
+    assert opened[2:] == [
+        ["copy", "/cache, here/initramfs"],
+        ["read", str(MADE.kernel.modules_image)],
+        ["read", f"/run, here/{SETUP}"],
+        ["tap", "sixtap0"],
+    ]
     assert argv[argv.index("-accel") + 1].startswith("tcg")
 
 
@@ -218,6 +235,21 @@ def test_a_guest_that_cannot_be_started_here_is_told_at_its_path(monkeypatch: py
     source = parse_yaml("workloads: [ping]\ndut:\n  guest: debian-6.1\n", "x.yaml")
     with pytest.raises(ExperimentError, match=r"x\.yaml:2: paths\.ipv4: there is no qemu-system-x86_64 here"):
         emulated.check_guests(read_experiment(source, MECHANISMS))
+
+
+def test_a_kernel_from_files_needs_consent(sixbench: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(json.dumps({"dut": {"guest": "./vmlinuz:./6.1"}, "workloads": ["ping"]}))
+    done = sixbench("run", file)
+    assert done.exit == 2
+    assert "paths.ipv4 boots a kernel from files, ./vmlinuz:./6.1, and QEMU promises to hold nobody" in done.stderr
+    assert "allow it with --allow-programs" in done.stderr
+    assert "the kernel ./vmlinuz:./6.1" in sixbench("plan", file).stdout
+    assert "there is no vmlinuz" in sixbench("run", file, "--allow-programs").stderr
+    file.write_text(json.dumps({"dut": {"mechanism": "siit"}, "kernels": ["./vmlinuz:./6.1"], "workloads": ["ping"]}))
+    done = sixbench("run", file)
+    assert (done.exit, "kernels boots a kernel from files" in done.stderr) == (2, True)
+    assert "boots a kernel from files" not in sixbench("run", file, "--kernel", "./other:./6.2").stderr
 
 
 def test_what_cannot_be_started_is_known_without_fetching(monkeypatch: pytest.MonkeyPatch) -> None:

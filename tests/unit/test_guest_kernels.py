@@ -16,6 +16,7 @@ from sixbench.guest.cache import cache_directory, make_whole, unwritable
 from sixbench.guest.debian import _own_apt
 from sixbench.guest.kernels import BOOT_MODULES, FETCHING_BYTES
 from sixbench.model.errors import CapabilityError, UsageError
+from sixbench.run import emulated
 
 
 @pytest.fixture(autouse=True)
@@ -156,5 +157,14 @@ def test_nothing_is_fetched_into_a_cache_that_is_nearly_full(monkeypatch: pytest
     """apt waits for ever where it cannot write."""
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=FETCHING_BYTES - 1))
     with pytest.raises(CapabilityError, match="no space left there; make some, with `sixbench kernels remove`"):
-        find_kernel("debian-6.1")
+        add_kernel("debian-6.1")
     assert list(cache.rglob("*")) == [cache / "kernels"]
+
+
+def test_a_kernel_that_is_not_kept_is_an_error_and_never_fetched(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.setattr("sixbench.guest.debian.fetch", lambda *_: pytest.fail("it was fetched"))
+    words = "the kernel debian-6.1 is not kept here yet; fetch it by: sixbench kernels add debian-6.1"
+    with pytest.raises(CapabilityError, match=words):
+        find_kernel("debian-6.1")
+    with pytest.raises(CapabilityError, match=words):
+        emulated.found("debian-6.1")

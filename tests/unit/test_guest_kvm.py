@@ -9,7 +9,7 @@ import pytest
 from sixbench.guest import kvm
 from sixbench.guest.boot import _accelerators
 
-KERNEL = Path("/boot/vmlinuz")
+KERNEL = Path(__file__)
 ABORTED = "echo 'failed to set MSR 0x10a' >&2; exit 134"
 
 
@@ -18,6 +18,8 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "kvm"
     path.touch()
     monkeypatch.setattr(kvm, "_DEVICE", path)
+    monkeypatch.setattr(kvm, "is_another_user", lambda: False)
+    monkeypatch.setattr(kvm, "confined", lambda groups: ["setpriv", "--pdeathsig", "KILL"])
     return path
 
 
@@ -54,3 +56,12 @@ def test_a_guest_on_the_real_clock_is_emulated_where_kvm_does_not_work_and_that_
     assert said == ["KVM does not run a kernel: failed to set MSR 0x10a: the guest is emulated, on the real clock"]
     assert _accelerators("virtual", program, KERNEL, said.append) == ("tcg",)
     assert len(said) == 1
+
+
+def test_a_device_that_only_root_may_open_is_no_kvm_for_qemu(
+    tmp_path: Path, device: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kvm, "is_another_user", lambda: True)
+    device.chmod(0o600)
+    refusal = kvm.why_no_kvm(qemu(tmp_path, "exit 0"), KERNEL)
+    assert refusal == f"{device} may be opened by root alone, and QEMU is not root"

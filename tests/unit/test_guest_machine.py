@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sixbench.guest import machine
+from sixbench.guest.confinement import SANDBOX
 from sixbench.guest.initramfs import first_script, make_initramfs, second_script
 from sixbench.guest.machine import Silent, Start, command_line, run_machine
 from sixbench.guest.memory import (
@@ -23,12 +25,20 @@ from sixbench.guest.memory import (
 from sixbench.model.errors import CapabilityError
 
 MIB = 2**20
+WITH_THIS_PROCESS = ("setpriv", "--pdeathsig", "KILL")
+
+
+@pytest.fixture(autouse=True)
+def as_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripts that play QEMU are in folders of this user."""
+    monkeypatch.setattr(machine, "confined", lambda groups: [*WITH_THIS_PROCESS])
+    monkeypatch.setattr(machine, "sandbox", lambda qemu: SANDBOX)
 
 
 @pytest.fixture
 def start() -> Start:
     return Start(
-        kernel=Path("/boot/vmlinuz"),
+        kernel=os.memfd_create("vmlinuz"),
         parameters="memmap=1!2",
         initramfs=os.memfd_create("initramfs"),
         memory=os.memfd_create("memory"),

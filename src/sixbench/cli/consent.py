@@ -1,11 +1,12 @@
-"""Consent to what an experiment may not have by itself: commands of programs under test, which may be anyone's, and
-connections to the hosts that a run directory names."""
+"""Consent to what an experiment may not have by itself: commands of programs under test and kernels, which may be
+anyone's, and connections to the hosts that a run directory names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ..model.kernels import is_kernel_file
 from ..model.quoting import visible
 from .options import ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG
 
@@ -24,15 +25,35 @@ def commands_by_path(paths: Iterable[Path]) -> dict[str, tuple[str, ...]]:
     return {path.name: commands for path in paths if path.aa_of is None and (commands := commands_of(path))}
 
 
-def require_consent(paths: Iterable[Path], *, allowed: bool) -> None:
-    """Raises `UsageError` where an experiment has commands that the command line does not allow. A run directory never
-    has the consent: whoever goes on with it gives it again."""
+def kernel_files(paths: Iterable[Path], kernels: Iterable[str] = ()) -> dict[str, str]:
+    """The first kernel from files that each key of an experiment names."""
+    from ..mechanisms import kernel_file_of
+
+    of_runs = next(filter(is_kernel_file, kernels), None)
+    named = ((f"paths.{path.name}", kernel_file_of(path)) for path in paths if path.aa_of is None)
+    return {key: name for key, name in (("kernels", of_runs), *named) if name is not None}
+
+
+def require_consent(paths: Iterable[Path], kernels: Iterable[str] = (), *, allowed: bool) -> None:
+    """Raises `UsageError` where an experiment has commands or kernels that the command line does not allow. A run
+    directory never has the consent: whoever goes on with it gives it again.
+
+    Args:
+        kernels: those in which the experiment itself says that it runs, and not the command line.
+    """
     from ..mechanisms.guest import GUEST
     from ..model.errors import UsageError
 
+    if allowed:
+        return
     paths = list(paths)
     found = commands_by_path(paths)
-    if allowed or not found:
+    for key, kernel in kernel_files(paths, kernels).items():
+        raise UsageError(
+            f"{key} boots a kernel from files, {visible(kernel)}, and QEMU promises to hold nobody who means harm. "
+            f"If it is yours, allow it with {ALLOW_FLAG}"
+        )
+    if not found:
         return
     name, commands = next(iter(found.items()))
     shown = visible(commands[0])[:MAX_SHOWN]

@@ -26,7 +26,9 @@ HOSTS: Path | None = typer.Option(
 
 ALLOW_FLAG = "--allow-programs"
 ALLOW_PROGRAMS: bool = typer.Option(
-    False, ALLOW_FLAG, help="Run the programs that the experiment names. They have all rights that sixbench has."
+    False,
+    ALLOW_FLAG,
+    help="Run the programs that the experiment names, with all rights that sixbench has, and boot its kernels.",
 )
 
 ALLOW_HOSTS_FLAG = "--allow-hosts"

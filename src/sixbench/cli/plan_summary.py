@@ -246,20 +246,22 @@ def _address_rows(experiment: Experiment) -> list[tuple[str, str]]:
 
 
 def _section_of_programs(experiment: Experiment) -> list[str]:
-    """What the experiment would run as whoever runs sixbench, or in emulated machines; nothing where it runs no
-    commands of its own."""
+    """What the experiment would run as whoever runs sixbench, or in emulated machines, and the kernels that it brings;
+    nothing where it has none of these."""
     from ..mechanisms.guest import GUEST
-    from .consent import commands_by_path
+    from .consent import commands_by_path, kernel_files
     from .options import ALLOW_FLAG
 
     found = commands_by_path(experiment.paths)
-    if not found:
+    kernels = kernel_files(experiment.paths, experiment.kernels)
+    if not found and not kernels:
         return []
     rows = [(name, command) for name, commands in found.items() for command in commands]
+    rows += [(key.removeprefix("paths."), f"the kernel {kernel}") for key, kernel in kernels.items()]
     lines = _section("Programs of the experiment", rows)
     kinds = {path.mechanism == GUEST.name for path in experiment.paths if path.name in found}
     rights = [
-        *(["in its emulated machine, as root there"] if True in kinds else []),
+        *(["in its emulated machine, as root there"] if True in kinds or kernels else []),
         *(["with all rights of whoever runs sixbench"] if False in kinds else []),
     ]
     told = f"They run {' or '.join(rights)}, and only with {ALLOW_FLAG}."

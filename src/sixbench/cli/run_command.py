@@ -87,7 +87,7 @@ def run(
     changes = (set_, quick, blocks, seed, chosen, clock, hosts)
     loaded = load_experiment(experiment, *changes)
     guest_clock = check_clock(clock, loaded)
-    require_consent(loaded.paths, allowed=allow_programs)
+    require_consent(loaded.paths, () if chosen else loaded.kernels, allowed=allow_programs)
     from ..store import check_free
 
     if out is not None:
@@ -149,8 +149,9 @@ def resume(
     with writer:
         if cells is not None:
             return resume_on_cells(writer, run_so_far, cells, key, wait, json, quiet, report, events)
-        require_consent(run_so_far.manifest.experiment.paths, allowed=allow_programs)
-        require_consent_to_hosts(run_so_far.manifest.experiment.topologies, allowed=allow_hosts)
+        planned = run_so_far.manifest.experiment
+        require_consent(planned.paths, planned.kernels, allowed=allow_programs)
+        require_consent_to_hosts(planned.topologies, allowed=allow_hosts)
         return _go_on(writer, run_so_far, json, quiet, wait, report, events, i_mean_it)
 
 

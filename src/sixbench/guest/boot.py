@@ -32,7 +32,7 @@ from .machine import (
     qemu_version,
     run_machine,
 )
-from .memory import lay_out, make_memory, open_results, parameters, total_bytes
+from .memory import anonymous, anonymous_copy, lay_out, make_memory, open_results, parameters, total_bytes
 
 Clock = Literal["real", "virtual"]
 
@@ -97,10 +97,11 @@ def boot(
     disks = lay_out(find_image(command.agent), kernel.modules_image)
     for accelerator in _accelerators(command.clock, qemu, kernel.vmlinuz, told):
         memory = make_memory(disks)
-        initramfs = _anonymous(_initramfs(kernel, command, version, accelerator))
+        vmlinuz = anonymous_copy(kernel.vmlinuz)
+        initramfs = anonymous("sixbench-initramfs", _initramfs(kernel, command, version, accelerator))
         start = Start(
-            kernel=kernel.vmlinuz,
             parameters=parameters(disks),
+            kernel=vmlinuz,
             initramfs=initramfs,
             memory=memory,
             memory_bytes=total_bytes(disks),
@@ -118,8 +119,8 @@ def boot(
                 raise CapabilityError(f"the guest with {kernel.name} {doing}; {last_lines(error.console)}") from None
             told(f"it does not come up by KVM within {KVM_ANSWER_S:.0f} s: {_EMULATED}")
         finally:
-            os.close(memory)
-            os.close(initramfs)
+            for descriptor in (memory, vmlinuz, initramfs):
+                os.close(descriptor)
     raise AssertionError("the last accelerator returns or raises")
 
 
@@ -157,13 +158,6 @@ def _initramfs(kernel: Kernel, command: GuestCommand, version: str, accelerator:
     }
     argv = [str(executable), "-m", "sixbench", *command.arguments]
     return make_initramfs(kernel.boot_modules, second_script(argv, variables, command.limit_s), command.files)
-
-
-def _anonymous(content: bytes) -> int:
-    descriptor = os.memfd_create("sixbench-initramfs", os.MFD_CLOEXEC)
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
-    return descriptor
 
 
 def _result(kernel: Kernel, command: GuestCommand, end: End, disk: IO[bytes]) -> GuestResult:

@@ -2,13 +2,16 @@
 
 It has one processor, which QEMU emulates by this machine's clock. Kernel, first programs and modules come from the
 cache; the commands are a small disk of their own. Its interfaces take no part of the work off the processor: the frames
-that it sees are those of the wire, whole and with their checksums.
+that it sees are those of the wire, whole and with their checksums. QEMU has next to no rights (`confinement`), so its
+files and taps are opened for it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +21,9 @@ from typing import Any
 from ..model.errors import CapabilityError
 from ..model.guest import GuestCommand, GuestPort
 from ..model.quoting import printable
+from . import start_opened
 from .cache import cache_directory, forget_old, make_whole, one_at_a_time
+from .confinement import confined, sandbox
 from .contents import DATA
 from .initramfs import archive
 from .jool import PROGRAMS as JOOL_PROGRAMS
@@ -169,7 +174,7 @@ def device_fields(
         memory_bytes: the memory that it has.
     """
     console = f"{directory}/{CONSOLE}"
-    command = shlex.join(command_line(made, directory, ports, memory_bytes))
+    command = shlex.join(start_line(made, directory, ports, memory_bytes))
     start = _START.format(command=command, last=_LAST, console=shlex.quote(console))
     return {
         "name": f"the guest with {made.kernel.name}",
@@ -180,19 +185,56 @@ def device_fields(
     }
 
 
-def command_line(made: DeviceGuest, directory: str, ports: Sequence[GuestPort], memory_bytes: int) -> list[str]:
-    """QEMU's command line."""
-    argv = [str(made.qemu), "-M", _MACHINE, "-accel", f"tcg,tb-size={_TRANSLATED_MIB}", "-cpu", CPU]
-    argv += ["-smp", "1", "-m", f"{memory_bytes >> 20}M", "-nodefaults", "-no-user-config", "-no-reboot"]
+def start_line(made: DeviceGuest, directory: str, ports: Sequence[GuestPort], memory_bytes: int) -> list[str]:
+    """The command line that opens what QEMU may not, and starts it without rights. Raises `CapabilityError`."""
+    to_open = [*_files(made, directory), *(("tap", port.tap) for port in ports)]
+    launcher = [sys.executable, "-I", "-S", start_opened.__file__, json.dumps(to_open)]
+    return [*launcher, *confined(), *command_line(made, ports, memory_bytes)]
+
+
+def _files(made: DeviceGuest, directory: str) -> tuple[tuple[str, str], ...]:
+    """How each of QEMU's files is opened, in the order of `_DESCRIPTORS`."""
+    return (
+        ("append", f"{directory}/{CONSOLE}"),
+        ("copy", str(made.kernel.vmlinuz)),
+        ("copy", str(made.initramfs)),
+        ("read", str(made.kernel.modules_image)),
+        ("read", f"{directory}/{SETUP}"),
+    )
+
+
+_DESCRIPTORS = _LOG, _KERNEL, _INITRAMFS, _MODULES_DISK, _SETUP_DISK = range(start_opened.FIRST, start_opened.FIRST + 5)
+_FIRST_TAP = start_opened.FIRST + len(_DESCRIPTORS)
+
+
+def command_line(made: DeviceGuest, ports: Sequence[GuestPort], memory_bytes: int) -> list[str]:
+    """QEMU's command line. Files and taps are descriptors that it inherits."""
+    argv = [str(made.qemu), *sandbox(made.qemu), "-M", _MACHINE]
+    argv += [
+        "-accel",
+        f"tcg,tb-size={_TRANSLATED_MIB}",
+        "-cpu",
+        CPU,
+        "-smp",
+        "1",
+        "-m",
+        f"{memory_bytes >> 20}M",
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+    ]
     argv += ["-display", "none", "-monitor", "none"]
-    argv += ["-chardev", f"stdio,id=console,signal=off,logfile={_escaped(f'{directory}/{CONSOLE}')}"]
-    argv += ["-serial", "chardev:console", "-kernel", str(made.kernel.vmlinuz), "-initrd", str(made.initramfs)]
+    argv += ["-add-fd", f"fd={_LOG},set={_LOG}"]
+    argv += ["-chardev", f"stdio,id=console,signal=off,logfile=/dev/fdset/{_LOG},logappend=on"]
+    argv += ["-serial", "chardev:console"]
+    argv += ["-kernel", f"/proc/self/fd/{_KERNEL}", "-initrd", f"/proc/self/fd/{_INITRAMFS}"]
     argv += ["-append", _PARAMETERS]
-    for name, file in (("modules", made.kernel.modules_image), (SETUP, f"{directory}/{SETUP}")):
-        argv += ["-drive", f"if=none,id={name},format=raw,readonly=on,file={_escaped(str(file))}"]
+    for name, descriptor in (("modules", _MODULES_DISK), (SETUP, _SETUP_DISK)):
+        argv += ["-add-fd", f"fd={descriptor},set={descriptor}"]
+        argv += ["-drive", f"if=none,id={name},format=raw,readonly=on,file=/dev/fdset/{descriptor}"]
         argv += ["-device", f"virtio-blk-pci,drive={name}"]
     for number, port in enumerate(ports):
-        argv += ["-netdev", f"tap,id=port{number},ifname={port.tap},script=no,downscript=no"]
+        argv += ["-netdev", f"tap,id=port{number},fd={_FIRST_TAP + number}"]
         features = ",".join(f"{name}=off" for name in OFFLOADS)
         argv += [
             "-device",
@@ -209,11 +251,6 @@ def script(ports: Sequence[GuestPort], commands: Sequence[GuestCommand]) -> str:
     steps = [f"step {shlex.quote(one.told)} {shlex.quote(one.line)}" for one in commands]
     text = _COMMANDS.format(names="\n".join(names), steps="\n".join(steps), ready=READY, last=_LAST)
     return text + "\n" * (-len(text.encode()) % _SECTOR_BYTES)
-
-
-def _escaped(value: str) -> str:
-    """A value of QEMU's options, in which a comma would begin the next one."""
-    return value.replace(",", ",,")
 
 
 def _digest(kernel: Kernel, files: Sequence[Path]) -> str:

@@ -84,7 +84,7 @@ def add_kernel(name: str, with_jool: bool = False) -> Kernel:
         return _fetch(name, with_jool)
 
 
-def _fetch(name: str, with_jool: bool = False) -> Kernel:
+def _fetch(name: str, with_jool: bool) -> Kernel:
     if with_jool:
         jool.check_tools()
     try:
@@ -110,18 +110,20 @@ def _fetch(name: str, with_jool: bool = False) -> Kernel:
 
 
 def find_kernel(name: str) -> Kernel:
-    """A kernel by its name. One that can be fetched is fetched where it is not kept yet.
+    """A kernel by its name. Nothing is fetched: only `add_kernel` uses the network.
 
     Args:
         name: one of `DEBIAN_KERNELS`, `host`, or `FILE:MODULES`: a bzImage, and the directory `lib/modules/RELEASE` of
             its modules.
 
     Raises:
-        CapabilityError: it is none of these, or it cannot be fetched, kept or booted.
+        CapabilityError: it is none of these, or it is not kept here or cannot be booted.
     """
     if name in DEBIAN_KERNELS:
-        with one_at_a_time(_root()):
-            return _kept(name) or _fetch(name)
+        kept = _kept(name)
+        if kept is None:
+            raise CapabilityError(not_kept(name))
+        return kept
     if name == HOST_KERNEL:
         release = platform.release()
         return _from_files(HOST_KERNEL, Path(f"/boot/vmlinuz-{release}"), Path(f"/lib/modules/{release}"))
@@ -129,6 +131,11 @@ def find_kernel(name: str) -> Kernel:
     if colon and file and modules:
         return _from_files(name, Path(file), Path(modules))
     raise no_such_kernel(name)
+
+
+def not_kept(name: str) -> str:
+    """The words about a kernel that can be fetched and is not kept yet."""
+    return f"the kernel {printable(name)} is not kept here yet; fetch it by: sixbench kernels add {printable(name)}"
 
 
 def kept_kernels() -> list[Kernel]:

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 from ..model.errors import CapabilityError
-from .programs import find_program
+from .confinement import confined, group_that_opens, is_another_user
+from .memory import anonymous_copy
 
 KVM_ANSWER_S = 10.0
 """How long KVM may take to answer. It takes a second or hangs, where it is inside another KVM and does not work."""
@@ -26,17 +27,36 @@ def why_no_kvm(qemu: Path, vmlinuz: Path) -> str | None:
         return f"there is no {_DEVICE}"
     if not os.access(_DEVICE, os.R_OK | os.W_OK):
         return f"{_DEVICE} may not be opened by this user; the group kvm may"
+    if is_another_user() and not kvm_groups():
+        return f"{_DEVICE} may be opened by root alone, and QEMU is not root"
+    image = anonymous_copy(vmlinuz)
     try:
-        argv = [str(find_program("setpriv", "util-linux")), "--pdeathsig", "KILL", str(qemu)]
+        argv = [*confined(kvm_groups()), str(qemu)]
         argv += ["-M", "microvm,pcie=on,rtc=on", "-accel", "kvm", "-cpu", KVM_CPU, "-m", "256M", "-nodefaults"]
-        argv += ["-no-user-config", "-no-reboot", "-display", "none", "-kernel", str(vmlinuz)]
+        argv += ["-no-user-config", "-no-reboot", "-display", "none", "-kernel", f"/proc/self/fd/{image}"]
         argv += ["-append", "panic=-1 reboot=t tsc=reliable mitigations=off"]
-        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=KVM_ANSWER_S, check=False)
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=KVM_ANSWER_S,
+            check=False,
+            pass_fds=(image,),
+        )
     except subprocess.TimeoutExpired:
         return f"no kernel comes up by KVM within {KVM_ANSWER_S:g} s"
     except (OSError, CapabilityError) as error:
         return f"trying KVM: {error}"
+    finally:
+        os.close(image)
     if done.returncode == 0:
         return None
     said = " ".join(done.stderr.split())[-200:]
     return f"KVM does not run a kernel: {said or f'QEMU ended with {done.returncode}'}"
+
+
+def kvm_groups() -> tuple[int, ...]:
+    """The groups by whose rights a user may open the device; empty where only root may."""
+    group = group_that_opens(_DEVICE)
+    return () if group is None else (group,)

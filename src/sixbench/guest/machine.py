@@ -1,7 +1,7 @@
 """QEMU: its command line, its console, its end.
 
-It is started below `setpriv --pdeathsig`, so that it dies with this process however that ends, and killed by its own
-number. Its console is an anonymous file.
+It is started without rights (`confinement`), dies with this process however that ends, and is killed by its own number.
+Its files are anonymous ones, which it inherits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Literal
 
 from ..model.errors import CapabilityError
+from .confinement import confined, sandbox
 from .initramfs import CLOCK, EXIT, UP
-from .kvm import KVM_ANSWER_S, KVM_CPU
+from .kvm import KVM_ANSWER_S, KVM_CPU, kvm_groups
 from .programs import find_program
 
 INSTRUCTION_NS = 1
@@ -55,16 +56,15 @@ class Start:
     """The parts with which a guest starts.
 
     Attributes:
-        kernel: the image.
         parameters: of the kernel, beside `PARAMETERS`.
-        initramfs, memory: descriptors of anonymous files.
+        kernel, initramfs, memory: descriptors of anonymous files.
         memory_bytes: the size of the latter.
         is_virtual: whether its clock counts instructions.
         seed: of its random numbers.
     """
 
-    kernel: Path
     parameters: str
+    kernel: int
     initramfs: int
     memory: int
     memory_bytes: int
@@ -124,13 +124,14 @@ def qemu_version(program: Path) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         raise CapabilityError(f"running {program} --version: {error}") from error
     found = re.search(r"version (\S+)", done.stdout)
-    return f"qemu {found[1] if found else 'unknown'}"
+    unfiltered = "" if sandbox(program) else ", without filters of system calls"
+    return f"qemu {found[1] if found else 'unknown'}{unfiltered}"
 
 
 def command_line(qemu: Path, start: Start, console: int) -> list[str]:
     """QEMU's command line. Files are given by their descriptors, which it inherits."""
     size = f"{start.memory_bytes // 2**20}M"
-    argv = [str(qemu), "-M", "microvm,pcie=on,rtc=on,memory-backend=ram"]
+    argv = [str(qemu), *sandbox(qemu), "-M", "microvm,pcie=on,rtc=on,memory-backend=ram"]
     accelerator, cpu = ("kvm", KVM_CPU) if start.accelerator == "kvm" else ("tcg,tb-size=512", CPU)
     argv += ["-accel", accelerator, "-cpu", cpu, "-smp", "1", "-m", size]
     argv += ["-object", f"memory-backend-file,id=ram,size={size},mem-path=/proc/self/fd/{start.memory},share=on"]
@@ -138,7 +139,7 @@ def command_line(qemu: Path, start: Start, console: int) -> list[str]:
         argv += ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm", "-seed", str(start.seed)]
     argv += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none"]
     argv += ["-serial", f"file:/proc/self/fd/{console}"]
-    argv += ["-kernel", str(start.kernel), "-initrd", f"/proc/self/fd/{start.initramfs}"]
+    argv += ["-kernel", f"/proc/self/fd/{start.kernel}", "-initrd", f"/proc/self/fd/{start.initramfs}"]
     return [*argv, "-append", f"{PARAMETERS} {start.parameters}"]
 
 
@@ -157,9 +158,10 @@ def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str]
         Silent: it hangs.
     """
     console = os.memfd_create("sixbench-console", 0)
-    argv = [str(find_program("setpriv", "util-linux")), "--pdeathsig", "KILL", *command_line(qemu, start, console)]
+    groups = kvm_groups() if start.accelerator == "kvm" else ()
+    argv = [*confined(groups), *command_line(qemu, start, console)]
     started_s = time.monotonic()
-    inherited = (start.initramfs, start.memory, console)
+    inherited = (start.kernel, start.initramfs, start.memory, console)
     try:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=inherited

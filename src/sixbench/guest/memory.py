@@ -90,6 +90,22 @@ def make_memory(disks: list[Disk]) -> int:
     return descriptor
 
 
+def anonymous(name: str, content: bytes) -> int:
+    """The descriptor of an anonymous file with that content, which any process that inherits it may open anew."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(content)
+    return descriptor
+
+
+def anonymous_copy(path: Path) -> int:
+    """The descriptor of an anonymous copy of a file. Raises `CapabilityError` where it cannot be read."""
+    try:
+        return anonymous(f"sixbench-{path.name}"[:100], path.read_bytes())
+    except OSError as error:
+        raise CapabilityError(f"reading {path}: {error.strerror or error}") from error
+
+
 def open_results(descriptor: int, disks: list[Disk]) -> IO[bytes]:
     """The third disk as a file, at its beginning."""
     file = os.fdopen(os.dup(descriptor), "rb")

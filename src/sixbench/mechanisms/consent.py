@@ -1,4 +1,4 @@
-"""The commands of an experiment that a path runs, for which whoever runs sixbench is asked."""
+"""The commands and kernels of an experiment that a path runs, for which whoever runs sixbench is asked."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..model.kernels import is_kernel_file
 from ..model.parameter import Parameter
 from ..model.path import Path
 from .guest import GUEST
 from .program import PROGRAM
-from .program_options import FILES, INTERFACE, READY, SETUP, START
+from .program_options import FILES, INTERFACE, KERNEL, READY, SETUP, START
 from .shipped_programs import SHIPPED, SHIPPED_GUESTS
 
 
@@ -22,6 +23,13 @@ def commands_of(path: Path) -> tuple[str, ...]:
     if path.mechanism == GUEST.name and not _is_one_of(path, SHIPPED_GUESTS, (SETUP,)):
         return tuple(json.loads(str(path.options.get(SETUP.name, "[]"))))
     return ()
+
+
+def kernel_file_of(path: Path) -> str | None:
+    """The kernel that a path boots from files that its experiment names; None: it boots none, or one that sixbench has
+    fetched, or this machine's."""
+    name = str(path.options.get(KERNEL.name, ""))
+    return name if path.mechanism == GUEST.name and is_kernel_file(name) else None
 
 
 def _is_one_of(path: Path, shipped: Mapping[str, Mapping[str, Any]], options: Sequence[Parameter]) -> bool:

@@ -21,6 +21,11 @@ def is_kernel_name(name: str) -> bool:
     return name in DEBIAN_KERNELS or name == HOST_KERNEL or bool(file and modules)
 
 
+def is_kernel_file(name: str) -> bool:
+    """Whether a text names a kernel by its file: one that may be anyone's."""
+    return is_kernel_name(name) and name not in DEBIAN_KERNELS and name != HOST_KERNEL
+
+
 def no_such_kernel(name: str) -> CapabilityError:
     """The error that there is no kernel of that name. It lists those that there are."""
     known = f"{listed(DEBIAN_KERNELS)}, {HOST_KERNEL}, and FILE:MODULES"

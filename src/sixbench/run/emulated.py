@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..guest import DeviceGuest, device_fields, device_guest, find_kernel, find_qemu, kept_kernels
+from ..guest import DeviceGuest, device_fields, device_guest, find_kernel, find_qemu, kept_kernels, not_kept
 from ..mechanisms import install
 from ..model.errors import CapabilityError, ExperimentError, Problem
 from ..model.experiment import Experiment
 from ..model.guest import Guest, GuestCommand, GuestPort
+from ..model.kernels import DEBIAN_KERNELS
 from ..model.network import Blueprint
 from ..model.stage import DEVICE_DIRECTORY
 
 
 def check_guests(experiment: Experiment) -> None:
-    """Fetches the kernels of guests that are not kept yet. Raises `ExperimentError` at a path whose guest this machine
-    cannot start."""
+    """Raises `ExperimentError` at a path whose guest this machine cannot start: one whose kernel is not kept here,
+    for instance."""
     for path in experiment.paths:
         network = install(path, experiment.topologies[0], experiment.between)
         check_guests_of(network, experiment.file, path.line, f"paths.{path.name}")
@@ -32,14 +33,15 @@ def check_guests_of(network: Blueprint, file: str, line: int | None, key: str) -
 
 
 def why_no_guest(network: Blueprint) -> str | None:
-    """Why a network's machines cannot be started now, without anything being fetched; None if they can."""
+    """Why a network's machines cannot be started now; None if they can."""
     try:
         find_qemu()
     except CapabilityError as error:
         return str(error)
     kept = {kernel.name for kernel in kept_kernels()}
-    lacking = next((guest.kernel for guest in network.guests.values() if guest.kernel not in kept), None)
-    return lacking and f"the kernel {lacking} is not kept here yet; fetch it by: sixbench kernels add {lacking}"
+    wanted = (guest.kernel for guest in network.guests.values() if guest.kernel in DEBIAN_KERNELS)
+    lacking = next((kernel for kernel in wanted if kernel not in kept), None)
+    return lacking and not_kept(lacking)
 
 
 def found(kernel: str) -> DeviceGuest:
