@@ -12,7 +12,8 @@ From Python, such as in a notebook::
 `docs/design.md` has the map of them.
 """
 
-from __future__ import annotations
+# Before all others: it says from where they may come.
+from . import search_path  # noqa: F401 # isort: skip
 
 from typing import TYPE_CHECKING, Any
 

@@ -31,8 +31,4 @@ def _leave(number: int, frame: object) -> None:
 
 
 if __name__ == "__main__":
-    # `python -m` looks for modules in the current directory first, where anyone's files may be.
-    here = "/proc/self/cwd"
-    if not sys.flags.safe_path and os.path.realpath(sys.path[0] or here) == os.path.realpath(here):
-        del sys.path[0]
     sys.exit(main())

@@ -156,7 +156,7 @@ def _initramfs(kernel: Kernel, command: GuestCommand, version: str, accelerator:
         "SIXBENCH_AGENT": str(command.agent.resolve()),
         "SIXBENCH_GUEST": json.dumps(guest),
     }
-    argv = [str(executable), "-m", "sixbench", *command.arguments]
+    argv = [str(executable), "-P", "-m", "sixbench", *command.arguments]
     return make_initramfs(kernel.boot_modules, second_script(argv, variables, command.limit_s), command.files)
 
 
