@@ -169,7 +169,7 @@ def test_labs_in_a_directory_of_someone_else_are_not_believed(
 def test_a_place_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setattr(registry, "directory", lambda: tmp_path / "file/labs")
-    with pytest.raises(WriteError, match=r"writing .*lab\.json: Not a directory"):
+    with pytest.raises(WriteError, match=r"making .*labs: Not a directory"):
         registry.save(lab("lab", GONE))
     assert registry.all_labs() == []
 
@@ -187,3 +187,20 @@ def test_where_the_files_are(monkeypatch: pytest.MonkeyPatch, environment: dict[
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert real_directory() == Path(expected)
+
+
+def test_a_name_that_a_killed_process_had_is_free_and_its_lock_is_cleaned(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "lab.claim").touch(0o600)
+    with registry.claim("lab"):
+        assert registry.clean() == []
+    assert list(folder.iterdir()) == []
+    (folder / "lab.claim").touch(0o600)
+    assert registry.clean() == [str(folder / "lab.claim")]
+
+
+def test_a_folder_in_which_others_may_write_has_no_claims(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(WriteError, match="not a directory that only this user may write in"):
+        registry.claim("lab")

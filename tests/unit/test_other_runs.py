@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -183,10 +184,10 @@ def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.Mo
     told: list[str] = []
     other = ExitStack()
     other.enter_context(announced(FIRST))
-    real, sleep = announcements.announced_names, time.sleep
+    real, sleep = announcements.announcements, time.sleep
 
-    def of_tests() -> set[str]:
-        return {name for name in real() or () if OURS in name}
+    def of_tests() -> set[announcements.Announcement]:
+        return {one for one in real() or () if OURS in one.name}
 
     def later(seconds: float) -> None:
         if seconds == other_runs.POLL_S:
@@ -195,7 +196,7 @@ def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.Mo
         else:  # another process of these tests announces a run just now
             sleep(seconds)
 
-    monkeypatch.setattr(other_runs, "announced_names", of_tests)
+    monkeypatch.setattr(other_runs, "announcements", of_tests)
     monkeypatch.setattr(other_runs.time, "sleep", later)
     with announced(SECOND, wait=True, told=told) as second:
         assert own_runs() == [SECOND]
@@ -214,6 +215,48 @@ def test_what_strangers_call_their_sockets_is_no_run() -> None:
             stranger.sendto(b"run/" + name.encode() or b"\xff", f"\0sixbench/{own.told}")
         assert own_runs() == [NAME]
         assert of_this_test(during_trial(presence)) == []
+
+
+STRANGER = """
+import os, socket, sys
+name, root = sys.argv[1:]
+held = []
+for told in (f"run/{os.getpid()}/{'0' * 16}/{name}-a", f"run/{root}/{'0' * 16}/{name}-b", f"lab/0/{name}", "turn"):
+    held.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    held[-1].bind(f"\\0sixbench/{told}")
+print("begun", flush=True)
+for line in sys.stdin:
+    held[0].sendto(f"run/{root}/{'0' * 16}/{name}-c".encode(), "\\0sixbench/" + line.strip())
+    print("sent", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user, too")
+def test_names_that_another_user_takes_keep_root_from_nothing() -> None:
+    """Sockets named as those of runs, of a lab and of a turn, and a message, by nobody."""
+    words = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        shutil.which("python3", path="/usr/bin:/bin"),
+    ]
+    argv = [*map(str, words), "-I", "-c", STRANGER, NAME, str(os.getpid())]
+    with subprocess.Popen(argv, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stranger:
+        assert stranger.stdin is not None
+        assert stranger.stdout is not None
+        assert stranger.stdout.readline() == "begun\n"
+        assert {one.name for one in announcements.announcements() or () if NAME in one.name} >= {f"lab/0/{NAME}"}
+        assert own_runs() == []
+        registry.claim(NAME).close()
+        told: list[str] = []
+        with announced(SECOND, told=told) as presence:
+            assert not any(NAME in words for words in told)
+            presence.next_trial()
+            own = next(other for other in running() or () if other.name == SECOND)
+            print(own.told, file=stranger.stdin, flush=True)
+            assert stranger.stdout.readline() == "sent\n"
+            assert of_this_test(during_trial(presence)) == []
 
 
 def test_a_machine_that_does_not_tell_is_told_as_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import stat
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..model.errors import UsageError, WriteError
+from .locks import Lock, lock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """The errors of reading a file that is not one of a lab."""
 
 
-_ETC_SUFFIX = ".etc"
+_ETC_SUFFIX, _CLAIM_SUFFIX = ".etc", ".claim"
 
 
 def start_ticks(pid: int) -> int | None:
@@ -82,16 +82,34 @@ def _outer_uid() -> str:
     return os.environ.get("SIXBENCH_OUTER_UID") or str(os.getuid())
 
 
-def claim(name: str) -> socket.socket:
-    """Takes the name of a lab for as long as the socket lives, so that of two that come up at once only one has it.
-    Raises `UsageError` where another process has it."""
-    taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+def claim(name: str) -> Lock:
+    """Takes the name of a lab until the lock is closed, so that of two that come up at once only one has it.
+
+    Raises `UsageError` where another process of this user has it, and `WriteError` where there can be no lock.
+    """
+    path = own_directory() / f"{name}{_CLAIM_SUFFIX}"
     try:
-        taken.bind(f"\0sixbench/lab/{_outer_uid()}/{name}")
+        taken = lock(path)
     except OSError as error:
-        taken.close()
-        raise UsageError(f'a lab "{name}" is up already; take it down with: sixbench lab down --lab {name}') from error
+        raise WriteError(f"locking {path}: {error.strerror}") from error
+    if taken is None:
+        raise UsageError(f'a lab "{name}" is up already; take it down with: sixbench lab down --lab {name}')
     return taken
+
+
+def own_directory() -> Path:
+    """The directory, which is made where it is not there. Raises `WriteError` where others may write in it."""
+    place = directory()
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise WriteError(f"making {place}: {error.strerror}") from error
+    if not _is_ours(place):
+        raise WriteError(
+            f"writing in {place}: it is not a directory that only this user may write in; remove it, or set "
+            "XDG_RUNTIME_DIR to one that is"
+        )
+    return place
 
 
 def save(record: LabRecord, etc: Mapping[str, str] | None = None) -> Path:
@@ -100,14 +118,9 @@ def save(record: LabRecord, etc: Mapping[str, str] | None = None) -> Path:
     Args:
         etc: the texts of files that commands in its nodes see in place of the machine's, by name (`etc_of`).
     """
+    own_directory()
     path = _path(record.name)
     try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        if not _is_ours(path.parent):
-            raise WriteError(
-                f"writing {path}: {path.parent} is not a directory that only this user may write in; remove it, or set "
-                "XDG_RUNTIME_DIR to one that is"
-            )
         if etc:
             _etc(record.name).mkdir(mode=0o755, exist_ok=True)
         for name, text in (etc or {}).items():
@@ -184,6 +197,11 @@ def clean() -> list[str]:
             stale = True
         if stale:
             path.unlink(missing_ok=True)
+            removed.append(str(path))
+    for path in _files(f"*{_CLAIM_SUFFIX}"):
+        left = lock(path)
+        if left is not None:
+            left.close()
             removed.append(str(path))
     for path in _files(f"*{_ETC_SUFFIX}"):
         if not path.with_suffix(".json").exists():

@@ -4,13 +4,14 @@ A process holds a socket with a name in the abstract namespace of Linux (unix(7)
 process is, even after `kill -9`: nothing can be left over, and nobody needs a directory that all users may write in.
 Each network namespace has names of its own. /proc shows those of every process (proc_pid_net(5)), so the names of every
 user's processes are seen that /proc shows here, in whatever network namespace. Not so from within a container, which
-has a /proc of its own.
+has a /proc of its own. Anybody may take any name, so `holders` says whose a socket is.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "sixbench/"
@@ -23,8 +24,21 @@ _SOCKETS = "net/unix"
 The file's inode is that namespace's own, so it tells the namespaces apart. `ns/net` does not, for other users."""
 
 
-def announced_names() -> set[str] | None:
-    """The names on this machine, without `PREFIX`; None where that cannot be known."""
+@dataclass(frozen=True, kw_only=True)
+class Announcement:
+    """A name that a socket has.
+
+    Attributes:
+        name: without `PREFIX`.
+        inode: of the socket.
+    """
+
+    name: str
+    inode: int
+
+
+def announcements() -> set[Announcement] | None:
+    """The names on this machine; None where that cannot be known."""
     looked_at: set[int] = set()
     found = _of_namespace("self", looked_at)
     if found is None:
@@ -36,7 +50,7 @@ def announced_names() -> set[str] | None:
     return found
 
 
-def _of_namespace(process: str, looked_at: set[int]) -> set[str] | None:
+def _of_namespace(process: str, looked_at: set[int]) -> set[Announcement] | None:
     """The names in the network namespace of a process, unless it is one of those that were looked at. None where that
     cannot be known: the process has ended, or is hidden."""
     sockets = f"{PROC}/{process}/{_SOCKETS}"
@@ -44,12 +58,16 @@ def _of_namespace(process: str, looked_at: set[int]) -> set[str] | None:
         namespace = os.stat(sockets).st_ino
         if namespace in looked_at:
             return set()
-        with open(sockets, errors="replace") as lines:
-            names = [line.rstrip("\n").split(" ")[-1] for line in lines]
+        with open(sockets, errors="replace") as file:
+            rows = [line.rstrip("\n").split(None, 7) for line in file if f" @{PREFIX}" in line]
     except OSError:
         return None
     looked_at.add(namespace)
-    return {name.removeprefix(f"@{PREFIX}") for name in names if name.startswith(f"@{PREFIX}")}
+    return {
+        Announcement(name=row[7].removeprefix(f"@{PREFIX}"), inode=int(row[6]))
+        for row in rows
+        if len(row) == 8 and row[7].startswith(f"@{PREFIX}") and row[6].isdigit()
+    }
 
 
 def _children() -> set[str]:

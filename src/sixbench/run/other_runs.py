@@ -8,20 +8,24 @@ knows also of those that begin and end during one of its trials.
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import os
 import re
 import secrets
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ..lab import registry
+from ..lab.locks import lock
+from ..model.errors import WriteError
 from ..model.identifiers import NAME, require
 from ..model.quoting import listed
 from ..model.trial import TrialRecord
-from .announcements import PREFIX, announced_names
+from .announcements import PREFIX, Announcement, announcements
+from .holders import is_trusted, trusted_sockets
 
 POLL_S = 0.5
 """How often a run that waits looks whether the others have ended."""
@@ -33,8 +37,12 @@ JUST_NOW_S = 0.1
 """What was seen at the end of a trial is not looked for again at the beginning of the next one, if that begins so soon.
 It takes some milliseconds on a machine with many processes."""
 
-_TURN = f"\0{PREFIX}turn"
-"""The name that a run has while it looks for others and announces itself, so that two do not do so at once."""
+_TURN = "turn"
+"""The lock that a run of this user has while it looks for others and announces itself, so that two do not do so at
+once."""
+
+_CREDENTIALS = struct.Struct("3i")
+"""Process, user and group of who has sent a message (unix(7), `struct ucred`)."""
 
 _RUN = "run/"
 _PAGE = "page/"
@@ -122,18 +130,23 @@ class Presence:
         return None if now is None else self._seen | self._heard() | now
 
     def _now(self) -> set[OtherRun | Page] | None:
-        names = None if self._here is None else announced_names()
+        found = None if self._here is None else _announced_now()
         self._looked_s = time.monotonic()
-        self._last = None if names is None else _parsed(names) - {self._own}
+        self._last = None if found is None else found - {self._own}
         return self._last
 
     def _heard(self) -> set[OtherRun | Page]:
         """Who has begun since this was asked last."""
-        heard: list[str] = []
+        heard: set[OtherRun | Page] = set()
         with contextlib.suppress(BlockingIOError):
             while self._here is not None:
-                heard.append(self._here.recv(_MAX_TOLD_BYTES, socket.MSG_DONTWAIT).decode(errors="replace"))
-        return _parsed(heard)
+                message, rights, _, _ = self._here.recvmsg(
+                    _MAX_TOLD_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT
+                )
+                found = _parse(message.decode(errors="replace"))
+                if isinstance(found, Page) or (found is not None and _is_from_trusted(rights)):
+                    heard.add(found)
+        return heard
 
 
 @contextlib.contextmanager
@@ -174,8 +187,8 @@ def measuring(
 
 def running() -> set[OtherRun] | None:
     """The runs that measure on this machine; None where that cannot be known."""
-    names = announced_names()
-    return None if names is None else {one for one in _parsed(names) if isinstance(one, OtherRun)}
+    found = _announced_now()
+    return None if found is None else {one for one in found if isinstance(one, OtherRun)}
 
 
 def announced_page(directory: tuple[int, int]) -> socket.socket | None:
@@ -218,6 +231,7 @@ def _announce(told: str, runs: Iterable[OtherRun]) -> socket.socket | None:
     except OSError:
         return None
     try:
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         here.bind(f"\0{PREFIX}{told}")
     except OSError:
         here.close()
@@ -230,24 +244,41 @@ def _announce(told: str, runs: Iterable[OtherRun]) -> socket.socket | None:
 
 @contextlib.contextmanager
 def _turn() -> Iterator[None]:
-    """Keeps other runs from announcing themselves meanwhile."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as turn:
+    """Keeps other runs of this user from announcing themselves meanwhile. Where there can be no lock it does not."""
+    held = None
+    with contextlib.suppress(OSError, WriteError):
+        place = registry.own_directory() / _TURN
         deadline_s = time.monotonic() + TURN_S
-        while time.monotonic() < deadline_s:
-            try:
-                turn.bind(_TURN)
-                break
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    break
-                time.sleep(0.01)
+        while (held := lock(place)) is None and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+    try:
         yield
+    finally:
+        if held is not None:
+            held.close()
 
 
-def _parsed(names: Iterable[str]) -> set[OtherRun | Page]:
-    """The runs and pages of those names, without anything else."""
-    found = (_parse(name) for name in names)
-    return {one for one in found if one is not None}
+def _announced_now() -> set[OtherRun | Page] | None:
+    """The runs of root and of this user, and the pages; None where that cannot be known.
+
+    Pages are believed, since their servers are no one who counts: they have given up their rights. A page is a remark
+    in the report, and keeps nobody waiting.
+    """
+    found = announcements()
+    return None if found is None else _believed(found)
+
+
+def _believed(found: Iterable[Announcement]) -> set[OtherRun | Page]:
+    parsed = {one.inode: told for one in found if (told := _parse(one.name)) is not None}
+    runs = {inode: told.pid for inode, told in parsed.items() if isinstance(told, OtherRun)}
+    trusted = trusted_sockets(runs)
+    return {told for inode, told in parsed.items() if isinstance(told, Page) or inode in trusted}
+
+
+def _is_from_trusted(rights: list[tuple[int, int, bytes]]) -> bool:
+    """Whether root or this user has sent a message."""
+    sent = [data for level, kind, data in rights if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS)]
+    return any(len(data) == _CREDENTIALS.size and is_trusted(_CREDENTIALS.unpack(data)[1]) for data in sent)
 
 
 def _parse(told: str) -> OtherRun | Page | None:
