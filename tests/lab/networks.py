@@ -16,6 +16,7 @@ from sixbench.run.laboratory import Laboratory
 from sixbench.run.proof.pcapng import to_pcapng
 
 SNAPLEN_BYTES = 65535
+_ETHERNET_BYTES = 14
 
 
 def built(hub: AgentHub, text: str) -> tuple[Laboratory, Network, Experiment]:
@@ -43,6 +44,11 @@ class Watched:
 
     def packets(self, scratch: Path) -> list[Packet]:
         return decode([self.file(scratch)], scratch)
+
+    def arrived(self) -> list[bytes]:
+        """Those that came in from the link, from their IP headers on."""
+        captured = self.agent.answer(CaptureStop(capture=self.interface)).packets
+        return [bytes.fromhex(packet.data)[_ETHERNET_BYTES:] for packet in captured if not packet.outgoing]
 
     def file(self, scratch: Path, *, only_arriving: bool = False) -> Path:
         """A pcapng file of them, of those alone that came in from the link where so asked."""

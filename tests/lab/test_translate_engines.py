@@ -172,13 +172,12 @@ MECHANISMS = {
     "nat64": Mechanism(
         words=("nat64", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535", "--own4", "192.0.2.254"),
         packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()},
-        # Its node answers echoes to the pool, and its errors come from there.
-        node=(*TRACKED, "*no checksum", "back, echo", "back, too long, DF", "back, source route"),
+        node=(*TRACKED, "*no checksum", "back, too long, DF"),
     ),
     "464xlat, PLAT": Mechanism(
         words=("464xlat", "--role", "plat", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535"),
         packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()},
-        node=(*TRACKED, "*no checksum", "back, echo", "back, too long, DF", "back, source route"),
+        node=(*TRACKED, "*no checksum", "back, too long, DF"),
     ),
     "lw4o6, lwB4": Mechanism(
         words=("lw4o6", "--role", "b4", "--br", TUNNEL6.source, "--binding", f"192.0.2.1,6,39,{TUNNEL6.destination}"),
@@ -339,6 +338,7 @@ UNTRANSLATED = {
         "nothing begun": in6(SIIT[1], no_connection(SIIT[1]), TCP),
         "no such protocol": in6(SIIT[1], bytes(40), 132),
         "of the prefix": in6(OF_PREFIX, udp(OF_PREFIX)),
+        "an echo request of the prefix": in6(OF_PREFIX, echo(OF_PREFIX), ICMPV6),
     },
     "lw4o6, lwB4": {
         "nothing begun": in4(PRIVATE, no_connection(PRIVATE), TCP),
@@ -379,14 +379,16 @@ def test_linux_keeps_its_sessions_from_packet_to_packet(sixbench: Callable[..., 
     assert [str(IPv6Address(packet[24:40])) for packet in out[len(sent) :]] == [third.source, first.source]
 
 
-def test_the_node_of_a_nat64_answers_who_has_no_session(sixbench: Callable[..., object], tmp_path: Path) -> None:
-    strange = replace(ANSWER, ports=(53, 41000))
-    packets = [in4(strange, udp(strange)), in4(strange, tcp(strange), TCP), in4(strange, echo(strange), ICMP)]
-    words = (*MECHANISMS["nat64"].words, "--engine", "ebpf")
-    refused, reset, echoed = packets_through(_with_exit(sixbench), tmp_path, words, packets)
-    assert [one[:2] for one in (refused, reset, echoed)] == [("answered", "node")] * 3
-    [refusal], [end], [reply] = refused[2], reset[2], echoed[2]
-    assert (refusal[9], refusal[20:22], end[9], end[33] & 4, reply[9], reply[20]) == (ICMP, b"\3\3", TCP, 4, ICMP, 0)
+@pytest.mark.parametrize("engine", ["user", "ebpf"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_what_is_cut_short_is_dropped(sixbench: Callable[..., object], tmp_path: Path, name: str, engine: str) -> None:
+    """At every length to 60 bytes, of both families."""
+    ends = Ends(source="198.51.100.1", destination="192.0.2.1"), Ends(source="2001:db8:1::1", destination="2001:db8::2")
+    whole = in4(ends[0], udp(ends[0], 48)), in6(ends[1], udp(ends[1], 48))
+    packets = [packet[:length] for packet in whole for length in range(61)]
+    passed = packets_through(_with_exit(sixbench), tmp_path, (*MECHANISMS[name].words, "--engine", engine), packets)
+    wrong = [(one.hex(), *found) for one, found in zip(packets, passed, strict=True) if found[::2] != ("dropped", [])]
+    assert not wrong, "\n".join(map(str, wrong))
 
 
 def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:

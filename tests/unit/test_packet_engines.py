@@ -10,7 +10,8 @@ from ip_packets import ipv4, ipv6
 from sixbench.cli.packet_engines import carrying, hosts_of
 from sixbench.cli.packet_mechanisms import PACKET_MECHANISMS
 from sixbench.model.errors import UsageError
-from sixbench.run.passing.counted import Counted
+from sixbench.model.observation import Count, CountersAnswer, InterfaceCounters, TranslatorState
+from sixbench.run.passing.counted import Backlogs, Counted, of_translator
 from sixbench.run.passing.network import translator_network, tunnel_network
 
 LOCAL, REMOTE = "192.0.2.1", "192.0.2.2"
@@ -59,6 +60,8 @@ def test_the_hosts_of_a_nat64_are_the_sources_of_its_capture() -> None:
 def test_a_packet_comes_from_the_side_to_which_it_belongs() -> None:
     translator = translator_network("siit", {"prefixes": ["2001:db8:64::/96"]}, hosts_are=6)
     assert [translator.side_of(one) for one in (ipv4(b""), ipv6(b""), b"", b"\x10")] == ["near", "far", None, None]
+    cut = [packet[:length] for packet in (ipv4(b""), ipv6(b"")) for length in range(len(packet))]
+    assert {translator.side_of(one) for one in cut} == {None}
     told = {"device": "t", "mtu_bytes": 1480, "local": LOCAL, "mapping": {"kind": "fixed", "remote": REMOTE}}
     told |= {"ttl": 64, "tos": "inherit", "ecn": True, "pmtu": "static", "outer": "ipv4"}
     sixinfour = tunnel_network({**told, "payload": "ipv6"}, {})
@@ -109,3 +112,46 @@ def test_counters_say_what_became_of_a_packet(
     before = counted({"way to-ipv6": 7, "slow fragmented": 2, "slow error-to-ipv4": 2}, {"Ip.InHdrErrors": 5})
     rises = counted({**before.outcomes, **outcomes}, {**before.node, **node}).risen(before)
     assert (rises.verdict, rises.reason, rises.words) == (verdict, reason, words)
+
+
+NONE = Count(packets=0, bytes=0)
+
+
+def translator_counted(handed: int, drops: dict[str, int] | None = None, **counts: int) -> Counted:
+    """A translator's counters, where that many packets were left to user space."""
+    of = {name: Count(packets=number, bytes=0) for name, number in counts.items()}
+    state = TranslatorState(
+        to_ipv6=of.get("to_ipv6", NONE),
+        to_ipv4=NONE,
+        slow={"fragmented": of["slow"]} if "slow" in of else {},
+        answered={},
+        drops={reason: Count(packets=number, bytes=0) for reason, number in (drops or {}).items()},
+        waiting=of.get("waiting", NONE),
+    )
+    others = ("rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "tx_bytes", "tx_errors", "tx_dropped")
+    near = InterfaceCounters(tx_packets=handed, **dict.fromkeys(others, 0))
+    return of_translator(state, CountersAnswer(interfaces={"siit-1": near}, snmp={}), ["siit-1"])
+
+
+def test_the_time_of_a_fragment_is_up_while_another_packet_is_under_way() -> None:
+    """What becomes of that packet is its own, and the fragment is among those that waited in vain."""
+    waits = translator_counted(1, waiting=1)
+    assert waits.risen(translator_counted(0)).verdict == "waits"
+    after = translator_counted(1, drops={"first-fragment-missing": 1}, to_ipv6=1)
+    rises = after.risen(waits)
+    assert (rises.verdict, rises.reason) == ("translated", "to-ipv6")
+    assert (waits.fragments_in_vain, after.fragments_in_vain, after.backlog) == (1, 1, 0)
+    another = translator_counted(2, drops={"first-fragment-missing": 1}, waiting=1, to_ipv6=1)
+    assert another.risen(after).verdict == "waits"
+    assert translator_counted(1, drops={"first-fragment-missing": 1}).risen(waits).verdict is None
+
+
+def test_a_packet_of_the_nodes_own_is_not_waited_for_twice() -> None:
+    """It was in the device when the counters were read that a packet is held against."""
+    backlogs = Backlogs()
+    backlogs.note(translator_counted(5, slow=5))
+    before = translator_counted(6, slow=5)
+    backlogs.note(before)
+    assert not backlogs.is_idle(translator_counted(7, slow=6))
+    assert backlogs.is_idle(translator_counted(7, slow=7))
+    assert backlogs.is_idle(counted({}, {}, handed=9)), "no program that tells nothing is waited for"

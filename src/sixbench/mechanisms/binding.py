@@ -79,7 +79,8 @@ def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: 
 
     Answers go to the softwire whose set has their port. Of ICMP errors, the port in the packet inside counts (RFC 7596
     section 8.1, RFC 7597 section 8.2). Packets from a softwire have its address and ports, or are dropped (RFC 7596
-    section 6.2, RFC 7597 section 8.1). Linux puts fragments together before that, because connections are tracked.
+    section 6.2, RFC 7597 section 8.1). Nothing else goes into a softwire: nobody outside reaches a subscriber by the
+    well-known address of its B4. Linux puts fragments together before that, because connections are tracked.
     """
     marks, checks = [], []
     addresses: dict[str, list[IPv4Address]] = {}
@@ -99,6 +100,7 @@ def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: 
     for device, own in addresses.items():
         others = f"{device} ip saddr != {{ {', '.join(map(str, dict.fromkeys(own)))} }}"
         checks += [f"{one} counter drop" for one in (f"{device} {_WITH_PORTS}", f"{device} {_ECHOES}", others)]
+    devices = ", ".join(dict.fromkeys(f'"{one.subscriber.device}"' for one in bindings))
     lines = ["\n".join(f"    {line}" for line in lines) for lines in (marks, checks)]
     return f"""table ip {name} {{
   chain answers {{
@@ -109,6 +111,7 @@ def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: 
     type filter hook forward priority filter; policy accept;
     ct state invalid counter drop
     ip daddr {shared} meta mark 0 counter drop
+    oifname {{ {devices} }} ip daddr != {shared} counter drop
 {lines[1]}
   }}
 }}

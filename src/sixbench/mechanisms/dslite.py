@@ -185,10 +185,12 @@ def policy(one: Subscriber) -> list[str]:
 def _ruleset(subscribers: Sequence[Subscriber]) -> str:
     """NAT44 keyed by softwire (RFC 6333 section 6.6): connections of a subscriber are tracked in a zone of its own, so
     that two with the same private address do not meet; answers are told apart by their public port. What Linux calls
-    invalid and does not translate goes no further; otherwise it would go out with its private address."""
+    invalid and does not translate goes no further; otherwise it would go out with its private address. Into softwires
+    goes what answers connections, and nothing else: nobody outside reaches a B4 by its well-known address."""
     zones = "\n".join(f'    iifname "{one.device}" ct original zone set {one.number}' for one in subscribers)
     invalid = "\n".join(f'    iifname "{one.device}" ct state invalid counter drop' for one in subscribers)
     marks = "\n".join(f'    iifname "{one.device}" ct mark set {one.number}' for one in subscribers)
+    devices = ", ".join(f'"{one.device}"' for one in subscribers)
     return f"""table ip sixbench_aftr {{
   chain zones {{
     type filter hook prerouting priority raw; policy accept;
@@ -205,6 +207,7 @@ def _ruleset(subscribers: Sequence[Subscriber]) -> str:
   }}
   chain untranslated {{
     type filter hook forward priority filter; policy accept;
+    oifname {{ {devices} }} ct state != {{ established, related }} counter drop
 {invalid}
   }}
 }}

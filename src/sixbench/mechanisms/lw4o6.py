@@ -71,7 +71,7 @@ def _bindings(path: Path, subscribers: Sequence[Subscriber]) -> list[Binding]:
 
 def _translation(one: Binding) -> str:
     """The lwB4's NAPT44 (RFC 7596 section 5.1). Echoes have identifiers in the place of ports (section 8.1). What
-    cannot be translated goes no further."""
+    cannot be translated goes no further, and what nobody asked for does not come in."""
     out = f'oifname "{one.subscriber.device}"'
     return f"""table ip sixbench_lwb4 {{
   chain translation {{
@@ -82,6 +82,7 @@ def _translation(one: Binding) -> str:
   }}
   chain untranslated {{
     type filter hook forward priority filter; policy accept;
+    iifname "{one.subscriber.device}" ct state {{ new, invalid }} counter drop
     {out} ct state invalid counter drop
   }}
 }}

@@ -20,6 +20,7 @@ from . import embedding, jool
 from .common import check_overlap, legs_of
 from .discovering import DISCOVERY, OPTION_108, TELLER, with_discovery
 from .kind import Mechanism, MechanismError
+from .nat44 import nat44
 from .parting import Stretch, prefix_option
 from .resolving import DNS64, RESOLVER, with_resolver
 from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, translated
@@ -114,28 +115,6 @@ def _masqueraded(path: Path, network: Network, inside: Iterable[IPv4Network]) ->
     stage = Stage(nft=ruleset, tracks=frozenset({4}))
     legs = (*others, replace(last, source=seen.source))
     return replace(network, legs=legs, stages=(*network.stages, {last.near: stage}))
-
-
-def nat44(device: str, inside: Sequence[IPv4Network], *targets: str) -> str:
-    """The ruleset of the NAT44 behind a translator: what connections from inside become, by the first target that takes
-    them. What Linux does not translate goes no further: packets that are of no connection and begin none, and those
-    whose source is not inside, such as one of the translator's own prefix (RFC 6146 section 3.5). Errors of routers
-    have other sources (RFC 6791)."""
-    within = f"{{ {', '.join(map(str, inside))} }}"
-    rule = f'ip saddr {within} oifname != "{device}"'
-    lines = "\n".join(f"    {rule} {target}" for target in targets)
-    return f"""table ip sixbench_nat64 {{
-  chain translation {{
-    type nat hook postrouting priority srcnat; policy accept;
-{lines}
-  }}
-  chain untranslated {{
-    type filter hook forward priority filter; policy accept;
-    {rule} ct state invalid counter drop
-    iifname "{device}" ip saddr != {within} meta l4proto != icmp counter drop
-  }}
-}}
-"""
 
 
 NAT64 = Mechanism(

@@ -21,7 +21,7 @@ pub use settings::{Filtering, Settings, StaticBinding, Timeouts};
 pub use table::{Amounts, Inside, Outside, Protocol};
 
 use crate::icmp::{V4Repr, V6Repr};
-use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Verdict};
+use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Verdict, check_source_route};
 use crate::{Span, checksum, ipv4, ipv6};
 use flow::Flow;
 use rewrite::End;
@@ -115,6 +115,9 @@ impl Nat64 {
             Ok(packet) if checksum::is_valid(&bytes[..packet.header_bytes()]) => packet,
             _ => return Decision::dropped(Clause::Malformed),
         };
+        if self.table.has(packet.source()) {
+            return Decision::dropped(Clause::OfPool);
+        }
         match self.back(bytes, &packet, ports) {
             Ok(way) => self.translator.given_to_ipv6(bytes, &way.packet, way.given),
             Err(stop) => self.translator.stopped4(bytes, &packet, stop),
@@ -169,6 +172,7 @@ impl Nat64 {
         if !self.table.has(destination) {
             return Err(Clause::NoBinding.into());
         }
+        check_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()])?;
         let flow = Flow::of_ipv4(packet, ports).map_err(|clause| match clause {
             Clause::Sessionless => {
                 Stop::telling(clause, V4Repr::Unreachable { code: 2, quoted_words: 0, mtu_bytes: 0 })

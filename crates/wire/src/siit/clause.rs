@@ -65,6 +65,7 @@ clauses! {
     OverlappingFragment "overlapping-fragment" "RFC 5722 section 4" "The packet is a fragment that overlaps another, a copy of one, or comes after such fragments of its packet.",
     TooManyFragments "too-many-fragments" "RFC 6146 section 3.4" "The packet is a fragment, and there are as many as may wait.",
     OfPrefix "of-prefix" "RFC 6146 section 3.5" "The IPv6 source has the translator's prefix, so the packet was translated before.",
+    OfPool "of-pool" "RFC 6146 section 3.8, RFC 2827 section 3" "The IPv4 source is an address of the pool, from which only the translator sends.",
     NoBinding "no-binding" "RFC 6146 section 3.5" "No binding says whose the packet's address and port are.",
     Filtered "filtered" "RFC 6146 section 3.5.1.2" "The IPv6 host has sent nothing to that IPv4 address, and only who was sent to may answer.",
     NoPortLeft "no-port-left" "RFC 6146 section 3.5.1.1" "All ports of the pool that would do are taken.",

@@ -1,10 +1,11 @@
 //! What lies between the IP header and the transport header: the options of IPv4, the extension headers of IPv6.
 
+use crate::icmp::V4Repr;
 use crate::ipv4::Fragment;
 use crate::ipv6::{self, FRAGMENT_HEADER_BYTES, FragmentHeader, MAX_EXTENSIONS};
 use crate::protocol;
 
-use super::Clause;
+use super::{Clause, Stop};
 
 /// Options that name routers which the packet is to pass: RFC 791 section 3.1.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
@@ -104,8 +105,15 @@ pub(super) fn is_of_ipv4_alone(number: u8) -> bool {
     matches!(number, protocol::ICMP | protocol::IGMP)
 }
 
-/// Whether the options of an IPv4 packet have a route that was not followed to its end.
-pub(super) fn has_source_route(mut options: &[u8]) -> bool {
+/// Fails where the options of an IPv4 packet have a route that was not followed to its end: RFC 7915 section 4.1.
+pub(crate) fn check_source_route(options: &[u8]) -> Result<(), Stop<V4Repr>> {
+    if !has_source_route(options) {
+        return Ok(());
+    }
+    Err(Stop::telling(Clause::SourceRoute, V4Repr::Unreachable { code: 5, quoted_words: 0, mtu_bytes: 0 }))
+}
+
+fn has_source_route(mut options: &[u8]) -> bool {
     while let [kind, rest @ ..] = options {
         options = match (*kind, rest) {
             (0, _) => return false,

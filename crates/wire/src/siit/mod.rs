@@ -33,7 +33,7 @@ pub use addresses::{Ipv4Net, Ipv6Net, LENGTHS, Net, Prefix6};
 pub use clause::Clause;
 pub use domain::Domain;
 use explicit::Table;
-pub(crate) use headers::Upper;
+pub(crate) use headers::{Upper, check_source_route};
 use identifications::Identifications;
 pub(crate) use mapping::Given;
 pub use ports::{Port, Ports};

@@ -1,6 +1,6 @@
 //! From IPv4 to IPv6: RFC 7915 section 4.
 
-use super::headers::{has_source_route, is_of_ipv6_alone};
+use super::headers::{check_source_route, is_of_ipv6_alone};
 use super::icmp::{ECHO4, ECHO6};
 use super::mapping::Ends;
 use super::transport::{self, Sums, blank};
@@ -13,10 +13,7 @@ use crate::{Span, protocol};
 impl Translator {
     pub(super) fn packet_to_ipv6(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>) -> Outcome<V4Repr> {
         let ends = self.ends_of_ipv4(packet, is_error(packet))?;
-        if has_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()]) {
-            let told = V4Repr::Unreachable { code: 5, quoted_words: 0, mtu_bytes: 0 };
-            return Err(Stop::telling(Clause::SourceRoute, told));
-        }
+        check_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()])?;
         let Some(hop_limit) = self.next_hop_limit(packet.hop_limit()) else {
             return Err(Stop::telling(Clause::HopLimit, V4Repr::TimeExceeded { code: 0, quoted_words: 0 }));
         };

@@ -206,13 +206,14 @@ fn no_packet_breaks_a_rule() {
 }
 
 /// The rules that decide only where other packets are remembered: those of sessions, or fragments of the same packet.
-const OF_MEMORY: [Clause; 11] = [
+const OF_MEMORY: [Clause; 12] = [
     Clause::FragmentWaits,
     Clause::FragmentHeld,
     Clause::FirstFragmentMissing,
     Clause::OverlappingFragment,
     Clause::TooManyFragments,
     Clause::OfPrefix,
+    Clause::OfPool,
     Clause::NoBinding,
     Clause::Filtered,
     Clause::NoPortLeft,

@@ -15,6 +15,8 @@ Verdict = Literal["translated", "answered", "dropped", "waits"]
 
 _EXTRA_DROPS = frozenset({"not-sent", "no-room"})
 """Of a translator: what came out of the slow path and could not be sent, and what never came to it."""
+_IN_VAIN = "first-fragment-missing"
+"""Of a translator: fragments that waited in vain. They came earlier than the packet under way when their time is up."""
 _OF_BOTH = ("InHdrErrors", "InAddrErrors", "InUnknownProtos", "InDiscards", "InDelivers", "ReasmReqds", "ReasmOKs")
 _ENDS = {
     "Ip": (*_OF_BOTH, "OutNoRoutes", "OutDiscards", "FragFails"),
@@ -33,12 +35,16 @@ _NO_PATH_OF_ITS_OWN = frozenset({"Ip.InDelivers", "Ip6.InDelivers", "Ip.ReasmReq
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What the device and its node had counted at an instant.
+    """What the device and its node had counted. The device's counters were read before the node's, so that nothing is
+    done here that was not handed, and `backlog` is never less than it was.
 
     Attributes:
         outcomes: packets of the device by what became of them, such as `fast encapsulated` and `dropped no-mapping`.
+            Fragments whose time was up are not among them: they are no outcome of the packet under way.
         handed: how many packets were left to user space at the device.
         done: how many of them user space has dealt with; None: that is not told apart.
+        fragments_in_vain: how many fragments wait in user space for others of their packet, or did so until their time
+            was up.
         node: the counters of the node that say that it ended a packet's way, or answered.
         passed: packets by interface.
         is_still: whether none waits for a processor or in a queue.
@@ -50,6 +56,12 @@ class Counted:
     node: Mapping[str, int]
     passed: Mapping[str, tuple[int, int]]
     is_still: bool
+    fragments_in_vain: int = 0
+
+    @property
+    def backlog(self) -> int | None:
+        """How many packets user space had got and not dealt with, and those that it has lost in all; None: unknown."""
+        return None if self.done is None else self.handed - self.done
 
     def risen(self, before: Counted) -> Rises:
         """What has risen since then."""
@@ -63,6 +75,26 @@ class Counted:
             handed=self.handed - before.handed,
             node=_risen(before.node, self.node),
         )
+
+
+class Backlogs:
+    """Those of all looks at a device, of which the least is that of an idle one.
+
+    What a packet is held against is not the look before it: a packet of the node's own may have been in the device
+    then, and its backlog would be waited for again.
+    """
+
+    def __init__(self) -> None:
+        self._least: int | None = None
+
+    def note(self, counted: Counted) -> None:
+        """Notes a look."""
+        if counted.backlog is not None:
+            self._least = counted.backlog if self._least is None else min(self._least, counted.backlog)
+
+    def is_idle(self, counted: Counted) -> bool:
+        """Whether user space had nothing that it had not dealt with, as far as it tells these apart."""
+        return counted.backlog is None or self._least is None or counted.backlog <= self._least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,13 +166,16 @@ def of_translator(state: TranslatorState, node: CountersAnswer, devices: Sequenc
     slow = {f"slow {clause}": count.packets for clause, count in state.slow.items()}
     ways = {"way to-ipv6": state.to_ipv6.packets, "way to-ipv4": state.to_ipv4.packets}
     answered = {f"answered {clause}": count.packets for clause, count in state.answered.items()}
-    dropped = {f"dropped {reason}": count.packets for reason, count in state.drops.items()}
+    in_vain = state.drops[_IN_VAIN].packets if _IN_VAIN in state.drops else 0
+    dropped = {f"dropped {reason}": count.packets for reason, count in state.drops.items() if reason != _IN_VAIN}
     seen = sum(count.packets for reason, count in state.drops.items() if reason not in _EXTRA_DROPS)
     slow_packets = sum(slow.values())
+    waited = state.waiting.packets + in_vain
     return Counted(
-        outcomes={**ways, **slow, **answered, **dropped, "waits": state.waiting.packets},
+        outcomes={**ways, **slow, **answered, **dropped, "waits": waited},
         handed=_sent(node, devices),
         done=slow_packets + sum(answered.values()) + seen + state.waiting.packets,
+        fragments_in_vain=waited,
         **_of_node(node),
     )
 

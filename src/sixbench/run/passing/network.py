@@ -17,7 +17,8 @@ from ...mechanisms.binding import Binding, PortSet, binding_table
 from ...mechanisms.common import Carrier
 from ...mechanisms.dslite import AFTR, Subscriber, policy
 from ...mechanisms.mapdomain import napt_within
-from ...mechanisms.nat64 import INSIDE, nat44
+from ...mechanisms.nat44 import nat44
+from ...mechanisms.nat64 import INSIDE
 from ...model.capture_file import addresses_of
 from ...model.device import Device, Translator, Tunnel
 from ...model.headers import GRE, GRE_KEY, HEADERS, IPV6
@@ -40,6 +41,8 @@ _GATEWAYS: Mapping[Family, str] = {4: "169.254.0.1", 6: "fe80::1"}
 _INTO, _BY_NODE, _BEYOND = 1000, 1001, 1002
 """Routing tables: of what comes to the device, of what the node itself sends, of what is for nobody."""
 _NEVER_S = "86400"
+_SHARED_BITS = 10
+"""Of the prefix of shared address space: 100.64.0.0/10 (RFC 6598 section 7)."""
 
 _QUIET = {
     "net.ipv6.conf.all.addr_gen_mode": "1",
@@ -106,13 +109,14 @@ class PassingNetwork:
     protocol: int | None = None
 
     def side_of(self, packet: bytes) -> Side | None:
-        """Where a packet comes from; None: it is no IP packet."""
-        version = packet[0] >> 4 if packet else 0
-        if version not in (4, 6):
+        """Where a packet comes from; None: it is no IP packet, or has no whole IP header."""
+        addresses = addresses_of(packet)
+        if addresses is None:
             return None
+        version = addresses[0].version
         if self.outer is None:
             return "near" if version == 4 else "far"
-        is_outer = version == self.outer and (not self.carries_outer or destination_of(packet) in self.local)
+        is_outer = version == self.outer and (not self.carries_outer or addresses[1] in self.local)
         return "far" if is_outer else "near"
 
 
@@ -184,8 +188,10 @@ def translator_network(
     ]
     if hosts_are == 4:
         lines.append(f"route add 0.0.0.0/0 dev {device.device} table {_BY_NODE}")
-        lines += [f"route add {host} {_by('near', 4)} table {_BY_NODE}" for host in own_hosts]
-    lines += [f"route add local {prefix} dev lo" for prefix in pool]
+        # Its hosts may be all there are.
+        lines += [f"route replace {host} {_by('near', 4)} table {_BY_NODE}" for host in own_hosts]
+    # An address that the node itself has is local already.
+    lines += [f"route add local {prefix} dev lo" for prefix in pool if IPv4Network(prefix) != IPv4Network(own4)]
     return PassingNetwork(
         blueprint=_blueprint([device], lines, ("ipv4", "ipv6"), ruleset), sides={"near": "ipv4", "far": "ipv6"}
     )
@@ -200,7 +206,8 @@ def nat64_network(
     Args:
         ports: of each address of the pool, such as `1024-65535`.
     """
-    rows = [[f"{INSIDE[number]}/32", f"{host}/128"] for number, host in enumerate(hosts, start=1)]
+    inside = _apart_from(pool)
+    rows = [[f"{inside[number]}/32", f"{host}/128"] for number, host in enumerate(hosts, start=1)]
     target = f"snat to {pool[0]}-{pool[-1]}:{ports}" if pool.num_addresses > 1 else f"snat to {pool[0]}:{ports}"
     return translator_network(
         name,
@@ -208,8 +215,16 @@ def nat64_network(
         hosts_are=6,
         through_node=True,
         pool=[str(pool)],
-        ruleset=nat44(f"{name}-1", [INSIDE], f"meta l4proto {{ tcp, udp, icmp }} {target}", f"snat to {pool[0]}"),
+        ruleset=nat44(
+            f"{name}-1", [inside], f"meta l4proto {{ tcp, udp, icmp }} {target}", f"snat to {pool[0]}", pool=pool
+        ),
     )
+
+
+def _apart_from(pool: IPv4Network) -> IPv4Network:
+    """The addresses between translator and NAT44, which are those of experiments unless the pool has some of these."""
+    shared = INSIDE.supernet(new_prefix=_SHARED_BITS).subnets(new_prefix=INSIDE.prefixlen)
+    return next((network for network in shared if not network.overlaps(pool)), INSIDE)
 
 
 def _translated(settings: Mapping[str, Any], hosts_are: Family) -> tuple[list[str], list[str]]:

@@ -22,7 +22,7 @@ from ...model.device import Translator
 from ...model.errors import AgentError, LabError, UsageError
 from ..laboratory import Laboratory
 from .barrier import Barrier
-from .counted import Counted, Rises, of_program, of_translator, of_tunnels
+from .counted import Backlogs, Counted, Rises, of_program, of_translator, of_tunnels
 from .network import MTU_BYTES, NODE, SIDES, PassingNetwork, Side, destination_of, interface_towards, mac_of
 
 _LOOK_S = 0.001
@@ -51,7 +51,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             raise UsageError(f"--engine {engine}: {unfit}")
         self._numbers = count()
         self._held: dict[tuple[object, ...], int] = {}
-        self._waiting = 0
+        self._backlogs = Backlogs()
         self._ended: Counted | None = None
         try:
             self._lab = Laboratory(hub, network.blueprint, engine)
@@ -77,8 +77,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
 
     def finish(self) -> int:
         """How many fragments have waited for others of their packet in vain. Raises `AgentError`."""
-        self._begin()
-        return self._waiting + sum(self._held.values())
+        return self._begin().fragments_in_vain + sum(self._held.values())
 
     @property
     def _device_is_silent(self) -> bool:
@@ -94,20 +93,31 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         self._settle()
 
     def _settle(self) -> None:
-        """Waits until nothing is under way."""
+        """Waits until nothing is under way. Raises `AgentError` where that takes too long."""
+        end = time.monotonic() + _PATIENCE_S
         before = self._counted()
         while True:
             time.sleep(_LOOK_S)
             now = self._counted()
             if now.passed == before.passed and now.is_still:
                 return
+            if time.monotonic() > end:
+                raise AgentError(
+                    "agent-silent",
+                    f"packets still pass through the network of {self._devices[0].device} after {_PATIENCE_S:g} s, so "
+                    "that nobody can say whose they are; try again where less runs on this machine",
+                )
             before = now
 
     def _carry(self, packet: bytes) -> PacketDecision:
         side = self._network.side_of(packet)
         if side is None:
             return PacketDecision(
-                verdict="dropped", reason="malformed", section=None, words="It is no IP packet.", packets=()
+                verdict="dropped",
+                reason="malformed",
+                section=None,
+                words="It is no IP packet, or has no whole IP header.",
+                packets=(),
             )
         if len(packet) > MTU_BYTES:
             raise UsageError(f"a packet has {len(packet)} bytes, and links of the network carry {MTU_BYTES}")
@@ -174,7 +184,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             # Of several tunnels with one address none counts a packet that may be another's.
             is_anyones = waited <= _QUIET_S or len(self._devices) == 1
             arrived = side == "far" and is_anyones and self._is_delivered(packet, rises)
-            is_open = self._is_open(before, now, rises, arrived=arrived)
+            is_open = self._is_open(now, rises, arrived=arrived)
             if is_quiet and not is_open and (self._is_seen(rises) or waited > _QUIET_S):
                 self._ended = now
                 return rises
@@ -186,12 +196,12 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         """Whether there is word of the packet."""
         return self._barrier is not None or bool(rises.outcomes or rises.node)
 
-    def _is_open(self, before: Counted, now: Counted, rises: Rises, *, arrived: bool) -> bool:
+    def _is_open(self, now: Counted, rises: Rises, *, arrived: bool) -> bool:
         """Whether user space has got something that it has not dealt with."""
         if self._device_is_silent:
             return False
         if now.done is not None:
-            return now.handed != now.done + (before.handed - (before.done or 0))
+            return not self._backlogs.is_idle(now)
         told = sum(rise for name, rise in rises.outcomes.items() if not name.startswith("handed "))
         return told < rises.handed + int(arrived)
 
@@ -256,16 +266,18 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             self._held.pop(whose, None)
 
     def _counted(self) -> Counted:
+        """The counters of the device, and then those of its node: see `Counted`."""
         node = self._lab.agents[NODE]
         names = [device.device for device in self._devices]
-        counters = node.answer(Counters())
         if self._device_is_silent:
-            return of_program(counters, names)
+            return of_program(node.answer(Counters()), names)
         if not isinstance(self._devices[0], Translator):
-            return of_tunnels(node.answer(TunnelCounters()).tunnels, counters)
+            tunnels = node.answer(TunnelCounters()).tunnels
+            return of_tunnels(tunnels, node.answer(Counters()))
         [state] = node.answer(TranslatorCounters()).translators.values()
-        self._waiting = state.waiting.packets
-        return of_translator(state, counters, names)
+        counted = of_translator(state, node.answer(Counters()), names)
+        self._backlogs.note(counted)
+        return counted
 
 
 def _protocol(packet: bytes) -> int:
