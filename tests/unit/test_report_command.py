@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,3 +53,23 @@ def test_the_folder_of_a_report_is_made(sixbench: Callable[..., Any], run_direct
     done = sixbench("report", run_directory, "--out", tmp_path / "file" / "report.txt")
     assert done.exit == 3
     assert done.stderr == f"sixbench: making the folder {tmp_path / 'file'}: File exists\n"
+
+
+def test_a_part_of_a_report(sixbench: Callable[..., Any], run_directory: Path) -> None:
+    whole = sixbench("report", run_directory, "-f", "latex").stdout
+    findings = json.loads(sixbench("report", run_directory, "--json").stdout)["findings"]
+    metric = next(one["metric"] for one in findings if one["workload"] == "tcp-stream")
+    part = sixbench("report", run_directory, "-f", "latex", "--workload", "tcp-stream", "--metric", metric)
+    assert part.exit == 0
+    assert 0 < part.stdout.count(r"\begin{table") < whole.count(r"\begin{table")
+    chosen = json.loads(sixbench("report", run_directory, "--json", "--metric", metric).stdout)["findings"]
+    assert chosen == [{**one, "headline": True} for one in findings if one["metric"] == metric]
+
+
+@pytest.mark.parametrize(("option", "name"), [("--metric", "goodputt"), ("--workload", "tcp-streams")])
+def test_a_part_that_a_run_does_not_have(
+    sixbench: Callable[..., Any], run_directory: Path, option: str, name: str
+) -> None:
+    done = sixbench("report", run_directory, option, name)
+    assert done.exit == 2
+    assert done.stderr.startswith(f'sixbench: {option} "{name}": this run has no such result; it has ')

@@ -23,7 +23,9 @@ from sixbench.plan.paper_file import paper_beside
 from sixbench.report import latex_for_paper, write_figures
 from sixbench.report.figures import drawings, save
 from sixbench.report.latex import render
+from sixbench.report.latex.floats import Block, Float, Page, table
 from sixbench.report.latex.text import escape
+from sixbench.report.tables import Column
 from sixbench.store import Run
 
 pytestmark = pytest.mark.computes
@@ -209,3 +211,17 @@ def test_a_width_that_cannot_be_is_an_error_that_says_so(arguments: list[str], s
     result = CliRunner().invoke(app, ["report", str(tmp_path / "run"), *arguments])
     assert result.exit_code != 0
     assert said in f"{result.output}{result.exception}"
+
+
+@pytest.mark.parametrize("rows", [*range(36, 46), 79, 80, 81, 120])
+def test_a_long_table_leaves_no_row_alone(rows: int) -> None:
+    made = Float(
+        label="long",
+        title="Long",
+        caption="Long.",
+        columns=[Column(name="a")],
+        blocks=[Block(heading="One", rows=[[str(number)] for number in range(rows)])],
+    )
+    parts = [part.count(r" \\") - 2 for part in table(made, Page()).split(r"\begin{table")[1:]]
+    assert sum(parts) == rows
+    assert min(parts) >= max(parts) - 2

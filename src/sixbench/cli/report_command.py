@@ -33,16 +33,22 @@ def report(
         metavar="LENGTH",
         help="Width of a column of your paper, such as 3.33in, 84mm or 241pt: figures have text of 8 points at it.",
     ),
+    workload: list[str] = typer.Option(
+        [], "--workload", metavar="NAME", help="Only the results of this workload; may be repeated."
+    ),
+    metric: list[str] = typer.Option(
+        [], "--metric", metavar="NAME", help="Only the results of this metric, such as goodput; may be repeated."
+    ),
     json: bool = typer.Option(False, "--json", help="The same as --format json."),
 ) -> int:
     """Print or write the report of a run.
 
-    It needs no root, no network and no Linux.
+    It needs no root, no network and no Linux. With --workload or --metric, LaTeX has their tables and figures alone.
     """
     from ..analysis import analyse
     from ..model.errors import UsageError
     from ..model.quoting import visible
-    from ..report import FORMATS, find_format, latex_for_paper, write_figures
+    from ..report import FORMATS, Selection, find_format, latex_for_paper, write_figures
     from ..store import read_run
     from ..store.atomic import make_parent, write_file
 
@@ -52,9 +58,12 @@ def report(
     width_in = _width(width, figures, found.name)
     run = read_run(directory)
     analysis = analyse(run, load_paper(run.manifest.paper))
+    selection = Selection(workloads=tuple(workload), metrics=tuple(metric))
+    if selection:
+        analysis = selection.of(analysis)
     if found.name == "latex":
         folder = None if figures is None else _seen_from(out, figures)
-        text = latex_for_paper(run, analysis, figures=folder, width_in=width_in)
+        text = latex_for_paper(run, analysis, figures=folder, width_in=width_in, only_results=bool(selection))
     elif found.name == "terminal" and out is None:
         text = terminal_report(run, analysis)
     else:

@@ -8,3 +8,4 @@ The slow libraries (matplotlib, jinja2) are imported when a format or figure tha
 """
 
 from .formats import FORMATS, Format, find_format, latex_for_paper, write_figures
+from .selection import Selection

@@ -80,14 +80,17 @@ def write_figures(run: Run, analysis: Analysis, directory: Path, width_in: float
     return write(run, analysis, directory, width_in)
 
 
-def latex_for_paper(run: Run, analysis: Analysis, *, figures: str | None, width_in: float | None) -> str:
+def latex_for_paper(
+    run: Run, analysis: Analysis, *, figures: str | None, width_in: float | None, only_results: bool = False
+) -> str:
     """The report as LaTeX for a paper whose columns have that width, in inches.
 
     Args:
         figures: where the files of `write_figures` are, as seen from the paper; None: include none.
+        only_results: the tables and figures of workloads alone, without those of the network and of evidence.
     """
     from .figures.style import WIDTH_IN
     from .latex import Included, render
 
     included = None if figures is None else Included(folder=figures, width_in=width_in or WIDTH_IN)
-    return render(run, analysis, included, width_in)
+    return render(run, analysis, included, width_in, only_results=only_results)

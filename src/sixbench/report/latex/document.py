@@ -21,14 +21,22 @@ MOST_FLOATS = 15
 """In a row. LaTeX can hold back 18 of them since 1994."""
 
 
-def render(run: Run, analysis: Analysis, included: Included | None = None, column_in: float | None = None) -> str:
+def render(
+    run: Run,
+    analysis: Analysis,
+    included: Included | None = None,
+    column_in: float | None = None,
+    *,
+    only_results: bool = False,
+) -> str:
     """Floats one after another, without a document around them.
 
     Args:
         included: the figures to include; None: none, and a comment says how to have them.
         column_in: width of a column of the paper, in inches; None: as narrow as any.
+        only_results: the tables and figures of workloads alone.
     """
-    return _Document(run, analysis, included, Page.of_column(column_in)).text()
+    return _Document(run, analysis, included, Page.of_column(column_in)).text(only_results)
 
 
 def render_table(run: Run, one: Table, column_in: float | None = None) -> str:
@@ -46,9 +54,11 @@ class _Document:
         self.data = ReportData.of(run, analysis)
         self.drawings = _drawings(run, analysis) if included else []
 
-    def text(self) -> str:
+    def text(self, only_results: bool) -> str:
         parts = [self._head()]
         for section in SECTIONS:
+            if only_results and section.name != _RESULTS:
+                continue
             if section.name in _OWN:
                 parts += _OWN[section.name](self)
             else:
@@ -133,12 +143,15 @@ class _Document:
         return _plain(one, self.prefix, self.about)
 
 
+_RESULTS = "findings"
+"""The section with the results of workloads."""
+
 _OWN: dict[str, Callable[[_Document], list[str]]] = {
     "paths": _Document.paths,
     "rfc-figures": lambda document: document.figures("rfc"),
     "figures": lambda document: document.figures("published"),
     "values": lambda _: [],
-    "findings": _Document.workloads,
+    _RESULTS: _Document.workloads,
     "headers": lambda document: document.figures("evidence"),
     "environment": lambda _: [],
 }

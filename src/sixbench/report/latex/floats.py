@@ -180,19 +180,14 @@ def _shared(long: dict[int, float], least: list[float], room_em: float) -> dict[
 
 
 def _parts(made: Float, layout: _Layout) -> list[Float]:
-    """The table on as many floats as it needs. A block that is broken has its heading again."""
-    parts: list[list[tuple[str, list[str]]]] = [[]]
-    lines, heading = _ADDED_LINES["rules"], None
-    for block in made.blocks:
-        heading = None
-        for row in block.rows:
-            more = _lines(row, layout) + (_ADDED_LINES["heading"] if block.heading != heading and block.heading else 0)
-            if parts[-1] and lines + more > MOST_LINES:
-                parts.append([])
-                lines = _ADDED_LINES["rules"] + (_ADDED_LINES["heading"] if block.heading else 0)
-            parts[-1].append((block.heading, row))
-            lines += more
-            heading = block.heading
+    """The table on as few floats as it needs, of about the same length: none has a single row that was left over. A
+    block that is broken has its heading again."""
+    parts = _broken(made, layout, MOST_LINES)
+    for most_lines in range(-(-MOST_LINES // 2), MOST_LINES):
+        even = _broken(made, layout, most_lines)
+        if len(even) == len(parts):
+            parts = even
+            break
     found = []
     for number, part in enumerate(parts, start=1):
         blocks = [
@@ -209,6 +204,23 @@ def _parts(made: Float, layout: _Layout) -> list[Float]:
             )
         )
     return found
+
+
+def _broken(made: Float, layout: _Layout, most_lines: int) -> list[list[tuple[str, list[str]]]]:
+    """The rows with their headings, on floats of at most so many lines."""
+    parts: list[list[tuple[str, list[str]]]] = [[]]
+    lines = _ADDED_LINES["rules"]
+    for block in made.blocks:
+        heading = None
+        for row in block.rows:
+            more = _lines(row, layout) + (_ADDED_LINES["heading"] if block.heading != heading and block.heading else 0)
+            if parts[-1] and lines + more > most_lines:
+                parts.append([])
+                lines = _ADDED_LINES["rules"] + (_ADDED_LINES["heading"] if block.heading else 0)
+            parts[-1].append((block.heading, row))
+            lines += more
+            heading = block.heading
+    return parts
 
 
 def _lines(row: list[str], layout: _Layout) -> int:
