@@ -215,3 +215,16 @@ def test_of_many_comparisons_only_those_that_changed_are_shown() -> None:
     assert text.count("worse") > 10
     assert "more comparisons without a certain change. Show them with --all." in text
     assert len(text.splitlines()) < 400
+
+
+def test_the_answer_comes_first_and_the_settings_that_matter_least_are_folded() -> None:
+    sysctls = {f"net.test{number}": "1" for number in range(30)}
+    new = changed({"goodput_bps": 0.97}, kernel="6.19.0", sysctls=sysctls)
+    comparison = compared(new)
+    text = render(comparison)
+    places = [text.index(words) for words in ("33 comparisons of headline metrics: 2 worse", "Goodput", "6.19.0")]
+    assert places == sorted(places)
+    folded = len(comparison.settings) - 6
+    assert f"and {folded} more settings. Show them with --all." in text
+    assert "more settings" not in render(comparison, everything=True)
+    assert render(comparison, everything=True).count("net.test") == 30

@@ -22,10 +22,28 @@ from ..model.run_comparison import RUN_COMPARISON_SCHEMA, Cell, Lacking, RunComp
 from . import marks, words
 from .aligned import aligned
 
-MOST_ROWS = 60
-"""Comparisons that fit on a screen or two. Of more, only those that found a change are shown."""
-MOST_SETTINGS = 24
-"""Lines of settings that differ: a different network would fill pages."""
+MOST_ROWS = 40
+"""Comparisons that fit on a screen. Of more, only those that found a change are shown."""
+MOST_SETTINGS = 6
+"""Lines of settings that differ: another kernel has a hundred other settings."""
+MAIN_SETTINGS = (
+    "state",
+    "quick",
+    "clock",
+    "kernel",
+    "machine",
+    "cpu",
+    "cores",
+    "memory_bytes",
+    "distribution",
+    "versions.sixbench",
+    "versions.agent",
+    "experiment.",
+    "processors.",
+    "guests.",
+    "cells.",
+)
+"""The settings that readers look for first, and groups of these, in order."""
 HEADS = ("metric", "path", "old", "new", "change", "interval", "")
 
 
@@ -44,7 +62,7 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
         words.one_line(f"{comparison.experiment}: {comparison.new} (new) against {comparison.old} (old)") + "\n",
         f"Both runs used {comparison.clock}. Intervals are {100 * comparison.confidence:g} % intervals by Welch's t. "
         "Better and worse are adjusted by Holm within each metric.\n",
-        _settings(comparison),
+        conclusion(comparison),
     ]
     found, left_out = tables(comparison, everything=everything)
     for heading, rows in found:
@@ -52,7 +70,7 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
     if left_out:
         parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change. Show them with --all.\n")
     parts += lacking_lines(comparison.lacking)
-    parts.append(conclusion(comparison))
+    parts.append(_settings(comparison, everything=everything))
     return "".join(parts)
 
 
@@ -66,31 +84,50 @@ def tables(
 
 
 def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell], int]:
-    """The comparisons to show, ordered by heading and metric, and how many headline metrics that leaves out."""
+    """The comparisons to show, those that changed first, and the number of headline metrics that this leaves out."""
     cells = comparison.cells
     if not everything:
         cells = [cell for cell in cells if cell.headline or cell.is_over is not None]
     chosen = cells
     if not everything and len(cells) > MOST_ROWS:
-        chosen = [cell for cell in cells if cell.change != "inconclusive" or cell.is_over]
-    headings = list(dict.fromkeys(_heading(cell) for cell in chosen))
+        chosen = [cell for cell in cells if _is_certain(cell)]
+    certain = [cell for cell in chosen if _is_certain(cell)]
+    headings = list(dict.fromkeys(_heading(cell) for cell in [*certain, *chosen]))
     metrics = list(METRICS)
-    ordered = sorted(chosen, key=lambda cell: (headings.index(_heading(cell)), metrics.index(cell.metric)))
+
+    def place(cell: Cell) -> tuple[int, bool, int]:
+        return headings.index(_heading(cell)), not _is_certain(cell), metrics.index(cell.metric)
+
+    ordered = sorted(chosen, key=place)
     return ordered, len(cells) - len(chosen)
 
 
-def _settings(comparison: RunComparison) -> str:
+def _is_certain(cell: Cell) -> bool:
+    """Whether it changed for certain."""
+    return cell.change != "inconclusive" or bool(cell.is_over)
+
+
+def _settings(comparison: RunComparison, *, everything: bool) -> str:
     if not comparison.settings:
-        return "Machine, versions and experiment are the same.\n"
-    shown = comparison.settings[:MOST_SETTINGS]
+        return "\nMachine, versions and experiment are the same.\n"
+    ordered = sorted(comparison.settings, key=lambda setting: _rank(setting.name))
+    shown = ordered if everything else ordered[:MOST_SETTINGS]
     rows = [("differs", "old", "new")]
     rows += [
         tuple(words.one_line(text or words.MISSING) for text in (one.name, one.old, one.new))  # type: ignore[misc]
         for one in shown
     ]
     left = len(comparison.settings) - len(shown)
-    more = f"  and {words.count(left, 'more setting')}: --json has them\n" if left else ""
+    more = f"  and {words.count(left, 'more setting')}. Show them with --all.\n" if left else ""
     return "\n" + aligned(rows, left=3) + more
+
+
+def _rank(name: str) -> int:
+    """The place of a setting among those that differ."""
+    ranks = (
+        at for at, main in enumerate(MAIN_SETTINGS) if name == main or (main.endswith(".") and name.startswith(main))
+    )
+    return next(ranks, len(MAIN_SETTINGS))
 
 
 def _heading(cell: Cell) -> str:
@@ -154,19 +191,28 @@ def lacking_lines(lacking: list[Lacking]) -> list[str]:
 
 
 def conclusion(comparison: RunComparison) -> str:
-    """How many comparisons changed for certain, and whether that is within the limit."""
-    counts = {
-        change: sum(cell.change == change for cell in comparison.cells)
-        for change in ("worse", "better", "higher", "lower")
-    }
-    told = words.listing(f"{count} {change}" for change, count in counts.items() if count)
+    """The numbers of comparisons that changed for certain, and whether that is within the limit."""
+    headline = [cell for cell in comparison.cells if cell.headline]
+    others = [cell for cell in comparison.cells if not cell.headline]
+    kinds = (
+        (headline, "comparison of a headline metric", "comparisons of headline metrics"),
+        (others, "other comparison", "other comparisons"),
+    )
+    parts = [f"{words.count(len(cells), *nouns)}: {_counted(cells)}" for cells, *nouns in kinds if cells]
     unknown = sum(cell.p_value is None for cell in comparison.cells)
-    no_interval = f"; {unknown} without an interval, because a run has fewer than two valid trials" if unknown else ""
-    compared = words.count(len(comparison.cells), "comparison")
-    lines = [f"\nOf {compared}: {told or 'none has changed for certain'}{no_interval}.\n"]
+    if unknown:
+        parts.append(f"{words.count(unknown, 'comparison')} without an interval: a run has fewer than two valid trials")
+    lines = [f"\n{'. '.join(parts) or 'No comparison'}.\n"]
     if comparison.limit is not None:
         lines.append(_verdict(comparison, words.percent(comparison.limit)))
     return "".join(lines)
+
+
+def _counted(cells: list[Cell]) -> str:
+    """Such as `2 worse and 1 better`."""
+    counts = {change: sum(cell.change == change for cell in cells) for change in ("worse", "better", "higher", "lower")}
+    changed = words.listing(f"{count} {change}" for change, count in counts.items() if count)
+    return changed or "none has changed for certain"
 
 
 def _verdict(comparison: RunComparison, limit: str) -> str:
