@@ -72,3 +72,27 @@ def test_a_user_who_is_not_root_has_names_too(nobodys_directory: Path, monkeypat
     finally:
         assert run_as_nobody(nobodys_directory, "lab", "down", "--lab", NAME).returncode == 0
         assert list((nobodys_directory / "sixbench").iterdir()) == []
+
+
+TRANSLATED = """\
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
+between: [h1, h2]
+paths: {siit: {siit: [r1]}}
+workloads: [ping]
+"""
+
+
+def test_across_a_translator_each_host_reaches_the_other_by_its_name(sixbench: Any, tmp_path: Path) -> None:
+    file = tmp_path / "translated.yaml"
+    file.write_text(TRANSLATED)
+    up = sixbench("lab", "up", file, "--path", "siit", "--lab", NAME)
+    assert up.returncode == 0, up.stderr
+    try:
+        for node, other, address in (("h1", "h2", "2001:db8:64::c612:102"), ("h2", "h1", "192.0.2.1")):
+            done = sixbench("lab", "exec", "--lab", NAME, node, "ping", "-c", "1", other)
+            assert done.returncode == 0, done.stderr
+            assert address in done.stdout
+    finally:
+        assert sixbench("lab", "down", "--lab", NAME).returncode == 0

@@ -68,3 +68,42 @@ def test_the_ends_of_an_installed_path_come_first(network: Callable[[str], Any])
 def test_a_node_that_is_called_like_this_machine_is_meant(read: Callable[[str], Experiment]) -> None:
     names = names_of(hosts_file(Blueprint(topology=read(TEXT).topologies[0]), "server"))
     assert names["server"] == ["198.18.2.2", "2001:2:0:2::2"]
+
+
+TRANSLATED = """\
+topology:
+  nodes: {h1: host, r1: router, r2: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2]}, {endpoints: [r2, h2]}]
+between: [h1, h2]
+paths:
+  nat64: {nat64: [r2]}
+  siit: {siit: [r1]}
+  clat: {464xlat: [h1, r2]}
+  map-t: {map-t: [r1, r2]}
+workloads: [ping]
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "viewer", "name", "addresses"),
+    [
+        ("nat64", "h1", "h2", ["2001:db8:64::c612:202"]),
+        ("nat64", "r1", "h2", ["2001:db8:64::c612:202"]),
+        ("nat64", "h2", "h2", ["198.18.2.2"]),
+        ("siit", "h1", "h2", ["2001:db8:64::c612:202"]),
+        ("siit", "h2", "h1", ["192.0.2.1"]),
+        ("siit", "r2", "h1", ["192.0.2.1"]),
+        ("clat", "h1", "h2", ["198.18.2.2"]),
+        ("map-t", "h1", "h2", ["198.18.2.2"]),
+        ("map-t", "h2", "h1", ["192.0.2.1"]),
+    ],
+)
+def test_across_a_translator_a_host_has_the_address_by_which_it_is_reached(
+    read: Callable[[str], Experiment], path: str, viewer: str, name: str, addresses: list[str]
+) -> None:
+    experiment = read(TRANSLATED)
+    found = install(experiment.path(path), experiment.topologies[0], experiment.between)
+    assert names_of(hosts_file(found, "", viewer))[name] == addresses
+    # Where the other side is behind a NAT, its own address stays: the NAT's would lead to another node.
+    if path == "nat64":
+        assert names_of(hosts_file(found, "", "h2"))["h1"] == ["2001:2::1"]

@@ -19,9 +19,9 @@ def hosts_file(blueprint: Blueprint, machine: str, node: str | None = None) -> s
 
     Args:
         machine: the name of this machine, which commands such as `sudo` look up.
-        node: the one whose commands see it; None: any that has no resolver.
+        node: the one whose commands see it; None: any that has no resolver and is on no side of a translator.
     """
-    known = {} if node in blueprint.resolvers else addresses_by_name(blueprint)
+    known = {} if node in blueprint.resolvers else addresses_by_name(blueprint, node)
     names: dict[Address, list[str]] = {}
     for name, addresses in known.items():
         for address in addresses:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from .leg import Address
+from collections.abc import Mapping
+
+from .leg import Address, Leg
 from .network import Blueprint, Network
 from .topology import Family, Interface, Topology
 
 FAMILIES: tuple[Family, ...] = (4, 6)
 
 
-def addresses_by_name(blueprint: Blueprint) -> dict[str, list[Address]]:
+def addresses_by_name(blueprint: Blueprint, viewer: str | None = None) -> dict[str, list[Address]]:
     """Each node by its name, each of its interfaces as `NODE-INTERFACE`, in both families.
 
     A node's own name has one address of each family. Those are the ends of the installed path where the node has them,
     else the first that the node has on a wire, else on a tunnel.
+
+    Args:
+        viewer: the node that looks the names up. Across a translator the hosts have the addresses by which it reaches
+            them, such as 64:ff9b::c612:202 (RFC 6052). None: any node.
     """
     topology = blueprint.topology
     preferred = (blueprint.legs[0].source, blueprint.legs[-1].destination) if isinstance(blueprint, Network) else ()
@@ -25,10 +31,46 @@ def addresses_by_name(blueprint: Blueprint) -> dict[str, list[Address]]:
             if own:
                 names.setdefault(node, []).append(next((one for one in own if one in preferred), own[0]))
         for end in ends:
-            found = [address for family in FAMILIES if (address := _address(end, family)) is not None]
+            found = _both(end)
             if found:
                 names.setdefault(f"{node}-{end.name}", []).extend(found)
+    if viewer is not None and isinstance(blueprint, Network):
+        names |= _hosts_seen_by(blueprint, viewer, names)
     return names
+
+
+def _hosts_seen_by(network: Network, viewer: str, names: Mapping[str, list[Address]]) -> dict[str, list[Address]]:
+    """The hosts with the addresses by which a node reaches them. Empty where it reaches them by their own."""
+    leg = _leg_of(network, viewer)
+    if leg is None:
+        return {}
+    topology = network.topology
+    others = {address for link in topology.links for end in link.ends for address in _both(end)}
+    seen: dict[str, list[Address]] = {}
+    for host, address in ((network.legs[0].near, leg.source), (network.legs[-1].far, leg.destination)):
+        own = names.get(host, [])
+        # An address that another node has is a NAT's: it does not lead to the host behind it.
+        if host != viewer and address not in own and address not in others:
+            reached = [one for one in own if topology.route(viewer, host, 4 if one.version == 4 else 6) is not None]
+            seen[host] = [address, *(one for one in reached if one.version != address.version)]
+    return seen
+
+
+def _leg_of(network: Network, viewer: str) -> Leg | None:
+    """The leg whose addresses a node has to do with; None of the translators between legs, and of a path of one leg."""
+    legs = network.legs
+    if len(legs) < 2:
+        return None
+    if viewer in (legs[0].near, legs[-1].far):
+        return legs[0] if viewer == legs[0].near else legs[-1]
+    within = [leg for leg in legs if viewer in _between(network.topology, leg)]
+    return within[0] if len(within) == 1 and all(viewer not in (leg.near, leg.far) for leg in legs) else None
+
+
+def _between(topology: Topology, leg: Leg) -> set[str]:
+    """The nodes on the route from one end of a leg to the other."""
+    route = topology.route(leg.near, leg.far, leg.family) or topology.route(leg.near, leg.far) or []
+    return {end.node for link in route for end in link.ends}
 
 
 def resolver_addresses(topology: Topology, node: str, resolver: str) -> list[Address]:
@@ -48,6 +90,10 @@ def _ends_of(topology: Topology, node: str) -> list[Interface]:
     """The interfaces of a node, those of wires first."""
     links = sorted(topology.links, key=lambda link: link.is_tunnel)
     return [end for link in links for end in link.ends if end.node == node]
+
+
+def _both(end: Interface) -> list[Address]:
+    return [address for family in FAMILIES if (address := _address(end, family)) is not None]
 
 
 def _address(end: Interface, family: Family) -> Address | None:

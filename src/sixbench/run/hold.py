@@ -66,7 +66,8 @@ def _etc(blueprint: Blueprint) -> dict[str, str]:
     """The files that commands in nodes see in place of the machine's."""
     machine = os.uname().nodename
     files = {"hosts": hosts_file(blueprint, machine)}
-    files |= {registry.own_file("hosts", node): hosts_file(blueprint, machine, node) for node in blueprint.resolvers}
+    by_node = {node: hosts_file(blueprint, machine, node) for node in blueprint.topology.nodes}
+    files |= {registry.own_file("hosts", node): text for node, text in by_node.items() if text != files["hosts"]}
     confs = resolv_confs(blueprint)
     if confs and _NSSWITCH.exists():
         files["nsswitch.conf"] = nsswitch_conf(_NSSWITCH.read_text(encoding="utf-8", errors="replace"))
