@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..model.errors import CapabilityError, UsageError, WriteError
 from ..model.files import open_regular
+from ..store.atomic import create_file, make_parent
 from .certificate import self_signed
 
 if TYPE_CHECKING:
@@ -43,14 +44,12 @@ def make_default_key() -> Path | None:
     """Makes that key where there is none yet. Returns where it was made. Raises `WriteError`."""
     file = default_key()
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        make_parent(file)
+        create_file(file, secrets.token_hex(KEY_BYTES) + "\n", 0o600)
     except FileExistsError:
         return None
-    except OSError as error:
-        raise WriteError(f"making the key {file}: {error.strerror}; name another one with --key FILE") from error
-    with open(descriptor, "w", encoding="ascii") as opened:
-        opened.write(secrets.token_hex(KEY_BYTES) + "\n")
+    except WriteError as error:
+        raise WriteError(f"making the key {file}: {error}; name another one with --key FILE") from error
     return file
 
 

@@ -216,35 +216,34 @@ def capture(
     import shutil
 
     from ..lab import registry
-    from ..model.errors import CapabilityError, UsageError, WriteError
+    from ..model.errors import CapabilityError, UsageError
+    from ..store import replacing
 
     if shutil.which("tcpdump") is None:
         raise CapabilityError("capturing needs the program tcpdump (Debian package tcpdump)")
     record = registry.find(lab)
     node, interface = _place(record, where)
-    try:
-        out.open("wb").close()
-    except OSError as error:
-        raise WriteError(f"writing {out}: {error.strerror}") from error
     if count is not None and count < 1:
         raise UsageError("--count must be at least 1")
     limit = ["-c", str(count)] if count is not None else []
-    tcpdump = subprocess.Popen(
-        [*_enter(lab, node), "tcpdump", "-i", interface, "-n", "-U", "-Z", "root", "-w", str(out), *limit],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert tcpdump.stderr is not None
-    try:
-        tcpdump.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        tcpdump.send_signal(signal.SIGINT)
-    except KeyboardInterrupt:
-        pass
-    summary = tcpdump.stderr.read()
-    code = tcpdump.wait()
-    if code != 0:
-        raise CapabilityError(f"tcpdump on {interface} of {node} ended with {code}: {' '.join(summary.split())}")
+    with replacing(out) as file:
+        tcpdump = subprocess.Popen(
+            [*_enter(lab, node), "tcpdump", "-i", interface, "-n", "-U", "-Z", "root", "-w", "-", *limit],
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert tcpdump.stderr is not None
+        try:
+            tcpdump.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            tcpdump.send_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            pass
+        summary = tcpdump.stderr.read()
+        code = tcpdump.wait()
+        if code != 0:
+            raise CapabilityError(f"tcpdump on {interface} of {node} ended with {code}: {' '.join(summary.split())}")
     note(f"written: {out} ({next((line for line in summary.splitlines() if 'captured' in line), 'captured')})")
     return 0
 

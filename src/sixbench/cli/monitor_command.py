@@ -239,7 +239,7 @@ def _write_units(
     fail_on_change: bool,
 ) -> int:
     """Writes the service and the timer, and tells how to begin."""
-    from ..store import write_file
+    from ..store import write_into
     from .monitor_units import units
 
     given = {"--baseline": baseline, "--false-alarms": false_alarms, "--keep": keep}
@@ -254,9 +254,8 @@ def _write_units(
         *command,
     ]
     made = units(directory.resolve().name, line, Path.cwd(), every_ns)
-    for name, text in made.items():
-        write_file(folder / name, text)
-        typer.echo(folder / name)
+    for file in write_into(folder, made):
+        typer.echo(str(file))
     timer = next(name for name in made if name.endswith(".timer"))
     note(f"Copy both to /etc/systemd/system, then: systemctl enable --now {timer}")
     return Exit.DONE

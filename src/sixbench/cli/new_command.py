@@ -56,14 +56,11 @@ def _path(name: str) -> Path:
 
 
 def _write(path: Path, template: str) -> None:
-    from ..model.errors import UsageError, WriteError
+    from ..model.errors import UsageError
     from ..plan.templates import from_template
+    from ..store import create_file
 
-    text = from_template(template, path.stem)
     try:
-        with path.open("x", encoding="utf-8") as opened:
-            opened.write(text)
+        create_file(path, from_template(template, path.stem))
     except FileExistsError as error:
         raise UsageError(f"{path} exists, and sixbench new overwrites nothing; give another name") from error
-    except OSError as error:
-        raise WriteError(f"writing {path}: {error.strerror}") from error

@@ -59,12 +59,11 @@ def calibrate_null(
 def _present(planned: Sequence[PlannedComparison], runs: Sequence[Run], directory: Path, as_json: bool) -> int:
     from ..calibration.null import document, page, table
     from ..calibration.null.judge import judge
-    from ..store import keep_false_alarms, machine_name, write_file
+    from ..store import keep_false_alarms, machine_name, write_into
 
     result = judge(planned, runs)
     text = json.dumps(document.to_json(result), indent=1, allow_nan=False, ensure_ascii=False)
-    write_file(directory / RESULT, text)
-    write_file(directory / PAGE, page.html(result, runs[0]))
+    write_into(directory, {RESULT: text, PAGE: page.html(result, runs[0])})
     typer.echo(text if as_json else page.text(result), nl=as_json)
     note(f"report: {directory / PAGE}")
     kernel = runs[0].manifest.environment.kernel

@@ -127,14 +127,11 @@ def key(file: Path = typer.Argument(help="A file that does not exist yet.")) -> 
 
     Copy the file to the other machine in a safe way, such as scp.
     """
-    from ..model.errors import UsageError, WriteError
+    from ..model.errors import UsageError
+    from ..store import create_file
 
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        create_file(file, secrets.token_hex(KEY_BYTES) + "\n", 0o600)
     except FileExistsError as error:
         raise UsageError(f"{file} exists, and no key is ever overwritten; name another file") from error
-    except OSError as error:
-        raise WriteError(f"making the key {file}: {error.strerror}") from error
-    with open(descriptor, "w", encoding="ascii") as opened:
-        opened.write(secrets.token_hex(KEY_BYTES) + "\n")
     note(f"written: {file}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 MAX_SENTENCE = 5000
@@ -74,6 +75,16 @@ def _without_middle(text: str) -> str:
         return text
     kept = MAX_SENTENCE - len(_CUT)
     return text[: kept // 4] + _CUT + text[-(kept - kept // 4) :]
+
+
+def text_of(word: str) -> str:
+    """A path, or a word of a command line, as text. Its bytes that are no UTF-8 are escaped: `runs/\\xff`."""
+    return word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def shown_path(path: Path) -> str:
+    """A path as messages show it."""
+    return printable(text_of(str(path)))
 
 
 def listed(names: Iterable[str]) -> str:

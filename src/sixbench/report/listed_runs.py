@@ -74,11 +74,11 @@ def listed(run: Run) -> ListedRun:
 def state_of(run: Run) -> str:
     """As the manifest has it, but `interrupted` where it says `running` and no process runs it. Raises `StoreError`."""
     state = run.manifest.state
-    return "interrupted" if state == "running" and not is_being_run(run.directory) else state
+    return "interrupted" if state == "running" and not is_being_run(run.opened()) else state
 
 
 def _answer(run: Run) -> str | None:
-    document = read_findings(run.directory)
+    document = read_findings(run.opened())
     if document is not None:
         return answer_line(analysis_of(document, str(run.directory)))
     return answer_line(analyse(run, load_paper(run.manifest.paper))) if run.trials else None

@@ -22,7 +22,7 @@ It may import `model` and `mechanisms` only. No other layer knows the names of f
 """
 
 from .adoption import adopt_trials
-from .atomic import replacing, write_file
+from .atomic import create_file, replacing, write_file, write_into
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from .event_log import EventLog
 from .folder import Folder

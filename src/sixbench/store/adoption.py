@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .atomic import dumps
-from .folder import Folder
 from .run_directory import TRIAL, TRIALS, Run
 from .run_writing import RunWriter
 
@@ -22,7 +21,7 @@ def adopt_trials(writer: RunWriter, run: Run, after: int) -> int:
         The sequence number of the last trial afterwards.
     """
     last = after
-    trials = Folder.open(run.directory).folder(TRIALS)
+    trials = run.opened().folder(TRIALS)
     for trial in run.trials:
         numbered = replace(trial, sequence=after + trial.sequence)
         last = max(last, numbered.sequence)

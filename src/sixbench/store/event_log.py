@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,13 +14,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from ..model.errors import UsageError
+from ..model.errors import StoreError, UsageError, WriteError
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.observer import Arrived, Observer, SenderSample, StopRule
+from ..model.quoting import text_of
 from ..model.run_events import planned_event, stopped_event, trial_ended_event
 from ..model.trial import TrialRecord
-
-_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+from .folder import Folder
 
 
 class EventLog(Observer):
@@ -30,7 +29,8 @@ class EventLog(Observer):
     Attributes:
         problem: why nothing is written any more; None: all was written.
 
-    Raises `UsageError` where the file cannot be opened or is not a regular one: a pipe would keep the run waiting.
+    Raises `UsageError` where the file cannot be opened, is not a regular one, or has another name: a pipe would keep
+    the run waiting, and a link would have it write elsewhere.
     """
 
     wants_values = True
@@ -42,12 +42,11 @@ class EventLog(Observer):
         self._progress: dict[str, int] = {"done": 0, "expected": 0, "remaining_ns": 0}
         self.problem: str | None = None
         try:
-            self._descriptor = os.open(file, _APPEND, 0o644)
+            self._descriptor = Folder.open(file.parent).open_to_append(file.name)
         except OSError as error:
             raise UsageError(f"opening {file} for --events: {error.strerror}; name a file that can be made") from error
-        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-            os.close(self._descriptor)
-            raise UsageError(f"{file} of --events is not a regular file; name a file that can be appended to")
+        except (StoreError, WriteError) as error:
+            raise UsageError(f"opening {file} for --events: {error}; name a file that can be appended to") from error
         self._begin_line()
 
     def __enter__(self) -> Self:
@@ -57,7 +56,7 @@ class EventLog(Observer):
         os.close(self._descriptor)
 
     def planned(self, experiment: Experiment, directory: str, done: int) -> None:
-        self._append(planned_event(experiment, directory, done, self._clock_ns()))
+        self._append(planned_event(experiment, text_of(directory), done, self._clock_ns()))
 
     def built(self, path: str, topology: int, elapsed_ns: int) -> None:
         self._write("built", path=path, topology=topology, elapsed_ns=elapsed_ns)
@@ -93,7 +92,7 @@ class EventLog(Observer):
         self._write("ended", state=state, trials=trials)
 
     def report_written(self, file: str) -> None:
-        self._write("report-written", file=file)
+        self._write("report-written", file=text_of(file))
 
     def _begin_line(self) -> None:
         """Ends a line that a killed run left half-written."""

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from ..model.errors import StoreError, UsageError, WriteError
 from ..model.files import open_regular
-from ..model.quoting import printable
+from ..model.quoting import printable, shown_path
 
 PARTIAL_SUFFIX = ".partial"
 MAX_NAME_BYTES = 255
@@ -32,6 +32,16 @@ _LEAST_ROOM_BYTES = 2**16
 """For a file that grows meanwhile, as the journal of a run does."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+"""The kinds of files of Linux (inode(7))."""
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -50,9 +60,22 @@ class Folder:
         """Closes it. The end of this object closes it too."""
 
     @classmethod
-    def open(cls, path: Path) -> Folder:
-        """Opens a directory where the user says it is. Raises `OSError`."""
-        return cls(path, os.open(path, _DIRECTORY))
+    def open(cls, path: Path, *, follow_links: bool = True) -> Folder:
+        """Opens a directory where the user says it is. Raises `OSError`.
+
+        Args:
+            follow_links: whether the last component of the path may be a symbolic link. Those before it may be links.
+        """
+        try:
+            return cls(path, os.open(path, _DIRECTORY | (0 if follow_links else os.O_NOFOLLOW)))
+        except OSError:
+            if not follow_links and path.is_symlink():
+                raise OSError(errno.ELOOP, "it is a symbolic link; name the directory itself") from None
+            raise
+
+    def reopened(self) -> Folder:
+        """The same directory, opened once more: it is locked and closed by itself. Raises `OSError`."""
+        return Folder(self.path, os.open(".", _DIRECTORY, dir_fd=self.descriptor))
 
     def folder(self, name: str) -> Folder:
         """Opens a directory in it, which must not be a link. Raises `StoreError`."""
@@ -110,6 +133,22 @@ class Folder:
             return False
         return True
 
+    def has_file(self, name: str) -> bool:
+        """Whether there is a regular file of that name."""
+        return stat.S_ISREG(self._mode(name) or 0)
+
+    def kind(self, name: str) -> str | None:
+        """What has this name, in words such as `a file` and `a FIFO`; None where nothing has. Raises `OSError`."""
+        mode = self._mode(name)
+        return None if mode is None else _KINDS[stat.S_IFMT(mode)]
+
+    def _mode(self, name: str) -> int | None:
+        """Type and permissions of what has this name; None where nothing has. Raises `OSError`."""
+        try:
+            return os.stat(component(name), dir_fd=self.descriptor, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            return None
+
     def read(self, name: str, most_bytes: int = MAX_FILE_BYTES) -> bytes:
         """The content of a regular file in it. Raises `StoreError` if it cannot be read, is another kind of file, or is
         larger."""
@@ -129,7 +168,7 @@ class Folder:
         left behind. A file that has this name already is replaced. A link is replaced by the file, and what it names
         stays."""
         with self.replacing(name) as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(encoded(content))
 
     @contextlib.contextmanager
     def replacing(self, name: str) -> Iterator[BinaryIO]:
@@ -152,10 +191,11 @@ class Folder:
             raise
 
     def open_to_append(self, name: str) -> int:
-        """The descriptor of a file to whose end is written. It is made where there is none. Raises `WriteError` where
-        it cannot be written, is no regular file, or has another name as well: what is there would change too."""
+        """The descriptor of a file to whose end is written, and which can be read. It is made where there is none.
+        Raises `WriteError` where it cannot be written, is no regular file, or has another name as well: what is there
+        would change too."""
         # Without O_NONBLOCK, opening a FIFO waits for whoever reads from it.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             descriptor = os.open(component(name), flags, 0o666, dir_fd=self.descriptor)
         except OSError as error:
@@ -166,6 +206,36 @@ class Folder:
         os.close(descriptor)
         what = "it has another name, too" if stat.S_ISREG(found.st_mode) else "it is not a regular file"
         raise WriteError(f"writing {self._shown(name)}: {what}; remove it")
+
+    def open_to_write_through(self, name: str) -> int:
+        """The descriptor of a FIFO or a character device. As everywhere, opening a FIFO waits for its reader. Raises
+        `OSError`."""
+        descriptor = os.open(component(name), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor)
+        mode = os.fstat(descriptor).st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it was replaced meanwhile")
+        return descriptor
+
+    def create(self, name: str, content: str, mode: int = 0o666) -> None:
+        """Writes a file that must not be there yet. Raises `FileExistsError` where there is anything of that name, and
+        `WriteError`, and then nothing is left behind."""
+        try:
+            file = self._new(component(name), mode)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+        try:
+            with file:
+                file.write(encoded(content))
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException as error:
+            self._try_to_remove(name)
+            if isinstance(error, OSError):
+                raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+            raise
 
     def write_folder(self, name: str, files: Mapping[str, bytes], also: Collection[int] = ()) -> None:
         """Makes a directory of these files beside, flushes it, renames it into place. Raises `WriteError`, and then
@@ -217,6 +287,10 @@ class Folder:
         except OSError as error:
             raise WriteError(f"moving {self._shown(name)} to {to.path}: {error.strerror or error}") from error
 
+    def remove_empty(self, name: str) -> None:
+        """Removes a directory in it that has nothing. Raises `OSError`."""
+        os.rmdir(component(name), dir_fd=self.descriptor)
+
     def remove(self, name: str) -> None:
         """Removes a file, a link or a directory with all that is in it, if there is one. Raises `WriteError`."""
         try:
@@ -231,9 +305,9 @@ class Folder:
             return f"it belongs to the user {found.st_uid}"
         return "others may write in it" if found.st_mode & _OTHERS_MAY_WRITE else None
 
-    def _new(self, name: str) -> BinaryIO:
+    def _new(self, name: str, mode: int = 0o666) -> BinaryIO:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.fdopen(os.open(name, flags, 0o666, dir_fd=self.descriptor), "wb")
+        return os.fdopen(os.open(name, flags, mode, dir_fd=self.descriptor), "wb")
 
     def _remove(self, name: str) -> None:
         try:
@@ -258,7 +332,7 @@ class Folder:
             return
 
     def _shown(self, name: str) -> str:
-        return printable(str(self.path / name))
+        return shown_path(self.path / name)
 
 
 def _flush(descriptors: Collection[int]) -> None:
@@ -267,6 +341,11 @@ def _flush(descriptors: Collection[int]) -> None:
     with ThreadPoolExecutor(len(descriptors), thread_name_prefix="flush") as pool:
         for done in [pool.submit(os.fsync, descriptor) for descriptor in descriptors]:
             done.result()
+
+
+def encoded(content: str | bytes) -> bytes:
+    """Text as UTF-8. A byte of a file's name that is no UTF-8 is escaped in it."""
+    return content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
 
 
 def folders_in(folder: Folder) -> Iterator[str]:

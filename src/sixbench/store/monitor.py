@@ -15,6 +15,7 @@ Nothing in it is believed, as nothing in a run directory is. Names of files come
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -54,7 +55,10 @@ _NUMBERED = re.compile(r"(\d{6,10})(\.json|\.parquet)?")
 
 def holds_monitor(directory: Path) -> bool:
     """Whether a monitor was begun there."""
-    return (directory / MONITOR).is_file()
+    try:
+        return Folder.open(directory).has_file(MONITOR)
+    except OSError:
+        return False
 
 
 def run_name(number: int) -> str:
@@ -176,8 +180,10 @@ class MonitorWriter(AbstractContextManager["MonitorWriter"]):
         """Opens the directory of a monitor, or makes one. Raises `UsageError` where another process has it or it holds
         something else, `WriteError` where it cannot be made."""
         try:
+            if directory.is_symlink():
+                raise OSError(errno.ELOOP, "it is a symbolic link")
             directory.mkdir(parents=True, exist_ok=True)
-            folder = Folder.open(directory)
+            folder = Folder.open(directory, follow_links=False)
         except OSError as error:
             raise WriteError(
                 f"making the directory {directory} of a monitor: {error.strerror}; give a writable place"

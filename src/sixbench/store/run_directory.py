@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -40,12 +40,14 @@ class Run:
     Attributes:
         problems: trials that are missing, damaged, copied or changed, each with what is wrong. None of them is among
             `trials`.
+        folder: its directory, held open as it was read. None: it was not read from a disk.
     """
 
     directory: Path
     manifest: Manifest
     trials: list[TrialRecord]
     problems: tuple[str, ...] = ()
+    folder: Folder | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def by_key(self) -> dict[str, TrialRecord]:
@@ -54,14 +56,18 @@ class Run:
     def file(self, key: str, name: str, most_bytes: int = MAX_FILE_BYTES) -> bytes | None:
         """A file of one trial. None where it has no file of that name, or the run is not on a disk. Raises
         `StoreError` where it cannot be read, or is larger."""
-        if not self.directory.is_dir():
+        if self.folder is None and not self.directory.is_dir():
             return None
-        inside = opened(self.directory)
+        inside = self.opened()
         for part in (TRIALS, key):
             if not inside.has(part):
                 return None
             inside = inside.folder(part)
         return inside.read(name, most_bytes) if inside.has(name) else None
+
+    def opened(self) -> Folder:
+        """Its directory, held open. Raises `StoreError`."""
+        return self.folder or opened(self.directory)
 
     def recorded_file(self, key: str, name: str, most_bytes: int) -> bytes | None:
         """As `file`, and as the run recorded it: else `StoreError`."""
@@ -83,23 +89,36 @@ class Run:
         return read_series(content, str(self.directory / TRIALS / key / SERIES))
 
 
-def holds_run(directory: Path) -> bool:
+def holds_run(directory: Path | Folder) -> bool:
     """Whether a run was begun there."""
-    return (directory / MANIFEST).is_file()
-
-
-def opened(directory: Path) -> Folder:
-    """A run directory, held open. Raises `StoreError`."""
     try:
-        return Folder.open(directory)
+        return (Folder.open(directory) if isinstance(directory, Path) else directory).has_file(MANIFEST)
+    except OSError:
+        return False
+
+
+def opened(directory: Path | Folder, *, follow_links: bool = True) -> Folder:
+    """A run directory, held open. Raises `StoreError`.
+
+    Args:
+        follow_links: whether the directory that a path names may be a symbolic link.
+    """
+    if isinstance(directory, Folder):
+        return directory
+    try:
+        return Folder.open(directory, follow_links=follow_links)
     except OSError as error:
         raise StoreError(f"opening {directory}: {error.strerror}") from error
 
 
-def read_run(directory: Path) -> Run:
+def read_run(directory: Path | Folder) -> Run:
     """Reads a run directory. Raises `StoreError` where there is none, or its manifest is damaged. Problems of
     single trials are in `Run.problems`."""
-    if not (directory.is_dir() and (folder := opened(directory)).has(MANIFEST)):
+    if isinstance(directory, Path) and not directory.is_dir():
+        raise StoreError(f"{directory} is not a run directory: it has no {MANIFEST}")
+    folder = opened(directory)
+    directory = folder.path
+    if not folder.has(MANIFEST):
         raise StoreError(f"{directory} is not a run directory: it has no {MANIFEST}")
     manifest = manifest_from_json(read_json(folder, MANIFEST), printable(str(directory / MANIFEST)))
     manifest = replace(manifest, accepted={**manifest.accepted, **read_journal(folder)})
@@ -131,7 +150,7 @@ def read_run(directory: Path) -> Run:
         if name not in present
     ]
     trials.sort(key=lambda trial: trial.sequence)
-    return Run(directory=directory, manifest=manifest, trials=trials, problems=tuple(problems))
+    return Run(directory=directory, manifest=manifest, trials=trials, problems=tuple(problems), folder=folder)
 
 
 def trial_of(files: Mapping[str, bytes], manifest: Manifest, key: str, place: str) -> TrialRecord:
@@ -191,7 +210,7 @@ def verify_run(run: Run) -> list[str]:
     recorded = [trial for trial in run.trials if trial.key in run.manifest.accepted]
     if not recorded:
         return found
-    trials = opened(run.directory).folder(TRIALS)
+    trials = run.opened().folder(TRIALS)
     for trial in recorded:
         known = run.manifest.accepted[trial.key]
         inside = trials.folder(trial.key)

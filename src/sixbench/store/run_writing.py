@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -82,7 +81,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         for name in (EXPERIMENT, MANIFEST):
             self._folder.remove(name)
         with contextlib.suppress(OSError):  # what is not empty holds what others put there
-            (place / TRIALS).rmdir()
+            self._folder.remove_empty(TRIALS)
             place.rmdir()
         self.close()
 
@@ -238,7 +237,7 @@ def create_run(directory: Path, manifest: Manifest) -> RunWriter:
     existed = check_free(directory, manifest.experiment.text)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        folder = Folder.open(directory)
+        folder = Folder.open(directory, follow_links=False)
     except OSError as error:
         raise WriteError(
             f"making the run directory {directory}: {error.strerror}; give a writable place with --out"
@@ -266,12 +265,15 @@ def check_free(directory: Path, experiment: str) -> bool:
         experiment: the text of its file.
     """
     try:
+        if directory.is_symlink():
+            raise UsageError(f"{directory} is a symbolic link; name the directory itself with --out")
         existed = directory.exists()
-        if (directory / MANIFEST).exists():
+        folder = Folder.open(directory, follow_links=False) if directory.is_dir() else None
+        if folder is not None and folder.has(MANIFEST):
             raise UsageError(
                 f"{directory} already holds a run; give another --out, or continue it with: sixbench resume {directory}"
             )
-        if existed and not (directory.is_dir() and _is_free(directory, experiment)):
+        if existed and not (folder is not None and _is_free(folder, experiment)):
             raise UsageError(f"{directory} exists and is not an empty directory; give another --out")
     except OSError as error:
         raise WriteError(
@@ -280,13 +282,12 @@ def check_free(directory: Path, experiment: str) -> bool:
     return existed
 
 
-def _is_free(directory: Path, experiment: str) -> bool:
+def _is_free(folder: Folder, experiment: str) -> bool:
     """Whether a run can begin in a directory: it is empty, or holds no more than what a run of the same experiment
     leaves that is killed before it has a manifest. Raises `OSError`."""
-    names = {name.removesuffix(PARTIAL_SUFFIX) for name in os.listdir(directory)}
+    names = {name.removesuffix(PARTIAL_SUFFIX) for name in folder.names()}
     if not names:
         return True
-    folder = opened(directory)
     if not names <= {TRIALS, EXPERIMENT, MANIFEST} or not folder.has(TRIALS) or folder.folder(TRIALS).names():
         return False
     return not folder.has(EXPERIMENT) or folder.read(EXPERIMENT) == experiment.encode()
@@ -296,24 +297,25 @@ def open_run(directory: Path) -> tuple[RunWriter, Run]:
     """Opens a run to continue it. Files that an interruption left half-written are removed.
 
     Raises:
-        StoreError: the directory is not a run directory, or it is damaged.
+        StoreError: the directory is not a run directory, is a link to one, or is damaged.
         UsageError: another process has it.
         WriteError: nothing can be written there.
     """
-    run = _sound(directory)
-    writer = RunWriter(opened(directory), run.manifest)
+    folder = opened(directory, follow_links=False)
+    run = _sound(folder)
+    writer = RunWriter(folder.reopened(), run.manifest)
     try:
-        return writer, _sound(directory) if writer.tidy(run) else run
+        return writer, _sound(folder) if writer.tidy(run) else run
     except BaseException:
         writer.close()
         raise
 
 
-def _sound(directory: Path) -> Run:
+def _sound(folder: Folder) -> Run:
     """A run that can continue. Raises `StoreError`."""
-    run = read_run(directory)
+    run = read_run(folder)
     if run.problems:
-        more = f" ({len(run.problems)} such problems; see: sixbench verify {directory})" if run.problems[1:] else ""
+        more = f" ({len(run.problems)} such problems; see: sixbench verify {folder.path})" if run.problems[1:] else ""
         raise StoreError(f"{run.problems[0]}{more}; a run can continue only if nothing that it recorded has changed")
     return run
 
@@ -328,7 +330,7 @@ def write_derived(run: Run, files: dict[str, str]) -> dict[str, Path]:
     contents: dict[str, str | bytes] = dict(files)
     if run.trials:
         contents[TABLE] = trials_parquet(run.trials, run.manifest)
-    folder = opened(run.directory)
+    folder = run.opened()
     for name, content in contents.items():
         folder.write(name, content)
     return {name: run.directory / name for name in contents}

@@ -95,7 +95,7 @@ class RecordReader:
 def rest_of(runs: Runs, name: str) -> str | None:
     """The state of a run that no process runs; None while one does, or has not made its directory yet."""
     try:
-        run_directory = runs.folder(name).path
+        run_directory = runs.folder(name)
         if not holds_run(run_directory) or is_being_run(run_directory):
             return None
         state = runs.read(name).manifest.state

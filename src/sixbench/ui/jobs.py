@@ -16,7 +16,7 @@ from typing import IO, Any, Literal
 
 from ..lab.own_program import own_command
 from ..model.errors import StoreError, UsageError
-from ..store import Folder, write_file
+from ..store import Folder
 from . import two_machines
 from .check import Checked
 from .commands import Commands
@@ -24,6 +24,8 @@ from .events import LOG_SUFFIX
 
 State = Literal["waiting", "running", "ended"]
 MOST_WAITING = 20
+EXPERIMENT_SUFFIX = ".yaml"
+"""The experiment of run NAME, written on the page, is NAME.yaml, beside its directory."""
 SIXBENCH = tuple(own_command())
 LAST_WORDS_BYTES = 4000
 
@@ -87,11 +89,11 @@ class Jobs:
         name = self._free_name(f"{asked.experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}")
         experiment = asked.name
         if experiment is None:
-            file = self._directory / f"{name}.yaml"
-            write_file(file, asked.text)
-            experiment = str(file.resolve())
+            file = f"{name}{EXPERIMENT_SUFFIX}"
+            Folder.open(self._directory).write(file, asked.text)
+            experiment = str(self._directory.resolve() / file)
         command = [*SIXBENCH, "run", experiment, *asked.options]
-        command += ["--out", str((self._directory / name).resolve()), "--events", str(self._log(name)), "--wait"]
+        command += ["--out", str(self._directory.resolve() / name), "--events", str(self._log(name)), "--wait"]
         return self._queue(Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name))
 
     def measure(self, asked: two_machines.Asked) -> Job:
@@ -104,15 +106,17 @@ class Jobs:
         if asked.key is not None:
             key = two_machines.held_key(asked.key)
             command += ["--key", f"/proc/{os.getpid()}/fd/{key}"]
-        command += ["--out", str((self._directory / name).resolve()), "--events", str(self._log(name))]
+        command += ["--out", str(self._directory.resolve() / name), "--events", str(self._log(name))]
         return self._queue(Job(name=name, command=command, title=asked.title, key=key))
 
     def resume(self, name: str, run_directory: Path, title: str) -> Job:
-        """Queues what an interrupted run lacks. Its log goes on where it has one. Raises `UsageError` where too many
-        wait."""
+        """Queues what an interrupted run lacks. Its log goes on where it has one, which is a file of this directory.
+        Raises `UsageError` where too many wait."""
         self._refuse_too_many()
-        command = [*SIXBENCH, "resume", str(run_directory.resolve()), "--wait"]
-        if self._log(name).is_file():
+        place = self._directory.resolve()
+        place = place if run_directory == self._directory else place / run_directory.name
+        command = [*SIXBENCH, "resume", str(place), "--wait"]
+        if self._has_log(name):
             command += ["--events", str(self._log(name))]
         return self._queue(Job(name=name, command=command, title=title))
 
@@ -142,7 +146,13 @@ class Jobs:
         return job
 
     def _log(self, name: str) -> Path:
-        return (self._directory / f"{name}{LOG_SUFFIX}").resolve()
+        return self._directory.resolve() / f"{name}{LOG_SUFFIX}"
+
+    def _has_log(self, name: str) -> bool:
+        try:
+            return Folder.open(self._directory).has_file(f"{name}{LOG_SUFFIX}")
+        except OSError:
+            return False
 
     def _begin_next(self) -> None:
         """Begins the first run that waits, if none is running."""
@@ -165,7 +175,8 @@ class Jobs:
         number = 1
         while True:
             name = wanted if number == 1 else f"{wanted}-{number}"
-            if name not in self._jobs and not folder.has(name) and not folder.has(f"{name}{LOG_SUFFIX}"):
+            taken = any(folder.has(f"{name}{suffix}") for suffix in ("", LOG_SUFFIX, EXPERIMENT_SUFFIX))
+            if name not in self._jobs and not taken:
                 return name
             number += 1
 

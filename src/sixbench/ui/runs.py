@@ -77,7 +77,7 @@ class Runs:
 
     def read(self, name: str) -> Run:
         """A run. Raises `StoreError`."""
-        return read_run(self.folder(name).path)
+        return read_run(self.folder(name))
 
     def kept(self, name: str) -> Run:
         """A run, read once for as long as nothing is added to it. Raises `StoreError`."""
@@ -85,7 +85,7 @@ class Runs:
         key = _changes(inside)
         known = self._kept
         if known is None or known[:2] != (name, key):
-            known = self._kept = name, key, read_run(inside.path)
+            known = self._kept = name, key, read_run(inside)
         return known[2]
 
     def file(self, name: str, file: str) -> bytes | None:
@@ -113,7 +113,7 @@ class Runs:
         if known is not None and _is_told(known, changes, began_s):
             return known.told
         try:
-            run = read_run(inside.path)
+            run = read_run(inside)
             environment = run.manifest.environment
             told = _told(listed(run)) | {"kernel": environment.kernel.split(" ")[0], "machine": environment.cpu}
         except StoreError as error:
