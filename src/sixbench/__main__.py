@@ -17,7 +17,9 @@ def main() -> int:
     for number in ours:
         signal.signal(number, _leave)
     from .cli import main as command_line
+    from .cli.standard_output import guard_standard_streams
 
+    guard_standard_streams()
     try:
         return command_line()
     finally:

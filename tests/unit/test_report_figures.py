@@ -85,7 +85,7 @@ def test_figures_are_written_in_three_kinds_and_always_the_same(
 
 def test_a_directory_that_cannot_be_written_is_an_error_that_says_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory")
-    with pytest.raises(WriteError, match=r"writing figures to .*file/figures: .*; give another directory"):
+    with pytest.raises(WriteError, match=r"making the folder .*file/figures: .*; give another directory"):
         write_figures(run, NOTHING, tmp_path / "file" / "figures")
 
 

@@ -65,7 +65,7 @@ def _keep(text: str, directory: Path | None) -> Path | None:
         from ..store.folder import Folder
 
         with contextlib.suppress(OSError, WriteError):
-            with os.fdopen(Folder.open(directory).open_to_append(TRACEBACK_FILE), "ab") as file:
+            with os.fdopen(Folder.open(directory, follow_links=False).open_to_append(TRACEBACK_FILE), "ab") as file:
                 file.write(content)
             return directory / TRACEBACK_FILE
     with contextlib.suppress(OSError):

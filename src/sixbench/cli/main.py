@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from .. import __version__
-from ..model.errors import ExperimentError, SixbenchError
+from ..model.errors import ExperimentError, SixbenchError, WriteError
 from ..model.exit_codes import Exit, exit_codes_line
 from ..model.program_path import with_usual_places
 from . import (
@@ -126,6 +126,18 @@ for _group, _commands_of_group in _COMMANDS.items():
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line. Returns the exit code, one of `model.exit_codes`."""
+    code = _obeyed(arguments)
+    try:
+        sys.stdout.flush()
+    except WriteError as error:
+        print(f"sixbench: {error}", file=sys.stderr)
+        return code or error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _obeyed(arguments: list[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without µ still shows a report

@@ -87,10 +87,11 @@ def create_file(path: Path, content: str, mode: int = 0o666) -> None:
 
 
 def write_into(directory: Path, files: Mapping[str, str | bytes]) -> list[Path]:
-    """Writes files into a folder that the user names, under names that sixbench gives them, each whole or not at all. A
-    link or a FIFO of such a name is replaced and never opened. Returns their paths. Raises `WriteError`."""
+    """Writes files into a folder that the user names, which may not be a link, under names that sixbench gives them,
+    each whole or not at all. A link or a FIFO of such a name is replaced and never opened. Returns their paths. Raises
+    `WriteError`."""
     try:
-        folder = Folder.open(directory)
+        folder = Folder.open(directory, follow_links=False)
     except OSError as error:
         raise WriteError(f"writing into {shown_path(directory)}: {error.strerror or error}") from error
     for name, content in files.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...model.errors import WriteError
 from ...model.finding import Analysis
 from ...model.quoting import shown_path
-from ...store import Folder, Run
+from ...store import Run, write_into
 from .drawing import Picture
 from .style import TITLE, WIDTH_IN, house_style
 
@@ -40,16 +40,13 @@ def write_figures(run: Run, analysis: Analysis, directory: Path, width_in: float
     written = []
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        folder = Folder.open(directory)
-        for drawing in drawings(run, analysis):
-            picture = drawing.draw(width_in or WIDTH_IN)
-            for kind in KINDS:
-                name = f"{drawing.name}.{kind}"
-                folder.write(name, render(picture, kind, titled=width_in is None))
-                written.append(directory / name)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise WriteError(f"writing figures to {shown_path(directory)}: {reason}; give another directory") from error
+        raise WriteError(f"making the folder {shown_path(directory)}: {reason}; give another directory") from error
+    for drawing in drawings(run, analysis):
+        picture = drawing.draw(width_in or WIDTH_IN)
+        files = {f"{drawing.name}.{kind}": render(picture, kind, titled=width_in is None) for kind in KINDS}
+        written += write_into(directory, files)
     return written
 
 
