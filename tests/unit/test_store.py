@@ -144,7 +144,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
         with pytest.raises(WriteError, match=r"writing .*d: No space left on device"):
             Folder.open(tmp_path).write_folder("d", {"one": b"1"})
     (tmp_path / "taken").mkdir()
-    with pytest.raises(WriteError, match=r"writing .*taken: Is a directory"):
+    with pytest.raises(WriteError, match=r"writing .*taken: it is a directory"):
         write_file(tmp_path / "taken", "x")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
