@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from ..model.quoting import printable
 from . import tasks
 from .address import Address
 from .messages import Job, chosen_from_wire, job_to_wire, other_version, reply_from_wire
+from .plain import Unread
 from .reaching import reach
 from .sweep import Came
 
@@ -30,6 +31,15 @@ CONNECT_S = 30.0
 
 POLL_S = 0.5
 """How often a run that waits looks whether the cells are free."""
+
+
+class _Client(Client):
+    """Dask's client, which shows nothing of what workers print and warn of, and looks at no error of theirs."""
+
+    _default_event_handlers = {}  # noqa: RUF012, as it is there
+
+    def _handle_task_erred(self, key: Any = None, exception: Any = None, traceback: Any = None) -> None:
+        super()._handle_task_erred(key=key, exception=Unread("its task failed"))  # type: ignore[no-untyped-call]
 
 
 class DaskCells(AbstractContextManager["DaskCells"]):
@@ -55,7 +65,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # on versions, which we compare ourselves
-                made = Client(address.uri, security=security, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+                made = _Client(address.uri, security=security, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
                 self._client: Any = made  # it has no types
         except (OSError, TimeoutError) as error:
             raise CapabilityError(f"connecting to the scheduler at {address}: {error}") from error
@@ -76,11 +86,11 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         """What each cell would measure of a run: its manifest, by the cell's name. Raises `CapabilityError` where a
         cell cannot measure it, or has another version of sixbench."""
         found = {}
-        answers = self._client.run(tasks.choose, run, workers=list(self._known), on_error="return")
-        for place, answer in answers.items():
-            if isinstance(answer, BaseException):
-                raise CapabilityError(f"asking the cell {self._known[place]}: {printable(str(answer))}")
-            chosen, version = chosen_from_wire(answer)
+        answers = self._asked("choose", run=run, cells=list(self._known))
+        for place, cell in self._known.items():
+            if not isinstance(answers, Mapping) or not isinstance(answers.get(place), Mapping):
+                raise CapabilityError(f"asking the cell {cell}: it does not answer; see what it says")
+            chosen, version = chosen_from_wire(answers[place])
             if version != __version__:
                 raise CapabilityError(other_version(chosen.cell, version))
             if chosen.run is None:
@@ -116,7 +126,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
             return None
         try:
             return Came(job=job, reply=reply_from_wire(future.result(timeout=CONNECT_S)))
-        except (KilledWorker, CancelledError, OSError, TimeoutError):
+        except (Unread, KilledWorker, CancelledError, OSError, TimeoutError):
             return Came(job=job, reply=None)
 
     def _take_cells(self, wait: bool, told: Callable[[str], None]) -> None:
@@ -137,17 +147,20 @@ class DaskCells(AbstractContextManager["DaskCells"]):
                 f"{self._address}"
             )
 
+    def _asked(self, op: str, **words: Any) -> Any:
+        """The scheduler's answer to a request of ours. Raises `ValueError` where it does not know it."""
+        return self._client.sync(getattr(self._client.scheduler, op), **words)
+
     def _look(self) -> str | None:
         """Learns which cells there are, and takes them. The name of the run that has them instead; None: this one.
         Raises `CapabilityError` where the scheduler is not of this version."""
         try:
-            found = self._client.run_on_scheduler(tasks.look, self._run, self._client.id)
-        except (ImportError, AttributeError) as error:
+            there, other, cells = self._asked("look", name=self._run, client=self._client.id)
+        except (Unread, ValueError, TypeError) as error:
             raise CapabilityError(
                 f"the scheduler at {self._address} is not one of sixbench {__version__}; start it with: "
                 "sixbench scheduler"
             ) from error
-        there, other, cells = found
         here = tasks.versions()
         if tuple(there) != here:
             theirs, ours = (f"sixbench {one[0]} with distributed {one[1]}" for one in (there, here))

@@ -1,9 +1,9 @@
 """The key that scheduler, cells and orchestrator have, and the TLS that it makes between them.
 
-Whoever can hand a task to a worker of Dask runs code there, mostly as root. So there is a key in every case, even on
-loopback, where other users are. It is the key of `sixbench key`: 32 bytes. From it everyone computes the same pair of
-keys (Ed25519) and the same certificate, which signs itself and which alone is trusted. So each side proves to the other
-that it has the key, and nobody has to make certificates or to copy them.
+Whoever has the key has cells measure, mostly as root, and Dask trusts whoever reaches it. So there is a key in every
+case, even on loopback, where other users are. It is the key of `sixbench key`: 32 bytes. From it everyone computes the
+same pair of keys (Ed25519) and the same certificate, which signs itself and which alone is trusted. So each side proves
+to the other that it has the key, and nobody has to make certificates or to copy them.
 """
 
 from __future__ import annotations

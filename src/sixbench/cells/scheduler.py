@@ -10,12 +10,58 @@ from distributed.scheduler import Scheduler
 
 from ..model.errors import CapabilityError
 from .address import Address
+from .plain import only
+from .tasks import look
 
 if TYPE_CHECKING:
     from distributed.security import Security
 
 
+_REQUESTS = (
+    "identity",
+    "connection_stream",
+    "register-client",
+    "register-worker",
+    "unregister",
+    "heartbeat_worker",
+    "gather",
+)
+_STREAMED = (
+    "task-finished",
+    "task-erred",
+    "release-worker-data",
+    "add-keys",
+    "long-running",
+    "reschedule",
+    "keep-alive",
+    "worker-status-change",
+    "request-refresh-who-has",
+    "update-graph",
+    "client-desires-keys",
+    "client-releases-keys",
+    "heartbeat-client",
+    "close-client",
+    "subscribe-topic",
+    "unsubscribe-topic",
+    "cancel-keys",
+)
+"""What cells and runs send. Whatever else Dask's scheduler takes is refused: it runs functions, and writes files."""
+
+
 class _Scheduler(Scheduler):
+    def __init__(self, **given: Any) -> None:
+        super().__init__(extensions={}, **given)
+        self.handlers = only(self.handlers, *_REQUESTS) | {"look": self._look, "choose": self._choose}
+        self.stream_handlers = only(self.stream_handlers, *_STREAMED) | {"log-event": lambda **_: None}
+
+    async def _look(self, name: str, client: str) -> tuple[tuple[str, str], str | None, dict[str, str]]:
+        return look(name, client, self)
+
+    async def _choose(self, run: str, cells: list[str]) -> dict[str, Any]:
+        """What cells would measure of a run, by their addresses; those are left out that do not answer."""
+        asked: dict[str, Any] = {"op": "choose", "run": run}
+        return await self.broadcast(msg=asked, workers=[one for one in cells if one in self.workers], on_error="ignore")
+
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """There is none: what it shows would go over the network in clear."""
 

@@ -14,6 +14,7 @@ _SETTINGS: Mapping[str, Any] = {
     "distributed.comm.timeouts.tcp": "30s",
     "distributed.comm.retry.count": 0,
     "distributed.comm.require-encryption": True,
+    "distributed.comm.compression": False,  # what comes is not decompressed either
     # What runs now and then beside a measurement disturbs it.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "60s",
@@ -32,10 +33,14 @@ HEARTBEAT = "2s"
 
 
 def set_up() -> None:
-    """Sets Dask up for this process, and keeps its logs of what we say in our own words."""
+    """Sets Dask up for this process, has it send and read plain data only, and keeps its logs of what we say in our own
+    words."""
     import dask.config
     import distributed  # noqa: F401, it sets up its logs when it is imported
 
+    from . import plain
+
+    plain.hold()
     dask.config.set(_SETTINGS)
     of_dask = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     for name in ("tornado", "asyncio", *of_dask):

@@ -1,4 +1,5 @@
-"""What Dask runs on cells and in the scheduler. It finds these functions by their names, so each side has its own."""
+"""What runs on cells and in the scheduler when Dask has brought a request there. Each side has its own functions: none
+comes with a message (`plain`)."""
 
 from __future__ import annotations
 
@@ -39,9 +40,7 @@ async def choose(run: str) -> JsonObject:
     return await asyncio.wrap_future(desk().put(AskedToChoose(text=run)))
 
 
-def look(
-    name: str, client: str, dask_scheduler: Scheduler | None = None
-) -> tuple[tuple[str, str], str | None, dict[str, str]]:
+def look(name: str, client: str, dask_scheduler: Scheduler) -> tuple[tuple[str, str], str | None, dict[str, str]]:
     """Takes the cells of a scheduler for a run, unless another one has them.
 
     Args:
@@ -52,7 +51,6 @@ def look(
         The scheduler's versions of sixbench and of distributed; the name of the other run, or None where the cells are
         this one's; the names of the cells by address.
     """
-    assert dask_scheduler is not None, "it runs in a scheduler"
     used: tuple[str, str] | None = dask_scheduler.extensions.get(_USER)
     other = None
     if used is not None and used[0] != client and used[0] in dask_scheduler.clients:

@@ -14,8 +14,9 @@ from distributed.worker import Worker
 from ..model.errors import CapabilityError
 from .address import Address
 from .desk import Desk
+from .plain import only
 from .settings import HEARTBEAT
-from .tasks import CELL
+from .tasks import CELL, choose
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -24,7 +25,29 @@ START_S = 30.0
 CLOSE_S = 5.0
 
 
+_REQUESTS = ("identity", "connection_stream", "get_data", "gather", "free_keys", "ping", "terminate")
+_STREAMED = (
+    "close",
+    "cancel-compute",
+    "acquire-replicas",
+    "compute-task",
+    "free-keys",
+    "remove-replicas",
+    "steal-request",
+    "refresh-who-has",
+    "worker-status-change",
+    "remove-worker",
+)
+"""What a scheduler and other cells send. Whatever else Dask's worker takes is refused: it runs functions, and imports
+files."""
+
+
 class _Worker(Worker):
+    def __init__(self, *words: Any, **given: Any) -> None:
+        super().__init__(*words, extensions={}, **given)
+        self.handlers = only(self.handlers, *_REQUESTS) | {"choose": choose}
+        self.stream_handlers = only(self.stream_handlers, *_STREAMED)
+
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """There is none: what it shows would go over the network in clear."""
 
