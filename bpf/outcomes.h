@@ -11,7 +11,8 @@
  *
  * Only the slow path has CARRIER_UNREACHABLE: an ICMP error, which came back, says that the carrier lost the packet.
  * It alone has INNER_TOO_LONG: what was reassembled is longer than the device's MTU, and the kernel has no way past it.
- * Only packets without a device have CARRIER_ERROR and what follows NO_ROOM, which otherwise the node's kernel decides.
+ * It alone has CARRIER_ERROR: of such an error that quotes too little to say whose packet was lost.
+ * Only packets without a device have what follows NO_ROOM, which otherwise the node's kernel decides.
  */
 #ifndef SIXBENCH_OUTCOMES_H
 #define SIXBENCH_OUTCOMES_H
@@ -64,7 +65,7 @@
 	OUTCOME(NESTED_TOO_DEEP, "nested-too-deep", DROP, "The packet is encapsulated four times already.")            \
 	OUTCOME(CARRIER_UNREACHABLE, "carrier-unreachable", DROP, "The carrier answered with an ICMP error.")          \
 	OUTCOME(CARRIER_ERROR, "carrier-error", DROP,                                                                  \
-		"The carrier's ICMP error concerns the tunnel's ends, or a packet that this one did not send.")        \
+		"The carrier's ICMP error concerns the tunnel's ends, quotes too little, or is not about this one's.") \
 	OUTCOME(ROUTING_LOOP, "routing-loop", DROP, "The packet would come back to this end.")                         \
 	OUTCOME(NO_ROUTE, "no-route", DROP, "There is no route to the outer destination.")                             \
 	OUTCOME(NO_ROOM, "no-room", DROP, "A queue has no room for the packet.")                                       \

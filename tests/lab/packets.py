@@ -89,6 +89,9 @@ def of_ipv4(ends: Ends) -> dict[str, bytes]:
         "too long": in4(ends, udp(ends, 1480)),
         "first fragment": in4(ends, whole[:800], flags=MORE),
         "last fragment": in4(ends, whole[800:], flags=800 // 8),
+        "last fragment of one without checksum": in4(ends, whole[800:], flags=800 // 8),
+        "first fragment of one without checksum": in4(ends, whole[:6] + b"\0\0" + whole[8:400], flags=MORE),
+        "middle fragment of one without checksum": in4(ends, whole[400:800], flags=MORE | 400 // 8),
         "fragment of ICMP": in4(ends, echo(ends)[:16], ICMP, MORE),
         "port unreachable": in4(ends, error(ends, 3, 3, 0, reverse), ICMP),
         "fragmentation needed": in4(ends, error(ends, 3, 4, 1300, reverse), ICMP),
@@ -125,6 +128,9 @@ def of_ipv6(ends: Ends) -> dict[str, bytes]:
         "last fragment": fragment6(ends, whole[800:], 800, 0),
         "atomic fragment": fragment6(ends, udp(ends), 0, 0),
         "port unreachable": in6(ends, error(ends, 1, 4, 0, reverse), ICMPV6),
+        "packet too big, about a fragment": in6(
+            ends, error(ends, 2, 0, 1400, fragment6(ends.back, whole[:16], 0, 1)), ICMPV6
+        ),
         "packet too big": in6(ends, error(ends, 2, 0, 1400, reverse), ICMPV6),
         "another protocol": in6(ends, bytes(40), 132),
         "hop limit used up": in6(ends, udp(ends), hop_limit=1),

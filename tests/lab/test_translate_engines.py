@@ -277,7 +277,7 @@ def test_the_same_comes_out(sixbench: Callable[..., object], tmp_path: Path, nam
     mechanism = MECHANISMS[name]
     packets = mechanism.packets()
     core, device = (
-        packets_through(_with_exit(sixbench), tmp_path, (*mechanism.words, "--engine", engine), [*packets.values()])
+        packets_through(with_exit(sixbench), tmp_path, (*mechanism.words, "--engine", engine), [*packets.values()])
         for engine in ("user", "ebpf")
     )
     assert sum(verdict == "translated" for verdict, _, _ in core) >= 10, core
@@ -290,7 +290,7 @@ def test_the_same_comes_out(sixbench: Callable[..., object], tmp_path: Path, nam
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def _with_exit(sixbench: Callable[..., object]) -> Callable[..., object]:
+def with_exit(sixbench: Callable[..., object]) -> Callable[..., object]:
     """The command as `packets_through` knows it."""
 
     def run(*words: object) -> object:
@@ -314,7 +314,7 @@ def test_an_lwb4_may_have_several_rows(sixbench: Callable[..., object], tmp_path
     inner = [Ends(source="192.0.2.1", destination=OUTSIDE, ports=(psid << 10 | 7, 53)) for psid in (39, 5, 6)]
     packets = [in6(TUNNEL6, in4(ends, udp(ends)), 4) for ends in inner]
     answers = [in4(ends.back, udp(ends.back)) for ends in inner]
-    passed = packets_through(_with_exit(sixbench), tmp_path, words, [*packets, *answers])
+    passed = packets_through(with_exit(sixbench), tmp_path, words, [*packets, *answers])
     assert [verdict for verdict, _, _ in passed] == ["translated", "translated", "dropped"] * 2
 
 
@@ -327,7 +327,7 @@ def test_one_tunnel_tells_of_a_carriers_error(sixbench: Callable[..., object], t
     lost = in6(TUNNEL6.back, in4(inner, udp(inner)), 4)
     told = Ends(source="2001:db8:f::fe", destination=TUNNEL6.destination)
     error = in6(told, sealed(told, 58, bytes([3, 0, 0, 0, 0, 0, 0, 0]) + lost, 2), 58)
-    [(_, _, answers)] = packets_through(_with_exit(sixbench), tmp_path, words, [error])
+    [(_, _, answers)] = packets_through(with_exit(sixbench), tmp_path, words, [error])
     assert len(answers) == 1
 
 
@@ -358,7 +358,7 @@ def test_what_linux_does_not_translate_goes_no_further(
 ) -> None:
     packets = UNTRANSLATED[name]
     words = (*MECHANISMS[name].words, "--engine", "ebpf")
-    passed = packets_through(_with_exit(sixbench), tmp_path, words, [*packets.values()])
+    passed = packets_through(with_exit(sixbench), tmp_path, words, [*packets.values()])
     assert dict(zip(packets, passed, strict=True)) == dict.fromkeys(packets, ("dropped", "node", []))
 
 
@@ -370,7 +370,7 @@ def test_linux_keeps_its_sessions_from_packet_to_packet(sixbench: Callable[..., 
     words = (*MECHANISMS["nat64"].words, "--engine", "ebpf")
     sent = [in6(ends, udp(ends)) for ends in (first, other, third, first)]
     answers = [in4(ends, udp(ends)) for ends in (replace(ANSWER, ports=(53, 40003)), ANSWER)]
-    passed = packets_through(_with_exit(sixbench), tmp_path, words, [*sent, *answers])
+    passed = packets_through(with_exit(sixbench), tmp_path, words, [*sent, *answers])
     assert {verdict for verdict, _, _ in passed} == {"translated"}
     out = [packet for _, _, [packet] in passed]
     ports = [struct.unpack("!H", packet[20:22])[0] for packet in out[: len(sent)]]
@@ -386,7 +386,7 @@ def test_what_is_cut_short_is_dropped(sixbench: Callable[..., object], tmp_path:
     ends = Ends(source="198.51.100.1", destination="192.0.2.1"), Ends(source="2001:db8:1::1", destination="2001:db8::2")
     whole = in4(ends[0], udp(ends[0], 48)), in6(ends[1], udp(ends[1], 48))
     packets = [packet[:length] for packet in whole for length in range(61)]
-    passed = packets_through(_with_exit(sixbench), tmp_path, (*MECHANISMS[name].words, "--engine", engine), packets)
+    passed = packets_through(with_exit(sixbench), tmp_path, (*MECHANISMS[name].words, "--engine", engine), packets)
     wrong = [(one.hex(), *found) for one, found in zip(packets, passed, strict=True) if found[::2] != ("dropped", [])]
     assert not wrong, "\n".join(map(str, wrong))
 
@@ -402,7 +402,7 @@ def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[
         in6(back, b"")[:20],
     ]
     words = ("siit", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128", "--engine", "tayga")
-    translated, expired, other, cut = packets_through(_with_exit(sixbench), tmp_path, words, packets)
+    translated, expired, other, cut = packets_through(with_exit(sixbench), tmp_path, words, packets)
     assert (translated[0], expired[0], other[0], cut[0]) == ("translated", "answered", "translated", "dropped")
     [as_ipv6], [told], [as_ipv4] = translated[2], expired[2], other[2]
     assert as_compared(as_ipv6) == as_compared(in6(back.back, echo(replace(back.back, ports=there.ports)), ICMPV6))

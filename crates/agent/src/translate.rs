@@ -154,6 +154,14 @@ impl Mechanism {
         }
     }
 
+    /// The packet that has the ports.
+    fn inner_of<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Tunnel(whole) => whole.inner_of(packet),
+            Self::Siit(_) | Self::Nat64(_) => packet,
+        }
+    }
+
     fn answer(&mut self, packet: &[u8], came: Came, time: Duration) -> Answer {
         match self {
             Self::Tunnel(whole) => {
@@ -237,12 +245,8 @@ impl Way {
 
     /// Of a packet that is taken as it is, or whose fragments were put together.
     fn answer_one(&mut self, packet: &[u8], came: Came, time: Duration) -> Answer {
-        let inner = match &self.mechanism {
-            Mechanism::Tunnel(whole) => whole.inner_of(packet),
-            Mechanism::Siit(_) | Mechanism::Nat64(_) => packet,
-        };
         let taken = match self.mechanism.needs_ports(packet) {
-            true => self.fragments.take(inner, packet, self.now),
+            true => self.fragments.take(self.mechanism.inner_of(packet), packet, self.now),
             false => Taken::Whole,
         };
         match taken {
@@ -252,6 +256,11 @@ impl Way {
             Taken::Fragment { ports, waited } => {
                 let came = Came::Fragment(ports);
                 let mut answer = self.mechanism.answer(packet, came, time);
+                if answer.verdict != "translated" {
+                    self.fragments.refuse(self.mechanism.inner_of(packet));
+                    self.missed.add(Amount::of(waited.iter().map(Vec::len)));
+                    return answer;
+                }
                 for fragment in waited {
                     answer.packets.extend(self.mechanism.answer(&fragment, came, time).packets);
                 }

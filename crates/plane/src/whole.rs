@@ -36,7 +36,7 @@ pub struct Whole {
     node: Node,
     /// Of the next outer packet that is fragmented, or may be: RFC 6864 section 4, RFC 8200 section 4.5.
     identification: u32,
-    /// MTUs of paths to other ends that are less than the tunnel's own: RFC 2473 section 8.1.
+    /// What the paths to other ends take of a tunnel's packets, as the carrier's errors have said: RFC 2473 section 8.1, RFC 4213 section 3.2.2.
     path_mtus: HashMap<IpAddr, u32>,
 }
 
@@ -76,6 +76,16 @@ enum Way {
     Out,
     /// It is for the node itself: an echo request, or an error about an outer packet.
     Here,
+}
+
+/// What is done for the length of a packet that goes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Fits,
+    /// Its source is told what length would fit.
+    IsTold,
+    CutsOuter,
+    CutsInner,
 }
 
 /// What became of a packet, or why it is dropped unless its source is told.
@@ -231,26 +241,47 @@ impl Whole {
         if takes_hop && self.is_expired(&inner) {
             return Ok((Outcome::HopLimit, self.tell(EXPIRED, packet, &inner)));
         }
-        let (own_bytes, cuts_outer) = (self.ends[end].mtu_bytes, cuts_outer(&self.ends[end]));
+        let own_bytes = self.ends[end].mtu_bytes;
         let mtu_bytes = self.path_mtus.get(&outer.destination).map_or(own_bytes, |&known| known.min(own_bytes));
-        let is_too_long = packet.len() > mtu_bytes as usize;
-        if is_too_long && inner.dont_fragment {
+        let length = match packet.len() {
+            bytes if bytes > own_bytes as usize => self.beyond_the_tunnel(end, &inner),
+            bytes if bytes > mtu_bytes as usize => self.beyond_the_path(&outer, &inner, mtu_bytes),
+            _ => Length::Fits,
+        };
+        if length == Length::IsTold {
             return Ok((Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes), packet, &inner)));
         }
         let packet = if takes_hop { self.forwarded(packet) } else { packet.to_vec() };
-        let sent = match is_too_long {
-            false => vec![self.wrap(end, &outer, &packet)],
-            true if cuts_outer => {
-                let whole = outer::write(&self.ends[end], &outer, 0, &packet);
+        let sent = match length {
+            Length::Fits | Length::IsTold => vec![self.wrap(end, &outer, &packet)],
+            Length::CutsOuter => {
+                let outer = Outer { dont_fragment: false, ..outer };
                 let identification = self.next_identification();
+                let whole = outer::write(&self.ends[end], &outer, identification as u16, &packet);
                 outer::cut(&whole, identification, mtu_bytes + self.ends[end].overhead_bytes())
             }
-            true => {
+            Length::CutsInner => {
                 let pieces = too_long::cut(&packet, &inner, mtu_bytes as usize);
                 pieces.iter().map(|piece| self.wrap(end, &outer, piece)).collect()
             }
         };
         Ok((Outcome::Encapsulated, Verdict::Through(sent)))
+    }
+
+    /// What becomes of a packet that is longer than the tunnel's own MTU.
+    fn beyond_the_tunnel(&self, end: usize, inner: &Inner) -> Length {
+        match inner.dont_fragment {
+            true => Length::IsTold,
+            false if cuts_outer(&self.ends[end]) => Length::CutsOuter,
+            false => Length::CutsInner,
+        }
+    }
+
+    /// What becomes of a packet that is longer than the path to another end takes, as an error has said. Outer IPv4 packets without DF are fragmented by who
+    /// sends them: RFC 4213 section 3.2.1.
+    fn beyond_the_path(&self, outer: &Outer, inner: &Inner, mtu_bytes: u32) -> Length {
+        let may_be_cut = outer.destination.is_ipv4() && !outer.dont_fragment;
+        if may_be_cut || !self.is_told_of_path(inner, mtu_bytes) { Length::CutsOuter } else { Length::IsTold }
     }
 
     /// The end by which a packet goes into the tunnel, by its number, and with which outer headers.

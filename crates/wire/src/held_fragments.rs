@@ -41,6 +41,8 @@ struct Parts {
     end_bytes: Option<u32>,
     waiting: Vec<Vec<u8>>,
     overlaps: bool,
+    /// Whether the first one came, and did not go on.
+    is_refused: bool,
 }
 
 /// Packets and their bytes.
@@ -147,6 +149,14 @@ impl HeldFragments {
         Noted::Complete { ports, waited }
     }
 
+    /// Says that a fragment did not go on. If it is the first one of its packet, those that come later do not either.
+    pub(crate) fn refuse(&mut self, packet: &[u8]) {
+        let first = read(packet).filter(|(_, fragment, _)| fragment.offset_bytes == 0);
+        if let Some(parts) = first.and_then(|(key, ..)| self.packets.get_mut(&key)) {
+            parts.is_refused = true;
+        }
+    }
+
     /// Whether others have come of the packet of which this is a fragment.
     pub fn holds(&self, packet: &[u8]) -> bool {
         read(packet).is_some_and(|(key, ..)| self.packets.contains_key(&key))
@@ -186,6 +196,9 @@ impl Parts {
         if self.overlaps {
             return Some(Clause::OverlappingFragment);
         }
+        if self.is_refused {
+            return Some(Clause::FirstFragmentDropped);
+        }
         let (start, end) = (fragment.offset_bytes, fragment.offset_bytes + payload_bytes as u32);
         // A copy says nothing new, whatever is in it (RFC 8200 section 4.5).
         if self.ranges.contains(&(start, end)) {
@@ -213,7 +226,8 @@ impl Parts {
 }
 
 impl Amount {
-    pub(crate) fn of(lengths: impl Iterator<Item = usize>) -> Self {
+    /// Of packets of these lengths.
+    pub fn of(lengths: impl Iterator<Item = usize>) -> Self {
         let mut amount = Self::default();
         lengths.for_each(|bytes| amount.add(Self { packets: 1, bytes: bytes as u64 }));
         amount

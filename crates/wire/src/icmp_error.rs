@@ -5,17 +5,27 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::icmp::{HEADER_BYTES, V4Repr, V6Repr};
 use crate::{checksum, ipv4, ipv6, protocol};
 
-/// How much of a packet an error of ICMP quotes at most: it has 576 bytes, by RFC 1812 section 4.3.2.3.
-pub const QUOTED_V4_BYTES: usize = 576 - ipv4::HEADER_BYTES - HEADER_BYTES;
+/// What an error of ICMP has at most with its IP header: RFC 1812 section 4.3.2.3.
+const MOST_V4_BYTES: usize = 576;
+/// How much of a packet an error of ICMP quotes at most.
+const QUOTED_V4_BYTES: usize = MOST_V4_BYTES - ipv4::HEADER_BYTES - HEADER_BYTES;
 /// The same of ICMPv6: what fits IPv6's least MTU, by RFC 4443 section 2.4 (c).
 pub const QUOTED_V6_BYTES: usize = 1280 - ipv6::HEADER_BYTES - HEADER_BYTES;
 
 /// The hop limit of errors: RFC 1700.
 const HOP_LIMIT: u8 = 64;
 
+/// How much of a packet an error of ICMP quotes that a link of this MTU carries whole.
+pub fn quoted_v4_bytes(mtu_bytes: usize) -> usize {
+    mtu_bytes.saturating_sub(ipv4::HEADER_BYTES + HEADER_BYTES).min(QUOTED_V4_BYTES)
+}
+
 /// An error about a packet, without an IP header.
 pub fn v4_message(told: V4Repr, about: &[u8]) -> Vec<u8> {
-    let quoted = quote(about, QUOTED_V4_BYTES);
+    summed(told, quote(about, QUOTED_V4_BYTES))
+}
+
+fn summed(told: V4Repr, quoted: &[u8]) -> Vec<u8> {
     [&told.emit_summed(checksum::sum(quoted)), quoted].concat()
 }
 
@@ -24,15 +34,16 @@ pub fn v6_message(told: V6Repr, about: &[u8]) -> Vec<u8> {
     [&told.emit(0), quote(about, QUOTED_V6_BYTES)].concat()
 }
 
-/// An error about a packet, with an IPv4 header that has this type of service and identification.
+/// An error about a packet, with an IPv4 header that has this type of service and identification. A link of that MTU carries it whole.
 pub fn v4_packet(
     told: V4Repr,
     about: &[u8],
     (source, destination): (Ipv4Addr, Ipv4Addr),
     tos: u8,
     identification: u16,
+    mtu_bytes: usize,
 ) -> Vec<u8> {
-    let message = v4_message(told, about);
+    let message = summed(told, quote(about, quoted_v4_bytes(mtu_bytes)));
     let header = ipv4::Repr {
         source,
         destination,

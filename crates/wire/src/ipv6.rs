@@ -30,7 +30,8 @@ pub enum Extension {
 }
 
 impl Extension {
-    pub(crate) fn of(number: u8) -> Option<Self> {
+    /// Which one has this number; `None`: none has.
+    pub fn of(number: u8) -> Option<Self> {
         Some(match number {
             protocol::HOP_BY_HOP => Self::HopByHop,
             protocol::ROUTING => Self::Routing,

@@ -55,4 +55,10 @@ impl VirtualReassembly {
             Noted::Dropped(clause) => Taken::Dropped(clause),
         }
     }
+
+    /// Says that a packet did not go on that was taken. If it is a first fragment, those that come later are dropped. Those that waited for it are whoever has
+    /// them to drop.
+    pub fn refuse(&mut self, packet: &[u8]) {
+        self.held.refuse(packet);
+    }
 }

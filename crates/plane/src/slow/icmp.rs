@@ -4,11 +4,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use sixbench_wire::icmp::{V4Repr, V6Repr};
-use sixbench_wire::icmp_error;
+use sixbench_wire::ipv6::Extension;
+use sixbench_wire::{Span, icmp_error, ipv6, protocol};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::rules::Inner;
 use crate::spec::Family;
+use crate::sys;
 
 /// Codes of Unreachable: RFC 792, RFC 1191, RFC 4443 section 3.1.
 const HOST_UNREACHABLE: u8 = 1;
@@ -64,8 +66,36 @@ impl Told {
     }
 }
 
-/// Tells the source of a packet. The kernel chooses the source address and the way.
+/// Whether the source of a packet may be told of an error: RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2. `packet` may be cut off behind the header that
+/// `inner` was read from. Who cannot be sure that it is no ICMP error is not told.
+pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
+    if inner.version == 6 {
+        let source = Ipv6Addr::from(inner.source.0);
+        if source.is_unspecified() || source.is_multicast() {
+            return false;
+        }
+        let Ok(parsed) = ipv6::Packet::parse(Span::whole(packet).open_ended()) else { return false };
+        let upper = parsed.upper_layer();
+        let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
+        return match (upper.protocol, upper.payload.captured().first()) {
+            (number, _) if is_later => number != protocol::ICMPV6 && Extension::of(number).is_none(),
+            (protocol::ICMPV6, kind) => kind.is_some_and(|&kind| kind >= 128),
+            _ => upper.flaw.is_none(),
+        };
+    }
+    let [source, destination] = [inner.source, inner.destination].map(|address| address.0[0]);
+    let kind = packet.get(inner.header_bytes);
+    !matches!(source, 0 | 127 | 224..)
+        && destination < 224
+        && !inner.is_later_fragment
+        && (inner.protocol != protocol::ICMP || matches!(kind, Some(0 | 8 | 13..=18)))
+}
+
+/// Tells the source of a packet, if it may be told. The kernel chooses the source address and the way.
 pub fn send(told: Told, packet: &[u8], inner: &Inner) -> io::Result<()> {
+    if !may_be_told(packet, inner) {
+        return Ok(());
+    }
     let (domain, protocol, to): (_, _, IpAddr) = if inner.version == 6 {
         (Domain::IPV6, Protocol::ICMPV6, Ipv6Addr::from(inner.source.0).into())
     } else {
@@ -76,6 +106,8 @@ pub fn send(told: Told, packet: &[u8], inner: &Inner) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     if inner.version == 4 {
         socket.set_tos_v4(u32::from(TOS))?;
+        // As the kernel's own.
+        sys::set_dont_fragment(&socket, false, false)?;
     }
     socket.send_to(&told.message(packet, inner), &SocketAddr::new(to, 0).into()).map(|_| ())
 }

@@ -198,10 +198,15 @@ impl Receiver {
             sys::ErrorOrigin::Icmpv6 => icmp::is_unreachable(Family::Ipv6, error.kind, error.code),
             sys::ErrorOrigin::Other => false,
         };
-        if let Some((packet, inner)) = rules::quoted(&self.spec, &buffer[..error.length]).filter(|_| is_unreachable) {
+        if is_unreachable {
             let mut counts = lock(&self.counts);
-            let _ = icmp::send(icmp::UNREACHABLE, packet, &inner); // The packet is lost, whoever hears of it.
-            counts.lose(Outcome::CarrierUnreachable, packet.len());
+            match rules::quoted(&self.spec, &buffer[..error.length]) {
+                Some((packet, inner)) => {
+                    let _ = icmp::send(icmp::UNREACHABLE, packet, &inner); // The packet is lost, whoever hears of it.
+                    counts.lose(Outcome::CarrierUnreachable, packet.len());
+                }
+                None => counts.lose(Outcome::CarrierError, error.length),
+            }
         }
         true
     }

@@ -15,7 +15,7 @@ pub use mapping::{MapDomain, Mapping, Prefix};
 /// The least MTU of a link that carries IPv6: RFC 8200 section 5.
 pub const MIN_IPV6_MTU_BYTES: u32 = 1280;
 /// The least MTU of a link that carries IPv4: RFC 791 section 3.2.
-const MIN_IPV4_MTU_BYTES: u32 = 68;
+pub const MIN_IPV4_MTU_BYTES: u32 = 68;
 /// The longest name: the kernel's 15 bytes, of which the far end's ending takes 4.
 pub(crate) const MAX_NAME_BYTES: usize = 11;
 /// Of the outer packet, where the tunnel gives one of its own: RFC 1700 and RFC 4213 section 3.3 name 64.

@@ -17,7 +17,7 @@ use std::time::Instant;
 use nix::net::if_::if_nametoindex;
 use serde::Serialize;
 use sixbench_wire::reassembly::{Joined, Reassembly};
-use sixbench_wire::siit::{Ports, Translator, Verdict};
+use sixbench_wire::siit::{Clause, Ports, Translator, Verdict};
 use sixbench_wire::virtio;
 use sixbench_wire::virtual_reassembly::{Amount, Taken, VirtualReassembly};
 
@@ -255,11 +255,15 @@ impl Carrier {
         };
         let counts = &mut kept.counts;
         match taken {
-            Taken::Whole => self.translate(packet, Came::Whole, now, outgoing, counts),
+            Taken::Whole => _ = self.translate(packet, Came::Whole, now, outgoing, counts),
             Taken::Waits => {}
             Taken::Dropped(clause) => counts.add_dropped(packet, clause),
             Taken::Fragment { ports, waited } => {
-                self.translate(packet, Came::Fragment(ports), now, outgoing, counts);
+                if self.translate(packet, Came::Fragment(ports), now, outgoing, counts) != Verdict::Translated {
+                    kept.fragments.refuse(packet);
+                    waited.iter().for_each(|fragment| counts.add_dropped(fragment, Clause::FirstFragmentDropped));
+                    return;
+                }
                 for fragment in waited {
                     self.translate(&fragment, Came::Fragment(ports), now, outgoing, counts);
                 }
@@ -276,15 +280,16 @@ impl Carrier {
         kept: &mut Kept,
     ) {
         match kept.packets.take(packet, now.duration_since(kept.started)) {
-            Joined::NoFragment => self.translate(packet, Came::Whole, now, outgoing, &mut kept.counts),
+            Joined::NoFragment => _ = self.translate(packet, Came::Whole, now, outgoing, &mut kept.counts),
             Joined::Packet { packet, fragments } => {
-                self.translate(&packet, Came::Joined(fragments), now, outgoing, &mut kept.counts);
+                _ = self.translate(&packet, Came::Joined(fragments), now, outgoing, &mut kept.counts);
             }
             Joined::Waits => {}
             Joined::Dropped(clause) => kept.counts.add_dropped(packet, clause),
         }
     }
 
+    /// Translates a packet, and says what became of it.
     fn translate(
         &mut self,
         packet: &[u8],
@@ -292,7 +297,7 @@ impl Carrier {
         now: Instant,
         outgoing: &mut Vec<(FrameHead, Vec<u8>)>,
         counts: &mut Counts,
-    ) {
+    ) -> Verdict {
         let decision = match came {
             Came::Whole => self.translator.translate(packet),
             Came::Joined(_) => self.translator.translate_joined(packet),
@@ -300,13 +305,14 @@ impl Carrier {
         };
         if decision.verdict == Verdict::Answered && !self.errors.take(now) {
             counts.add_not_told(packet);
-            return;
+            return Verdict::Dropped;
         }
         match came {
             Came::Joined(fragments) => counts.add_joined(packet, fragments, &decision),
             Came::Whole | Came::Fragment(_) => counts.add(packet, &decision),
         }
         outgoing.extend(decision.packets.into_iter().map(|packet| (head(&packet), packet)));
+        decision.verdict
     }
 }
 

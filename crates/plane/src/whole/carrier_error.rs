@@ -9,7 +9,7 @@ use super::outer;
 use crate::abi::Outcome;
 use crate::slow::icmp;
 use crate::slow::rules::{self, Inner};
-use crate::spec::{Family, MIN_IPV6_MTU_BYTES, Spec};
+use crate::spec::{Family, MIN_IPV4_MTU_BYTES, MIN_IPV6_MTU_BYTES, Spec};
 
 /// What an error says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +26,8 @@ pub struct CarrierError<'a> {
     pub told: Told,
     /// To which end the packet went.
     pub destination: IpAddr,
-    /// As much of the inner packet as there is.
-    pub packet: &'a [u8],
-    pub inner: Inner,
+    /// As much of the inner packet as the error quotes, if that holds its addresses: routers may quote 8 bytes behind an IPv4 header (RFC 792).
+    pub inner: Option<(&'a [u8], Inner)>,
 }
 
 /// The error that a packet of the outer family to this end is. `None`: it is none.
@@ -47,15 +46,14 @@ pub fn read<'a>(spec: &Spec, packet: &'a [u8]) -> Option<Result<CarrierError<'a>
 
 fn about<'a>(spec: &Spec, message: &Message<'a>) -> Option<CarrierError<'a>> {
     let told = match message.mtu_bytes() {
-        // No link of IPv6 has less (RFC 8201 section 4).
+        // No link has less: RFC 8201 section 4, RFC 791 section 3.2.
         Some(mtu_bytes) if spec.outer == Family::Ipv6 => Told::TooBig(mtu_bytes.max(MIN_IPV6_MTU_BYTES)),
-        Some(mtu_bytes) => Told::TooBig(mtu_bytes),
+        Some(mtu_bytes) => Told::TooBig(mtu_bytes.max(MIN_IPV4_MTU_BYTES)),
         None if icmp::is_unreachable(spec.outer, message.kind(), message.code()) => Told::Unreachable,
         None => return None,
     };
     let (destination, payload) = outer::quoted(spec, message.payload().captured())?;
-    let (packet, inner) = rules::quoted(spec, payload)?;
-    Some(CarrierError { told, destination, packet, inner })
+    Some(CarrierError { told, destination, inner: rules::quoted(spec, payload) })
 }
 
 fn message4<'a>(spec: &Spec, bytes: &'a [u8]) -> Option<Span<'a>> {

@@ -6,8 +6,9 @@ use sixbench_wire::ipv4::Fragment;
 use sixbench_wire::ipv6::Extension;
 use sixbench_wire::{Span, checksum, fragments, ipv4, ipv6, protocol};
 
+use super::too_long;
 use crate::abi::{Address, Outcome};
-use crate::slow::rules::Outer;
+use crate::slow::rules::{Inner, Outer};
 use crate::spec::{Family, Payload, Spec};
 
 /// What an outer header says, and what follows it.
@@ -57,28 +58,32 @@ pub fn write(spec: &Spec, outer: &Outer, identification: u16, packet: &[u8]) -> 
     }
 }
 
-/// An outer IPv6 packet in fragments of at most `most_bytes`.
+/// An outer packet in fragments of at most `most_bytes`. `identification` is for IPv6: an IPv4 packet has its own.
 pub fn cut(packet: &[u8], identification: u32, most_bytes: u32) -> Vec<Vec<u8>> {
+    if let Some(header) = Inner::read(packet).ok().filter(|header| header.version == 4) {
+        return too_long::cut(packet, &header, most_bytes as usize);
+    }
     let Ok(parsed) = ipv6::Packet::parse(Span::whole(packet)) else { return vec![packet.to_vec()] };
     let whole = Fragment { offset_bytes: 0, more: false, identification };
     fragments::cut6(&ipv6::Repr::parse(&parsed), whole, parsed.payload().captured(), most_bytes as usize)
 }
 
-/// What an ICMP error quotes of an outer packet that this end sent: where that went, and its payload. Of a later fragment there is no inner header.
+/// What an ICMP error quotes of an outer packet that this end sent: where that went, and its payload. Of a later fragment there is no inner header, so that is
+/// empty.
 pub fn quoted<'a>(spec: &Spec, quoted: &'a [u8]) -> Option<(IpAddr, &'a [u8])> {
     let span = Span::whole(quoted).open_ended();
     let (source, destination, number, payload): (IpAddr, IpAddr, _, _) = match spec.outer {
         Family::Ipv4 => {
             let packet = ipv4::Packet::parse(span).ok()?;
             let is_later = packet.fragment().is_some_and(|fragment| fragment.offset_bytes != 0);
-            let payload = (!is_later).then(|| packet.payload().captured())?;
+            let payload = if is_later { &[][..] } else { packet.payload().captured() };
             (packet.source().into(), packet.destination().into(), packet.protocol(), payload)
         }
         Family::Ipv6 => {
             let packet = ipv6::Packet::parse(span).ok()?;
             let upper = packet.upper_layer();
             let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
-            let payload = (!is_later).then(|| upper.payload.captured())?;
+            let payload = if is_later { &[][..] } else { upper.payload.captured() };
             (packet.source().into(), packet.destination().into(), upper.protocol, payload)
         }
     };

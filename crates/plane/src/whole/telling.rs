@@ -6,7 +6,7 @@ use sixbench_wire::icmp::{V4Repr, V6Repr};
 use sixbench_wire::{icmp_error, protocol};
 
 use super::carrier_error::{CarrierError, Told as CarrierTold};
-use super::{Verdict, Way, Whole, too_long};
+use super::{Verdict, Way, Whole};
 use crate::abi::Outcome;
 use crate::slow::icmp::{self, Told};
 use crate::slow::rules::Inner;
@@ -30,30 +30,35 @@ const UNBOUND: Told = Told {
 };
 
 impl Whole {
-    /// Tells the source of a packet what the carrier said of the outer one.
+    /// Tells the source of a packet what the carrier said of the outer one. Where the error quotes too little to say whose that was, nobody is told.
     pub(super) fn pass_on(&mut self, error: &CarrierError<'_>, overhead_bytes: u32) -> (Outcome, Verdict) {
-        match error.told {
+        let not_told = (Outcome::CarrierError, Verdict::Dropped);
+        let mtu_bytes = match error.told {
             CarrierTold::Unreachable => {
-                (Outcome::CarrierUnreachable, self.tell(icmp::UNREACHABLE, error.packet, &error.inner))
+                let told = error.inner.map(|(packet, inner)| self.tell(icmp::UNREACHABLE, packet, &inner));
+                return told.map_or(not_told, |verdict| (Outcome::CarrierUnreachable, verdict));
             }
-            CarrierTold::TooBig(path_bytes) => {
-                let mtu_bytes = path_bytes.saturating_sub(overhead_bytes);
-                self.learn(error.destination, mtu_bytes);
-                let least_bytes = if error.inner.version == 6 { MIN_IPV6_MTU_BYTES } else { 0 };
-                let is_too_long = error.inner.bytes > mtu_bytes.max(least_bytes) as usize;
-                // Of others the outer packet is fragmented from now on: RFC 2473 section 7.2.
-                if !is_too_long || !error.inner.dont_fragment {
-                    return (Outcome::CarrierError, Verdict::Dropped);
-                }
-                (Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes), error.packet, &error.inner))
-            }
+            CarrierTold::TooBig(path_bytes) => path_bytes.saturating_sub(overhead_bytes),
+        };
+        self.learn(error.destination, mtu_bytes);
+        // Over IPv4 only the next packet's source is told, by what is remembered: RFC 4213 section 3.4.
+        let Some((packet, inner)) = error.inner.filter(|_| error.destination.is_ipv6()) else { return not_told };
+        if !self.is_told_of_path(&inner, mtu_bytes) {
+            return not_told;
         }
+        (Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes), packet, &inner))
+    }
+
+    /// Whether the source of a packet is told that a path takes no more than this. Others' outer packets are fragmented: RFC 2473 sections 7.1 and 7.2,
+    /// RFC 4213 section 3.2.2.
+    pub(super) fn is_told_of_path(&self, inner: &Inner, mtu_bytes: u32) -> bool {
+        let least_bytes = if inner.version == 6 { MIN_IPV6_MTU_BYTES } else { 0 };
+        inner.dont_fragment && inner.bytes > mtu_bytes.max(least_bytes) as usize
     }
 
     /// Remembers what fits the path to another end.
     fn learn(&mut self, destination: IpAddr, mtu_bytes: u32) {
-        let has_room = self.path_mtus.len() < MAX_PATHS || self.path_mtus.contains_key(&destination);
-        if destination.is_ipv6() && has_room {
+        if self.path_mtus.len() < MAX_PATHS || self.path_mtus.contains_key(&destination) {
             self.path_mtus.insert(destination, mtu_bytes);
         }
     }
@@ -76,7 +81,7 @@ impl Whole {
 
     /// Tells the source of a packet, wherever it is: of IPv4, it may be behind this end too.
     pub(super) fn tell(&mut self, told: Told, packet: &[u8], inner: &Inner) -> Verdict {
-        if !self.node.tells.has(inner.version) || !too_long::may_be_told(packet, inner) {
+        if !self.node.tells.has(inner.version) || !icmp::may_be_told(packet, inner) {
             return Verdict::Dropped;
         }
         if inner.version == 6 {
@@ -86,7 +91,8 @@ impl Whole {
         }
         let [a, b, c, d, ..] = inner.source.0;
         let Some(own) = self.node.own4 else { return Verdict::Dropped };
-        let answer = icmp_error::v4_packet(told.v4, packet, (own, Ipv4Addr::new(a, b, c, d)), icmp::TOS, 0);
+        let mtu_bytes = self.node.mtu4_bytes.map_or(usize::MAX, usize::from);
+        let answer = icmp_error::v4_packet(told.v4, packet, (own, Ipv4Addr::new(a, b, c, d)), icmp::TOS, 0, mtu_bytes);
         if !self.is_for_an_edge(&answer) {
             return Verdict::Answered(vec![answer]);
         }

@@ -1,8 +1,6 @@
-//! What a node does with packets that are too long for a link, and whom it tells of errors, as the kernel does where the tunnel has a device.
+//! What a node does with IPv4 packets that are too long for a link, as the kernel does where the tunnel has a device.
 
-use std::net::Ipv6Addr;
-
-use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
+use sixbench_wire::{checksum, ipv4};
 
 use crate::slow::rules::Inner;
 
@@ -12,27 +10,6 @@ const FRAGMENT_UNIT_BYTES: usize = 8;
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const COPIED: u8 = 0x80;
-
-/// RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2.
-pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
-    if inner.version == 6 {
-        let source = Ipv6Addr::from(inner.source.0);
-        if source.is_unspecified() || source.is_multicast() {
-            return false;
-        }
-        let Ok(parsed) = ipv6::Packet::parse(Span::whole(packet)) else { return false };
-        let upper = parsed.upper_layer();
-        let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
-        let kind = upper.payload.captured().first();
-        return is_later || upper.protocol != protocol::ICMPV6 || kind.is_some_and(|&kind| kind >= 128);
-    }
-    let [source, destination] = [inner.source, inner.destination].map(|address| address.0[0]);
-    let kind = packet.get(inner.header_bytes);
-    !matches!(source, 0 | 127 | 224..)
-        && destination < 224
-        && !inner.is_later_fragment
-        && (inner.protocol != protocol::ICMP || matches!(kind, Some(0 | 8 | 13..=18)))
-}
 
 /// The fragments of an IPv4 packet: RFC 791 section 3.2. It may be a fragment itself.
 pub fn cut(packet: &[u8], inner: &Inner, mtu_bytes: usize) -> Vec<Vec<u8>> {

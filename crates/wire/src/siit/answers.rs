@@ -27,7 +27,7 @@ impl Translator {
         }
         let about = &bytes[..packet.total_bytes().min(bytes.len())];
         let ends = (self.settings.own4, packet.source());
-        Some(icmp_error::v4_packet(told, about, ends, TOS, self.identifications.next()))
+        Some(icmp_error::v4_packet(told, about, ends, TOS, self.identifications.next(), self.settings.mtu4 as usize))
     }
 
     /// An error for the source of an IPv6 packet, unless it must not be told of any.

@@ -1,10 +1,12 @@
 //! ICMP in the other family: RFC 7915 sections 4.2, 4.3, 5.2 and 5.3.
 
+use super::headers::Upper;
 use super::mapping::Ends;
 use super::quote::{Quoted, Way};
 use super::transport::{Sums, blank};
 use super::{Clause, LEAST_MTU6, MORE_BYTES, Translator};
 use crate::icmp::{HEADER_BYTES, Message, V4Repr, V6Repr, Version};
+use crate::ipv6::{self, FRAGMENT_HEADER_BYTES};
 use crate::{Span, checksum};
 
 const MORE: u32 = MORE_BYTES as u32;
@@ -117,10 +119,11 @@ pub(super) fn to_ipv4(
     if checksum::add(sums.ipv6, checksum::sum(bytes)) != u16::MAX {
         return Err(Clause::Malformed);
     }
-    let told = error_to_ipv4(translator, V6Repr::parse(&message))?;
+    let quoted = Quoted::read(Way::ToIpv4, bytes)?;
+    let told = error_to_ipv4(translator, V6Repr::parse(&message), quoted.packet)?;
     let takes_length = matches!(told, V4Repr::Unreachable { .. } | V4Repr::TimeExceeded { .. });
     let mut out = vec![0; room + HEADER_BYTES];
-    let quoted_words = Quoted::read(Way::ToIpv4, bytes)?.translate(translator, takes_length, &mut out)?;
+    let quoted_words = quoted.translate(translator, takes_length, &mut out)?;
     let told = match told {
         V4Repr::Unreachable { code, mtu_bytes, .. } => V4Repr::Unreachable { code, quoted_words, mtu_bytes },
         V4Repr::TimeExceeded { code, .. } => V4Repr::TimeExceeded { code, quoted_words },
@@ -132,7 +135,7 @@ pub(super) fn to_ipv4(
 }
 
 /// RFC 7915 section 5.2. The length attribute is still that of IPv6.
-fn error_to_ipv4(translator: &Translator, told: V6Repr) -> Result<V4Repr, Clause> {
+fn error_to_ipv4(translator: &Translator, told: V6Repr, quoted: &[u8]) -> Result<V4Repr, Clause> {
     let settings = &translator.settings;
     Ok(match told {
         V6Repr::Unreachable { code, quoted_words } => {
@@ -147,7 +150,8 @@ fn error_to_ipv4(translator: &Translator, told: V6Repr) -> Result<V4Repr, Clause
         V6Repr::PacketTooBig { mtu_bytes } => {
             // No link of IPv6 has less: RFC 8201 section 4.
             let mtu6 = mtu_bytes.max(LEAST_MTU6 as u32).min(settings.mtu6);
-            V4Repr::Unreachable { code: 4, quoted_words: 0, mtu_bytes: (mtu6 - MORE).min(settings.mtu4) as u16 }
+            let mtu_bytes = (mtu6 - more_bytes_of(quoted)).min(settings.mtu4) as u16;
+            V4Repr::Unreachable { code: 4, quoted_words: 0, mtu_bytes }
         }
         V6Repr::TimeExceeded { code, quoted_words } => V4Repr::TimeExceeded { code, quoted_words },
         V6Repr::ParameterProblem { code: 0, pointer } => {
@@ -183,6 +187,14 @@ fn change_echo(message: &mut [u8], from: [u8; 2], to: [u8; 2], pseudo: [u16; 2])
     let new = checksum::add(pseudo[1], u16::from(new_kind) << 8);
     let updated = checksum::update_sum(u16::from_be_bytes([field[0], field[1]]), old, new);
     field.copy_from_slice(&updated.to_be_bytes());
+}
+
+/// How much longer a packet that an ICMPv6 error quotes was than as an IPv4 packet: RFC 7915 section 5.2 has its Fragment header counted. In the other direction
+/// section 4.2 has it left out, as IPv6 hosts are told one MTU for packets with and without.
+fn more_bytes_of(quoted: &[u8]) -> u32 {
+    let upper = ipv6::Packet::parse(Span::whole(quoted).open_ended()).ok().and_then(|packet| Upper::read(&packet).ok());
+    let has_fragment_header = upper.is_some_and(|upper| upper.fragment.is_some());
+    if has_fragment_header { MORE + FRAGMENT_HEADER_BYTES as u32 } else { MORE }
 }
 
 /// What the path takes, by the length of an IPv4 packet that was too long: RFC 7915 section 4.2. Below what IPv6 needs, it is not of interest.

@@ -2,7 +2,7 @@
 
 use super::{Clause, Translator};
 use crate::icmp::HEADER_BYTES;
-use crate::icmp_error::{QUOTED_V4_BYTES, QUOTED_V6_BYTES};
+use crate::icmp_error::{QUOTED_V6_BYTES, quoted_v4_bytes};
 
 /// A packet has at least this length before extensions: RFC 4884 section 3.
 const LEAST_BYTES: usize = 128;
@@ -44,7 +44,7 @@ impl<'a> Quoted<'a> {
     pub fn translate(self, translator: &Translator, takes_length: bool, out: &mut Vec<u8>) -> Result<u8, Clause> {
         let (word_bytes, room) = match self.way {
             Way::ToIpv6 => (8, QUOTED_V6_BYTES),
-            Way::ToIpv4 => (4, QUOTED_V4_BYTES),
+            Way::ToIpv4 => (4, quoted_v4_bytes(translator.settings.mtu4 as usize)),
         };
         let (mut packet, packet_bytes) = match self.way {
             Way::ToIpv6 => translator.quoted_to_ipv6(self.packet)?,

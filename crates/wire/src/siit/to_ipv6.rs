@@ -27,7 +27,7 @@ impl Translator {
         let mtu6 = self.settings.mtu6 as usize;
         let dont_fragment = packet.dont_fragment() && !self.was_joined;
         if dont_fragment && out.len() > mtu6 {
-            return Err(Stop::telling(Clause::FragmentationNeeded, self.needed(out.len() - room + ipv6::HEADER_BYTES)));
+            return Err(Stop::telling(Clause::FragmentationNeeded, self.needed(room - ipv6::HEADER_BYTES)));
         }
         let header = ipv6::Repr {
             source: ends.ipv6[0],
@@ -56,11 +56,10 @@ impl Translator {
         Ok((Clause::FragmentToIpv6, vec![out]))
     }
 
-    /// What is told of a packet that would be so long without a Fragment header. If that is what it is too long with, the MTU leaves room for it.
-    fn needed(&self, bytes: usize) -> V4Repr {
+    /// What is told of a packet that is too long for the IPv6 link, where it has a Fragment header of so many bytes or none.
+    fn needed(&self, fragment_bytes: usize) -> V4Repr {
         let mtu6 = self.settings.mtu6 as usize;
-        let more_bytes = if bytes > mtu6 { MORE_BYTES } else { MORE_BYTES + FRAGMENT_HEADER_BYTES };
-        let mtu_bytes = (mtu6 - more_bytes).min(self.settings.mtu4 as usize) as u16;
+        let mtu_bytes = (mtu6 - MORE_BYTES - fragment_bytes).min(self.settings.mtu4 as usize) as u16;
         V4Repr::Unreachable { code: 4, quoted_words: 0, mtu_bytes }
     }
 
@@ -79,7 +78,7 @@ impl Translator {
                 let (clause, out) = icmp::to_ipv6(self, ends, payload, room)?;
                 Ok((clause, protocol::ICMPV6, out))
             }
-            protocol::IGMP => Err(Clause::UntranslatedIcmp),
+            protocol::IGMP => Err(Clause::Igmp),
             number if is_of_ipv6_alone(number) => Err(Clause::OtherFamily),
             number => {
                 let mut out = blank(room, payload);

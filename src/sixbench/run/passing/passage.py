@@ -33,6 +33,7 @@ _PATIENCE_S = 10.0
 """How long user space may take for a packet that was left to it."""
 _SNAPLEN_BYTES, _MAX_PACKETS, _CAPTURE_NS = 65_535, 4096, 600 * 10**9
 _ETHERNET_BYTES = 14
+_ICMP, _ICMPV6 = 1, 58
 _ETHERTYPES = {4: "0800", 6: "86dd"}
 
 
@@ -185,16 +186,20 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             is_anyones = waited <= _QUIET_S or len(self._devices) == 1
             arrived = side == "far" and is_anyones and self._is_delivered(packet, rises)
             is_open = self._is_open(now, rises, arrived=arrived)
-            if is_quiet and not is_open and (self._is_seen(rises) or waited > _QUIET_S):
+            if is_quiet and not is_open and (self._is_seen(packet, rises) or waited > _QUIET_S):
                 self._ended = now
                 return rises
             if waited > _PATIENCE_S:
                 raise self._not_done(rises)
             earlier = now
 
-    def _is_seen(self, rises: Rises) -> bool:
-        """Whether there is word of the packet."""
-        return self._barrier is not None or bool(rises.outcomes or rises.node)
+    def _is_seen(self, packet: bytes, rises: Rises) -> bool:
+        """Whether there is word of the packet. Of an ICMP error that the node itself gets, user space may say more
+        afterwards."""
+        if self._barrier is not None or rises.outcomes:
+            return True
+        is_error = _protocol(packet) in (_ICMP, _ICMPV6) and destination_of(packet) in self._network.local
+        return bool(rises.node) and not is_error
 
     def _is_open(self, now: Counted, rises: Rises, *, arrived: bool) -> bool:
         """Whether user space has got something that it has not dealt with."""

@@ -168,10 +168,12 @@ pub fn may_be_anothers(outcome: Outcome) -> bool {
     }
 }
 
-/// The inner packet in what an ICMP error quotes of an outer packet's payload.
+/// The inner packet in what an ICMP error quotes of an outer packet's payload, as far as it goes. `None`: it does not hold the inner header, so nobody knows
+/// whose the packet was. What follows the packet (RFC 4884) is none of it.
 pub fn quoted<'a>(spec: &Spec, payload: &'a [u8]) -> Option<(&'a [u8], Inner)> {
     let packet = payload.get(spec.gre_bytes()..)?;
-    Inner::read_quoted(packet).ok().map(|inner| (packet, inner))
+    let inner = Inner::read_quoted(packet).ok()?;
+    Some((&packet[..packet.len().min(inner.bytes)], inner))
 }
 
 /// RFC 6040 section 4.2, figure 4.
