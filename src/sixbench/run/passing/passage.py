@@ -198,7 +198,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         afterwards."""
         if self._barrier is not None or rises.outcomes:
             return True
-        is_error = _protocol(packet) in (_ICMP, _ICMPV6) and destination_of(packet) in self._network.local
+        is_error = destination_of(packet) in self._network.local and _protocol(packet) in (_ICMP, _ICMPV6)
         return bool(rises.node) and not is_error
 
     def _is_open(self, now: Counted, rises: Rises, *, arrived: bool) -> bool:
