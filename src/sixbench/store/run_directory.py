@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -111,9 +111,14 @@ def opened(directory: Path | Folder, *, follow_links: bool = True) -> Folder:
         raise StoreError(f"opening {directory}: {error.strerror}") from error
 
 
-def read_run(directory: Path | Folder) -> Run:
+def read_run(directory: Path | Folder, only: Collection[str] | None = None) -> Run:
     """Reads a run directory. Raises `StoreError` where there is none, or its manifest is damaged. Problems of
-    single trials are in `Run.problems`."""
+    single trials are in `Run.problems`.
+
+    Args:
+        only: keys of the trials that are read, of those that the run has; None: all. What one trial must be beside
+            others, as repeats, is looked at with all only.
+    """
     if isinstance(directory, Path) and not directory.is_dir():
         raise StoreError(f"{directory} is not a run directory: it has no {MANIFEST}")
     folder = opened(directory)
@@ -125,7 +130,12 @@ def read_run(directory: Path | Folder) -> Run:
     planned = Planned.of(manifest.experiment, manifest.cells)
     trials, problems = list[TrialRecord](), list[str]()
     inside = folder.folder(TRIALS) if folder.has(TRIALS) else folder
-    names = [] if inside is folder else list(folders_in(inside))
+    if inside is folder:
+        names = []
+    elif only is not None:
+        names = [key for key in only if inside.has(key)]
+    else:
+        names = list(folders_in(inside))
     details = Details(inside, json_object, TRIAL)
     for name in names:
         try:
@@ -138,6 +148,8 @@ def read_run(directory: Path | Folder) -> Run:
             problems.append(f"{place}: damaged trial record: {wrong}")
         else:
             trials.append(record)
+    if only is not None:
+        return Run(directory=directory, manifest=manifest, trials=trials, problems=tuple(problems), folder=folder)
     undue = {record.key: wrong for record, wrong in undue_repeats(trials, manifest.experiment.repeats)}
     problems += [
         f"{printable(str(inside.path / key / TRIAL))}: damaged trial record: {wrong}" for key, wrong in undue.items()

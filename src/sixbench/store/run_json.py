@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import StoreError
-from ..model.nesting import depth
+from ..model.nesting import json_depth
 from ..model.quoting import printable
 from .folder import Folder
 
@@ -38,7 +38,7 @@ def json_object(content: bytes, path: Path) -> dict[str, Any]:
         raise StoreError(f"{place}: not JSON: {reason}") from error
     if not isinstance(data, dict):
         raise StoreError(f"{place}: not a JSON object")
-    if depth(data, MAX_DEPTH) > MAX_DEPTH:
+    if json_depth(content, MAX_DEPTH) > MAX_DEPTH:
         raise StoreError(f"{place}: more than {MAX_DEPTH} levels deep, which nothing of a run is")
     return {**_escaped(data)} if _may_control(text) else data
 

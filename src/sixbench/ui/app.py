@@ -135,7 +135,7 @@ class _Page:
 
         def read() -> dict[str, Any]:
             inside = self.runs.folder(name)
-            return described(name, self.runs.read(name), [file for file in FILES if inside.has(file)])
+            return described(name, self.runs.outline(name), [file for file in FILES if inside.has(file)])
 
         try:
             return JSONResponse(await anyio.to_thread.run_sync(read))
@@ -197,12 +197,21 @@ class _Page:
 
     async def trials(self, request: Request) -> Response:
         """All trials of a run in brief."""
-        return await self._of_run(request, trial.trials)
+        name = request.path_params["name"]
+        try:
+            briefs = await anyio.to_thread.run_sync(lambda: self.runs.briefs(name))
+            while await anyio.to_thread.run_sync(briefs.read_more):
+                if await request.is_disconnected():
+                    return _refused(ValueError("the client left"), 400)
+            experiment = (await anyio.to_thread.run_sync(lambda: self.runs.outline(name))).manifest.experiment
+        except StoreError as error:
+            return _refused(error, 404)
+        return JSONResponse(trial.trials(experiment, briefs.events))
 
     async def trial(self, request: Request) -> Response:
         """One trial with its series."""
         key = request.path_params["key"]
-        return await self._of_run(request, lambda run: trial.trial(run, key))
+        return await self._of_run(request, lambda run: trial.trial(run, key), self._with_trial)
 
     async def packets(self, request: Request) -> Response:
         """Packets of a trial on a link."""
@@ -210,11 +219,13 @@ class _Page:
         first = request.query_params.get("first", "0")
         if not first.isdecimal() or len(first) > 9:
             return _refused(ValueError("packets are counted from 0"), 422)
-        return await self._of_run(request, lambda run: trial.packets(run, key, link, int(first)))
+        return await self._of_run(request, lambda run: trial.packets(run, key, link, int(first)), self._with_trial)
 
     async def table_titles(self, request: Request) -> Response:
         """The tables of the paper that the run reproduces."""
-        return await self._of_run(request, tables.titles)
+        return await self._of_run(
+            request, tables.titles, lambda request: self.runs.outline(request.path_params["name"])
+        )
 
     async def tables(self, request: Request) -> Response:
         """The report as text with tables for a paper, or one table of the paper that the run reproduces."""
@@ -225,16 +236,25 @@ class _Page:
         """A file of a trial."""
         name, key, file = (request.path_params[part] for part in ("name", "key", "file"))
         try:
-            content = await anyio.to_thread.run_sync(lambda: trial.file(self.runs.kept(name), key, file))
+            content = await anyio.to_thread.run_sync(lambda: trial.file(self.runs.with_trial(name, key), key, file))
         except StoreError as error:
             return _refused(error, 404)
         return _refused(ValueError("the trial has no such file"), 404) if content is None else _saved(content, file)
 
-    async def _of_run(self, request: Request, told: Callable[[Run], dict[str, Any]]) -> Response:
-        """What is told of a run."""
-        name = request.path_params["name"]
+    def _with_trial(self, request: Request) -> Run:
+        return self.runs.with_trial(request.path_params["name"], request.path_params["key"])
+
+    async def _of_run(
+        self, request: Request, told: Callable[[Run], dict[str, Any]], read: Callable[[Request], Run] | None = None
+    ) -> Response:
+        """What is told of a run.
+
+        Args:
+            read: the run, as far as it is needed; None: all of it.
+        """
+        chosen = read or (lambda request: self.runs.kept(request.path_params["name"]))
         try:
-            return JSONResponse(await anyio.to_thread.run_sync(lambda: told(self.runs.kept(name))))
+            return JSONResponse(await anyio.to_thread.run_sync(lambda: told(chosen(request))))
         except StoreError as error:
             return _refused(error, 404)
         except UsageError as error:

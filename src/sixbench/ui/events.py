@@ -7,22 +7,29 @@ whose stream was cut goes on behind the last one that it has.
 from __future__ import annotations
 
 import json
+import re
 from io import BufferedReader
 from typing import Any
 
 from ..model.errors import StoreError
 from ..model.files import open_regular
-from ..model.run_events import check_event, planned_event, trial_ended_event
-from ..store import Folder, Run, holds_run, is_being_run
+from ..model.run_events import check_event, planned_event
+from ..store import Folder, holds_run, is_being_run
+from .briefs import AT_ONCE
 from .runs import Runs
 
-TRIALS = "trials"
 LOG_SUFFIX = ".events.jsonl"
 """The log of run NAME is NAME.events.jsonl, beside its directory."""
 
-MOST_AT_ONCE = 2000
+CHUNK_BYTES = 2**20
+"""Of a log that is read before somebody is told of it."""
 LONGEST_LINE_BYTES = 2**24
 """`planned` names all combinations; 100,000 of them are some megabytes."""
+
+_VALUES = ("values", "sender-values")
+_IS_OF_VALUES = re.compile(rb'"event": ?"(sender-)?values"')
+_IS_START = re.compile(rb'"event": ?"trial-started"')
+"""As the events of a log are written. Within a text a quotation mark is escaped, so no text looks like them."""
 
 
 class LogReader:
@@ -30,6 +37,7 @@ class LogReader:
 
     Attributes:
         number: that of the last event that was read.
+        has_more: whether the log had more than was read the last time.
     """
 
     source = "log"
@@ -38,58 +46,67 @@ class LogReader:
         self._file = file
         self._half = b""
         self.number = 0
+        self.has_more = True
 
     def close(self) -> None:
         """Nothing is read any more."""
         self._file.close()
 
     def more(self) -> list[tuple[int, dict[str, Any]]]:
-        """The events that are new, at most `MOST_AT_ONCE`. A line that is none keeps its number and is left out."""
+        """The events in the next `CHUNK_BYTES`. A line that is none keeps its number and is left out, as are values of
+        trials after which another one began."""
+        chunk = self._file.read(CHUNK_BYTES)
+        self.has_more = len(chunk) == CHUNK_BYTES
+        *lines, self._half = (self._half + chunk).split(b"\n")
+        if len(self._half) >= LONGEST_LINE_BYTES:
+            self._half = b""
+        last = next((index for index in range(len(lines) - 1, -1, -1) if _IS_START.search(lines[index])), 0)
         found: list[tuple[int, dict[str, Any]]] = []
-        while len(found) < MOST_AT_ONCE:
-            line = self._file.readline(LONGEST_LINE_BYTES)
-            if not line:
-                break
-            self._half += line
-            if not line.endswith(b"\n"):
-                if len(self._half) >= LONGEST_LINE_BYTES:
-                    self._half = b""
-                break
-            whole, self._half = self._half, b""
+        for index, line in enumerate(lines):
             self.number += 1
+            if index < last and _IS_OF_VALUES.search(line):
+                continue
             try:
-                event = check_event(json.loads(whole))
+                found.append((self.number, check_event(json.loads(line))))
             except (ValueError, RecursionError):
                 continue
-            found.append((self.number, event))
         return found
 
 
 class RecordReader:
-    """Reads the trials that a run directory has, as if they were a log."""
+    """Reads the trials that a run directory has, as if they were a log.
+
+    Attributes:
+        has_more: whether the run had more than was read the last time.
+    """
 
     source = "records"
 
     def __init__(self, runs: Runs, name: str) -> None:
         self._runs = runs
         self._name = name
-        self._names: list[str] = []
         self.number = 0
+        self.has_more = True
 
     def close(self) -> None:
         """There is nothing to close."""
 
     def more(self) -> list[tuple[int, dict[str, Any]]]:
-        """The events that are new. Raises `StoreError`."""
-        folder = self._runs.folder(self._name)
-        before = (folder.folder(TRIALS) if folder.has(TRIALS) else folder).names()
-        if self.number and before == self._names:
-            return []
-        self._names = before
-        events = _events_of(self._runs.read(self._name))
-        found = list(enumerate(events, start=1))[self.number :]
-        self.number = len(events)
-        return found
+        """The events that are new, some at once. Raises `StoreError`."""
+        briefs = self._runs.briefs(self._name)
+        if self.number == 0:
+            run = self._runs.outline(self._name)
+            self.number = 1
+            return [
+                (1, planned_event(run.manifest.experiment, str(run.directory), 0, run.manifest.started_realtime_ns))
+            ]
+        if len(briefs.events) < self.number:
+            self.has_more = briefs.read_more()
+        first = self.number - 1
+        events = briefs.events[first : first + AT_ONCE]
+        self.has_more = self.has_more or len(briefs.events) > first + len(events)
+        self.number += len(events)
+        return list(enumerate(events, start=first + 2))
 
 
 def rest_of(runs: Runs, name: str) -> str | None:
@@ -98,7 +115,7 @@ def rest_of(runs: Runs, name: str) -> str | None:
         run_directory = runs.folder(name)
         if not holds_run(run_directory) or is_being_run(run_directory):
             return None
-        state = runs.read(name).manifest.state
+        state = runs.outline(name).manifest.state
     except StoreError:
         return None
     return "interrupted" if state == "running" else state
@@ -123,19 +140,9 @@ def reader_of(runs: Runs, name: str) -> Reader:
     return RecordReader(runs, name)
 
 
-_VALUES = ("values", "sender-values")
-
-
 def without_old_values(events: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
     """Without the values of trials that have ended since, which nobody would see."""
     begun = [event["key"] for _, event in events if event["event"] == "trial-started"]
     if not begun:
         return events
     return [(number, event) for number, event in events if event["event"] not in _VALUES or event["key"] == begun[-1]]
-
-
-def _events_of(run: Run) -> list[dict[str, Any]]:
-    manifest = run.manifest
-    first = planned_event(manifest.experiment, str(run.directory), 0, manifest.started_realtime_ns)
-    ended = [trial_ended_event(one, one.started_realtime_ns + one.elapsed_ns) for one in run.trials]
-    return [first, *ended]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..mechanisms import MechanismError, install
 from ..model.errors import StoreError, UsageError
@@ -20,6 +22,7 @@ from ..report import words
 from ..report.link_descriptions import direction_words
 from ..report.listed_runs import ListedRun, listed, state_of
 from ..store import Folder, Run, holds_run, read_run, run_directories
+from .briefs import Briefs
 
 FILES = {
     "report.html": "the report",
@@ -31,6 +34,11 @@ FILES = {
 """What can be downloaded of a run, with what it is."""
 
 MOST_LISTED = 500
+
+MOST_KEPT = 4
+"""Runs of which something is kept in memory. The events of 5,000 trials take some 10 MB."""
+
+_Value = TypeVar("_Value")
 
 REST = 20
 """A run that goes on is not read again until so many times as long has passed as that took: 10,000 trials take seconds,
@@ -63,6 +71,8 @@ class Runs:
         self._is_one = holds_run(directory)
         self._listed: dict[str, _Listed] = {}
         self._kept: tuple[str, _Changes, Run] | None = None
+        self._outlines: OrderedDict[str, tuple[object, Run]] = OrderedDict()
+        self._briefs: OrderedDict[str, tuple[object, Briefs]] = OrderedDict()
 
     def folder(self, name: str) -> Folder:
         """The directory of a run. Raises `StoreError` where the name is none of a directory here, or that is a link."""
@@ -78,6 +88,21 @@ class Runs:
     def read(self, name: str) -> Run:
         """A run. Raises `StoreError`."""
         return read_run(self.folder(name))
+
+    def with_trial(self, name: str, key: str) -> Run:
+        """A run with one of its trials alone, if it has that. Raises `StoreError`."""
+        return read_run(self.folder(name), only=(key,))
+
+    def outline(self, name: str) -> Run:
+        """A run without its trials. Raises `StoreError`."""
+        inside = self.folder(name)
+        manifest, _, _, directory = _changes(inside)
+        return _recent(self._outlines, name, (manifest, directory), lambda: read_run(inside, only=()))
+
+    def briefs(self, name: str) -> Briefs:
+        """The trials of a run in brief. Raises `StoreError`."""
+        inside = self.folder(name)
+        return _recent(self._briefs, name, os.fstat(inside.descriptor).st_ino, lambda: Briefs(inside))
 
     def kept(self, name: str) -> Run:
         """A run, read once for as long as nothing is added to it. Raises `StoreError`."""
@@ -122,6 +147,18 @@ class Runs:
         now_s = time.monotonic()
         self._listed[name] = _Listed(changes=changes, told=told, again_s=now_s + REST * (now_s - began_s))
         return told
+
+
+def _recent(
+    known: OrderedDict[str, tuple[object, _Value]], name: str, key: object, make: Callable[[], _Value]
+) -> _Value:
+    """What was made of a run with that key, or is made now. Those of the runs that were asked for last are kept."""
+    found = known.pop(name, None)
+    value = found[1] if found is not None and found[0] == key else make()
+    known[name] = key, value
+    while len(known) > MOST_KEPT:
+        known.popitem(last=False)
+    return value
 
 
 def _told(one: ListedRun) -> dict[str, Any]:

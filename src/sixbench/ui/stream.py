@@ -12,7 +12,7 @@ import anyio.to_thread
 from starlette.types import Receive, Scope, Send
 
 from ..model.errors import CapabilityError, StoreError
-from .events import MOST_AT_ONCE, Reader, without_old_values
+from .events import Reader, without_old_values
 from .look import Look
 
 EVERY_S = 0.5
@@ -101,12 +101,12 @@ class EventStream:
                 self._known = self._reader.number
                 told = [event for _, event in without_old_values(new)]
                 await _give(send, _message(f"{self._reader.source}-{self._known}", told))
-            elif not events and state is not None:
+            elif not self._reader.has_more and not events and state is not None:
                 await _give(send, f"event: over\ndata: {json.dumps({'state': state})}\n\n")
                 return
             else:
                 await _give(send, ": still here\n\n")
-            if len(events) < MOST_AT_ONCE and state is None:
+            if not self._reader.has_more and state is None:
                 await asyncio.wait([gone], timeout=EVERY_S)
 
 

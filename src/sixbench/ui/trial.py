@@ -4,6 +4,7 @@ bounded, and files are given only as the run recorded them."""
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Any
@@ -39,14 +40,18 @@ _UNITS = {"bps": "bit/s", "ns": "ns"}
 """The units of quantities by the end of their name. Others are in it as they are."""
 
 
-def trials(run: Run) -> dict[str, Any]:
-    """All trials in brief."""
-    names = {one.name: index for index, one in enumerate(run.manifest.experiment.combinations)}
+def trials(experiment: Experiment, ended: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All trials in brief.
+
+    Args:
+        ended: the event of the end of each.
+    """
+    names = {one.name: index for index, one in enumerate(experiment.combinations)}
     return {
         "trials": [
-            {"key": one.key, "block": one.block, "combination": names[one.combination], "path": one.path}
-            | {"status": one.status, "repeat": one.repeat}
-            for one in run.trials
+            {"key": one["key"], "block": one["block"], "combination": names[one["combination"]], "path": one["path"]}
+            | {"status": one["status"], "repeat": one.get("repeat")}
+            for one in ended
         ]
     }
 

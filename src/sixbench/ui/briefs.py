@@ -1,0 +1,43 @@
+"""The trials of a run as the events of their ends, each read once for all who look at the run."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from ..model.run_events import trial_ended_event
+from ..model.trial import TrialRecord
+from ..store import Folder, read_briefs, read_run
+
+AT_ONCE = 200
+"""Trials that are read before somebody is told of them: some tenths of a second."""
+
+
+class Briefs:
+    """The trials of one run directory.
+
+    Attributes:
+        events: one a trial, in the order in which they were recorded.
+    """
+
+    def __init__(self, directory: Folder) -> None:
+        self.events: list[dict[str, Any]] = []
+        self._directory = directory
+        self._keys: set[str] = set()
+        self._coming: Iterator[TrialRecord] | None = None
+        self._reading = threading.Lock()
+
+    def read_more(self) -> bool:
+        """Reads some more of the trials that the run has. Returns whether there may be others. Raises `StoreError`."""
+        with self._reading:
+            if self._coming is None:
+                self._coming = read_briefs(read_run(self._directory, only=()), self._keys)
+            records = list(itertools.islice(self._coming, AT_ONCE))
+            for record in records:
+                self._keys.add(record.key)
+                self.events.append(trial_ended_event(record, record.started_realtime_ns + record.elapsed_ns))
+            if len(records) < AT_ONCE:
+                self._coming = None
+            return self._coming is not None
