@@ -10,12 +10,12 @@ from typing import Any
 
 from ..model.errors import StoreError, UsageError
 from ..model.finding import Analysis, Estimate, Finding
-from ..model.parameter import Scalar
+from ..model.metric import METRICS
 from ..store import Manifest, Run, read_run
 from .frames import Frame, Frames, check_frames, table_of, to_frame
 
 _LEVEL = "level_"
-_TEXTS = ("workload", "metric", "unit", "combination", "path")
+_TEXTS = ("workload", "metric", "column", "unit", "combination", "path")
 _FINDING = {
     **dict.fromkeys((*_TEXTS, "baseline", "verdict", "mark"), str),
     **dict.fromkeys(("n", "invalid", "blocks_needed"), int),
@@ -84,15 +84,16 @@ class LoadedRun:
         """A row a comparison of a path with its baseline, with all its numbers (see `model.finding.Finding`).
 
         `estimate`, `baseline_estimate`, `difference` and `theory` are in the unit that the column `unit` says, since
-        rows are of different metrics. `change_percent` with its interval (`change_low_percent`, `change_high_percent`)
-        is null where the metric is compared by difference. Levels are columns (`level_message_bytes`).
+        rows are of different metrics. `column` names the metric's values in `trials`. `change_percent` with its
+        interval (`change_low_percent`, `change_high_percent`) is null where the metric is compared by difference.
+        Levels are columns (`level_message_bytes`).
         """
         return self._frame([_finding(finding) for finding in self.analysis.findings], _FINDING)
 
     @property
     def estimates(self) -> Frame:
         """A row for each path, metric and combination of levels: `value` with its interval (`ci_low`, `ci_high`) over
-        `n` valid trials, in the unit that the column `unit` says."""
+        `n` valid trials, in the unit that the column `unit` says. `column` names the metric's values in `trials`."""
         return self._frame([_estimate(estimate) for estimate in self.analysis.estimates], _ESTIMATE)
 
     def series(self, key: str) -> Frame:
@@ -184,7 +185,7 @@ def load(directory: str | Path, *, frames: Frames = "pandas") -> LoadedRun:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    row = _with_levels(asdict(finding), finding.levels) | {"mark": finding.mark}
+    row = _row(finding) | {"mark": finding.mark}
     ends = (("percent", finding.ratio), ("low_percent", finding.ci_low), ("high_percent", finding.ci_high))
     for name, ratio in ends:
         known = None if finding.ratio is None or ratio is None else 100 * (ratio - 1)
@@ -193,9 +194,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:
-    return _with_levels(asdict(estimate), estimate.levels)
+    return _row(estimate)
 
 
-def _with_levels(row: dict[str, Any], levels: dict[str, Scalar]) -> dict[str, Any]:
-    del row["levels"]
+def _row(result: Finding | Estimate) -> dict[str, Any]:
+    """All fields, with a column for each level and the name of the metric's column among trials."""
+    row = asdict(result) | {"column": METRICS[result.metric].column}
+    levels = row.pop("levels")
     return row | {f"{_LEVEL}{name}": value for name, value in levels.items()}
