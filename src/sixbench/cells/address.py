@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 
+from ..model.addresses import why_no_host
 from ..model.errors import UsageError
 from ..model.quoting import printable
 
@@ -48,4 +49,7 @@ def read_address(text: str) -> Address:
             return Address(host=str(IPv6Address(found["ipv6"])), port=port)
         except ValueError as error:
             raise UsageError(f"{printable(text)}: {error}") from None
+    wrong = why_no_host(found["host"])
+    if wrong is not None:
+        raise UsageError(f"reaching a scheduler: {wrong}; write it as HOST:PORT or [IPV6]:PORT")
     return Address(host=found["host"], port=port)

@@ -80,8 +80,12 @@ def run_scheduler(address: Address, security: Security, ready: Callable[[Address
         )
         try:
             await made
-        except OSError as error:
-            raise CapabilityError(f"listening on {address}: {error.strerror or error}") from error
+        except (OSError, RuntimeError) as error:
+            # Dask makes another error of the one that the kernel gives.
+            why = error if isinstance(error, OSError) else error.__cause__
+            if not isinstance(why, OSError):
+                raise
+            raise CapabilityError(f"listening on {address}: {why.strerror or why}") from error
         ready(Address(host=address.host, port=int(made.port)))
         await made.finished()  # type: ignore[no-untyped-call]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.addresses import read_address
 from ..model.errors import CapabilityError, UsageError
 from ..model.exit_codes import Exit
 from ..model.identifiers import NAME, NAME_RULE
@@ -30,7 +31,7 @@ KEY: Path | None = typer.Option(
 
 def scheduler(
     port: int = typer.Option(8786, "-p", "--port", min=0, max=65535, help="Its port; 0 takes any that is free."),
-    bind: str = typer.Option("127.0.0.1", "-B", "--bind", metavar="ADDR", help="Where to listen."),
+    bind: str = typer.Option("127.0.0.1", "-B", "--bind", metavar="ADDR", help="The address to listen on."),
     key: Path | None = KEY,
 ) -> int:
     """Hand out the blocks of runs to cells, until Ctrl-C.
@@ -38,6 +39,7 @@ def scheduler(
     All connections are under TLS, and only those who have the key can make one. Where there is no key yet, it makes
     one: copy it to the machines of the cells. A run takes the cells with `sixbench run --cells ADDRESS`.
     """
+    address = str(read_address(bind, "--bind"))
     security_of = ready_for_cells()
     from ..cells.address import Address
     from ..cells.key import make_default_key, read_key
@@ -52,7 +54,7 @@ def scheduler(
         note(f"sixbench: the scheduler listens on {address}, with a key; stop with Ctrl-C")
 
     try:
-        run_scheduler(Address(host=bind, port=port), security_of(own), ready)
+        run_scheduler(Address(host=address, port=port), security_of(own), ready)
     except KeyboardInterrupt:
         return Exit.DONE
     return Exit.DONE
@@ -74,12 +76,12 @@ def cell(
     from ..lab.privileges import enter_namespace_if_needed
 
     security_of = ready_for_cells()
-    from ..cells.address import read_address
+    from ..cells.address import read_address as read_scheduler
     from ..cells.bench import Bench
     from ..cells.cell import run_cell
     from ..cells.key import read_key
 
-    address = read_address(scheduler)
+    address = read_scheduler(scheduler)
     called = name or re.sub(r"[^A-Za-z0-9._-]", "-", platform.node()).strip("-._")[:40] or "cell"
     if not NAME.fullmatch(called):
         raise UsageError(f"--name {called}: {NAME_RULE}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.addresses import why_no_host
 from ..model.errors import UsageError
 from . import completions
 from .event_logs import event_log
@@ -167,6 +168,10 @@ def _host(argument: str | None, option: str | None) -> str:
             "name the host once, not both as an argument and by -c" if given else "name a host: sixbench measure HOST"
         )
         raise UsageError(what)
+    for name in given[0].split(","):
+        wrong = why_no_host(name)
+        if wrong is not None:
+            raise UsageError(f"measure {wrong}; give the port with --port")
     return given[0]
 
 

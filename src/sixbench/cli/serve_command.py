@@ -64,9 +64,12 @@ def serve(
     The agent takes the place of this process, so that signals reach it and its exit code is the command's.
     """
     from ..agent import find_agent
+    from ..model.addresses import read_address
     from ..model.errors import CapabilityError
     from ..plan.measure_options import read_rate, read_seconds
 
+    for address in () if bind is None else bind.split(","):
+        read_address(address, "--bind")
     agent = find_agent()
     given = {
         "--port": port,

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from ..model.host import Host, Over
-from ..model.identifiers import DEVICE, NAME, NAME_RULE, SSH_DESTINATION
+from ..model.identifiers import DEVICE, NAME, NAME_RULE, SSH_DESTINATION, SSH_RULE
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
 from ..model.underlay import overhead_bytes
@@ -71,7 +71,7 @@ def _read_host(reader: Reader, name: str, item: Any) -> Host | None:
     before = len(reader.problems)
     ssh = data.get("ssh")
     if ssh is not None and not (isinstance(ssh, str) and SSH_DESTINATION.fullmatch(ssh)):
-        reader.problem((*path, "ssh"), f"ssh must be as ssh takes it, such as user@lab1.example, not {shown(ssh)}")
+        reader.problem((*path, "ssh"), f"ssh must be {SSH_RULE}, not {shown(ssh)}")
     sudo = data.get("sudo", False)
     if not isinstance(sudo, bool):
         reader.problem((*path, "sudo"), f"sudo must be true or false, not {shown(sudo)}")

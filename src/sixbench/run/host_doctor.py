@@ -11,7 +11,7 @@ from ..lab.build import Completed
 from ..lab.doctor import Capability, examine
 from ..model.errors import AgentError, CapabilityError, UsageError
 from ..model.host import NO_HARDWARE_CLOCK, Host
-from ..model.identifiers import SSH_DESTINATION
+from ..model.identifiers import SSH_DESTINATION, SSH_RULE
 from ..model.quoting import printable, shown
 from ..store import CONTROL, PTP, HostFacts
 from .laboratory import AgentNode
@@ -28,7 +28,7 @@ _COMMAND_TIMEOUT_S = 60
 def host_from(destination: str, *, sudo: bool = False) -> Host:
     """The host that the command line names. Raises `UsageError`."""
     if not SSH_DESTINATION.fullmatch(destination):
-        raise UsageError(f"--host {shown(destination)}: give it as ssh takes it, such as user@lab1.example")
+        raise UsageError(f"--host {shown(destination)}: give it {SSH_RULE}")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", destination.rpartition("@")[2]).strip("-._")[:40]
     return Host(name=name, ssh=destination, sudo=sudo)
 
