@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -262,3 +263,12 @@ def test_a_virtual_clock_needs_a_kernel(read: Read) -> None:
         check_clock("virtual", replace(on_kernels, kernels=()))
     with pytest.raises(UsageError, match="give virtual or real"):
         check_clock("atomic", on_kernels)
+
+
+def test_a_plan_names_the_kernels_of_the_command_line(sixbench: Callable[..., Any]) -> None:
+    planned = json.loads(sixbench("plan", "quickstart", "--kernels", "debian-5.10,debian-6.1", "--json").stdout)
+    kernels = [combination["levels"]["kernel"] for combination in planned["combinations"]]
+    assert set(kernels) == {"debian-5.10", "debian-6.1"}
+    assert planned["estimate"]["clock"] == "virtual"
+    refused = sixbench("plan", "quickstart", "--kernels", "debian-5")
+    assert (refused.exit, refused.stdout) == (3, "")

@@ -39,6 +39,13 @@ def plan(
     quick: bool = typer.Option(False, "--quick", help="Plan what `run --quick` would run."),
     blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Plan exactly this many blocks."),
     seed: int | None = SEED,
+    kernels: str | None = typer.Option(
+        None,
+        "--kernels",
+        metavar="A,B",
+        help="Plan what `run --kernels` would run on these kernels.",
+        autocompletion=completions.kernel_list,
+    ),
     commands: bool = typer.Option(
         False, "--commands", help="Print every command that would be run, with the rest as comments."
     ),
@@ -48,10 +55,11 @@ def plan(
 ) -> None:
     """Show what an experiment would do, and how long it would take."""
     from ..run.estimate import estimate
+    from .guest_runs import chosen_kernels
     from .plan_script import script_of
     from .plan_summary import summary_of
 
-    changes = (set_, quick, blocks, seed, None, None, hosts)
+    changes = (set_, quick, blocks, seed, chosen_kernels(None, kernels), None, hosts)
     loaded = load_experiment(experiment, *changes)
     _check_settings(loaded, lambda: experiment_source(experiment, *changes))
     estimated = estimate(loaded)
@@ -62,7 +70,10 @@ def plan(
     else:
         typer.echo(
             summary_of(
-                loaded, estimated, shlex.join([experiment, *_changes(set_, quick, blocks, seed, hosts)]), trials
+                loaded,
+                estimated,
+                shlex.join([experiment, *_changes(set_, quick, blocks, seed, kernels, hosts)]),
+                trials,
             ),
             nl=False,
         )
@@ -84,11 +95,13 @@ def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> Non
         check_setting_names(experiment.topologies, source)
 
 
-def _changes(set_: list[str], quick: bool, blocks: int | None, seed: int | None, hosts: Path | None) -> list[str]:
-    """What the command line changes in the experiment, as it was written."""
+def _changes(
+    set_: list[str], quick: bool, blocks: int | None, seed: int | None, kernels: str | None, hosts: Path | None
+) -> list[str]:
+    """The options that change the experiment, as they were written."""
     words = ["--quick"] if quick else []
     words += [word for assignment in set_ for word in ("--set", assignment)]
-    return words + option_words({"--blocks": blocks, "--seed": seed, "--hosts": hosts})
+    return words + option_words({"--blocks": blocks, "--seed": seed, "--kernels": kernels, "--hosts": hosts})
 
 
 def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
