@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 import synthetic
-import typer
-
-from sixbench.cli.main import app
+from command_tree import commands
 
 Command = Callable[..., Any]
 
@@ -39,19 +37,6 @@ COUNTS = {
     *("ok_trials", "invalid_trials", "failed_trials", "open_ended", "trials", "cells", "repeats"),
 }
 PURE = {"family", "block", "topology", "year", "page", "jitter_correlation", "ratio", "confidence", "p_value"}
-
-
-def commands() -> Iterator[tuple[str, Any]]:
-    """All commands by the words that call them."""
-
-    def below(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-        for name, own in getattr(command, "commands", {}).items():
-            if hasattr(own, "commands"):
-                yield from below(own, (*words, name))
-            else:
-                yield " ".join((*words, name)), own
-
-    yield from below(typer.main.get_command(app), ())
 
 
 def test_every_command_that_prints_a_table_has_json() -> None:

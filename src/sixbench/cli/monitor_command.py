@@ -11,6 +11,7 @@ import typer
 
 from ..model.errors import Interrupted, UsageError
 from ..model.exit_codes import Exit
+from ..model.quoting import text_of
 from . import completions
 from .common import note, option_words, print_json
 from .options import JSON
@@ -115,6 +116,9 @@ def _check(command: list[str]) -> None:
         raise UsageError(
             f"a monitor repeats run or measure, not {command[0]}; write: sixbench monitor DIR -- run EXPERIMENT"
         )
+    odd = next((word for word in command if text_of(word) != word), None)
+    if odd is not None:
+        raise UsageError(f"{text_of(odd)} is no UTF-8, and a monitor keeps its command as text; rename that file")
     for word in command[1:]:
         if word.partition("=")[0] in _SET_BY_MONITOR:
             raise UsageError(f"{word} of what is repeated is the monitor's to set; leave it out")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..model.exit_codes import Exit
+from ..model.quoting import text_of
 from ..plan.loading import default_directory
 from .bugs import keeping_trials
 from .common import note
@@ -49,7 +50,9 @@ def calibrate_null(
         directory = new_directory(directory) if out is None else directory
         try:
             with keeping_trials(directory, f"sixbench calibrate --null --out {directory}"):
-                runs = measure(planned, directory, hub, environment, progress, ["sixbench", *sys.argv[1:]], presence)
+                runs = measure(
+                    planned, directory, hub, environment, progress, ["sixbench", *map(text_of, sys.argv[1:])], presence
+                )
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             return stop.exit_code

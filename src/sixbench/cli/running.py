@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..model.quoting import text_of
 from .common import note
 from .consent import without_consent
 
@@ -34,12 +35,12 @@ def first_manifest(directory: Path, experiment: Experiment, environment: Environ
     from ..store import Manifest
 
     return Manifest(
-        run=directory.resolve().name,
+        run=text_of(directory.resolve().name),
         experiment=experiment,
         environment=environment,
         state="running",
         started_realtime_ns=time.time_ns(),
-        command=["sixbench", *without_consent(sys.argv[1:])],
+        command=["sixbench", *map(text_of, without_consent(sys.argv[1:]))],
         **more,
     )
 

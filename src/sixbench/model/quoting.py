@@ -79,7 +79,10 @@ def _without_middle(text: str) -> str:
 
 def text_of(word: str) -> str:
     """A path, or a word of a command line, as text. Its bytes that are no UTF-8 are escaped: `runs/\\xff`."""
-    return word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        return word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character, which no name of a file gives
+        return word.encode("utf-8", "backslashreplace").decode()
 
 
 def shown_path(path: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import StoreError, UsageError, WriteError
+from ..model.quoting import text_of
 from ..model.trial import TrialRecord
 from .atomic import dumps
 from .folder import PARTIAL_SUFFIX, Folder
@@ -225,7 +226,7 @@ def create_new_run(wanted: Path, manifest: Manifest) -> RunWriter:
     `WriteError`, and then nothing is left."""
     directory = new_directory(wanted)
     try:
-        return create_run(directory, replace(manifest, run=directory.name))
+        return create_run(directory, replace(manifest, run=text_of(directory.name)))
     except BaseException:
         with contextlib.suppress(OSError):  # what is not empty holds what others put there
             directory.rmdir()

@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from ..model.errors import AgentError, CapabilityError, ExperimentError, SixbenchError, StoreError, UsageError
+from ..model.quoting import text_of
 from ..store import Run
 from . import check, compare, learn, tables, trial, two_machines
 from .asking import Runner
@@ -96,7 +97,7 @@ async def _report_frame(_: Request) -> Response:
 
 
 def _refused(error: Exception, code: int) -> Response:
-    return JSONResponse({"error": str(error)}, code)
+    return JSONResponse({"error": text_of(str(error))}, code)
 
 
 async def _cannot(_: Request, error: Exception) -> Response:
@@ -123,7 +124,7 @@ class _Page:
         except SixbenchError as error:
             return _refused(error, 500)
         jobs = await self.runner.jobs()
-        return JSONResponse({"directory": str(self.runs.directory), "runs": listed, "jobs": jobs})
+        return JSONResponse({"directory": text_of(str(self.runs.directory)), "runs": listed, "jobs": jobs})
 
     async def list_jobs(self, _: Request) -> Response:
         """The runs that the page started, without a look at any other."""

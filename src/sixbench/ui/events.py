@@ -13,6 +13,7 @@ from typing import Any
 
 from ..model.errors import StoreError
 from ..model.files import open_regular
+from ..model.quoting import text_of
 from ..model.run_events import check_event, planned_event
 from ..store import Folder, holds_run, is_being_run
 from .briefs import AT_ONCE
@@ -97,9 +98,8 @@ class RecordReader:
         if self.number == 0:
             run = self._runs.outline(self._name)
             self.number = 1
-            return [
-                (1, planned_event(run.manifest.experiment, str(run.directory), 0, run.manifest.started_realtime_ns))
-            ]
+            manifest, place = run.manifest, text_of(str(run.directory))
+            return [(1, planned_event(manifest.experiment, place, 0, manifest.started_realtime_ns))]
         if len(briefs.events) < self.number:
             self.has_more = briefs.read_more()
         first = self.number - 1

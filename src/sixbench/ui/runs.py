@@ -16,7 +16,7 @@ from ..model.experiment import Experiment
 from ..model.metric import METRICS
 from ..model.network import Network
 from ..model.path import Path as Way
-from ..model.quoting import printable
+from ..model.quoting import printable, text_of
 from ..model.workloads import WORKLOADS
 from ..report import words
 from ..report.link_descriptions import direction_words
@@ -132,7 +132,7 @@ class Runs:
             inside = self.folder(name)
             changes = _changes(inside)
         except StoreError as error:
-            return _told(ListedRun(run=name, directory=name, problem=str(error)))
+            return _told(ListedRun(run=text_of(name), directory=name, problem=str(error)))
         known = self._listed.get(name)
         began_s = time.monotonic()
         if known is not None and _is_told(known, changes, began_s):
@@ -142,8 +142,8 @@ class Runs:
             environment = run.manifest.environment
             told = _told(listed(run)) | {"kernel": environment.kernel.split(" ")[0], "machine": environment.cpu}
         except StoreError as error:
-            told = _told(ListedRun(run=name, directory=name, problem=str(error)))
-        told["run"] = name
+            told = _told(ListedRun(run=text_of(name), directory=name, problem=str(error)))
+        told["run"] = text_of(name)
         now_s = time.monotonic()
         self._listed[name] = _Listed(changes=changes, told=told, again_s=now_s + REST * (now_s - began_s))
         return told
