@@ -45,6 +45,13 @@ def test_the_runs_of_ci_are_runs() -> None:
     assert done.stderr == "test-fresh: FRESH_COMMIT: 0123456 is no commit here\n"
 
 
+def test_a_clone_is_as_closed_to_others_as_debian_makes_homes() -> None:
+    tool = (ROOT / "tools" / "fresh" / "enter").read_text(encoding="utf-8")
+    assert 'chmod 700 "$tree$home"\n' in tool
+    assert 'chmod 700 "$tree/srv/home"\n' in tool
+    assert "cd /srv/home/sixbench\n" in tool
+
+
 def test_ci_fuzzes_for_ten_minutes() -> None:
     tool = (ROOT / "tools" / "test-fresh").read_text(encoding="utf-8")
     seconds = re.search(r"^fuzz_seconds=\$\{FRESH_FUZZ_SECONDS:-(\d+)\}$", tool, re.MULTILINE)

@@ -288,6 +288,43 @@ def test_an_experiment_of_the_page_reads_no_files_of_this_machine(client: TestCl
     assert answer.status_code == 422
 
 
+OF_TWO = "experiment: x\npaths: {ipv4: native4}\nworkloads: [udp-stream: {rate: 1Mbit, datagram: 100B}]\n"
+DEVICE = "experiment: x\ndut: {%s}\nworkloads: [udp-stream: {rate: 1Mbit, datagram: 100B}]\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEVICE % 'guest: "./vmlinuz:./6.1.0"',
+        DEVICE % "guest: vmlinuz:6.1.0",
+        DEVICE % "guest: debian-6.1, setup: [reboot]",
+        DEVICE % "program: {start: ./anything, interface: x, family: 4}",
+        DEVICE
+        % "program: {start: anything, ready: date, interface: x, family: [6, 4], prefix: 2001:db8:64::/96, client-as: 192.0.2.2}",
+        OF_TWO.replace("rate: 1Mbit", "trace: captured.pcap"),
+        OF_TWO + "topology: {nodes: {a: host, b: host}, links: [{endpoints: [a, b], delay: 2ms, jitter: 1ms, "
+        "jitter-distribution: {file: delays}}]}\n",
+        OF_TWO + "factors: {trace: [captured.pcap]}\n",
+        OF_TWO + "topology: {nodes: {a: host, b: host}, links: [{endpoints: [a, b]}]}\nhosts: {a: {ssh: x, key: id}}\n",
+    ],
+)
+def test_an_experiment_of_the_page_names_no_file_and_no_program_wherever_the_server_stands(
+    tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path, tmp_path / "sixbench-page-without-files"):
+        folder.mkdir(exist_ok=True)
+        for name in ("vmlinuz", "captured.pcap", "delays", "id", "anything"):
+            (folder / name).write_text("1ms\n")
+        (folder / "6.1.0").mkdir()
+    for address in ("/api/check", "/api/start"):
+        answer = client.post(address, json={"text": text}, headers=OWN)
+        assert answer.status_code == 422
+        words = "\n".join(answer.json()["problems"])
+        assert "use sixbench run for that" in words or "hosts" in words
+    assert client.get("/api/jobs").json() == {"jobs": []}
+
+
 def test_a_packet_is_followed_through_a_tunnel(client: TestClient) -> None:
     lesson = client.get("/api/learn/6in4?bytes=1500").json()
     assert [[header["name"] for header in step["headers"]] for step in lesson["steps"]] == [

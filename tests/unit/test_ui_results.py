@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import os
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +27,7 @@ import synthetic
 from served import served
 from starlette.testclient import TestClient
 
+from sixbench.agent import find_agent
 from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.packets import Segment
 from sixbench.run.proof.pcapng import to_pcapng
@@ -226,6 +233,27 @@ def test_an_agent_that_cannot_decode_is_told(
         monkeypatch.setattr(trial, "find_agent", lambda program=program: Path(program))
         answer = client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2")
         assert (answer.status_code, words in answer.json()["error"]) == (500, True)
+
+
+def test_packets_are_decoded_where_the_server_s_user_may_not_get_to_the_agent(tmp_path: Path) -> None:
+    key, *_ = written(tmp_path / "runs" / "mine", {"r1-r2.pcapng": capture(2)})
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    shutil.copy(find_agent(), closed)
+    closed.chmod(0o700)
+    command = [sys.executable, "-m", "sixbench", "ui", str(tmp_path / "runs"), "--port", "0"]
+    environment = os.environ | {"SIXBENCH_AGENT": str(closed / "sixbench-agent")}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        base, _, token = process.stderr.readline().rpartition(" ")[2].strip().partition("#token=")
+        asked = urllib.request.Request(
+            f"{base}api/runs/mine/trials/{key}/packets/r1-r2", headers={"authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            told = json.loads(answer.read())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert [one["stack"] for one in told["packets"]] == ["Ethernet / IPv6 / UDP"] * 2
 
 
 def test_files_of_a_trial_are_given_as_they_were_recorded(tmp_path: Path, client: TestClient) -> None:

@@ -4,7 +4,7 @@
 Imports `model` only.
 """
 
-from .binary import agent_version, find_agent
+from .binary import agent_version, find_agent, held_agent
 from .client import Agent, AgentHub
 from .lendable import (
     HARDWARE_CLOCK,

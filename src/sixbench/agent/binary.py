@@ -34,6 +34,15 @@ def find_agent() -> Path:
     )
 
 
+def held_agent() -> int | None:
+    """The agent to run, held open: a process that gives up the right to find it by its path can start it as
+    `/proc/self/fd/N`. None: there is no agent."""
+    try:
+        return os.open(find_agent(), os.O_RDONLY | os.O_CLOEXEC)
+    except (CapabilityError, OSError):
+        return None
+
+
 def agent_version(path: Path) -> str:
     """The version that it prints. Raises `CapabilityError` where it does not run."""
     try:

@@ -32,11 +32,22 @@ class Frame:
     wire_bytes: int
 
 
-def decode_frames(binary: Path, frames: Sequence[Frame]) -> list[KeptPacket]:
-    """The headers of each frame. Raises `CapabilityError` where the agent cannot be started, and `AgentError`."""
+def decode_frames(binary: Path, frames: Sequence[Frame], held: int | None = None) -> list[KeptPacket]:
+    """The headers of each frame. Raises `CapabilityError` where the agent cannot be started, and `AgentError`.
+
+    Args:
+        held: a descriptor of the agent, which `binary` names as `/proc/self/fd/N`.
+    """
     lines = b"".join(_line(frame) for frame in frames)
     try:
-        done = subprocess.run([binary, "decode"], input=lines, capture_output=True, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run(
+            [binary, "decode"],
+            input=lines,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            pass_fds=[] if held is None else [held],
+        )
     except OSError as error:
         raise CapabilityError(f"starting {binary}: {error.strerror}") from error
     except subprocess.TimeoutExpired:

@@ -95,11 +95,13 @@ def _serve(
     directory: Path, listening: socket.socket, site: Site, identity: Identity | None, runner: socket.socket
 ) -> int:
     """Serves the page without root's rights, and gives way to what measures."""
+    from ..agent import held_agent
     from ..ui.priority import give_way
     from ..ui.rights import give_up_root
     from ..ui.server import serve
 
     give_way()
+    agent = held_agent()  # whoever this process becomes may not get to it
     remark = give_up_root(directory)
 
     def told(address: str) -> None:
@@ -113,5 +115,5 @@ def _serve(
             note(f"sixbench: {remark}")
 
     with contextlib.suppress(KeyboardInterrupt):
-        serve(directory, listening, site, None if identity is None else identity.context, runner, told)
+        serve(directory, listening, site, None if identity is None else identity.context, runner, agent, told)
     return Exit.DONE

@@ -40,14 +40,20 @@ Handler = Callable[[Request], Awaitable[Any]]
 
 
 def application(
-    directory: Path, token: str, site: Site, runner: Runner, stopping: Callable[[], bool] = lambda: False
+    directory: Path,
+    token: str,
+    site: Site,
+    runner: Runner,
+    stopping: Callable[[], bool] = lambda: False,
+    agent: int | None = None,
 ) -> ASGIApp:
     """The page over the runs of a directory, behind its guard.
 
     Args:
         stopping: whether the server is about to end.
+        agent: a descriptor of the agent, which decodes packets; None: it is looked for.
     """
-    page = _Page(directory, runner, stopping)
+    page = _Page(directory, runner, stopping, agent)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -111,11 +117,12 @@ async def _left(_: Request, error: Exception) -> Response:
 
 
 class _Page:
-    def __init__(self, directory: Path, runner: Runner, stopping: Callable[[], bool]) -> None:
+    def __init__(self, directory: Path, runner: Runner, stopping: Callable[[], bool], agent: int | None) -> None:
         self._stopping = stopping
         self.runs = Runs(directory)
         self.runner = runner
         self.streams = Streams()
+        self._agent = agent
 
     async def list_runs(self, _: Request) -> Response:
         """All runs, and those that the page started."""
@@ -220,7 +227,9 @@ class _Page:
         first = request.query_params.get("first", "0")
         if not first.isdecimal() or len(first) > 9:
             return _refused(ValueError("packets are counted from 0"), 422)
-        return await self._of_run(request, lambda run: trial.packets(run, key, link, int(first)), self._with_trial)
+        return await self._of_run(
+            request, lambda run: trial.packets(run, key, link, int(first), self._agent), self._with_trial
+        )
 
     async def table_titles(self, request: Request) -> Response:
         """The tables of the paper that the run reproduces."""

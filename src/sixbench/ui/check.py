@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from ..mechanisms import MECHANISMS
+from ..mechanisms import MECHANISMS, commands_of, kernel_file_of
 from ..model.errors import ExperimentError, Problem, UsageError
 from ..model.experiment import Experiment
 from ..plan.experiment_file import read_experiment
@@ -83,10 +83,11 @@ def checked(data: Any) -> Checked:
     if blocks is not None:
         source = apply(source, "blocks", blocks, "--blocks")
     if name is None or is_changed:
-        _refuse_paths(source)
+        _refuse_files(source)
     experiment = read_experiment(source, MECHANISMS)
     if any(topology.hosts for topology in experiment.topologies):
         raise UsageError("experiments with hosts connect to other machines; start them with sixbench run")
+    _refuse_programs(experiment)
     if experiment.kernels:
         raise UsageError("experiments on other kernels run in emulated machines; start them with sixbench run")
     options = [*(["--quick"] if quick else []), *([] if blocks is None else [f"--blocks={blocks}"])]
@@ -135,20 +136,47 @@ def problem_lines(error: ExperimentError | UsageError) -> list[str]:
     return [line.replace(NOWHERE, "") for line in str(error).splitlines()]
 
 
-def _refuse_paths(source: Source) -> None:
-    """Raises `ExperimentError` where a text of an experiment is a path from the root."""
+_FILE_KEYS = ("file", "trace")
+"""The settings of links and workloads that name a file of this machine."""
+
+_LIKE_FILES = ("/", "./", "../", "~")
+"""Beginnings of texts that can name nothing but a file."""
+
+_NAMED_FREELY = ("nodes", "paths")
+"""Mappings whose keys are names that the experiment chooses."""
+
+
+def _refuse_files(source: Source) -> None:
+    """Raises `ExperimentError` where an experiment names a file of this machine."""
     problems: list[Problem] = []
 
     def look(value: Any, path: tuple[Any, ...]) -> None:
-        if isinstance(value, str) and value.startswith("/"):
-            problems.append(source.problem(path, "the page names no files of this machine; use sixbench run for that"))
-        elif isinstance(value, dict):
+        if isinstance(value, dict):
             for key, one in value.items():
                 look(one, (*path, key))
         elif isinstance(value, list):
             for number, one in enumerate(value):
                 look(one, (*path, number))
+        elif isinstance(value, str) and (value.startswith(_LIKE_FILES) or _is_file_key(path)):
+            problems.append(source.problem(path, "the page names no files of this machine; use sixbench run for that"))
 
     look(source.data, ())
     if problems:
         raise ExperimentError(problems)
+
+
+def _is_file_key(path: tuple[Any, ...]) -> bool:
+    names = [part for part in path if isinstance(part, str)]
+    return bool(names) and names[-1] in _FILE_KEYS and not (len(names) > 1 and names[-2] in _NAMED_FREELY)
+
+
+def _refuse_programs(experiment: Experiment) -> None:
+    """Raises `UsageError` where an experiment runs commands or a kernel of its own."""
+    for path in experiment.paths:
+        if kernel_file_of(path) is not None:
+            raise UsageError(
+                f"paths.{path.name} boots a kernel from files, and the page names no files of this machine; "
+                "use sixbench run for that"
+            )
+        if commands_of(path):
+            raise UsageError(f"paths.{path.name} runs commands, and the page starts none; use sixbench run for that")

@@ -79,12 +79,14 @@ def serve(
     site: Site,
     tls: ssl.SSLContext | None,
     runner: socket.socket,
+    agent: int | None,
     told: Callable[[str], None],
 ) -> None:
     """Serves the page until it is interrupted, or the runner ends.
 
     Args:
         runner: this end of the pair of sockets to it.
+        agent: a descriptor of the agent; None: there is none.
         told: gets the address that has the token.
     """
     token = secrets.token_urlsafe(24)
@@ -96,7 +98,7 @@ def serve(
         server.should_exit = True
 
     asked = Runner(runner, end)
-    app = application(directory, token, site, asked, lambda: server.should_exit)
+    app = application(directory, token, site, asked, lambda: server.should_exit, agent)
     config = uvicorn.Config(
         app,
         http=Impatient,

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from ..agent import find_agent
@@ -83,11 +84,12 @@ def file(run: Run, key: str, name: str) -> bytes | None:
     return run.recorded_file(key, name, MOST_FILE_BYTES)
 
 
-def packets(run: Run, key: str, link: str, first: int) -> dict[str, Any]:
+def packets(run: Run, key: str, link: str, first: int, agent: int | None = None) -> dict[str, Any]:
     """Packets of a trial on a link in the order in which they were captured, from that one on, by their headers.
 
     Args:
         first: how many there are before it.
+        agent: a descriptor of the agent; None: it is looked for.
 
     Raises:
         StoreError: there is no such capture, or it is damaged.
@@ -108,7 +110,9 @@ def packets(run: Run, key: str, link: str, first: int) -> dict[str, Any]:
     if any(one.link_type != ETHERNET for one in found):
         raise StoreError(f"{key}/{link}{CAPTURE}: it has packets that are no Ethernet frames")
     shown = found[:PACKETS_AT_ONCE]
-    decoded = decode_frames(find_agent(), [Frame(data=one.data, wire_bytes=one.original_bytes) for one in shown])
+    binary = find_agent() if agent is None else Path(f"/proc/self/fd/{agent}")
+    frames = [Frame(data=one.data, wire_bytes=one.original_bytes) for one in shown]
+    decoded = decode_frames(binary, frames, agent)
     return {
         "packets": [
             _packet(packet) | {"number": first + index, "after_ns": _after_ns(record, start_ns)}
