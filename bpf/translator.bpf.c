@@ -274,13 +274,15 @@ static __always_inline int come_in(struct ethhdr *header)
 
 /*
  * Whether what was IPv6 comes back at once: its IPv4 destination stands for a host of the table, which was not named by
- * its own address. RFC 7757 section 4.2.2.
+ * its own address, or for a customer edge of MAP. RFC 7757 section 4.2.2.
  */
 static __always_inline bool comes_back(const struct translation *found)
 {
 	struct key6 key6 = {.bits = 128, .address = found->destination6};
 	struct key4 key4 = {.bits = 32, .address = found->destination4};
 
+	if (TRANSLATOR.has_rule)
+		return TRANSLATOR.hairpin && (found->destination4 & TRANSLATOR.rule.ipv4_mask) == TRANSLATOR.rule.ipv4;
 	return TRANSLATOR.hairpin && TRANSLATOR.has_rows && TRANSLATOR.prefix_count &&
 	       !bpf_map_lookup_elem(&ROWS6, &key6) && bpf_map_lookup_elem(&ROWS4, &key4);
 }
@@ -344,8 +346,8 @@ static __always_inline int from_ipv6(struct __sk_buff *skb)
 	__builtin_memcpy(&found.destination6, &ipv6.daddr, 16);
 	if (!read_transport(skb, IPV6_HEADER_BYTES, &found) || !ends_to_ipv4(&found))
 		return TC_ACT_UNSPEC;
-	if (comes_back(&found))
-		return turn_back(skb, &found, &ipv6);
+	if (comes_back(&found)) /* By a rule, the slow path has it. */
+		return TRANSLATOR.has_rule ? TC_ACT_UNSPEC : turn_back(skb, &found, &ipv6);
 	total = found.segment_bytes - 20;
 	way.source.word[0] = found.source4;
 	way.destination.word[0] = found.destination4;
@@ -431,6 +433,8 @@ static __always_inline int from_ipv4(struct __sk_buff *skb)
 SEC("classifier")
 int translate(struct __sk_buff *skb)
 {
+	if (TRANSLATOR.is_left_over)
+		return TC_ACT_UNSPEC;
 	if (skb->protocol == bpf_htons(ETH_P_IPV6))
 		return from_ipv6(skb);
 	if (skb->protocol == bpf_htons(ETH_P_IP))

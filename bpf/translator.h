@@ -52,11 +52,12 @@ struct translator {
 	struct embedding prefixes[MAX_PREFIXES];
 	__u32 has_rule;
 	struct rule rule;
-	__u32 hairpin; /* packets from one host of the table to another come back at once */
+	__u32 hairpin;	    /* packets from one host of the table, or one customer edge, to another come back at once */
+	__u32 is_left_over; /* the slow path has all packets: the rules are more than one, or longer than ours */
 };
 ASSERT_OFFSET(struct translator, prefixes, 40);
 ASSERT_OFFSET(struct translator, rule, 124);
-ASSERT_SIZE(struct translator, 180);
+ASSERT_SIZE(struct translator, 184);
 
 /* An explicit address mapping: RFC 7757. */
 struct row {

@@ -155,6 +155,20 @@ MECHANISMS = {
             Ends(source=CE_IPV6, destination=embedded(PREFIX, OUTSIDE), ports=(CE_PORT, 53)),
         ),
     ),
+    "map-t, border relay of two rules, hairpin": Mechanism(
+        # The second rule's End-user IPv6 prefixes have 80 bits.
+        words=(*MAP_T, "--rule", "2001:db8:cf:1::/64,203.0.113.0/24,16", "--hairpin"),
+        packets=lambda: (
+            of_ipv4(Ends(source=OUTSIDE, destination="203.0.113.18", ports=(53, CE_PORT)))
+            | {
+                f"{name} to {to}": packet
+                for to in ("203.0.113.18", CE_IPV4, "203.0.114.18")
+                for name, packet in of_ipv6(
+                    Ends(source=CE_IPV6, destination=embedded(PREFIX, to), ports=(CE_PORT, CE_PORT))
+                ).items()
+            }
+        ),
+    ),
     "map-t, customer edge": Mechanism(
         words=(*MAP_T, "--ce", "2001:db8:ce12:3400::/56"),
         packets=lambda: both(

@@ -50,6 +50,28 @@ def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through)
     assert through([answer], *EDGE) == [("translated", "to-ipv4", [sent(OUTSIDE, SHARED, (53, 1232))])]
 
 
+def test_a_border_relay_turns_packets_between_customer_edges_back(through: Through) -> None:
+    """By the addresses that both have outside, so that the answer comes back the same way."""
+    other = ("--rule", "2001:db8:ff00::/48,203.0.113.0/24,16,6", "--hairpin")
+    [(_, _, [carried])] = through([sent(SHARED, "203.0.113.18", (1232, 1232))], *EDGE)
+    [(verdict, clause, [back])] = through([carried], *other)
+    assert (verdict, clause) == ("translated", "hairpin")
+    assert back[8:24] == IPv6Address("64:ff9b:1::c000:212").packed
+    assert back[24:40] == IPv6Address("2001:db8:ff00:1234::cb00:7112:34").packed
+    answer = ipv6_answer(back)
+    [(_, _, [answered])] = through([answer], *other)
+    assert (answered[8:24], answered[24:40]) == (carried[24:40], carried[8:24])
+    # A port that no customer edge has.
+    [(_, _, [nobodys])] = through([sent(SHARED, "203.0.113.18", (1232, 80))], *EDGE)
+    assert through([nobodys], *other) == [("dropped", "port-set", [])]
+    assert through([carried], *other[:2]) == [("translated", "to-ipv4", [sent(SHARED, "203.0.113.18", (1232, 1232))])]
+
+
+def ipv6_answer(packet: bytes) -> bytes:
+    """The same datagram the other way: its ports are the same, and sums do not depend on the order."""
+    return packet[:8] + packet[24:40] + packet[8:24] + packet[40:]
+
+
 def test_ports_of_others_are_dropped(through: Through) -> None:
     assert through([sent(SHARED, OUTSIDE, (1236, 53))], *EDGE) == [("dropped", "port-set", [])]
     assert through([sent(OUTSIDE, SHARED, (53, 80))]) == [("dropped", "port-set", [])]

@@ -113,7 +113,7 @@ const _: () = {
     assert!(size_of::<State>() == 12);
     assert!(size_of::<Embedding>() == 20);
     assert!(offset_of!(Translator, prefixes) == 40);
-    assert!(size_of::<Translator>() == 180);
+    assert!(size_of::<Translator>() == 184);
     assert!(offset_of!(Translator, rule) == 124 && size_of::<Rule>() == 52);
     assert!(size_of::<Row>() == 24);
 };
@@ -171,6 +171,7 @@ pub struct Translator {
     pub has_rule: u32,
     pub rule: Rule,
     pub hairpin: u32,
+    pub is_left_over: u32,
 }
 
 /// `struct row`.

@@ -65,6 +65,10 @@ DMR_PREFIX = Option(
     help="The prefix of the Default Mapping Rule, in which IPv4 addresses outside are embedded (RFC 6052).",
 )
 
+HAIRPIN = Option(
+    name="hairpin",
+    help="The border relay: translate packets from one customer edge to another's IPv4 address twice, back to IPv6.",
+)
 
 BORDER_RELAY = Option(
     name="br",

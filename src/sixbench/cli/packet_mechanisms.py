@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .packet_lw4o6 import LW4O6_OPTIONS, LWAFTR_OPTIONS, lw4o6_line
-from .packet_map import BORDER_RELAY, DMR_PREFIX, RULE_OPTIONS, map_e_line, map_t_line
+from .packet_map import BORDER_RELAY, DMR_PREFIX, HAIRPIN, RULE_OPTIONS, map_e_line, map_t_line
 from .packet_nat64 import NAT64_OPTIONS, XLAT_OPTIONS, nat64_line, xlat_line
 from .packet_options import Given, Option, address, ipv4, ipv6, ipv6_prefix, number
 from .packet_router import ROUTER_OPTIONS
@@ -113,7 +113,7 @@ PACKET_MECHANISMS = (
     PacketKind(
         name="map-t",
         doc="The border relay of a MAP-T domain, or a customer edge (RFC 7599).",
-        options=(*RULE_OPTIONS, DMR_PREFIX, *without("prefix", "eam", "overlapping", "hairpin")),
+        options=(*RULE_OPTIONS, DMR_PREFIX, HAIRPIN, *without("prefix", "eam", "overlapping", "hairpin")),
         first_line=map_t_line,
     ),
     PacketKind(

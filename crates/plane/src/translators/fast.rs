@@ -56,6 +56,7 @@ fn compile(
     if let Some((name, _)) = others.iter().find(|(_, is_set)| *is_set) {
         return Err(format!("engine \"ebpf\" does not do {name}; engine \"user\" does"));
     }
+    let rule = settings.domain.as_ref().and_then(rule_of);
     let mut translator = abi::Translator {
         ifindex,
         mtu4: settings.mtu4,
@@ -68,7 +69,8 @@ fn compile(
         prefix_count: settings.prefixes.len() as u32,
         has_rule: settings.domain.is_some().into(),
         hairpin: settings.hairpin.into(),
-        rule: settings.domain.as_ref().map_or(Ok(abi::Rule::default()), rule_of)?,
+        rule: rule.unwrap_or_default(),
+        is_left_over: (settings.domain.is_some() && rule.is_none()).into(),
         ..abi::Translator::default()
     };
     for (slot, prefix) in translator.prefixes.iter_mut().zip(&settings.prefixes) {
@@ -77,28 +79,21 @@ fn compile(
     Ok(translator)
 }
 
-/// A customer edge's own rule, or the only one of a border relay.
-fn rule_of(domain: &Domain) -> std::result::Result<abi::Rule, String> {
+/// A customer edge's own rule, or the only one of a border relay. `None`: the program does not do what is asked for, which are several rules, End-user IPv6
+/// prefixes of more than 64 bits, and customer edges with an IPv4 prefix. It then leaves all packets to the slow path.
+fn rule_of(domain: &Domain) -> Option<abi::Rule> {
     let (rule, is_edge) = match (&domain.own, &domain.rules[..]) {
         (Some(own), []) => (own, true),
         (None, [rule]) => (rule, false),
-        _ => return Err("engine \"ebpf\" takes one rule of MAP; engine \"user\" takes more".to_owned()),
+        _ => return None,
     };
-    if rule.end_user_bits() > 64 {
-        return Err(
-            "engine \"ebpf\" takes End-user IPv6 prefixes of at most 64 bits; engine \"user\" takes longer ones"
-                .to_owned(),
-        );
-    }
-    if rule.spare_bits() > 0 {
-        return Err(
-            "engine \"ebpf\" takes customer edges with an IPv4 address; engine \"user\" takes prefixes".to_owned()
-        );
+    if rule.end_user_bits() > 64 || rule.spare_bits() > 0 {
+        return None;
     }
     let psid_bits = u32::from(rule.psid_bits());
     let offset_bits = if psid_bits > 0 { u32::from(rule.psid_offset) } else { 0 };
     let suffix_bits = 32 - u32::from(rule.ipv4.bits);
-    Ok(abi::Rule {
+    Some(abi::Rule {
         ipv6: rule.ipv6.address.into(),
         ipv4: rule.ipv4.address.into(),
         ipv4_mask: Ipv4Addr::from_bits(u32::MAX.checked_shl(suffix_bits).unwrap_or(0)).into(),

@@ -33,10 +33,13 @@ impl Domain {
             );
         }
         match &settings.prefixes[..] {
-            [dmr] if settings.explicit.is_empty() && !settings.hairpin => self.check_apart(dmr),
-            _ => {
-                Err("with rules of MAP there is one prefix, that of the Default Mapping Rule, no table and no hairpin"
+            [_] if settings.hairpin && self.own.is_some() => {
+                Err("packets from one customer edge to another turn back at a border relay, and not at a customer edge"
                     .to_owned())
+            }
+            [dmr] if settings.explicit.is_empty() => self.check_apart(dmr),
+            _ => {
+                Err("with rules of MAP there is one prefix, that of the Default Mapping Rule, and no table".to_owned())
             }
         }
     }
@@ -53,7 +56,7 @@ impl Domain {
         }
     }
 
-    fn rule4(&self, address: Ipv4Addr) -> Option<&Rule> {
+    pub(super) fn rule4(&self, address: Ipv4Addr) -> Option<&Rule> {
         self.rules.iter().filter(|rule| rule.ipv4.contains(address)).max_by_key(|rule| rule.ipv4.bits)
     }
 

@@ -93,10 +93,14 @@ impl Translator {
         Ok(Ends { ipv4: [self.to_ipv4(ipv6[0])?, self.to_ipv4(ipv6[1])?], ipv6 })
     }
 
-    /// Whether a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2.
+    /// Whether a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2. Of a border relay of MAP, one to the IPv4
+    /// address of a customer edge does.
     pub(super) fn comes_back(&self, ipv6: Ipv6Addr, ipv4: Ipv4Addr) -> bool {
         if let Some(given) = &self.given {
             return given.comes_back;
+        }
+        if let Some(domain) = &self.settings.domain {
+            return self.settings.hairpin && domain.rule4(ipv4).is_some();
         }
         self.settings.hairpin && self.explicit.to_ipv4(ipv6).is_none() && self.explicit.to_ipv6(ipv4).is_some()
     }

@@ -165,7 +165,15 @@ impl Translator {
     /// Whether it takes ports to say what becomes of a packet: of one to customer edges of MAP, which may share its address.
     pub fn needs_ports(&self, packet: &[u8]) -> bool {
         let has_rules = self.settings.domain.as_ref().is_some_and(|domain| !domain.rules.is_empty());
-        has_rules && packet.first().is_some_and(|octet| octet >> 4 == 4)
+        has_rules
+            && match packet.first().map(|octet| octet >> 4) {
+                Some(4) => true,
+                Some(6) => ipv6::Packet::parse(Span::whole(packet)).is_ok_and(|packet| {
+                    let destination = packet.destination();
+                    self.to_ipv4(destination).is_ok_and(|ipv4| self.comes_back(destination, ipv4))
+                }),
+                _ => false,
+            }
     }
 
     /// An IPv6 packet with the addresses that whoever has its session gives. Errors are about `original`, which has other ports.
