@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 
 from sixbench.model.experiment import Combination, Experiment
-from sixbench.model.finding import Analysis, ClaimResult, Estimate, Finding, PublishedComparison, Verdict
+from sixbench.model.finding import Analysis, ClaimResult, Direction, Estimate, Finding, PublishedComparison, Verdict
 from sixbench.model.metric import COLUMNS, Metric
 from sixbench.model.trial import TrialRecord
 from sixbench.model.workloads import WORKLOADS
@@ -103,6 +103,8 @@ def _findings(
         if not pairs and metric.name != WORKLOADS[combination.workload.kind].primary:
             continue
         ratio, difference, (low, high) = _compare(metric, pairs)
+        values = _values(pairs, ratio)
+        none = 1.0 if metric.scale == "ratio" else 0.0
         if path.aa_of:
             noise = (low, high)
         ours, base = by_path.get(path.name), by_path.get(experiment.baseline)
@@ -116,7 +118,10 @@ def _findings(
                 path=path.name,
                 baseline=experiment.baseline,
                 n=len(pairs),
-                verdict=_verdict(low, high, 1.0 if metric.scale == "ratio" else 0.0, experiment.statistics.margin),
+                verdict=_verdict(low, high, none, experiment.statistics.margin),
+                direction=_direction(low, high, none),
+                value=values[0],
+                baseline_value=values[1],
                 estimate=ours.value if ours else None,
                 baseline_estimate=base.value if base else None,
                 ratio=ratio,
@@ -158,6 +163,16 @@ def _compare(metric: Metric, pairs: list[tuple[float, float]]) -> tuple[float | 
     return ratio, difference, (_rounded(math.exp(low)), _rounded(math.exp(high)))
 
 
+def _values(pairs: list[tuple[float, float]], ratio: float | None) -> tuple[float | None, float | None]:
+    """The values that the change is of: geometric means where there is a ratio."""
+    if not pairs:
+        return None, None
+    if ratio is None:
+        return statistics.fmean(own for own, _ in pairs), statistics.fmean(base for _, base in pairs)
+    base = _rounded(statistics.geometric_mean(base for _, base in pairs))
+    return float(f"{base * ratio:.12g}"), base
+
+
 def _t_interval(values: Sequence[float]) -> Interval:
     if len(values) < 2:
         return None, None
@@ -171,9 +186,13 @@ def _verdict(low: float | None, high: float | None, none: float, margin: float) 
         return "inconclusive"
     if none - margin <= low and high <= none + margin:
         return "equivalent"
-    if low > none:
-        return "higher"
-    return "lower" if high < none else "inconclusive"
+    return _direction(low, high, none) or "inconclusive"
+
+
+def _direction(low: float | None, high: float | None, none: float) -> Direction | None:
+    if low is None or high is None:
+        return None
+    return "higher" if low > none else "lower" if high < none else None
 
 
 def _rounded(value: float) -> float:

@@ -48,11 +48,17 @@ def test_no_difference_does_not_reproduce_a_direction() -> None:
 
 
 def test_noise_neither_reproduces_a_direction_nor_refutes_it() -> None:
-    result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same, noise=0.1))
+    result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same, noise=0.03))
     assert result.verdict == "undecided"
     assert "3 inconclusive" in result.reason
     assert result.blocks_needed is not None
     assert result.reason.endswith(f"; about {result.blocks_needed} blocks would tell")
+
+
+def test_blocks_beyond_reason_are_no_advice() -> None:
+    result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same, noise=0.5))
+    assert (result.verdict, result.blocks_needed) == ("undecided", None)
+    assert "longer trials" in result.reason
 
 
 def test_no_difference_is_shown_by_equivalence_only() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -72,7 +73,9 @@ def test_a_path_that_is_slower_in_every_block_is_lower() -> None:
     assert finding.ci_low is not None
     assert finding.ci_high is not None
     assert 0.968 < finding.ci_low < 0.97 < finding.ci_high < 0.972
-    assert finding.baseline_estimate == pytest.approx(100e6)
+    assert finding.baseline_estimate == pytest.approx(100e6, rel=1e-4)
+    assert (finding.value, finding.baseline_value) == (pytest.approx(97e6, rel=1e-4), pytest.approx(100e6, rel=1e-4))
+    assert finding.ratio == finding.value / finding.baseline_value
     assert finding.difference == pytest.approx(-3e6, rel=1e-3)
     assert (finding.theory, finding.theory_baseline) == (None, 94.1e6)
     assert finding.headline
@@ -101,7 +104,8 @@ def test_only_blocks_with_two_valid_trials_count() -> None:
     assert finding.n == 2
     assert finding.invalid == 2
     assert finding.ratio == pytest.approx(0.5005)
-    assert finding.estimate == pytest.approx((999 + 50 + 50.1) / 3)
+    assert finding.estimate == pytest.approx((999 * 50 * 50.1) ** (1 / 3))
+    assert (finding.value, finding.baseline_value) == (pytest.approx((50 * 50.1) ** 0.5), 100)
 
 
 def test_one_pair_has_a_ratio_but_no_interval_and_no_verdict() -> None:
@@ -115,12 +119,12 @@ def test_a_path_without_any_valid_trial_does_not_disappear() -> None:
     finding = _only(findings(run))
     assert (finding.metric, finding.n, finding.verdict, finding.invalid) == ("goodput", 0, "inconclusive", 2)
     assert (finding.estimate, finding.ratio) == (None, None)
-    assert finding.baseline_estimate == 1.5
+    assert finding.baseline_estimate == pytest.approx(2**0.5)
 
 
 def test_a_baseline_without_any_valid_trial_leaves_the_paths_estimate() -> None:
     finding = _only(findings(_run({"ipv4": {GOODPUT: [None, None]}, "ipv6": {GOODPUT: [1.0, 2.0]}})))
-    assert (finding.n, finding.estimate, finding.baseline_estimate) == (0, 1.5, None)
+    assert (finding.n, finding.estimate, finding.baseline_estimate) == (0, pytest.approx(2**0.5), None)
 
 
 def test_a_combination_that_an_interrupted_run_did_not_come_to_is_no_finding() -> None:
@@ -262,18 +266,26 @@ def test_every_path_is_compared_and_every_metric_in_the_registrys_order() -> Non
     assert [f.headline for f in found] == [True, False, True, False]
 
 
-def test_an_estimate_is_the_mean_with_its_interval() -> None:
-    first = estimates(_run({"ipv4": {GOODPUT: [1.0, 2.0, 3.0, None]}}))[0]
-    assert (first.n, first.value, first.theory) == (3, 2.0, 94.1e6)
-    assert first.ci_low == pytest.approx(2 - 2.4841, abs=1e-4)
-    assert first.ci_high == pytest.approx(2 + 2.4841, abs=1e-4)
+def test_an_estimate_of_few_trials_is_their_geometric_mean_with_an_interval_above_zero() -> None:
+    first = estimates(_run({"ipv4": {GOODPUT: [1.0, 2.0, 4.0, None]}}))[0]
+    assert (first.n, first.value, first.theory) == (3, pytest.approx(2), 94.1e6)
+    assert first.ci_low == pytest.approx(2 / math.exp(4.30265 * math.log(2) / 3**0.5), rel=1e-4)
+    assert first.ci_high == pytest.approx(4 / first.ci_low)
+
+
+def test_one_wild_trial_moves_no_estimate() -> None:
+    [first] = estimates(_run({"ipv4": {GOODPUT: [100.0, 101.0, 99.0, 100.5, 3.0]}}))
+    assert first.value == pytest.approx(100, abs=0.5)
+    assert first.outlying == 1
 
 
 def test_trimming_moves_the_estimate_and_not_its_interval() -> None:
     values = {"ipv4": {GOODPUT: [1.0, 2.0, 3.0, 40.0]}}
     plain, trimmed = estimates(_run(values))[0], estimates(_run(values, trim=1))[0]
-    assert (plain.value, trimmed.value) == (11.5, 2.5)
-    assert (plain.ci_low, plain.ci_high) == (trimmed.ci_low, trimmed.ci_high)
+    assert (plain.value, trimmed.value) == (pytest.approx(240**0.25), 2.5)
+    assert trimmed.ci_low is not None
+    assert trimmed.ci_high is not None
+    assert 0 < trimmed.ci_low < 11.5 < trimmed.ci_high
 
 
 def test_one_valid_trial_has_an_estimate_without_an_interval() -> None:

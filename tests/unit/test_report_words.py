@@ -131,7 +131,7 @@ def test_shares_differ_by_percentage_points() -> None:
 
 def test_what_is_not_known_is_a_dash() -> None:
     row = rows.row(finding(n=0, estimate=None, ratio=None, ci_low=None, ci_high=None, theory=None))
-    assert (row.estimate, row.change, row.interval, row.noise, row.theory) == ("–",) * 5
+    assert (row.value, row.change, row.interval, row.noise, row.theory) == ("–",) * 5
 
 
 def test_the_noise_floor_is_the_widest_end_of_the_aa_interval() -> None:
@@ -183,7 +183,7 @@ def test_a_difference_within_the_noise_floor_is_neither_red_nor_lower(noise: tup
     assert (answer.mark, answer.tone) == ("within A/A", "open")
     assert answer.hint == "about 40 blocks would tell 1.4 %"
     row = rows.row(inside)
-    assert (row.verdict, row.tone) == ("within A/A", "open")
+    assert (row.word, row.verdict, row.tone) == ("within A/A", "within A/A (about 40 blocks)", "open")
 
 
 def test_equivalence_names_the_margin() -> None:
@@ -198,7 +198,7 @@ def test_nothing_is_concluded_from_what_is_inconclusive() -> None:
     [text] = said(replace(undecided, blocks_needed=18, blocks_tell=0.02))
     assert text.endswith(": undecided: about 18 blocks would tell 2 %")
     [text] = said(replace(undecided, blocks_needed=40_000, blocks_tell=0.05))
-    assert "undecided: it would take more than 10 000 blocks to tell 5 %" in text
+    assert text.endswith("undecided: blocks alone would hardly tell 5 %: over 1 000 of them; longer trials would help")
     [text] = said(finding(verdict="inconclusive", n=1, ci_low=None, ci_high=None, theory=None))
     assert text.endswith(", −1.40 %: not compared: one pair of valid trials gives no interval")
     [text] = said(finding(verdict="inconclusive", n=0, ratio=None, ci_low=None, ci_high=None, theory=None))
@@ -212,7 +212,7 @@ def test_an_interval_that_says_nothing_is_not_printed() -> None:
         ci_low=0.001,
         ci_high=202.77,
         theory=None,
-        blocks_needed=3111,
+        blocks_needed=311,
         blocks_tell=0.05,
     )
     trial = synthetic.small().trials[0]
@@ -226,13 +226,13 @@ def test_an_interval_that_says_nothing_is_not_printed() -> None:
     [answer] = answered(wild, trials=[short])
     assert answer.mark == "too variable to tell"
     assert answer.hint.replace("\u00a0", " ") == (
-        "about 3 200 blocks would tell 5 %; longer trials than 1 s and a machine without other load would help"
+        "about 320 blocks would tell 5 %; longer trials than 1 s and a machine without other load would help"
     )
     assert "%" not in answer.change
     assert answer.bars == []
     row = rows.row(wild)
     assert (row.change, row.interval) == ("+50.0 %", "too variable")
-    assert (row.verdict, row.tone) == ("too variable", "open")
+    assert (row.word, row.verdict, row.tone) == ("too variable", "too variable (about 320 blocks)", "open")
 
 
 def test_what_theory_says_otherwise_is_told() -> None:
@@ -260,14 +260,19 @@ def test_rows_name_the_path_where_there_are_several() -> None:
 
 def many(*extreme: Finding) -> list[Finding]:
     """So many levels that they share a row, and these beside them."""
-    others = [finding(levels={"message_bytes": 64 << index}) for index in range(13)]
+    others = [finding(levels={"message_bytes": 64 << index}, spread=0.001, n=10) for index in range(13)]
     return [*others, *extreme]
 
 
 def test_very_many_levels_share_a_row_that_counts_them() -> None:
-    same = finding(levels={"message_bytes": 8}, ratio=0.999, ci_low=0.998, ci_high=1.0, verdict="equivalent")
+    same = finding(
+        levels={"message_bytes": 8}, ratio=0.999, ci_low=0.998, ci_high=1.0, verdict="equivalent", spread=0.001, n=10
+    )
     [text] = said(*many(same))
-    assert text.startswith("Goodput of TCP bulk transfer, 14 levels of message: IPv4 → IPv6, −1.40 % to −0.10 %")
+    assert text.startswith(
+        "Goodput of TCP bulk transfer, 14 levels of message: IPv4 → IPv6, −1.31 % [−1.32, −1.29] in the mean, and the "
+        "levels differ"
+    )
     assert "decided: worse at 13 of 14, equivalent within 1 % at 1" in text
     assert "largest" not in text
 

@@ -11,6 +11,8 @@ blocks. It may import `stats`, `store`, `theory`, `plan` and `model`; never `lab
 `candidates`      what can be compared, and the finding that each comparison becomes
 `looks`           looks at what is not decided yet, and what they may spend of the error
 `cell_effects`    what the machines of a run say, each by itself
+`mixtures`        pairs that a robust mean leaves aside, and paths that do two things
+`pooled`          the change in the mean of several levels, and whether they differ
 `noise`           the A/A comparisons beside them
 `blocks_needed`   about how many blocks would make an answer of what is undecided
 `stopping`        when a combination has been measured often enough

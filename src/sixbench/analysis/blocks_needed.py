@@ -23,8 +23,8 @@ def with_blocks_needed(findings: Sequence[Finding], experiment: Experiment) -> l
     """The findings, with `blocks_needed` and `blocks_tell` where they are undecided, too variable or within A/A.
 
     *Undecided:* the blocks whose interval has a half-width of `blocks_tell` of the ratio, which is the precision that
-    the experiment asks for, or else one of `CHANGES`. *Within A/A:* the blocks whose A/A interval has a half-width of
-    the change itself. The confidence is the experiment's, not adjusted for many comparisons. Both fields stay None
+    the experiment asks for, or else one of `CHANGES`. *Too variable:* those that would tell the change itself, if that
+    is larger. *Within A/A:* the blocks whose A/A interval has a half-width of the change itself. The confidence is the experiment's, not adjusted for many comparisons. Both fields stay None
     where the spread is not known or is zero.
     """
     aa_spreads: dict[tuple[str, str, bool], float | None] = {}
@@ -59,7 +59,10 @@ def _more_precise(finding: Finding, asked: float | None, confidence: float) -> F
     current = _precision(finding)
     if not finding.spread or current is None:
         return finding
-    tells = next((one for one in (*((asked,) if asked else ()), *CHANGES) if one < current), None)
+    changes = (*((asked,) if asked else ()), *CHANGES)
+    if finding.mark == "too variable" and (own := _change(finding)) is not None and own > changes[0]:
+        changes = (own, *changes)
+    tells = next((one for one in changes if one < current), None)
     if tells is None:
         return finding
     half_width = asinh(tells) if finding.ratio is not None else tells * _unit(finding)
@@ -85,4 +88,4 @@ def _precision(finding: Finding) -> float | None:
 
 def _unit(finding: Finding) -> float:
     """The value that differences are divided by: the baseline's value, or 1 for metrics that are shares themselves."""
-    return 1.0 if finding.unit == "1" else abs(finding.baseline_estimate or 0.0)
+    return 1.0 if finding.unit == "1" else abs(finding.values[1] or 0.0)

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..model.experiment import Combination, Experiment, Statistics
-from ..model.finding import Finding, Verdict
+from ..model.finding import Direction, Finding, Verdict
 from ..model.metric import METRICS, Metric
 from ..model.path import Path
 from ..model.workloads import WORKLOADS
 from ..stats import Comparison, Looks, Pairs, compare_all
 from .estimates import PathTrials, measured_metrics
+from .mixtures import apart_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,7 @@ def candidates(
                         path=[group.ok[block].metrics[column] for block in blocks],
                         baseline=[base.ok[block].metrics[column] for block in blocks],
                         scale=metric.scale,
+                        is_exact=metric.is_exact,
                         path_uncertainty=uncertainties(group, blocks, column),
                         baseline_uncertainty=uncertainties(base, blocks, column),
                     ),
@@ -135,12 +137,20 @@ def verdict(comparison: Comparison, p_value: float | None, metric: Metric, error
         p_value: the p-value, adjusted for the number of comparisons.
         error: 1 - confidence.
     """
-    direction = comparison.direction
-    if comparison.equivalent and (metric.scale == "ratio" or direction is None):
+    if comparison.equivalent and (metric.scale == "ratio" or comparison.direction is None):
         return "equivalent"
-    if direction is not None and p_value is not None and p_value < error:
-        return direction
-    return "inconclusive"
+    return direction(comparison, p_value, error) or "inconclusive"
+
+
+def direction(comparison: Comparison, p_value: float | None, error: float) -> Direction | None:
+    """On which side of no difference the path is for certain, however near; None where that is not known.
+
+    Args:
+        p_value: the p-value, adjusted for the number of comparisons.
+        error: 1 - confidence.
+    """
+    is_certain = p_value is not None and p_value < error
+    return comparison.direction if is_certain else None
 
 
 def finding_of(
@@ -160,6 +170,8 @@ def finding_of(
     """
     combination, metric = candidate.combination, candidate.metric
     look = looks.get(combination.name)
+    error = 1 - statistics.confidence
+    apart = apart_pairs(candidate.pairs, comparison, statistics.margin_of(combination.workload.kind))
     return Finding(
         workload=combination.workload.kind,
         metric=metric.name,
@@ -169,7 +181,10 @@ def finding_of(
         path=candidate.path.name,
         baseline=candidate.baseline,
         n=comparison.n,
-        verdict=verdict(comparison, p_value, metric, 1 - statistics.confidence),
+        verdict=verdict(comparison, p_value, metric, error),
+        direction=direction(comparison, p_value, error),
+        value=comparison.value,
+        baseline_value=comparison.baseline,
         estimate=values.get((combination.name, candidate.path.name, metric.name)),
         baseline_estimate=values.get((combination.name, candidate.baseline, metric.name)),
         ratio=comparison.ratio,
@@ -185,5 +200,9 @@ def finding_of(
         spread=comparison.spread,
         looks=None if look is None else len(look.blocks),
         estimator=comparison.estimator if comparison.n else None,
-        outlying=comparison.outlying,
+        outlying=len(comparison.outlying),
+        apart=len(apart),
+        apart_low=min(apart, default=None),
+        apart_high=max(apart, default=None),
+        constant=comparison.constant,
     )

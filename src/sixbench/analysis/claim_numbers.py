@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..model import names
 from ..model.experiment import Combination
+from ..model.finding import Finding
 from ..model.metric import METRICS
 from ..model.paper import Amount
 from ..model.units import scale
@@ -32,6 +33,13 @@ def change_with_interval(value: float, low: float, high: float, *, points: bool,
     if says_nothing:
         return f"{change(value, points=points)} (too variable to tell)"
     return f"{change(value, points=points)} ({change(low, points=points)} to {change(high, points=points)})"
+
+
+def apart_in_words(finding: Finding) -> str:
+    """The pairs that lie apart: `−97 % to −77 % in 2 of 10 blocks`."""
+    ends = [percent(100 * (end - 1)) for end in (finding.apart_low, finding.apart_high) if end is not None]
+    said = ends[0] if len(set(ends)) == 1 else " to ".join(ends)
+    return f"{said} in {finding.apart} of {finding.n} blocks"
 
 
 def quantity(metric: str, value: float) -> str:

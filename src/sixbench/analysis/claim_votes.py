@@ -15,7 +15,7 @@ from ..model.names import level
 from ..model.paper import Amount, Contrast, Direction, Formula, Magnitude, Selector, Trend
 from ..stats import Comparison
 from .claim_blocks import blocks_of_a_trend, blocks_to_decide
-from .claim_numbers import change, change_with_interval, quantity, signed, subject
+from .claim_numbers import apart_in_words, change, change_with_interval, quantity, signed, subject
 from .claim_results import Results, Series, level_of
 
 MIN_BLOCKS = 3
@@ -25,9 +25,10 @@ errors on each side."""
 MIN_LEVELS = 3
 """Two levels make no trend; a contrast is for them."""
 
-Outcome = Literal["agrees", "contradicts", "refutes", "undecided", "unknown"]
-"""`contradicts`: it shows the contrary. `refutes`: it shows that the claim is not so, such as that there is no
-difference. `undecided`: the interval contains both. `unknown`: there are too few trials."""
+Outcome = Literal["agrees", "contradicts", "small", "refutes", "undecided", "unknown"]
+"""`contradicts`: it shows the contrary. `small`: it shows what is claimed for certain, and by less than the margin.
+`refutes`: it shows that the claim is not so, such as that there is no difference. `undecided`: the interval contains
+both. `unknown`: there are too few trials."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,8 @@ class _Difference:
         ratio: None for shares, whose interval is that of the difference.
         margin: the workload's, within which differences count as none.
         is_within_noise: whether the baseline may differ from itself by as much.
+        direction: `higher` or `lower` where there is a difference for certain, however small.
+        apart: what blocks that lie apart say; empty where there are none.
     """
 
     where: str
@@ -82,6 +85,13 @@ class _Difference:
     is_share: bool
     margin: float
     is_within_noise: bool = False
+    direction: str | None = None
+    apart: str = ""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there is a difference for certain that is within the margin."""
+        return self.verdict == "equivalent" and self.direction is not None and not self.is_within_noise
 
 
 def direction_votes(test: Direction, results: Results) -> list[Vote]:
@@ -100,6 +110,8 @@ def direction_votes(test: Direction, results: Results) -> list[Vote]:
             return "agrees"
         if found.verdict in ("higher", "lower"):
             return "contradicts"
+        if found.is_small:
+            return "small" if found.direction == test.expect else "refutes"
         reaches = high > above if test.expect == "higher" else low < below
         return "undecided" if found.verdict == "inconclusive" and reaches else "refutes"
 
@@ -133,7 +145,8 @@ def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
 
 
 def amount_votes(test: Amount, results: Results) -> list[Vote]:
-    """A path's own value agrees where its interval overlaps the published range."""
+    """A path's own value agrees where it is in the published range, and is undecided where only its interval reaches
+    there."""
     votes = []
     metric = test.selector.metric
     for combination in results.combinations(test.selector):
@@ -148,17 +161,42 @@ def amount_votes(test: Amount, results: Results) -> list[Vote]:
                 votes.append(Vote(outcome="unknown", n=estimate.n, sentence=few))
                 continue
             factor = results.share_of_machine(metric)
-            overlaps = factor * low <= test.high and test.low <= factor * high
             words = f"{where}: {quantity(metric, estimate.value)} ({quantity(metric, low)} to {quantity(metric, high)})"
+            outcome, needed = _amount_outcome(
+                test, factor, (estimate.value, low, high), estimate.n, results.experiment.statistics.confidence
+            )
             votes.append(
                 Vote(
-                    outcome="agrees" if overlaps else "refutes",
+                    outcome=outcome,
                     n=estimate.n,
                     sentence=f"{words}, n = {estimate.n}",
                     value=estimate.value,
+                    blocks_needed=needed,
                 )
             )
     return votes
+
+
+def _amount_outcome(
+    test: Amount, factor: float, ends: tuple[float, float, float], n: int, confidence: float
+) -> tuple[Outcome, int | None]:
+    """The outcome, and about how many blocks would decide it where it is undecided.
+
+    Args:
+        factor: from the metric's unit to that of the range.
+        ends: the value, and its interval.
+    """
+    value, low, high = (factor * one for one in ends)
+    if test.low <= value <= test.high:
+        return "agrees", None
+    if high < test.low or test.high < low:
+        return "refutes", None
+
+    def decides(low: float, high: float) -> bool:
+        return high < test.low or test.high < low
+
+    needed = blocks_to_decide((value, low, high), decides, n=n, confidence=confidence, is_ratio=low > 0)
+    return "undecided", needed
 
 
 def trend_votes(test: Trend, results: Results) -> list[Vote]:
@@ -195,6 +233,7 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
                     verdict=_verdict_of(compared),
                     is_share=_is_share(metric),
                     margin=margin,
+                    direction=compared.direction,
                 )
             elif (finding := results.finding(combination, path, metric)) is not None:
                 yield _Difference(
@@ -208,7 +247,9 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
                     verdict=finding.verdict,
                     is_share=_is_share(metric),
                     margin=margin,
-                    is_within_noise=finding.mark == "within A/A",
+                    is_within_noise=finding.is_within_noise,
+                    direction=finding.direction,
+                    apart=apart_in_words(finding) if finding.apart else "",
                 )
 
 
@@ -229,7 +270,10 @@ def _difference_vote(
     wild = found.verdict == "inconclusive" and found.ratio is not None and is_too_variable(low, high, found.ratio, ())
     in_words = change_with_interval(*percents, points=found.is_share, says_nothing=wild)
     words = f"{found.where}: {in_words} against {found.other}"
-    words += f", n = {found.n}, {found.verdict}{', but within A/A' if found.is_within_noise else ''}"
+    small = f"{found.direction}, by less than the {100 * found.margin:g} % that matter"
+    words += f", n = {found.n}, {small if found.is_small else found.verdict}"
+    words += ", but within A/A" if found.is_within_noise and found.verdict in ("higher", "lower") else ""
+    words += f", but {found.apart}" if found.apart else ""
     said = outcome(found, low, high)
 
     def decides(low: float, high: float) -> bool:

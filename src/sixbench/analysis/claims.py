@@ -6,7 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..model.finding import ClaimResult, ClaimVerdict, ComparedTable, Estimate, Finding, PublishedComparison
+from ..model.finding import (
+    MANY_BLOCKS,
+    ClaimResult,
+    ClaimVerdict,
+    ComparedTable,
+    Estimate,
+    Finding,
+    PublishedComparison,
+)
 from ..model.paper import (
     SYSTEM,
     Amount,
@@ -47,7 +55,8 @@ def judge(
     """A verdict on every claim, and our number beside every published one, in the order of the paper.
 
     *reproduced*: as many of the comparisons as the claim speaks of (all, most, any) show it, each by an interval or a
-    test at the experiment's confidence. *opposite*: as many show the contrary. *not reproduced*: too many show that it
+    test at the experiment's confidence. *too small to matter*: as many show it, and some of these differences are real
+    but within the margin. *opposite*: as many show the contrary. *not reproduced*: too many show that it
     is not so (no difference, or another one) for the claim to hold. *undecided*: the run has fewer than three valid
     trials of each, or its intervals contain both the claim and its failure, and more blocks may tell. *not testable
     here*: the experiment cannot tell, however many blocks it has, or the run has no such trials. The reason says which.
@@ -126,6 +135,11 @@ def _names_systems(test: ClaimTest) -> bool:
 
 _BETWEEN = {"rises": "higher", "falls": "lower", "same": "the same"}
 
+MORE_THAN_BLOCKS = (
+    f"more blocks alone would not tell it, as it would take over {MANY_BLOCKS} of them: longer trials or a quieter "
+    "machine would help"
+)
+
 _NEEDED = {"all": "in all", "most": "in more than half", "any": "in at least one"}
 
 
@@ -147,7 +161,11 @@ def _count(votes: list[Vote], quantifier: Quantifier, expected: str, metric: str
     needed = _blocks_needed(known, quantifier) if verdict == "undecided" else None
     reason = _reason(known, len(votes) - len(known), quantifier, expected, _spread(known, metric))
     if verdict == "undecided":
-        reason += f"; about {needed} blocks would tell" if needed else "; how many blocks would tell cannot be said"
+        if needed is not None and needed > MANY_BLOCKS:
+            reason += f"; {MORE_THAN_BLOCKS}"
+            needed = None
+        else:
+            reason += f"; about {needed} blocks would tell" if needed else "; how many blocks would tell cannot be said"
     return _Decision(verdict, reason, evidence, needed)
 
 
@@ -166,9 +184,11 @@ def _blocks_needed(known: list[Vote], quantifier: Quantifier) -> int | None:
 def _verdict(outcomes: Counter[Outcome], total: int, quantifier: Quantifier) -> ClaimVerdict:
     if _enough(outcomes["agrees"], total, quantifier):
         return "reproduced"
+    if _enough(outcomes["agrees"] + outcomes["small"], total, quantifier):
+        return "too small to matter"
     if _enough(outcomes["contradicts"], total, "all" if quantifier == "any" else quantifier):
         return "opposite"
-    could_hold = _enough(outcomes["agrees"] + outcomes["undecided"], total, quantifier)
+    could_hold = _enough(outcomes["agrees"] + outcomes["small"] + outcomes["undecided"], total, quantifier)
     return "undecided" if could_hold else "not reproduced"
 
 
@@ -201,6 +221,7 @@ def _spread(known: list[Vote], metric: str) -> str:
 
 _WORDS: dict[Outcome, str] = {
     "agrees": "as claimed",
+    "small": "as claimed and less than the margin",
     "contradicts": "the contrary",
     "refutes": "not so",
     "undecided": "inconclusive",
@@ -208,6 +229,7 @@ _WORDS: dict[Outcome, str] = {
 
 _SENSE: dict[Outcome, str] = {
     "agrees": "",
+    "small": "; it is so, and too small to matter here",
     "contradicts": "; here it is the contrary",
     "refutes": "; here it is not so",
     "undecided": "; here it is inconclusive",

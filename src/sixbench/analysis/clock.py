@@ -83,7 +83,7 @@ def shown_findings(findings: Sequence[Finding], clock: RunClock) -> list[Finding
     """Findings as a clock tells them. Ratios stay the same."""
     if clock.kind == "real":
         return list(findings)
-    values = ("estimate", "baseline_estimate", "difference", "theory", "theory_baseline")
+    values = ("value", "baseline_value", "estimate", "baseline_estimate", "difference", "theory", "theory_baseline")
     ends = ("ci_low", "ci_high", "noise_low", "noise_high", "spread")
     return [_shown(one, clock, values if one.ratio is not None else (*values, *ends)) for one in findings]
 

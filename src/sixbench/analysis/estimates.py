@@ -1,18 +1,19 @@
-"""The results of each path by itself: the mean of every metric over its valid trials."""
+"""The results of each path by itself: the value of every metric over its valid trials."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..model.experiment import Experiment
+from ..model.experiment import Experiment, Statistics
 from ..model.finding import Estimate
-from ..model.metric import COLUMNS, Metric
+from ..model.metric import COLUMNS, METRICS, Metric
 from ..model.trial import TrialRecord
-from ..stats import half_widths, trimmed_mean
+from ..stats import own_values, trimmed_mean
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -68,9 +69,10 @@ def measured_metrics(group: PathTrials) -> list[Metric]:
 def estimates(run: Run) -> list[Estimate]:
     """One estimate for each combination, path and metric that was measured, in the order of experiment and registry.
 
-    The value is the mean without the `experiment.statistics.trim` lowest and highest trials. Its interval is that of
-    the mean of all valid trials, as if blocks were independent. To compare paths use findings, which are paired
-    and immune to what drifts from block to block.
+    The value and its interval are those of `stats.own_value`: robust, and never negative where no value is. Blocks
+    count as independent. With `experiment.statistics.trim` it is the mean without so many of the lowest and of the
+    highest trials, and the interval is that of the mean of all valid trials. To compare paths use findings, which are
+    paired and immune to what drifts from block to block.
     """
     experiment = run.manifest.experiment
     groups = group_trials(run)
@@ -88,21 +90,38 @@ def estimates(run: Run) -> list[Estimate]:
                 combination=combination.name,
                 path=path.name,
                 n=len(values),
-                value=trimmed_mean(values, experiment.statistics.trim),
+                value=values[0],
                 theory=group.theory.get(column),
             )
             found.append((estimate, values))
-    return _with_intervals(found, experiment.statistics.confidence)
+    return _with_values(found, experiment.statistics)
 
 
-def _with_intervals(found: list[tuple[Estimate, list[float]]], confidence: float) -> list[Estimate]:
-    """Those of equal n at once, which is what makes thousands cheap."""
+def _with_values(found: list[tuple[Estimate, list[float]]], statistics: Statistics) -> list[Estimate]:
+    """Those of equal n and of one scale at once, which is what makes thousands cheap."""
     results = [estimate for estimate, _ in found]
-    for n in {estimate.n for estimate in results} - {1}:
-        indices = [index for index, estimate in enumerate(results) if estimate.n == n]
-        values = np.array([found[index][1] for index in indices], dtype=np.float64)
-        centres, widths = values.mean(axis=1), half_widths(values, [confidence])[0]
-        for index, low, high in zip(indices, (centres - widths).tolist(), (centres + widths).tolist(), strict=True):
+    alike: dict[tuple[int, bool, bool], list[int]] = defaultdict(list)
+    for index, estimate in enumerate(results):
+        metric = METRICS[estimate.metric]
+        alike[estimate.n, metric.scale == "ratio", metric.may_be_negative].append(index)
+    for (_, by_ratio, may_be_negative), indices in alike.items():
+        samples = np.array([found[index][1] for index in indices], dtype=np.float64)
+        made = own_values(
+            samples,
+            statistics.confidence,
+            by_ratio=by_ratio,
+            may_be_negative=may_be_negative,
+            estimator="mean" if statistics.trim else statistics.estimator,
+        )
+        for place, index in enumerate(indices):
+            known = {
+                "value": trimmed_mean(found[index][1], statistics.trim)
+                if statistics.trim
+                else float(made.value[place]),
+                "ci_low": None if made.low is None else float(made.low[place]),
+                "ci_high": None if made.high is None else float(made.high[place]),
+                "outlying": int(made.outlying[place]),
+            }
             # Built anew rather than with `replace`, which takes ten times as long.
-            results[index] = Estimate(**{**vars(results[index]), "ci_low": low, "ci_high": high})
+            results[index] = Estimate(**{**vars(results[index]), **known})
     return results

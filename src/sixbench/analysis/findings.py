@@ -13,6 +13,7 @@ from .candidates import Candidate, candidates, compare_candidates, finding_of
 from .estimates import estimates as estimate_all
 from .estimates import group_trials
 from .looks import looks_of
+from .mixtures import with_mixtures
 from .noise import with_noise
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ def findings(run: Run, estimates: Sequence[Estimate] | None = None) -> list[Find
     tell. For metrics that are shares (loss) the margin is a margin of the share itself. There a difference comes first,
     and an interval without zero is never called equivalent. A loss of 0.5 % against none is within a margin of 1 %, but
     it matters.
+
+    *Direction.* `higher` or `lower` where a difference is certain, whether or not it is within the margin: that it is
+    real and that it is large enough to matter are two answers.
 
     *Families.* Holm's adjustment is over all findings of one metric in the run. The question is "does goodput differ
     anywhere?", and the chance of any false answer to it is at most 1 - confidence. Metrics are not one family, since
@@ -57,7 +61,7 @@ def findings(run: Run, estimates: Sequence[Estimate] | None = None) -> list[Find
         finding_of(candidate, comparison, p_value, values, experiment.statistics, looks)
         for candidate, comparison, p_value in zip(compared, comparisons, adjusted, strict=True)
     ]
-    return with_blocks_needed(with_noise(found, experiment), experiment)
+    return with_blocks_needed(with_mixtures(with_noise(found, experiment), groups, experiment), experiment)
 
 
 def _adjust(compared: list[Candidate], comparisons: list[Comparison]) -> list[float | None]:

@@ -129,7 +129,7 @@ def _answers(experiment: Experiment, combination: Combination, trials: Iterable[
 
 
 def _is_decided(finding: Finding) -> bool:
-    return finding.mark in ("decided", "equivalent")
+    return finding.is_answered
 
 
 def _adjusted(candidate: Candidate, p_value: float | None, experiment: Experiment) -> float | None:

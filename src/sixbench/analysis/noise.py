@@ -70,14 +70,11 @@ def outlying_remarks(findings: Sequence[Finding]) -> list[str]:
     if not outlying:
         return []
     blocks = sum(finding.outlying for finding in outlying)
-    has = "1 block is" if blocks == 1 else f"{blocks} blocks are"
+    have = "1 outlying block has" if blocks == 1 else f"{blocks} outlying blocks have"
     where = "a comparison" if len(outlying) == 1 else f"{len(outlying)} comparisons"
     return [
-        f"{has} far from the others in {where} of headline metrics ({_names(outlying)}), and counts for almost nothing "
-        "in the change there. The trials are valid, and are in the count and in the figures."
-        if blocks == 1
-        else f"{has} far from the others in {where} of headline metrics ({_names(outlying)}), and count for almost "
-        "nothing in the change there. The trials are valid, and are in the counts and in the figures."
+        f"{have} almost no weight in {where} of headline metrics ({_names(outlying)}). The trials are valid, and are "
+        "in the counts and in the figures. Rows say so where such blocks lie beyond the margin."
     ]
 
 
@@ -125,12 +122,12 @@ MUCH_SLOWDOWN = 0.1
 MANY_SLOW_TRIALS = 0.05
 """A remark says so where it was in more than this share of the trials."""
 
-_SLOWDOWN = "core_slowdown_ratio"
+SLOWDOWN = "core_slowdown_ratio"
 
 
 def slowdown_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     """A sentence on cores that were slower in some trials than in others; empty if they rarely were."""
-    told = [trial.metrics[_SLOWDOWN] for trial in trials if trial.status == "ok" and _SLOWDOWN in trial.metrics]
+    told = [trial.metrics[SLOWDOWN] for trial in trials if trial.status == "ok" and SLOWDOWN in trial.metrics]
     slow = [share for share in told if share > MUCH_SLOWDOWN]
     if len(slow) <= MANY_SLOW_TRIALS * len(told):
         return []

@@ -9,16 +9,25 @@ from typing import Literal
 
 from .parameter import Scalar
 
-FINDINGS_SCHEMA = "sixbench.findings/1"
+FINDINGS_SCHEMA = "sixbench.findings/2"
+READ_SCHEMAS = (FINDINGS_SCHEMA, "sixbench.findings/1")
+"""The schemas of findings that this sixbench reads. The first version has no `value`, `baseline_value`, `direction` and
+nothing on pairs that lie apart; its `mark` knows no `small` and no `mixed`."""
 
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
-Mark = Literal["decided", "within A/A", "equivalent", "undecided", "too variable", "not compared"]
+Direction = Literal["higher", "lower"]
+Mark = Literal["decided", "small", "mixed", "within A/A", "equivalent", "undecided", "too variable", "not compared"]
 """What a comparison comes to when its noise floor is taken into account; see `Finding.mark`."""
 
 TOO_VARIABLE_FACTOR = 2.0
 """An undecided change whose interval reaches beyond half and twice the estimate tells nothing about the paths."""
 
-ClaimVerdict = Literal["reproduced", "not reproduced", "opposite", "undecided", "not testable here"]
+MANY_BLOCKS = 1000
+"""Who would need more blocks than this is helped by something else, such as longer trials or a quieter machine."""
+
+ClaimVerdict = Literal[
+    "reproduced", "too small to matter", "not reproduced", "opposite", "undecided", "not testable here"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +36,16 @@ class Finding:
 
     Attributes:
         n: pairs of valid trials.
-        estimate, baseline_estimate: of the path and of the baseline, in the metric's unit.
+        value, baseline_value: of the path and of the baseline in these pairs, with the weights of the pairs, in the
+            metric's unit. The change is theirs: `ratio`, or `difference`.
+        estimate, baseline_estimate: of each path by itself, over all of its valid trials.
         ratio: path over baseline, paired by block; None where the metric is compared by difference or
             a value is 0.
         ci_low, ci_high: confidence interval of the ratio (of the difference where `ratio` is None).
         difference: path minus baseline, paired by block, in the metric's unit.
         p_value: Holm-adjusted within the metric; None where n is too small.
         verdict: `higher` or `lower` than the baseline; `equivalent` within the margin; else `inconclusive`.
+        direction: `higher` or `lower` where there is a difference for certain, however small; else None.
         noise_low, noise_high: the A/A comparison's interval at the same levels, where the experiment carries one.
         spread: standard deviation of the log ratios of the pairs (of their differences where `ratio` is None); with
             the biweight, the standard error of a single pair.
@@ -46,6 +58,11 @@ class Finding:
         estimator: how the pairs became one value: by Tukey's biweight of their log ratios, or by the mean of their log
             ratios or differences; None where there is no pair.
         outlying: pairs that count for less than a tenth, because they are far from the others. They are in `n`.
+        apart: how many of those lie beyond the margin from the change, or on another side of it.
+        apart_low, apart_high: the least and the greatest ratio of path to baseline in those; None where there are none.
+        mixed: the path (this one or the baseline) whose own trials are far from its others more often than those of the
+            other paths allow; None: neither's are.
+        constant: whether the path has the same value in every pair, and the baseline has.
         theory, theory_baseline: what path and baseline should give, where known.
         invalid: invalid or failed trials of path and baseline together.
         is_aa: whether this is the A/A comparison itself.
@@ -60,6 +77,9 @@ class Finding:
     baseline: str
     n: int
     verdict: Verdict
+    direction: Direction | None = None
+    value: float | None = None
+    baseline_value: float | None = None
     estimate: float | None = None
     baseline_estimate: float | None = None
     ratio: float | None = None
@@ -80,26 +100,48 @@ class Finding:
     looks: int | None = None
     estimator: Literal["biweight", "mean"] | None = None
     outlying: int = 0
+    apart: int = 0
+    apart_low: float | None = None
+    apart_high: float | None = None
+    mixed: str | None = None
+    constant: bool = False
+
+    @property
+    def values(self) -> tuple[float | None, float | None]:
+        """The values of path and baseline that the change is of; those of each path by itself where a file of an older
+        sixbench has no others."""
+        known = self.value is not None and self.baseline_value is not None
+        return (self.value, self.baseline_value) if known else (self.estimate, self.baseline_estimate)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it is decided in the middle of its pairs: a difference beyond what the baseline may differ from
+        itself, or equivalence."""
+        return self.verdict == "equivalent" or (self.verdict in ("higher", "lower") and not self.is_within_noise)
 
     @property
     def mark(self) -> Mark:
         """What the comparison comes to.
 
         `decided`: higher or lower, adjusted for many comparisons, and by more than the baseline may differ from itself.
+        `small`: the same, but within the margin: it is real, and too small to matter. `mixed`: the path or its baseline
+        does two things: in most trials one, in some another, more often than the other paths do (`mixed`).
         `within A/A`: higher or lower, but the A/A comparison's interval reaches as far from no difference, on either
         side. `equivalent`: within the margin. `too variable`: undecided, and the interval is so wide that it says
         nothing. `undecided`: more blocks may tell. `not compared`: fewer than two pairs of valid trials.
         """
+        if self.mixed is not None:
+            return "mixed"
         if self.verdict == "equivalent":
-            return "equivalent"
+            return "small" if self.direction is not None and not self.is_within_noise else "equivalent"
         if self.verdict in ("higher", "lower"):
-            return "within A/A" if self._is_within_noise else "decided"
+            return "within A/A" if self.is_within_noise else "decided"
         if self.n < 2 or self.ci_low is None or self.ci_high is None:
             return "not compared"
         return "too variable" if self._is_too_variable else "undecided"
 
     @property
-    def _is_within_noise(self) -> bool:
+    def is_within_noise(self) -> bool:
         """Whether the A/A comparison's interval reaches as far from no difference as the change does."""
         value = self.difference if self.ratio is None else self.ratio
         if self.is_aa or value is None or self.noise_low is None or self.noise_high is None:
@@ -113,7 +155,7 @@ class Finding:
     def _is_too_variable(self) -> bool:
         if self.ci_low is None or self.ci_high is None:
             return False
-        return is_too_variable(self.ci_low, self.ci_high, self.ratio, (self.estimate, self.baseline_estimate))
+        return is_too_variable(self.ci_low, self.ci_high, self.ratio, self.values)
 
 
 FINDING_KEYS = (*(one.name for one in fields(Finding)), "mark")
@@ -140,7 +182,11 @@ def _times(ratio: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """One path's own value of a metric at one combination: its confidence interval is over `n` valid trials."""
+    """One path's own value of a metric at one combination: its confidence interval is over `n` valid trials.
+
+    Attributes:
+        outlying: how many of the trials count for less than a tenth, because they are far from the others.
+    """
 
     workload: str
     metric: str
@@ -153,6 +199,7 @@ class Estimate:
     ci_low: float | None = None
     ci_high: float | None = None
     theory: float | None = None
+    outlying: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

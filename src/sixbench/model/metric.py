@@ -25,6 +25,9 @@ class Metric:
         reference: the RFC or document that defines it.
         scale: `ratio` when paths are compared by a ratio; `difference` where zero is an ordinary value (loss), so that
             ratios mean nothing.
+        is_exact: whether nothing but the path decides it, so that two values that stay the same in all trials differ
+            for certain (path MTU).
+        may_be_negative: whether there are negative values of it, such as of a change of a time.
     """
 
     name: str
@@ -34,6 +37,8 @@ class Metric:
     label: str
     reference: str
     scale: Scale = "ratio"
+    is_exact: bool = False
+    may_be_negative: bool = False
 
     @property
     def column(self) -> str:
@@ -58,7 +63,16 @@ _OFTEN_ZERO = ("ratio", "hop")
 
 
 def _metric(
-    name: str, suffix: str, better: Direction, label: str, reference: str, unit: str = "", scale: Scale | None = None
+    name: str,
+    suffix: str,
+    better: Direction,
+    label: str,
+    reference: str,
+    unit: str = "",
+    scale: Scale | None = None,
+    *,
+    is_exact: bool = False,
+    may_be_negative: bool = False,
 ) -> Metric:
     """A metric; its unit and its scale are those of the suffix, unless they are given."""
     return Metric(
@@ -69,6 +83,8 @@ def _metric(
         label=label,
         reference=reference,
         scale=scale or ("difference" if suffix in _OFTEN_ZERO else "ratio"),
+        is_exact=is_exact,
+        may_be_negative=may_be_negative,
     )
 
 
@@ -87,7 +103,7 @@ def _times(prefix: str, label: str, reference: str, *statistics: str) -> list[Me
 
 
 def _path_mtu(name: str, label: str, reference: str) -> Metric:
-    return _metric(f"pmtu_{name}", "bytes", "higher", label, reference)
+    return _metric(f"pmtu_{name}", "bytes", "higher", label, reference, is_exact=True)
 
 
 def _time(name: str, label: str, reference: str) -> Metric:
@@ -104,7 +120,7 @@ def _share(name: str, label: str, reference: str) -> Metric:
 
 
 def _hop(name: str, label: str) -> Metric:
-    return _metric(name, "hop", "neither", label, "RFC 2923")
+    return _metric(name, "hop", "neither", label, "RFC 2923", is_exact=True)
 
 
 SESSION_MEMORY = "session_memory"
@@ -141,6 +157,7 @@ _ALL = [
         "Increase of the median round-trip time under load",
         "RFC 2681; the idea of draft-ietf-ippm-responsiveness",
         scale="difference",
+        may_be_negative=True,
     ),
     *(
         _metric(
@@ -187,6 +204,7 @@ _ALL = [
         "Time lost against the faster family alone",
         "RFC 8305; the mean connection time less that of the faster family",
         scale="difference",
+        may_be_negative=True,
     ),
     _metric(
         "attempts",

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 
+from ..analysis.pooled import pooled_change
 from ..model.experiment import Statistics
-from ..model.finding import Analysis, Finding
+from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.trial import TrialRecord
 from . import bars, marks, rows, words
+from .agreeing import difference_scale, printed_change, value_texts
 from .bars import Bar
 
 NO_AA = "This experiment has no A/A path, so its noise floor is not known."
@@ -32,8 +34,8 @@ class Answer:
     Attributes:
         title: what is compared: metric, workload and levels.
         values: both values, as `IPv4 94.15 → IPv6 92.86 Mbit/s`.
-        change: with its interval in brackets, as `−1.38 % [−1.53, −1.22]`; of several levels, the range of changes.
-            Empty where nothing can be told.
+        change: with its interval in brackets, as `−1.38 % [−1.53, −1.22]`; of several levels, the change in their mean,
+            and whether they differ. Empty where nothing can be told.
         theory: what theory expects, as `−1.38 %`; empty where it is silent.
         noise: the A/A interval, as `−1.84 .. +0.80`; empty where there is none.
         mark: `decided: worse`, `within A/A`, `undecided`, and so on.
@@ -123,7 +125,7 @@ class _Said:
         return Answer(
             title=_capital(f"{self._subject(first)}, {len(findings)} {places}"),
             values=f"{words.protocol(first.baseline)} → {words.protocol(first.path)}",
-            change=_range(findings),
+            change=_pooled(findings, self.statistics),
             theory="",
             noise="",
             mark=marks.count_marks(findings, self.statistics),
@@ -166,13 +168,12 @@ def _reach(finding: Finding) -> tuple[float, float] | None:
 
 def _values(finding: Finding) -> str:
     """Both values in one unit, the baseline's first."""
-    own, base = words.finite(finding.estimate), words.finite(finding.baseline_estimate)
     names = words.protocol(finding.baseline), words.protocol(finding.path)
-    if own is None or base is None:
+    known = [value for value in map(words.finite, finding.values) if value is not None]
+    if len(known) < 2:
         return f"{names[0]} → {names[1]}"
-    divisor, unit = words.common_scale([own, base], finding.unit)
-    digits = 3 if finding.unit == "1" else 4
-    before, after = (words.number(value / divisor, digits) for value in (base, own))
+    divisor, unit = words.common_scale(known, finding.unit)
+    after, before = value_texts(finding, divisor)
     return f"{names[0]} {before} → {names[1]} {after} {unit}"
 
 
@@ -186,19 +187,19 @@ def _change(finding: Finding) -> str:
     )
 
 
-def _range(findings: Sequence[Finding]) -> str:
-    """The least and the greatest change, as `−1.50 % to +0.20 %`."""
-    changes = sorted(
-        (value, index)
-        for index, finding in enumerate(findings)
-        if finding.mark not in ("too variable", "not compared")
-        and (value := words.finite(finding.difference if finding.ratio is None else finding.ratio)) is not None
-        and (finding.ratio is None) == (findings[0].ratio is None)
-    )
-    if not changes:
+def _pooled(findings: Sequence[Finding], statistics: Statistics) -> str:
+    """The change in the mean of the levels with its interval, and whether they differ: `−5.20 % [−5.41, −5.05] in the
+    mean, the levels differ`. Empty where none is known, or where it says nothing."""
+    pooled = pooled_change(findings, statistics.confidence)
+    values = [value for finding in findings for value in finding.values]
+    if pooled is None or is_too_variable(pooled.low, pooled.high, pooled.ratio, values):
         return ""
-    ends = [rows.row(findings[index]).change for _, index in (changes[0], changes[-1])]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+    change = printed_change(pooled.ratio, pooled.difference, (pooled.low, pooled.high), findings[0].unit)
+    if change is None:
+        return ""
+    left_out = "" if pooled.levels == len(findings) else f" of {pooled.levels}"
+    differ = {True: ", and the levels differ", False: ", and no level differs for certain", None: ""}[pooled.differ]
+    return f"{change.text} [{change.interval.replace(' to ', f',{_NBSP}')}] in the mean{left_out}{differ}"
 
 
 def _theory(finding: Finding) -> str:
@@ -220,7 +221,7 @@ def _noise(finding: Finding) -> str:
         ends = [words.as_percent(low), words.as_percent(high)]
         decimals = words.percent_decimals(*ends)
     else:
-        divisor, _ = rows.difference_scale(
+        divisor, _ = difference_scale(
             [value for value in (finding.difference, finding.ci_low, finding.ci_high) if value is not None],
             finding.unit,
         )

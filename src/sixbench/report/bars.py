@@ -103,7 +103,7 @@ def _shortest(finding: Finding, margin: float) -> float:
     """The length of the shortest scale: the margin to both sides."""
     if finding.ratio is not None:
         return 2 * 100 * margin
-    return 2 * margin * (1.0 if finding.unit == "1" else abs(finding.baseline_estimate or 0.0))
+    return 2 * margin * (1.0 if finding.unit == "1" else abs(finding.values[1] or 0.0))
 
 
 def _values(finding: Finding) -> Mapping[str, float]:

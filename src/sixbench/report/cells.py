@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from ..model.finding import CellEffect, CellValue
 from ..store import Cell, Run
 from . import rows, words
+from .agreeing import printed_change
 from .tables import Table, left, right
 
 LEAST_P = 0.001
@@ -67,8 +68,10 @@ def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
 def _change(value: CellValue | None, unit: str) -> str:
     if value is None:
         return words.MISSING
-    change, interval = rows.change_words(value.ratio, value.difference, (value.ci_low, value.ci_high), unit)
-    return change if interval == words.MISSING else f"{change} ({interval})"
+    change = printed_change(value.ratio, value.difference, (value.ci_low, value.ci_high), unit)
+    if change is None:
+        return words.MISSING
+    return change.text if change.interval == words.MISSING else f"{change.text} ({change.interval})"
 
 
 def _p_value(value: float | None) -> str:

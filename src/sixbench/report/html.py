@@ -237,6 +237,7 @@ def _row(finding: Finding) -> Filled:
         "finding": finding,
         "metric": words.metric_label(finding.metric),
         "text": row,
+        "meaning": marks.meaning(row.word),
         "headline": finding.headline and not finding.is_aa,
         "change_value": _sortable(finding),
         "noise_interval": _noise_interval(finding),
@@ -264,7 +265,7 @@ def _filters(findings: list[Finding]) -> dict[str, list[str]]:
     return {
         "workload": list(dict.fromkeys(finding.workload for finding in findings)),
         "path": list(dict.fromkeys(finding.path for finding in findings)),
-        "verdict": [verdict for verdict in marks.MEANINGS if any(marks.verdict(f) == verdict for f in findings)],
+        "verdict": sorted({marks.word(finding) for finding in findings}, key=lambda word: (marks.order(word), word)),
     }
 
 

@@ -2,7 +2,7 @@
 
 ::
 
-    schema          `sixbench.findings/1`; fields are only ever added under the same number
+    schema          `sixbench.findings/2`; fields are only ever added under the same number
     experiment      its name
     run             name of the run
     title, state, paper, quick, baseline, confidence, margin, seed, started_realtime_ns

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from ..analysis.noise import BUSY_ELSEWHERE_CORES, MUCH_SLOWDOWN
 from ..model.experiment import Statistics
-from ..model.finding import Finding, Mark
+from ..model.finding import MANY_BLOCKS, Finding, Mark
 from ..model.metric import METRICS
 from ..model.trial import TrialRecord
 from . import words
+from .agreeing import change_of
 
 TOO_VARIABLE = "too variable"
 """In place of an interval that says nothing."""
@@ -18,49 +19,173 @@ MEANINGS = {
     "higher": "decided: the whole interval lies above no difference, the p-value adjusted for many comparisons agrees, "
     "and the baseline differs from itself by less",
     "lower": "decided: the same, below no difference",
+    "slightly higher": "real, by the same rule, and less than the margin: too small to matter",
+    "slightly lower": "the same, below no difference",
+    "mixed": "the path, or its baseline, does two things: in most blocks one, in some another, more often than the "
+    "other paths allow (Fisher's exact test)",
     "within A/A": "a difference, but the A/A interval reaches as far from none: the baseline may differ from itself by "
     "as much",
-    "equivalent": "a test of equivalence shows the difference to be within the margin: too small to matter",
-    "undecided": "neither a difference nor equivalence is shown: more blocks may tell",
+    "equivalent": "a test of equivalence shows the difference to be within the margin: too small to matter, if there "
+    "is any",
+    "undecided": "neither a difference nor equivalence is shown: about so many blocks may tell",
     "too variable": "undecided, and the interval reaches beyond half and twice the estimate: it says nothing",
     "not compared": "there are fewer than two pairs of valid trials",
 }
-"""How to read the words of `verdict`; the rules are those of `model.finding.Finding.mark`."""
+"""How to read the words of `word`; the rules are those of `model.finding.Finding.mark`."""
 
-LONG_TRIAL_NS = 10e9
+IN_MOST = " in most"
+"""Behind a word where some blocks, which count for almost nothing, say otherwise by more than the margin."""
+
+APART = "in most: some blocks, which count for almost nothing, say otherwise by more than the margin"
+
+LONG_TRIAL_NS = 60e9
 """Shorter trials than this are said to be short where results scatter."""
 
-_MANY_BLOCKS = 10_000
+
+def meaning(name: str) -> str:
+    """How to read a word."""
+    plain = name.removesuffix(IN_MOST)
+    return f"{MEANINGS[plain]}; {APART}" if plain != name else MEANINGS[plain]
+
+
+def order(name: str) -> int:
+    """Where a word stands among all of them."""
+    return list(MEANINGS).index(name.removesuffix(IN_MOST))
+
+
+def word(finding: Finding) -> str:
+    """One of few words: `higher` or `lower` only where that is decided, else the mark."""
+    match finding.mark:
+        case "decided":
+            plain: str = finding.verdict
+        case "small":
+            plain = f"slightly {finding.direction}"
+        case other:
+            plain = other
+    return plain + IN_MOST if _has_apart(finding) and plain != "mixed" else plain
 
 
 def verdict(finding: Finding) -> str:
-    """The word for a table: `higher` or `lower` only where that is decided, else the mark."""
-    return finding.verdict if finding.mark == "decided" else finding.mark
+    """The text for a table: the word, with the blocks that say otherwise or those that would tell."""
+    plain = word(finding).removesuffix(IN_MOST)
+    if _has_apart(finding):
+        middle = "equal" if finding.mark == "equivalent" else _middle(finding) if plain == "mixed" else plain
+        return f"{'mixed: ' if plain == 'mixed' else ''}{middle} {_in_most(finding)}; {_apart(finding)}"
+    if finding.mark in ("undecided", "too variable", "within A/A"):
+        told = " ".join(filter(None, (plain, _blocks_of([finding]).strip())))
+        return "; ".join(filter(None, (told, _aside(finding))))
+    return f"{plain}, constant" if finding.constant and finding.mark in ("decided", "small") else plain
 
 
 def mark(finding: Finding, statistics: Statistics) -> str:
-    """The mark alone: `decided: worse`, `equivalent within 1 %`, `within A/A`, `undecided`, `too variable to tell`."""
+    """The mark alone: `decided: worse`, `equivalent within 1 %`, `within A/A`, `undecided`, `too variable to tell`,
+    `higher by 3.4 %, less than the 5 % that matter here`; with blocks that say otherwise, `equal in 8 of 10 blocks;
+    77 to 97 % less in 2`."""
+    most, apart = (f" {_in_most(finding)} blocks", f"; {_apart(finding)}") if _has_apart(finding) else ("", "")
+    margin = words.percent(statistics.margin_of(finding.workload))
     match finding.mark:
         case "decided":
-            better = METRICS[finding.metric].better if finding.metric in METRICS else "neither"
-            said = finding.verdict if better == "neither" else "better" if finding.verdict == better else "worse"
-            return f"decided: {said}"
+            return f"decided: {_judged(finding)}{most}{apart}"
+        case "small":
+            return f"{_middle(finding)}{most}, less than the {margin} that matter here{apart}"
+        case "mixed":
+            return f"mixed: {_middle(finding)}{most}{apart}"
         case "equivalent":
-            return f"equivalent within {words.percent(statistics.margin_of(finding.workload))}"
+            return f"equal{most}{apart}" if apart else f"equivalent within {margin}"
         case "too variable":
             return f"{TOO_VARIABLE} to tell"
     return finding.mark
 
 
+def short_mark(finding: Finding, statistics: Statistics) -> str:
+    """The mark without numbers of its own, by which comparisons can be counted."""
+    margin = words.percent(statistics.margin_of(finding.workload))
+    most = " in most blocks" if _has_apart(finding) else ""
+    match finding.mark:
+        case "decided":
+            return f"decided: {_judged(finding)}{most}"
+        case "small":
+            return f"slightly {finding.direction}{most} (less than {margin})"
+        case "equivalent":
+            return f"equivalent within {margin}{most}"
+    return mark(finding, statistics) if finding.mark != "mixed" else "mixed"
+
+
+def blocks(finding: Finding) -> str:
+    """What there is to say of the blocks: `8 of 10; 77 to 97 % less in 2`, `about 40 would tell`, `constant`."""
+    if _has_apart(finding):
+        return f"{_in_most(finding).removeprefix('in ')}; {_apart(finding)}"
+    if finding.mark in ("undecided", "too variable", "within A/A"):
+        needed = _blocks_of([finding]).strip(" ()").removesuffix(" blocks")
+        return "; ".join(part for part in (f"{needed} would tell" if needed else "", _aside(finding)) if part)
+    return "constant" if finding.constant and finding.mark in ("decided", "small") else ""
+
+
+def _judged(finding: Finding) -> str:
+    """Whether a difference is for the better, or its direction where neither is better."""
+    better = METRICS[finding.metric].better if finding.metric in METRICS else "neither"
+    return finding.verdict if better == "neither" else "better" if finding.verdict == better else "worse"
+
+
+def _has_apart(finding: Finding) -> bool:
+    return finding.apart > 0 and finding.mark in ("decided", "small", "mixed", "equivalent")
+
+
+def _middle(finding: Finding) -> str:
+    """What most blocks say: `higher by 3.4 %`, or `equal`."""
+    change = change_of(finding)
+    if finding.direction is None or change is None:
+        return "equal" if finding.verdict == "equivalent" else "undecided" if change is None else change.text
+    return f"{finding.direction} by {change.text.lstrip('+' + words.MINUS)}"
+
+
+def _in_most(finding: Finding) -> str:
+    return f"in {finding.n - finding.apart} of {finding.n}"
+
+
+def _apart(finding: Finding) -> str:
+    """What the other blocks say: `77 to 97 % less in 2`."""
+    low, high = words.finite(finding.apart_low), words.finite(finding.apart_high)
+    if low is None or high is None:
+        return f"other values in {finding.apart}"
+    return f"{_less_or_more(low, high)} in {finding.apart}"
+
+
+def _less_or_more(low: float, high: float) -> str:
+    if low < 1 < high:
+        return f"{_size(low)} % less to {_size(high)} % more"
+    side = "less" if low < 1 else "more"
+    ends = [_size(end) for end in ((high, low) if low < 1 else (low, high))]
+    return f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)} % {side}"
+
+
+def _size(ratio: float) -> str:
+    percent = abs(words.as_percent(ratio))
+    return ">99" if ratio < 1 and percent > 99.4 else f"{percent:.{0 if percent >= 9.95 else 1}f}"
+
+
+def _aside(finding: Finding) -> str:
+    """Blocks that say otherwise of what is not decided."""
+    return f"{_apart(finding)} of {finding.n}" if finding.apart else ""
+
+
 def hint(finding: Finding, trials: Sequence[TrialRecord] = ()) -> str:
     """What would make an answer of it: `about 40 blocks would tell 5 %`; empty where it is one."""
+    aside = [f"{_apart(finding)} of {words.count(finding.n, 'block')}"] if finding.apart else []
     match finding.mark:
+        case "decided" | "small" if finding.constant:
+            return f"constant: each has the same value in all {words.count(finding.n, 'block')}"
+        case "mixed":
+            return f"the trials of {finding.mixed} differ from one another more often than those of the other paths"
+        case "equivalent" if finding.apart:
+            return "equal: within the margin"
         case "undecided" | "within A/A":
-            return _blocks(finding) or "more blocks may tell"
+            longer = ["longer trials would help"] if (finding.blocks_needed or 0) > MANY_BLOCKS else []
+            return "; ".join([_blocks(finding) or "more blocks may tell", *longer, *aside])
         case "too variable":
-            more = [_blocks(finding)] if finding.blocks_needed else []
             helps = what_helps(trial for trial in trials if trial.workload == finding.workload)
-            return "; ".join([*more, *([f"{words.listing(helps)} would help"] if helps else [])])
+            more = [_blocks(finding)] if finding.blocks_needed else []
+            return "; ".join([*more, *([f"{words.listing(helps)} would help"] if helps else []), *aside])
         case "not compared":
             return "no pair of valid trials" if finding.n == 0 else "one pair of valid trials gives no interval"
     return ""
@@ -83,20 +208,42 @@ def what_helps(trials: Iterable[TrialRecord]) -> list[str]:
 
 
 def count_marks(findings: Sequence[Finding], statistics: Statistics) -> str:
-    """How often each mark: `decided: worse at 12 of 20, within A/A at 3, undecided at 5`; decided ones first."""
-    counts: dict[str, int] = {}
+    """How often each mark: `decided: worse at 12 of 20, within A/A at 3, undecided at 5 (about 40 blocks)`; decided
+    ones first."""
+    groups: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda one: _ORDER.index(one.mark)):
-        said = mark(finding, statistics)
-        counts[said] = counts.get(said, 0) + 1
+        groups.setdefault(short_mark(finding, statistics), []).append(finding)
     total = len(findings)
-    if len(counts) == 1:
-        return f"{next(iter(counts))} at {'both' if total == 2 else f'all {total}'}"
-    parts = [f"{said} at {number}" for said, number in counts.items()]
+    if len(groups) == 1:
+        [name] = groups
+        return f"{name} at {'both' if total == 2 else f'all {total}'}{_blocks_of(findings)}"
+    parts = [f"{name} at {len(of_mark)}" for name, of_mark in groups.items()]
     parts[0] += f" of {total}"
-    return ", ".join(parts)
+    return ", ".join(part + _blocks_of(groups[name]) for part, name in zip(parts, groups, strict=True))
 
 
-_ORDER: tuple[Mark, ...] = ("decided", "equivalent", "within A/A", "undecided", "too variable", "not compared")
+def _blocks_of(findings: Sequence[Finding]) -> str:
+    """The blocks that would tell, of several: ` (about 40 to 200 blocks)`; empty where none is known."""
+    needed = sorted(known for finding in findings if (known := finding.blocks_needed) is not None)
+    if not needed:
+        return ""
+    if needed[0] > MANY_BLOCKS:
+        return f" (over {words.whole(MANY_BLOCKS)} blocks)"
+    low, high = _rounded(needed[0]), _rounded(needed[-1])
+    most = f"over {words.whole(MANY_BLOCKS)}" if high > MANY_BLOCKS else words.whole(high)
+    return f" (about {words.whole(low)} blocks)" if low == high else f" (about {words.whole(low)} to {most} blocks)"
+
+
+_ORDER: tuple[Mark, ...] = (
+    "decided",
+    "small",
+    "mixed",
+    "equivalent",
+    "within A/A",
+    "undecided",
+    "too variable",
+    "not compared",
+)
 
 
 def _blocks(finding: Finding) -> str:
@@ -105,8 +252,8 @@ def _blocks(finding: Finding) -> str:
         return ""
     unit = "pp" if finding.ratio is None and finding.unit == "1" else "%"
     change = f"{float(f'{100 * tells:.2g}'):g} {unit}"
-    if needed > _MANY_BLOCKS:
-        return f"it would take more than {words.whole(_MANY_BLOCKS)} blocks to tell {change}"
+    if needed > MANY_BLOCKS:
+        return f"blocks alone would hardly tell {change}: over {words.whole(MANY_BLOCKS)} of them"
     return f"about {words.whole(_rounded(needed))} blocks would tell {change}"
 
 

@@ -12,13 +12,15 @@ from ..model.parameter import Scalar
 from ..model.units import scale
 from ..model.workloads import WORKLOADS
 from . import marks, words
+from .agreeing import change_of, value_texts
 
 PROGRAM_METRICS = ("bpf_encapsulate", "bpf_decapsulate")
 """Only paths of the engine `ebpf` have these. A native baseline has nothing to compare them with."""
 
-Tone = Literal["better", "worse", "changed", "same", "open"]
-"""What a comparison means for the user: `changed` where neither direction is better, `open` where nothing could be
-concluded, and where the baseline may differ from itself by as much."""
+Tone = Literal["better", "worse", "changed", "small", "same", "mixed", "open"]
+"""What a comparison means for the user: `changed` where neither direction is better, `small` where a difference is real
+and within the margin, `mixed` where not all blocks say the same, `open` where nothing could be concluded, and where the
+baseline may differ from itself by as much."""
 
 
 class HasLevels(Protocol):
@@ -56,10 +58,12 @@ class FindingRow:
 
     Attributes:
         levels: those that vary within the workload, as a phrase; empty if none does.
+        value, baseline_value: those that the change is of, with so many digits that they give it.
         change: path against baseline: signed percent, or a signed difference in the metric's unit.
         interval: confidence interval of the change, in the unit of the change and without it: `−1.45 to −1.33`; in
             words where it is too wide to say anything.
-        verdict: the word for a table: `higher` or `lower` only where that is decided.
+        word: one of few, by which rows can be sorted: `marks.word`.
+        verdict: the text for a table, with what pairs that lie apart say, and with the blocks that would tell.
         noise: the largest deviation that the A/A comparison's interval allows, as `±0.05 %`.
         theory: the change that theory expects, marked `≠` where it is outside the interval; or what theory gives for
             the path where it is silent on the baseline.
@@ -67,10 +71,11 @@ class FindingRow:
 
     finding: Finding
     levels: str
-    estimate: str
-    baseline_estimate: str
+    value: str
+    baseline_value: str
     change: str
     interval: str
+    word: str
     verdict: str
     noise: str
     theory: str
@@ -166,14 +171,17 @@ def constant(items: Iterable[HasLevels]) -> dict[str, Scalar]:
 
 def row(finding: Finding, columns: Iterable[str] | None = None) -> FindingRow:
     """A finding in words; `columns` are the levels to name (None: all)."""
-    change, interval = _change(finding)
+    change = change_of(finding)
+    interval = words.MISSING if change is None else change.interval
+    value, baseline_value = value_texts(finding)
     return FindingRow(
         finding=finding,
         levels=words.levels(finding.levels, columns),
-        estimate=words.quantity(finding.estimate, finding.unit),
-        baseline_estimate=words.quantity(finding.baseline_estimate, finding.unit),
-        change=change,
+        value=value,
+        baseline_value=baseline_value,
+        change=words.MISSING if change is None else change.text,
         interval=marks.TOO_VARIABLE if finding.mark == "too variable" else interval,
+        word=marks.word(finding),
         verdict=marks.verdict(finding),
         noise=_noise(finding),
         theory=_theory(finding),
@@ -183,8 +191,17 @@ def row(finding: Finding, columns: Iterable[str] | None = None) -> FindingRow:
 
 def tone(finding: Finding) -> Tone:
     """What the comparison means for the user."""
-    if finding.mark != "decided":
-        return "same" if finding.mark == "equivalent" else "open"
+    match finding.mark:
+        case "mixed":
+            return "mixed"
+        case "equivalent" | "small" if finding.apart:
+            return "mixed"
+        case "equivalent":
+            return "same"
+        case "small":
+            return "small"
+        case mark if mark != "decided":
+            return "open"
     better = METRICS[finding.metric].better if finding.metric in METRICS else "neither"
     if better == "neither":
         return "changed"
@@ -196,50 +213,6 @@ def expected_ratio(finding: Finding) -> float | None:
     if not finding.theory or not finding.theory_baseline:
         return None
     return words.finite(finding.theory / finding.theory_baseline)
-
-
-def _change(finding: Finding) -> tuple[str, str]:
-    is_told = finding.ratio is None or finding.mark != "too variable"
-    ends = (finding.ci_low, finding.ci_high) if is_told else (None, None)
-    return change_words(finding.ratio, finding.difference, ends, finding.unit)
-
-
-def change_words(
-    ratio: float | None, difference: float | None, interval: tuple[float | None, float | None], unit: str
-) -> tuple[str, str]:
-    """A change and its interval in one unit and with the same decimals.
-
-    Args:
-        ratio: None: the change and the interval are of the difference.
-    """
-    ratio, known = words.finite(ratio), [end for end in map(words.finite, interval) if end is not None]
-    if ratio is not None:
-        change = words.as_percent(ratio)
-        ends = [words.as_percent(end) for end in known]
-        decimals = words.percent_decimals(change, *ends)
-        return f"{words.signed(change, decimals)} %", _interval(ends, decimals)
-    difference = words.finite(difference)
-    if difference is None:
-        return words.MISSING, words.MISSING
-    ends = known
-    divisor, unit = difference_scale([difference, *ends], unit)
-    largest = max(abs(value) / divisor for value in (difference, *ends))
-    decimals = 3 if largest < 1 else 2 if largest < 10 else 1
-    return f"{words.signed(difference / divisor, decimals)} {unit}", _interval(
-        [end / divisor for end in ends], decimals
-    )
-
-
-def difference_scale(values: Iterable[float], unit: str) -> tuple[float, str]:
-    """Divisor and name for differences: shares differ by percentage points (`pp`)."""
-    divisor, name = words.common_scale(values, unit)
-    return divisor, "pp" if unit == "1" else name
-
-
-def _interval(ends: list[float], decimals: int) -> str:
-    return (
-        f"{words.signed(ends[0], decimals)} to {words.signed(ends[1], decimals)}" if len(ends) == 2 else words.MISSING
-    )
 
 
 def _noise(finding: Finding) -> str:
@@ -256,8 +229,7 @@ def _noise(finding: Finding) -> str:
 def is_noise_too_variable(finding: Finding) -> bool:
     """Whether the A/A comparison's interval says nothing, by the rule for intervals of changes."""
     low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
-    values = (finding.estimate, finding.baseline_estimate)
-    return low is not None and high is not None and is_too_variable(low, high, finding.ratio, values)
+    return low is not None and high is not None and is_too_variable(low, high, finding.ratio, finding.values)
 
 
 def deviation(largest: float, finding: Finding) -> str:

@@ -8,11 +8,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..model.errors import StoreError
-from ..model.finding import FINDINGS_SCHEMA, Analysis, ClaimResult, Estimate, Finding
+from ..model.finding import FINDINGS_SCHEMA, READ_SCHEMAS, Analysis, ClaimResult, Estimate, Finding
 from ..model.json_object import JsonObject
 from ..model.quoting import shown, visible
 from ..model.workloads import WORKLOADS
-from . import rows, words
+from . import marks, rows, words
 from .answers import largest
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def analysis_of(document: JsonObject, file: str) -> Analysis:
         document: what `report.json` made.
         file: its name, for the error.
     """
-    if document.get("schema") != FINDINGS_SCHEMA:
+    if document.get("schema") not in READ_SCHEMAS:
         schema = visible(shown(document.get("schema")))
         raise StoreError(f"{file}: its schema is {schema}, and this sixbench reads {FINDINGS_SCHEMA}")
     try:
@@ -61,14 +61,21 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
     if not findings:
         return []
     if len(findings) == 1:
-        return [f"{_told(findings[0])}, {findings[0].mark}"]
+        return [f"{_told(findings[0])}, {_mark(findings[0])}"]
     decided = [finding for finding in findings if finding.mark == "decided"]
     counted = f"{len(decided)} of {words.count(len(findings), 'comparison')} decided"
+    mixed = sum(finding.mark == "mixed" or (finding.apart > 0 and finding.is_answered) for finding in findings)
+    counted += f", {mixed} not in all blocks" if mixed else ""
     if not decided:
         return [counted]
     apart = largest(decided)
     which = "this one" if len(decided) == 1 else "the first" if apart is None else "the largest"
     return [f"{counted}, {which}: {_told(apart or decided[0])}"]
+
+
+def _mark(finding: Finding) -> str:
+    """The mark; with what blocks that lie apart say, and the blocks that would tell."""
+    return finding.mark if finding.mark in ("decided", "equivalent") and not finding.apart else marks.verdict(finding)
 
 
 def _told(finding: Finding) -> str:

@@ -6,7 +6,7 @@ import shlex
 from datetime import UTC, datetime
 
 from ..analysis.clock import clock_of
-from ..model.experiment import Experiment
+from ..model.experiment import Experiment, Statistics
 from ..model.reason import OF_MACHINE
 from ..model.repeats import repeated
 from ..store import Environment, Manifest, Run
@@ -181,14 +181,25 @@ def method(run: Run) -> str:
         "The trial is the statistical unit. Trials run in blocks. A block is one pass over all paths in random "
         "order, so that a drift of the machine affects all paths alike. A path is compared with its baseline by the "
         f"ratio of the two trials of each block. {_change_words(statistics.estimator, confidence)} "
+        "Both values of a comparison are those of its pairs, with the same weights, so that the change is theirs. So a "
+        "baseline may have slightly different values in two comparisons. "
         "Quantities for which zero is ordinary, such as loss, are compared by their difference. Two paths count as "
         "equivalent only where two one-sided tests show that the difference is within the margin of "
         f"{margin}. Differences are tested with Holm's adjustment over all findings of one metric. A difference that "
         "is no larger than the A/A comparison allows is not called one. "
-        f"A value of one path by itself is the mean of its valid trials.{trim} Invalid and failed trials "
-        "are listed and never enter a value."
+        f"{_own_words(statistics)}{trim} Invalid and failed trials are listed and never enter a value."
         f"{_repeat_words(experiment)}{_looks_words(experiment)}"
     ) + (f" {cost}" if cost else "")
+
+
+def _own_words(statistics: Statistics) -> str:
+    """How the trials of a path become its own value."""
+    if statistics.trim or statistics.estimator == "mean":
+        return "A value of one path by itself is the mean of its valid trials."
+    return (
+        "A value of one path by itself is the biweight of the logarithms of its valid trials, or their geometric mean "
+        "where there are fewer than five, and the mean where zero is ordinary."
+    )
 
 
 def _change_words(estimator: str, confidence: str) -> str:

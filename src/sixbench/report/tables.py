@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ..model.finding import ClaimResult, ComparedTable, Finding, PublishedComparison
 from . import rows, words
+from .agreeing import value_texts
 from .rows import Group
 from .validity import Trials
 
@@ -67,7 +68,7 @@ HEADINGS = ("value", "baseline", "change", "interval", "verdict", "n", "A/A", "t
 def cells(group: Group, level_columns: list[str]) -> Cells:
     """Cells: the levels, the path, and what `HEADINGS` names, in that order."""
     findings = [row.finding for row in group.rows]
-    unit, values = _values([value for f in findings for value in (f.estimate, f.baseline_estimate)], findings[0].unit)
+    unit, values = _values(findings)
     change_unit = _change_unit(group)
     found = []
     for index, row in enumerate(group.rows):
@@ -76,8 +77,7 @@ def cells(group: Group, level_columns: list[str]) -> Cells:
             [
                 *(words.level(column, finding.levels.get(column)) for column in level_columns),
                 finding.path,
-                values[2 * index],
-                values[2 * index + 1],
+                *values[index],
                 _without(row.change, change_unit),
                 row.interval,
                 row.verdict,
@@ -224,18 +224,16 @@ def reasons_table(trials: Trials) -> Table:
     )
 
 
-def _values(values: list[float | None], unit: str) -> tuple[str, list[str]]:
-    known = [abs(value) for value in values if value is not None and words.finite(value)]
-    if not any(words.finite(value) is not None for value in values):
-        return "", [words.MISSING] * len(values)
-    if unit != "1" and known and max(known) > _WIDE * min(known):
-        return "", [words.quantity(value, unit) for value in values]
+def _values(findings: Sequence[Finding]) -> tuple[str, list[tuple[str, str]]]:
+    """The unit of all values, and those of each finding in it; an empty unit where each value has its own."""
+    values = [known for finding in findings for value in finding.values if (known := words.finite(value)) is not None]
+    sizes, unit = list(map(abs, values)), findings[0].unit
+    if not sizes:
+        return "", [(words.MISSING, words.MISSING)] * len(findings)
+    if unit != "1" and max(sizes) > _WIDE * min(sizes):
+        return "", [value_texts(finding) for finding in findings]
     divisor, name = words.common_scale(values, unit)
-    digits = 3 if unit == "1" else 4
-    texts = [
-        words.MISSING if words.finite(v) is None or v is None else words.number(v / divisor, digits) for v in values
-    ]
-    return name, texts
+    return name, [value_texts(finding, divisor) for finding in findings]
 
 
 def _change_unit(group: Group) -> str:

@@ -38,6 +38,7 @@ _BAR = 24
 _COSTS = {"cpu_per_packet", "cpu_per_byte", "cycles_per_packet", "instructions_per_packet", "instructions_per_byte"}
 _CLAIM_STYLES = {
     "reproduced": "green",
+    "too small to matter": "blue",
     "not reproduced": "red",
     "opposite": "red",
     "undecided": "yellow",

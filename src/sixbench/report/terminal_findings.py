@@ -12,8 +12,18 @@ from ..model.finding import Finding
 from . import rows, tables, words
 from .terminal_lines import paragraph
 
-VERDICT_STYLES = {"better": "green", "worse": "red", "changed": "magenta", "same": "cyan", "open": "dim"}
+VERDICT_STYLES: dict[rows.Tone, str] = {
+    "better": "green",
+    "worse": "red",
+    "changed": "magenta",
+    "small": "blue",
+    "same": "cyan",
+    "mixed": "yellow",
+    "open": "dim",
+}
 _INDENT = 2
+_MOST_OF_VERDICT = 20
+"""Characters of a verdict on one line, on a narrow terminal."""
 _UNITS = {"pp": "percentage points"}
 
 
@@ -84,6 +94,8 @@ class _Layout:
         self.kept = [i for i in used if not (one_path and i == labels - 1)]
         self.heading: list[int] = []
         self.widths = {i: max(len(names[i]), *(len(row[i]) for row in rows)) for i in self.kept}
+        if self.verdict in self.widths:
+            self.widths[self.verdict] = min(self.widths[self.verdict], max(_MOST_OF_VERDICT, width // 4))
         if not self._fits(width):
             self.heading = [i for i in self.kept if i < labels and i != label]
             self.kept = [i for i in self.kept if i not in self.heading]

@@ -24,7 +24,7 @@ workload_title, protocol, subject = names.workload_title, names.protocol, names.
 
 MINUS = "−"
 
-_SENSELESS = 1e6
+SENSELESS = 1e6
 """Percentages above this come from intervals that know nothing, not from networks."""
 
 _NUMBER_AND_UNIT = re.compile(
@@ -42,7 +42,7 @@ def number(value: float, digits: int = 4) -> str:
     if value == 0:
         return "0"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:.{min(decimals, 9)}f}"
+    text = f"{value:.{min(decimals, max(9, digits))}f}"
     return text.replace("-", MINUS)
 
 
@@ -70,8 +70,8 @@ def common_scale(values: Iterable[float | None], unit: str) -> tuple[float, str]
 
 def signed(value: float, decimals: int) -> str:
     """`+1.40`, `−0.20`, and `0.00` without a sign. What is over a million is said to be so, and no more."""
-    if abs(value) >= _SENSELESS:
-        return f">+{_SENSELESS:.0f}" if value > 0 else f"<{MINUS}{_SENSELESS:.0f}"
+    if abs(value) >= SENSELESS:
+        return f">+{SENSELESS:.0f}" if value > 0 else f"<{MINUS}{SENSELESS:.0f}"
     text = f"{abs(value):.{decimals}f}"
     if float(text) == 0:
         return text

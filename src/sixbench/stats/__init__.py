@@ -5,7 +5,8 @@ inside one. No I/O and no clock; what is random takes a seed, so that a report i
 import `model` only.
 
 =====================  =========================================================================
-`mean`                 a path's own value: trimmed mean, coefficient of variation
+`mean`                 trimmed mean, coefficient of variation
+`own_value`            a path's own value with its interval
 `interval`             the half-width of a mean's confidence interval, and the evidence for the rule
 `biweight`             the centre of ratios of which one in five may be wild, and its interval
 `comparison`           a path against its baseline: ratio or difference, p-value, equivalence
@@ -15,7 +16,9 @@ import `model` only.
 `sequential`           looks before the end: levels that keep the error, repeated p-values
 `prediction`           where the next value will lie, and whether values lay where all others said
 `rank_sum`             whether values lie higher or lower than others: Mann and Whitney, exactly
+`outlying`             values far from the others, and samples that have more of them: Fisher's exact test
 `control`              looks at a series over time against a baseline, with a stated rate of false alarms
+`pooling`              the mean of groups with its interval, and whether they have the same value
 `heterogeneity`        whether groups of values are alike: Kruskal and Wallis, by permutation
 `proportion`           intervals of k of n
 `sample_size`          how many trials an interval of a given width takes
@@ -28,6 +31,9 @@ from .heterogeneity import alike_p_value
 from .interval import half_width, half_widths, student_quantile
 from .mean import coefficient_of_variation, trimmed_mean
 from .multiplicity import holm
+from .outlying import more_often_p_value, outlying
+from .own_value import OwnValues, own_values
+from .pooling import GroupValue, Pooled, pool
 from .prediction import held_out
 from .proportion import clopper_pearson, wilson
 from .sample_size import values_needed

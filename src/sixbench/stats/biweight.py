@@ -49,8 +49,8 @@ def centres(samples: Array) -> tuple[Array, Array, Array]:
 
     Returns:
         The centres and their standard errors, each of shape (samples,), and the weights of the values, of the shape of
-        the samples, from 0 to 1. The error is NaN where more than half of a sample's values are equal, so that they
-        have no scale.
+        the samples, from 0 to 1: each centre is the mean of its values with these weights. The error is NaN where more
+        than half of a sample's values are equal, so that they have no scale.
     """
     n = samples.shape[1]
     centre = np.median(samples, axis=1)
@@ -58,6 +58,7 @@ def centres(samples: Array) -> tuple[Array, Array, Array]:
     scale = unit(n) * np.sqrt(squares.mean(axis=1))
     has_scale = scale > 0
     cut = np.where(has_scale, CUT * scale, 1.0)[:, np.newaxis]
+    weights = np.ones_like(samples)
     for _ in range(_STEPS):
         weights = _weights((samples - centre[:, np.newaxis]) / cut)
         centre = (weights * samples).sum(axis=1) / weights.sum(axis=1)
@@ -70,7 +71,7 @@ def centres(samples: Array) -> tuple[Array, Array, Array]:
     errors = np.full(len(samples), np.nan)
     np.divide(np.sqrt(above), np.sqrt(below), out=errors, where=has_scale & (below > 0))
     errors[has_scale & ~(below > 0)] = np.nan
-    return centre, errors, _weights(apart / cut)
+    return centre, errors, weights
 
 
 def nearest(n: int) -> int:

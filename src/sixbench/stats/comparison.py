@@ -2,7 +2,8 @@
 
 Two trials of one block share what the machine was doing, so that it is their ratio (or difference) that is a sample:
 one number a block. Ratios are averaged in logarithms: their geometric mean says the same whichever of the two is the
-baseline.
+baseline. The two values of a comparison are averaged in the same way, with the weights that the pairs have, so that the
+change is theirs: their ratio, or their difference.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +45,13 @@ class Pairs:
             by difference in any case.
         path_uncertainty, baseline_uncertainty: by how much each value may be wrong, whatever the noise. Empty: by
             nothing.
+        is_exact: whether nothing but the path decides a value, so that the same value in every pair is no chance.
     """
 
     path: Sequence[float]
     baseline: Sequence[float]
     scale: Scale = "ratio"
+    is_exact: bool = False
     path_uncertainty: Sequence[float] = ()
     baseline_uncertainty: Sequence[float] = ()
 
@@ -64,6 +67,7 @@ class Pairs:
             path=_moved(self.path, self.path_uncertainty, sign),
             baseline=_moved(self.baseline, self.baseline_uncertainty, -sign),
             scale=self.scale,
+            is_exact=self.is_exact,
         )
 
 
@@ -73,8 +77,10 @@ class Comparison:
 
     Attributes:
         n: pairs.
-        ratio: path over baseline; None where compared by difference.
-        difference: path minus baseline, the mean with the weights of the pairs; None without pairs.
+        value, baseline: of the path and of the baseline in these pairs, with the weights of the pairs: geometric means
+            where compared by ratio, else arithmetic ones; None without pairs.
+        ratio: path over baseline, `value / baseline`; None where compared by difference.
+        difference: path minus baseline, `value - baseline`; None without pairs.
         low, high: confidence interval of the ratio, or of the difference where `ratio` is None; None for fewer than
             two pairs.
         p_value: the p-value of no difference, two-sided, not adjusted; None for fewer than two pairs.
@@ -82,10 +88,14 @@ class Comparison:
         spread: standard deviation (n - 1) of the log ratios, or of the differences where `ratio` is None; None for
             fewer than two pairs. With the biweight it is the standard error for a single pair.
         estimator: what was taken of the log ratios or differences.
-        outlying: how many pairs have less than a tenth of the weight that they would have in the middle.
+        outlying: the pairs, by their index, that have less than a tenth of the weight that they would have in the
+            middle.
+        constant: whether the path has the same value in every pair, and the baseline has.
     """
 
     n: int
+    value: float | None = None
+    baseline: float | None = None
     ratio: float | None = None
     difference: float | None = None
     low: float | None = None
@@ -94,7 +104,8 @@ class Comparison:
     equivalent: bool = False
     spread: float | None = None
     estimator: Estimator = "mean"
-    outlying: int = 0
+    outlying: tuple[int, ...] = ()
+    constant: bool = False
 
     @property
     def centre_side(self) -> int:
@@ -150,7 +161,8 @@ def compare_all(
     and p = 0, which so few trials cannot prove: values that come in steps, such as losses, meet so by chance. Two
     independent trials of the same path differ by any one amount with a probability of at most 1/4 (reached by a coin),
     so all of n blocks agree with the first by chance with at most 4^(1-n). That is the p-value then: 0.06 for three
-    blocks, 0.004 for five.
+    blocks, 0.004 for five. Quantities that nothing but the path decides (`Pairs.is_exact`, such as the path MTU) do not
+    meet by chance: where each side has the same value in all pairs, the p-value is the least there is.
 
     *Equivalence:* two one-sided t tests (D. J. Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987)
     at 1 - confidence: whether the interval at twice the error, by the same rule as the reported one, lies within
@@ -211,12 +223,13 @@ def compare_all(
         path = np.array([comparisons[index].path for index in indices], dtype=np.float64)
         baseline = np.array([comparisons[index].baseline for index in indices], dtype=np.float64)
         shares = np.array([comparisons[index].scale == "difference" for index in indices])
+        exact = np.array([comparisons[index].is_exact for index in indices])
         if by_ratio and estimator == "biweight" and n >= biweight.FEWEST:
-            group = _by_biweight(path, baseline, confidences, margin, seed)
+            group = _by_biweight(path, baseline, exact, confidences, margin, seed)
         elif by_ratio:
-            group = _by_ratio(path, baseline, confidences, margin, seed)
+            group = _by_ratio(path, baseline, exact, confidences, margin, seed)
         else:
-            group = _by_difference(path, baseline, shares, confidences, margin, seed)
+            group = _by_difference(path, baseline, exact, shares, confidences, margin, seed)
         for index, result in zip(indices, group, strict=True):
             results[index] = result
     return results
@@ -240,30 +253,57 @@ def _widened(measured: Comparison, least: Comparison, greatest: Comparison) -> C
 
 
 def _by_ratio(
-    path: Array, baseline: Array, confidences: tuple[float, float], margin: float, seed: int
+    path: Array, baseline: Array, exact: NDArray[np.bool_], confidences: tuple[float, float], margin: float, seed: int
 ) -> list[Comparison]:
     """`confidences`: of the interval, and of the one that has to be within the margin for equivalence."""
     logs = np.log(path) - np.log(baseline)
+    values = _values(path, baseline, np.ones_like(path))
     centre = logs.mean(axis=1)
-    ratios = np.exp(np.clip(centre, -LARGEST_LOG, LARGEST_LOG)).tolist()
-    differences = (path - baseline).mean(axis=1).tolist()
     n = logs.shape[1]
     if n < 2:
-        return [Comparison(n=n, ratio=r, difference=d) for r, d in zip(ratios, differences, strict=True)]
+        return [Comparison(n=n, **one) for one in values]
     width, equivalence_width = half_widths(logs, confidences, seed)
     low = np.exp(np.clip(centre - width, -LARGEST_LOG, LARGEST_LOG)).tolist()
     high = np.exp(np.clip(centre + width, -LARGEST_LOG, LARGEST_LOG)).tolist()
-    p_values = _p_values(logs, np.full(len(logs), SAME)).tolist()
+    constant = _constant(path, baseline)
+    p_values = _p_values(logs, np.full(len(logs), SAME), exact & constant).tolist()
     equivalent = (np.abs(centre) + equivalence_width <= np.log1p(margin) + SAME).tolist()
     spreads = _spreads(logs)
+    rest = zip(low, high, p_values, equivalent, spreads, constant.tolist(), strict=True)
     return [
-        Comparison(n=n, ratio=r, difference=d, low=lo, high=hi, p_value=p, equivalent=e, spread=s)
-        for r, d, lo, hi, p, e, s in zip(ratios, differences, low, high, p_values, equivalent, spreads, strict=True)
+        Comparison(n=n, **one, low=lo, high=hi, p_value=p, equivalent=e, spread=s, constant=same)
+        for one, (lo, hi, p, e, s, same) in zip(values, rest, strict=True)
     ]
 
 
+class _Values(TypedDict):
+    value: float
+    baseline: float
+    ratio: float
+    difference: float
+
+
+def _values(path: Array, baseline: Array, weights: Array) -> list[_Values]:
+    """The values of comparisons by ratio, with these weights of the pairs, and what follows from them."""
+    # Within the sample in spite of rounding, so that the mean of equal values is their value.
+    value, base = (
+        np.clip(np.exp((weights * np.log(side)).sum(axis=1) / weights.sum(axis=1)), side.min(axis=1), side.max(axis=1))
+        for side in (path, baseline)
+    )
+    ratio = np.exp(np.clip(np.log(value) - np.log(base), -LARGEST_LOG, LARGEST_LOG))
+    np.divide(value, base, out=ratio, where=(ratio > np.exp(-LARGEST_LOG)) & (ratio < np.exp(LARGEST_LOG)))
+    sides = zip(value.tolist(), base.tolist(), ratio.tolist(), strict=True)
+    return [{"value": own, "baseline": other, "ratio": of, "difference": own - other} for own, other, of in sides]
+
+
+def _constant(path: Array, baseline: Array) -> NDArray[np.bool_]:
+    """Which of them have the same value in every pair on both sides."""
+    found: NDArray[np.bool_] = (np.ptp(path, axis=1) == 0) & (np.ptp(baseline, axis=1) == 0)
+    return found
+
+
 def _by_biweight(
-    path: Array, baseline: Array, confidences: tuple[float, float], margin: float, seed: int
+    path: Array, baseline: Array, exact: NDArray[np.bool_], confidences: tuple[float, float], margin: float, seed: int
 ) -> list[Comparison]:
     """By the biweight of the log ratios where these have a scale, and by their mean where not."""
     logs = np.log(path) - np.log(baseline)
@@ -273,50 +313,57 @@ def _by_biweight(
     results: list[Comparison] = [Comparison(n=n)] * len(logs)
     without = np.flatnonzero(~has_scale)
     if without.size:
-        means = _by_ratio(path[without], baseline[without], confidences, margin, seed)
+        means = _by_ratio(path[without], baseline[without], exact[without], confidences, margin, seed)
         for index, one in zip(without.tolist(), means, strict=True):
             results[index] = one
     width, equivalence_width = biweight.half_widths(error, n, confidences)
-    ratios = np.exp(np.clip(centre, -LARGEST_LOG, LARGEST_LOG))
+    values = _values(path, baseline, weights)
     low = np.exp(np.clip(centre - width, -LARGEST_LOG, LARGEST_LOG))
     high = np.exp(np.clip(centre + width, -LARGEST_LOG, LARGEST_LOG))
     p_values = np.clip(biweight.p_values(centre / np.where(has_scale, error, 1.0), n), LEAST_P, 1.0)
-    differences = (weights * (path - baseline)).sum(axis=1) / weights.sum(axis=1)
-    outlying = (weights < biweight.LITTLE).sum(axis=1)
+    outlying = weights < biweight.LITTLE
     for index in np.flatnonzero(has_scale).tolist():
         results[index] = Comparison(
             n=n,
-            ratio=float(ratios[index]),
-            difference=float(differences[index]),
+            **values[index],
             low=float(low[index]),
             high=float(high[index]),
             p_value=float(p_values[index]),
             equivalent=bool(abs(centre[index]) + equivalence_width[index] <= np.log1p(margin) + SAME),
             spread=float(error[index] * np.sqrt(n)),
             estimator="biweight",
-            outlying=int(outlying[index]),
+            outlying=tuple(np.flatnonzero(outlying[index]).tolist()),
         )
     return results
 
 
 def _by_difference(
-    path: Array, baseline: Array, shares: NDArray[np.bool_], confidences: tuple[float, float], margin: float, seed: int
+    path: Array,
+    baseline: Array,
+    exact: NDArray[np.bool_],
+    shares: NDArray[np.bool_],
+    confidences: tuple[float, float],
+    margin: float,
+    seed: int,
 ) -> list[Comparison]:
     samples = path - baseline
+    values = zip(path.mean(axis=1).tolist(), baseline.mean(axis=1).tolist(), strict=True)
+    sides = [{"value": value, "baseline": base, "difference": value - base} for value, base in values]
     centre = samples.mean(axis=1)
     n = samples.shape[1]
     if n < 2:
-        return [Comparison(n=n, difference=d) for d in centre.tolist()]
+        return [Comparison(n=n, **side) for side in sides]
     width, equivalence_width = half_widths(samples, confidences, seed)
     resolution = SAME * np.maximum(np.abs(path), np.abs(baseline)).max(axis=1)
     margins = np.where(shares, margin, margin * np.abs(baseline.mean(axis=1)))
     equivalent = (np.abs(centre) + equivalence_width <= margins + resolution).tolist()
-    p_values = _p_values(samples, resolution).tolist()
+    constant = _constant(path, baseline)
+    p_values = _p_values(samples, resolution, exact & constant).tolist()
     low, high = (centre - width).tolist(), (centre + width).tolist()
-    spreads = _spreads(samples)
+    rest = zip(low, high, p_values, equivalent, _spreads(samples), constant.tolist(), strict=True)
     return [
-        Comparison(n=n, difference=d, low=lo, high=hi, p_value=p, equivalent=e, spread=s)
-        for d, lo, hi, p, e, s in zip(centre.tolist(), low, high, p_values, equivalent, spreads, strict=True)
+        Comparison(n=n, **side, low=lo, high=hi, p_value=p, equivalent=e, spread=s, constant=same)
+        for side, (lo, hi, p, e, s, same) in zip(sides, rest, strict=True)
     ]
 
 
@@ -328,13 +375,18 @@ def _spreads(samples: Array) -> list[float]:
     return found
 
 
-def _p_values(samples: Array, resolution: Array) -> Array:
-    """The p-values of `compare_all`. `resolution` has for each sample the difference that counts as equal."""
+def _p_values(samples: Array, resolution: Array, certain: NDArray[np.bool_]) -> Array:
+    """The p-values of `compare_all`.
+
+    Args:
+        resolution: for each sample, the difference that counts as equal.
+        certain: the samples whose values nothing but the paths decides.
+    """
     n = samples.shape[1]
     centre = samples.mean(axis=1)
     errors = samples.std(axis=1, ddof=1) / np.sqrt(n)
     constant = (np.ptp(samples, axis=1) <= resolution) | (errors == 0)
     errors[constant] = 1.0
-    chance = np.where(np.abs(centre) <= resolution, 1.0, 4.0 ** (1 - n))
+    chance = np.where(np.abs(centre) <= resolution, 1.0, np.where(certain, LEAST_P, 4.0 ** (1 - n)))
     p = np.where(constant, chance, student_two_sided(centre / errors, n - 1))
     return np.clip(p, LEAST_P, 1.0)

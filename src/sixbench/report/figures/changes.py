@@ -27,7 +27,7 @@ class Change:
     Attributes:
         low, high: ends of its interval; None where there is none.
         noise_low, noise_high: those of the A/A comparison at the same levels; None for that comparison itself.
-        pairs: the change in each block; empty where there are many.
+        pairs: the change in each block; empty where there are many that say the same.
     """
 
     finding: Finding
@@ -68,7 +68,9 @@ def changes(context: Context, findings: Iterable[Finding]) -> list[Change]:
                 high=_percent(finding.ci_high),
                 noise_low=None if finding.is_aa else _percent(finding.noise_low),
                 noise_high=None if finding.is_aa else _percent(finding.noise_high),
-                pairs=[words.as_percent(one) for one in context.pairs(finding)] if finding.n <= FEW_PAIRS else [],
+                pairs=[words.as_percent(one) for one in context.pairs(finding)]
+                if finding.n <= FEW_PAIRS or finding.apart
+                else [],
             )
         )
     return found

@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 
 from ...model.finding import Estimate, Finding
 from .. import rows, words
+from ..agreeing import difference_scale
 from . import cut, data, style
 from .changes import PAIRS, Change, change_handles, changes, limits, value_handles
 from .data import Context, Measured
@@ -217,9 +218,7 @@ class _Dots:
             axes.axvspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
             axes.set_xlim(*limits([change for _, change in shown], margin))
         else:
-            divisor, unit = rows.difference_scale(
-                (f.difference for _, f in known if f.difference is not None), item.unit
-            )
+            divisor, unit = difference_scale([f.difference for _, f in known if f.difference is not None], item.unit)
             shown = [(place, _difference(f, divisor)) for place, f in known if words.finite(f.difference) is not None]
             ends = [end for _, change in shown for end in change.ends]
             centres = [change.value for _, change in shown]

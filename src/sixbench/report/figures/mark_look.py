@@ -15,12 +15,24 @@ COLOURS: dict[Tone, str] = {
     "better": "#17724f",
     "worse": "#a4262c",
     "changed": "#6b4fa0",
+    "small": "#3f63a0",
     "same": "#1d6f82",
+    "mixed": "#8a5a00",
     "open": "#66727d",
 }
 """The colours of badges in pages, so that a row of the table and its marker in a figure agree."""
 
-_SHAPES = {"higher": ">", "lower": "<", "equivalent": "s", "within A/A": "D", "undecided": "o", "too variable": "X"}
+_SHAPES = {
+    "higher": ">",
+    "lower": "<",
+    "slightly higher": ">",
+    "slightly lower": "<",
+    "mixed": "P",
+    "equivalent": "s",
+    "within A/A": "D",
+    "undecided": "o",
+    "too variable": "X",
+}
 _NO_SHAPE = "p"
 
 
@@ -42,7 +54,7 @@ class MarkLook:
 
     @property
     def shape(self) -> str:
-        return _SHAPES.get(self.word, _NO_SHAPE)
+        return _SHAPES.get(self.word.removesuffix(marks.IN_MOST), _NO_SHAPE)
 
     @property
     def face(self) -> str:
@@ -57,12 +69,12 @@ class MarkLook:
 
 def look_of(finding: Finding) -> MarkLook:
     """How this finding is drawn."""
-    return MarkLook(word=marks.verdict(finding), tone=rows.tone(finding))
+    return MarkLook(word=marks.word(finding), tone=rows.tone(finding))
 
 
 def handles(findings: Iterable[Finding]) -> list[Line2D]:
     """The marks of these findings in a legend, in the order in which the tables explain them."""
-    looks = sorted(set(map(look_of, findings)), key=lambda look: (list(marks.MEANINGS).index(look.word), look.tone))
+    looks = sorted(set(map(look_of, findings)), key=lambda look: (marks.order(look.word), look.word, look.tone))
     return [
         Line2D([], [], color=one.colour, marker=one.shape, markerfacecolor=one.face, linewidth=1.3, label=one.label)
         for one in looks

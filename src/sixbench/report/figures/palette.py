@@ -39,6 +39,8 @@ SHADES: dict[str, Shade] = {
     "#a4262c": Shade(name="worse", dark="#f08a8d"),
     "#6b4fa0": Shade(name="changed", dark="#b9a2ea"),
     "#1d6f82": Shade(name="same", dark="#6cc5d8"),
+    "#3f63a0": Shade(name="small", dark="#8fb1ee"),
+    "#8a5a00": Shade(name="mixed", dark="#f0c36d"),
     "#66727d": Shade(name="open", dark="#a2adb8"),
     "#a83246": Shade(name="ring", dark="#f0788a"),
     # Nodes, headers and tunnels: fills behind text.

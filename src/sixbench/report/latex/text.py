@@ -36,7 +36,10 @@ _ESCAPES = {
     "→": r"$\rightarrow$",
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
+    "↗": r"$\nearrow$",
+    "↘": r"$\searrow$",
     "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
     "µ": r"$\mu$",
     "μ": r"$\mu$",
     "–": "--",
@@ -68,7 +71,7 @@ _EM = (
     ("wADHNUVXYGOKQ", 0.81),
     ("&+=@<>−±×≤≥≠≈", 0.83),
     ("m%#–µ", 0.89),
-    ("MW→—…", 1.1),
+    ("MW→↗↘—…", 1.1),
 )
 """Widths in ems of Computer Modern at 8 points, rounded up. The fonts of most papers are narrower."""
 _EM_OF = {character: em for characters, em in _EM for character in characters}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...model.experiment import Experiment
 from ...model.finding import Finding, Mark
-from .. import rows, words
+from .. import marks, rows, words
 from ..rows import FindingRow
 from ..tables import Cells, Column, cells, left, right
 from .floats import Block, Float
@@ -16,7 +16,8 @@ MOST_ROWS = 120
 """Rows that a paper may have of a workload, on three floats or four; of more, only the primary metric is shown."""
 
 _ARROWS = {"higher": "↑", "lower": "↓"}
-_SIGNS: dict[Mark, str] = {"within A/A": "†", "equivalent": "≈", "too variable": "?"}
+_SLIGHT_ARROWS = {"higher": "↗", "lower": "↘"}
+_SIGNS: dict[Mark, str] = {"within A/A": "†", "equivalent": "≈", "mixed": "‡", "too variable": "?"}
 
 
 def workload_tables(findings: Sequence[Finding], experiment: Experiment, run: str, prefix: str) -> list[Float]:
@@ -97,6 +98,7 @@ class _Maker:
             *right(self.paths[0] if one_path else "value", self.baselines[0] if one_baseline else "baseline", "change"),
             *left(""),
             *right(confidence, "n", "A/A", "theory", "invalid"),
+            *left("blocks"),
         ]
 
     def _row(self, texts: list[str], row: FindingRow) -> list[str]:
@@ -105,7 +107,7 @@ class _Maker:
         if len(self.baselines) > 1:
             path = f"{path} vs {row.finding.baseline}"
         return [*levels, path, value, baseline, change, _sign(row.finding), _bracketed(interval), n, noise,
-                theory, invalid]  # fmt: skip
+                theory, invalid, marks.blocks(row.finding)]  # fmt: skip
 
     def _kept(self, made: Sequence[Cells], levels: int) -> list[int]:
         """Columns that say something, and differ where the caption could say it once."""
@@ -155,8 +157,8 @@ class _Maker:
         unit = "" if self._mixed else f" in {self._unit}"
         parts = [
             f"{self._title(levels)}{f', {at}' if at else ''}.",
-            f"Means of valid trials; change{unit} with its {100 * statistics.confidence:g} % confidence interval, "
-            f"paired by block ({n} pairs).",
+            f"Both values are those of the pairs of a comparison, and the change{unit} is theirs, with its "
+            f"{100 * statistics.confidence:g} % confidence interval, paired by block ({n} pairs).",
             self._marks(),
         ]
         if any(finding.noise_low is not None for finding in self.findings):
@@ -167,23 +169,29 @@ class _Maker:
 
     def _marks(self) -> str:
         """What the marks beside changes mean, of those that there are."""
-        marks = {finding.mark for finding in self.findings}
+        found = {finding.mark for finding in self.findings}
         verdicts = {finding.verdict for finding in self.findings if finding.mark == "decided"}
         arrows = [arrow for verdict, arrow in _ARROWS.items() if verdict in verdicts]
+        slight = {finding.direction for finding in self.findings if finding.mark == "small"}
+        slight_arrows = [arrow for direction, arrow in _SLIGHT_ARROWS.items() if direction in slight]
         margins = words.margins_of(self.experiment.statistics, self.findings)
         said = [
             *([f"{' '.join(arrows)}: different (Holm-adjusted)"] if arrows else []),
-            *(["†: within A/A"] if "within A/A" in marks else []),
-            *([f"≈: equivalent within {margins}"] if "equivalent" in marks else []),
-            *(["?: too variable to tell"] if "too variable" in marks else []),
+            *([f"{' '.join(slight_arrows)}: different, and by less than {margins}"] if slight_arrows else []),
+            *(["‡: mixed, not all blocks say the same"] if "mixed" in found else []),
+            *(["†: within A/A"] if "within A/A" in found else []),
+            *([f"≈: equivalent within {margins}"] if "equivalent" in found else []),
+            *(["?: too variable to tell"] if "too variable" in found else []),
         ]
-        if "undecided" in marks:
+        if "undecided" in found:
             said.append("no mark: undecided" if said else "All of these are undecided")
         return f"{'; '.join(said)}." if said else ""
 
 
 def _sign(finding: Finding) -> str:
     """The mark beside a change; none where more blocks may tell."""
+    if finding.mark == "small":
+        return _SLIGHT_ARROWS.get(finding.direction or "", "")
     return _ARROWS.get(finding.verdict, "") if finding.mark == "decided" else _SIGNS.get(finding.mark, "")
 
 

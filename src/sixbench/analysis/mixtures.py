@@ -1,0 +1,93 @@
+"""Pairs and trials that a robust mean leaves aside: how far they are, and whether they are what a path does.
+
+An outlying pair may come from the machine or from a path. Of a comparison, the pairs are given that lie apart beyond
+the margin. A path is mixed where its own trials are far from its others more often than those of the other paths are,
+the A/A path among them, which the machine disturbs as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import exp, log, log1p
+
+import numpy as np
+
+from ..model.experiment import Experiment
+from ..model.finding import Finding
+from ..model.metric import METRICS
+from ..model.trial import TrialRecord
+from ..stats import Comparison, Pairs, more_often_p_value, outlying
+from ..stats.biweight import FEWEST
+from .estimates import PathTrials
+from .noise import MUCH_SLOWDOWN, SLOWDOWN
+
+OF_PATH = 0.7
+"""The share of the error that the test of the path may spend. The test of its baseline has the rest, so that the chance
+of a comparison to be called mixed for nothing is at most the error. With this share, three such trials of thirty are
+enough where sixty trials of two other paths have none."""
+
+
+def apart_pairs(pairs: Pairs, comparison: Comparison, margin: float) -> list[float]:
+    """The ratio of path to baseline in each pair that counts for almost nothing and is another answer: beyond the
+    margin from the change, or beyond the margin from no difference where the change is within it."""
+    if comparison.ratio is None or not comparison.outlying:
+        return []
+    reach, centre = log1p(margin), log(comparison.ratio)
+    shifts = [log(pairs.path[index]) - log(pairs.baseline[index]) for index in comparison.outlying]
+    is_within = abs(centre) <= reach
+    return [exp(shift) for shift in shifts if abs(shift - centre) > reach or (is_within and abs(shift) > reach)]
+
+
+def with_mixtures(
+    findings: Sequence[Finding], groups: Mapping[tuple[str, str], PathTrials], experiment: Experiment
+) -> list[Finding]:
+    """The findings, with `mixed` where pairs lie apart because the path or the baseline is mixed.
+
+    Args:
+        groups: the trials by combination and path.
+    """
+    error = 1 - experiment.statistics.confidence
+    counted: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    found = []
+    for finding in findings:
+        if not finding.apart:
+            found.append(finding)
+            continue
+        key = finding.combination, finding.metric
+        if key not in counted:
+            trials = {path: group.ok.values() for (name, path), group in groups.items() if name == finding.combination}
+            margin = experiment.statistics.margin_of(finding.workload)
+            counted[key] = _counts(trials, METRICS[finding.metric].column, margin)
+        levels = ((finding.path, OF_PATH * error), (finding.baseline, (1 - OF_PATH) * error))
+        is_mixed = (path for path, level in levels if _p_value(path, counted[key]) < level)
+        found.append(replace(finding, mixed=next(is_mixed, None)))
+    return found
+
+
+def _p_value(path: str, counts: Mapping[str, tuple[int, int]]) -> float:
+    """Of the hypothesis that trials of this path are far from its others no more often than those of the others."""
+    if path not in counts:
+        return 1.0
+    others = [of_path for name, of_path in counts.items() if name != path]
+    return more_often_p_value(*counts[path], sum(count for count, _ in others), sum(n for _, n in others))
+
+
+def _counts(trials: Mapping[str, Iterable[TrialRecord]], column: str, margin: float) -> dict[str, tuple[int, int]]:
+    """By path: how many trials are far from its others, and how many trials there are, both without a mark of a
+    disturbance. Paths with too few trials, and with values that have no logarithm, are left out."""
+    found = {}
+    for path, own in trials.items():
+        known = [trial for trial in own if column in trial.metrics]
+        values = [trial.metrics[column] for trial in known]
+        if len(values) >= FEWEST and min(values) > 0:
+            far = outlying(np.log([values]), log1p(margin))[0].tolist()
+            quiet = [is_far for is_far, trial in zip(far, known, strict=True) if not _is_disturbed(trial)]
+            found[path] = (sum(quiet), len(quiet))
+    return found
+
+
+def _is_disturbed(trial: TrialRecord) -> bool:
+    """Whether a valid trial has a mark of a disturbance: it is a repeat, or its core was slow. Late timers and steps of
+    the clock make trials invalid."""
+    return bool(trial.repeat) or trial.metrics.get(SLOWDOWN, 0.0) > MUCH_SLOWDOWN

@@ -1,0 +1,88 @@
+"""Paths that do two things, and values that never change."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+import synthetic
+
+from sixbench.analysis import analyse
+from sixbench.model.finding import Finding
+from sixbench.report.formats import FORMATS
+from sixbench.stats import Pairs, compare, more_often_p_value
+from sixbench.store import Run
+
+pytestmark = pytest.mark.computes
+
+COLLAPSED = 0.1
+
+
+def run_with(blocks: int, collapses: int, *, of: str = "ipv6", marked: bool = False, margin: float = 0.03) -> Run:
+    """Bulk transfers over equal paths, one of which collapses in so many blocks."""
+    made = synthetic.small(blocks=blocks)
+    dice = random.Random(4)
+    trials = []
+    for trial in made.trials:
+        if trial.combination != "c0001":
+            continue
+        goodput = 18.8e6 * (1 + dice.gauss(0, 0.0005))
+        slow = trial.path == of and trial.block <= collapses
+        metrics = {"goodput_bps": goodput * COLLAPSED if slow else goodput}
+        if slow and marked:
+            metrics["core_slowdown_ratio"] = 0.4
+        trials.append(replace(trial, metrics=metrics, status="ok", reasons=[], theory={}))
+    experiment = made.manifest.experiment
+    experiment = replace(experiment, statistics=replace(experiment.statistics, margin=margin))
+    return replace(made, trials=trials, manifest=replace(made.manifest, experiment=experiment)).in_memory()
+
+
+def goodput(run: Run, path: str = "ipv6") -> Finding:
+    [found] = [one for one in analyse(run).findings if one.metric == "goodput" and one.path == path]
+    return found
+
+
+def test_a_path_that_collapses_in_some_blocks_is_no_bare_equivalent() -> None:
+    found = goodput(run_with(10, 2))
+    assert (found.verdict, found.apart) == ("equivalent", 2)
+    assert found.apart_high == pytest.approx(COLLAPSED, rel=0.01)
+
+
+@pytest.mark.parametrize("form", ["terminal", "md", "latex", "json", "csv"])
+def test_every_format_says_in_how_many_blocks(form: str) -> None:
+    run = run_with(10, 2)
+    text = FORMATS[form].render(run, analyse(run)).replace("\u00a0", " ").replace("\\%", "%").replace("~", " ")
+    if form in ("json", "csv"):
+        assert "apart" in text
+    else:
+        assert "8 of 10" in " ".join(text.split())
+        assert "90 % less in" in " ".join(text.split())
+
+
+def test_a_path_that_collapses_more_often_than_others_is_mixed() -> None:
+    found = goodput(run_with(30, 3))
+    assert (found.mark, found.mixed) == ("mixed", "ipv6")
+    assert goodput(run_with(30, 6, of="ipv4")).mixed == "ipv4"
+
+
+def test_disturbed_trials_make_no_path_mixed() -> None:
+    assert goodput(run_with(30, 3, marked=True)).mixed is None
+
+
+def test_fishers_exact_test_counts_ways() -> None:
+    assert more_often_p_value(3, 30, 0, 60) == pytest.approx(4060 / 117480)
+    assert more_often_p_value(0, 30, 5, 60) == 1
+    with pytest.raises(ValueError, match="no counts"):
+        more_often_p_value(4, 3, 0, 3)
+
+
+def test_path_mtus_that_never_change_differ_for_certain() -> None:
+    pairs = Pairs(path=[1480.0] * 3, baseline=[1500.0] * 3, is_exact=True)
+    compared = compare(pairs, confidence=0.95, margin=0.01)
+    assert (compared.direction, compared.constant) == ("lower", True)
+    assert compared.p_value is not None
+    assert compared.p_value < 1e-6
+    assert (compared.value, compared.baseline) == (1480, 1500)
+    by_chance = compare(replace(pairs, is_exact=False), confidence=0.95, margin=0.01)
+    assert by_chance.p_value == pytest.approx(1 / 16)
