@@ -90,7 +90,7 @@ def test_values_give_the_printed_change_in_every_answer() -> None:
                 change = answer.change.split()[0]
                 assert agree(found[2], found[1], change, is_percent=True), (answer.values, answer.change)
                 checked += 1
-    assert checked > 10
+    assert checked > 5
 
 
 def test_values_give_the_printed_change_in_every_row_of_the_page() -> None:
@@ -110,9 +110,7 @@ def test_values_give_the_printed_change_in_the_text_of_every_format(form: str) -
     checked = 0
     for run, analysis in analysed():
         text = FORMATS[form].render(run, analysis)
-        text = (
-            text.replace("$-$", "−").replace("{[}", "[").replace("{]}", "]").replace("\\[", "[").replace(" & ", " | ")
-        )
+        text = text.replace("$-$", "−").replace(" & ", " | ")
         for finding in analysis.findings:
             row = rows.row(finding)
             made = tables.cells(rows.Group(workload=finding.workload, metric=finding.metric, rows=[row]), [])

@@ -24,8 +24,8 @@ def with_blocks_needed(findings: Sequence[Finding], experiment: Experiment) -> l
 
     *Undecided:* the blocks whose interval has a half-width of `blocks_tell` of the ratio, which is the precision that
     the experiment asks for, or else one of `CHANGES`. *Too variable:* those that would tell the change itself, if that
-    is larger. *Within A/A:* the blocks whose A/A interval has a half-width of the change itself. The confidence is the experiment's, not adjusted for many comparisons. Both fields stay None
-    where the spread is not known or is zero.
+    is larger. *Within A/A:* the blocks whose A/A interval has a half-width of the change itself. The confidence is the
+    experiment's, not adjusted for many comparisons. Both fields stay None where the spread is not known or is zero.
     """
     aa_spreads: dict[tuple[str, str, bool], float | None] = {}
     for one in findings:
