@@ -146,7 +146,7 @@ def test_an_amount(low: float, high: float, expected: str) -> None:
 def test_an_amount_tells_its_values() -> None:
     result = verdict(Amount(selector=GOODPUT, low=1e6, high=2e6), run_of(slower_ipv6))
     assert "1 Mbit/s to 2 Mbit/s" in result.reason
-    assert "values from 121.5 Mbit/s to 1.338 Gbit/s" in result.reason
+    assert "values from 121.5 Mbit/s to 1.339 Gbit/s" in result.reason
 
 
 def test_a_path_against_another_than_the_baseline() -> None:

@@ -137,7 +137,7 @@ def test_page_answers_first(text: str) -> None:
     row = said[said.index("Median round-trip time of ICMP echo") :]
     assert text.index('id="answers"') < text.index("Median round-trip time of ICMP echo") < text.index('id="paths"')
     assert " ".join(row.split()).startswith(
-        "Median round-trip time of ICMP echo IPv4 52.38 → IPv6 55.52 µs, +6.01 % [+3.83, +8.24], A/A −0.98 .. +0.30 "
+        "Median round-trip time of ICMP echo IPv4 52.38 → IPv6 55.53 µs, +6.01 % [+3.83, +8.24], A/A −0.98 .. +0.30 "
         "decided: worse"
     )
 
