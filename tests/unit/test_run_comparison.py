@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -228,3 +229,17 @@ def test_the_answer_comes_first_and_the_settings_that_matter_least_are_folded() 
     assert f"and {folded} more settings. Show them with --all." in text
     assert "more settings" not in render(comparison, everything=True)
     assert render(comparison, everything=True).count("net.test") == 30
+
+
+def test_values_of_both_runs_give_the_printed_change() -> None:
+    old = synthetic.small(blocks=5).in_memory()
+    dice = random.Random(3)
+    trials = [
+        replace(trial, metrics={name: value * dice.choice([1.0, 1.1, 9.0]) for name, value in trial.metrics.items()})
+        for trial in old.trials
+    ]
+    compared = compare_runs(old, replace(old, trials=trials))
+    ratios = [cell for cell in compared.cells if cell.ratio is not None]
+    assert ratios
+    for cell in ratios:
+        assert cell.ratio == pytest.approx(cell.new.value / cell.old.value, rel=1e-12)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, log1p
+from math import exp, fsum, log, log1p, sinh
 from typing import TYPE_CHECKING
 
 from ..model.errors import UsageError
@@ -26,6 +26,7 @@ from ..model.parameter import Scalar
 from ..model.run_comparison import Cell, Change, Lacking, RunComparison, Sample
 from ..model.workloads import WORKLOADS
 from ..stats import Unpaired, compare_unpaired, half_width, holm
+from ..stats.comparison import LARGEST_LOG
 from .clock import RunClock, clock_of, shown_metric
 from .estimates import PathTrials, group_trials, measured_metrics
 from .run_settings import check_comparable, differing_settings
@@ -119,8 +120,8 @@ def _compared(
             unit=shown.unit,
             levels=dict(levels),
             path=path,
-            old=_sample(samples[0], confidence),
-            new=_sample(samples[1], confidence),
+            old=_sample(samples[0], confidence, is_ratio=unpaired.is_ratio),
+            new=_sample(samples[1], confidence, is_ratio=unpaired.is_ratio),
             change="inconclusive",
             ratio=unpaired.change if unpaired.is_ratio else None,
             difference=None if unpaired.is_ratio else unpaired.change,
@@ -138,8 +139,16 @@ def _values(group: PathTrials, metric: Metric) -> list[float]:
     return [trial.metrics[metric.column] for trial in group.ok.values() if metric.column in trial.metrics]
 
 
-def _sample(values: Sequence[float], confidence: float) -> Sample:
-    return Sample(n=len(values), value=fsum(values) / len(values), half_width=half_width(values, confidence))
+def _sample(values: Sequence[float], confidence: float, *, is_ratio: bool) -> Sample:
+    """The mean that the change is of: geometric where that is a ratio."""
+    if not is_ratio:
+        return Sample(n=len(values), value=fsum(values) / len(values), half_width=half_width(values, confidence))
+    logs = [log(value) for value in values]
+    value = min(max(exp(fsum(logs) / len(logs)), min(values)), max(values))
+    width = half_width(logs, confidence)
+    return Sample(
+        n=len(values), value=value, half_width=None if width is None else value * sinh(min(width, LARGEST_LOG))
+    )
 
 
 def _judged(compared: Sequence[_Compared], limit: float | None, error: float) -> list[Cell]:

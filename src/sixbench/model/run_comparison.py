@@ -19,8 +19,8 @@ class Sample:
 
     Attributes:
         n: how many have the metric.
-        value: their mean, in the metric's unit.
-        half_width: of its confidence interval; None for fewer than two.
+        value: their mean, in the metric's unit: geometric where the change is a ratio, so that this is `new / old`.
+        half_width: half the width of its confidence interval; None for fewer than two.
     """
 
     n: int

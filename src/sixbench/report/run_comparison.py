@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 
 from ..model.finding import is_too_variable
@@ -20,6 +20,7 @@ from ..model.json_object import JsonObject
 from ..model.metric import METRICS
 from ..model.run_comparison import RUN_COMPARISON_SCHEMA, Cell, Lacking, RunComparison, Sample
 from . import marks, words
+from .agreeing import PrintedChange, agreeing_digits, printed_change
 from .aligned import aligned
 
 MOST_ROWS = 40
@@ -137,44 +138,49 @@ def _heading(cell: Cell) -> str:
 
 def _row(cell: Cell) -> tuple[str, ...]:
     verdict = f"{cell.change}, over the limit" if cell.is_over else cell.change
+    change = _change(cell)
+    scales = (_scale(cell.new, cell.unit)[0], _scale(cell.old, cell.unit)[0])
+    digits = 4 if change is None else agreeing_digits(change, cell.new.value, cell.old.value, scales, 4)
     return (
         words.metric_label(cell.metric),
         words.one_line(cell.path),
-        _sample(cell.old, cell.unit),
-        _sample(cell.new, cell.unit),
-        *_change(cell),
+        _sample(cell.old, cell.unit, digits),
+        _sample(cell.new, cell.unit, digits),
+        words.MISSING if change is None else change.text,
+        _interval(cell, change),
         "" if verdict == "inconclusive" else verdict,
     )
 
 
-def _sample(sample: Sample, unit: str) -> str:
+def _scale(sample: Sample, unit: str) -> tuple[float, str]:
+    return words.common_scale([sample.value, sample.half_width], unit)
+
+
+def _sample(sample: Sample, unit: str, digits: int) -> str:
     """`94.15 ± 0.02 Mbit/s (n = 5)`."""
-    divisor, name = words.common_scale([sample.value, sample.half_width], unit)
-    value = words.number(sample.value / divisor)
+    divisor, name = _scale(sample, unit)
+    value = words.number(sample.value / divisor, digits)
     spread = "" if sample.half_width is None else f" ± {words.number(sample.half_width / divisor, 2)}"
     return f"{value}{spread} {name} (n = {sample.n})"
 
 
-def _change(cell: Cell) -> tuple[str, str]:
+def _change(cell: Cell) -> PrintedChange | None:
     """The change and its interval, in percent, percentage points, or the metric's unit."""
-    if cell.ratio is not None:
-        values = [None if one is None else words.as_percent(one) for one in (cell.ratio, cell.ci_low, cell.ci_high)]
-        unit = "%"
-    else:
-        values = [cell.difference, cell.ci_low, cell.ci_high]
-        divisor, unit = words.common_scale(values, cell.unit)
-        unit = "pp" if unit == "%" else unit
-        values = [None if one is None else one / divisor for one in values]
-    present = [one for one in values if one is not None]
+    known = [end for end in (cell.ci_low, cell.ci_high) if end is not None]
+    change = printed_change(cell.ratio, cell.difference, known, cell.unit)
+    if change is None:
+        return None
     # One digit more than findings have: changes of a virtual clock are small, and certain.
-    decimals = 1 + words.percent_decimals(*present)
-    texts = [words.MISSING if one is None else words.signed(one, decimals) for one in values]
-    interval = words.MISSING if len(present) < 3 else f"{texts[1]} to {texts[2]} {unit}"
-    if cell.change == "inconclusive" and cell.ci_low is not None and cell.ci_high is not None:
-        values_of_both = (cell.old.value, cell.new.value)
-        if is_too_variable(cell.ci_low, cell.ci_high, cell.ratio, values_of_both):
-            interval = marks.TOO_VARIABLE
-    return f"{texts[0]} {unit}", interval
+    return replace(change, decimals=1 + words.percent_decimals(change.change, *change.ends))
+
+
+def _interval(cell: Cell, change: PrintedChange | None) -> str:
+    if change is None or cell.ci_low is None or cell.ci_high is None:
+        return words.MISSING
+    values = (cell.old.value, cell.new.value)
+    if cell.change == "inconclusive" and is_too_variable(cell.ci_low, cell.ci_high, cell.ratio, values):
+        return marks.TOO_VARIABLE
+    return f"{change.interval} {change.unit}"
 
 
 def lacking_lines(lacking: list[Lacking]) -> list[str]:
