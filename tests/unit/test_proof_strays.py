@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 from reasons import kinds, texts
 
+from sixbench.model.evidence.arrivals import ArrivedSegments
+from sixbench.model.observation import CountersAnswer, Drop
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
 from sixbench.run.measure_trials import assess
+from sixbench.run.proof.segments import segment_evidence
 from sixbench.run.proof.strays import FEW_STRAYS, MAX_STRAY_SHARE, judge_strays, stray_counts, stray_reason
 
 RTT = {"unit": "ns", "count": 2000, "p50": 1000, "buckets": []}
@@ -94,3 +97,56 @@ def test_the_packets_of_a_stream_follow_from_its_bytes() -> None:
     assert Traffic(forward_payload_bytes=1_460_000, reverse_payload_bytes=1).packets == 1001
     assert Traffic(forward_payload_bytes=64, messages=2).packets == 2
     assert Traffic().packets == 0
+
+
+def counters(arrived: int = 0, sent: int = 0, again: int = 0, **tcpext: int) -> CountersAnswer:
+    tcp = {"InSegs": arrived, "OutSegs": sent, "RetransSegs": again}
+    return CountersAnswer(interfaces={}, snmp={"Tcp": tcp}, tcpext=tcpext)
+
+
+def arrived(server: CountersAnswer, client: CountersAnswer, *drops: Drop) -> ArrivedSegments:
+    """What came to the server."""
+    before = {"h1": counters(), "h2": counters()}
+    found = segment_evidence(("h1", "h2"), {7: "h2", 8: "r1"}, before, {"h1": client, "h2": server}, drops)
+    assert found is not None
+    return found["h2"]
+
+
+def drop(reason: str, packets: int, netns: int = 7) -> Drop:
+    places = {"netns_inode": netns, "side": "socket", "reason": reason, "protocol": 6}
+    return Drop(**places, packets=packets, warmup=0, measured=packets, sequences=[], untold=packets)
+
+
+def test_segments_that_the_peer_did_not_send_are_strays() -> None:
+    told = arrived(counters(arrived=1500), counters(sent=900, again=100))
+    assert (told.arrived, told.sent, told.strays) == (1500, 1000, 500)
+    # Those that were lost, and super-packets, are fewer that came.
+    assert arrived(counters(arrived=100), counters(sent=1000)).strays == 0
+
+
+def test_segments_that_the_kernel_challenged_are_strays_also_among_super_packets() -> None:
+    rose = {"TCPChallengeACK": 3, "TCPACKSkippedChallenge": 400}
+    told = arrived(counters(arrived=100, **rose), counters(sent=1000))
+    assert told.strays == 403
+    # A SYN that the peer had to send again may be among them.
+    assert arrived(counters(arrived=100, **rose), counters(sent=1000, again=5)).strays == 398
+    assert told.refused == {"TCPChallengeACK": 3, "TCPACKSkippedChallenge": 400}
+
+
+def test_segments_outside_the_window_are_strays_but_for_the_peers_own_retransmissions() -> None:
+    drops = drop("TCP_INVALID_SEQUENCE", 300), drop("TCP_INVALID_SEQUENCE", 50), drop("TCP_OFOMERGE", 900)
+    elsewhere = drop("TCP_INVALID_SEQUENCE", 4000, netns=8)
+    told = arrived(counters(arrived=100), counters(sent=1000, again=30), *drops, elsewhere)
+    assert told.strays == 320
+    assert told.refused == {"TCP_INVALID_SEQUENCE": 350}
+
+
+def test_many_stray_segments_make_a_trial_invalid_and_few_are_not_told() -> None:
+    def judged(strays: int) -> tuple[list[str], list[ReasonKind]]:
+        came = {"h2": ArrivedSegments(arrived=10_000, sent=10_000 - strays, strays=strays)}
+        notes, reasons = judge_strays({}, {}, own_packets=10_000, arrived=came)
+        return notes, kinds(reasons)
+
+    assert judged(FEW_STRAYS) == ([], [])
+    assert judged(50) == (["at least 50 segments of TCP came to the hosts that nobody of the trial sent"], [])
+    assert judged(500)[1] == [ReasonKind.STRAYS]

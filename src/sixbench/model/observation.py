@@ -56,6 +56,7 @@ class CountersAnswer(Form):
 
     interfaces: dict[str, InterfaceCounters]
     snmp: dict[str, dict[str, int]]
+    tcpext: dict[str, int] = ABSENT
     links: dict[str, LinkState] = ABSENT
     queues: dict[str, list[Queue]] = ABSENT
     softirq_waiting: Natural = ABSENT

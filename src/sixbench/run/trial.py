@@ -11,6 +11,7 @@ from ..mechanisms.asking import asked_prefix, asks_resolver, with_questions
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.evidence import NO_EVIDENCE
+from ..model.evidence.arrivals import ArrivedSegments
 from ..model.evidence.fragments import Fragments
 from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
@@ -43,6 +44,7 @@ from .proof.packets import Judgement, judge, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
 from .proof.programs import ended_programs, program_evidence
 from .proof.relays import relay_evidence
+from .proof.segments import segment_evidence
 from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
 from .proof.strays import judge_strays
 from .proof.timers import judge_timers, timer_evidence
@@ -345,10 +347,34 @@ def _assess(
     add_spent(measured, setting, observed)
     measured.notes.extend(_asleep_notes(observed))
     changes = machine_changes(observed.client, observed.server)
-    notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
+    arrived = _arrived_segments(kind, params, setting, observed, nodes)
+    evidence = replace(evidence, arrived=arrived)
+    notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets, arrived=arrived)
     measured.notes.extend(notes)
     reasons = [*broken, *measured.invalid, *judgement.invalid, *changes, *too_many]
     return measured, replace(judgement, evidence=evidence), "invalid" if reasons else "ok", reasons
+
+
+def _arrived_segments(
+    kind: WorkloadKind, params: Mapping[str, Scalar], setting: Setting, observed: Observed, netns: Mapping[int, str]
+) -> dict[str, ArrivedSegments] | None:
+    """The segments of TCP that came to both hosts. None where others than the hosts may send some by right: relays,
+    programs under test, equipment, filters, tables that overflow, and links that copy packets."""
+    topology = setting.network.topology
+    impaired = [direction.impairments for link in topology.links for state in link.states for direction in state]
+    others = (
+        kind.fills_tables,
+        setting.network.relays,
+        setting.network.hosting,
+        setting.network.guests,
+        len(topology.held) < len(topology.nodes),
+        any(node.filters for node in topology.nodes.values()),
+        any(one.duplicate is not None for one in impaired),
+    )
+    transports = {WORKLOADS[part.workload].transport for part in parts_of(kind, params)}
+    if "tcp" not in transports or any(others):
+        return None
+    return segment_evidence(setting.between, netns, observed.before, observed.after, observed.drops.reports)
 
 
 def _asleep_notes(observed: Observed) -> list[str]:

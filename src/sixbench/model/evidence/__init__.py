@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from ..form import MAX_ITEMS, Counts, Flag, Kept, Name, Natural, words_of
+from .arrivals import ArrivedSegments
 from .clocks import TwoClocks
 from .devices import (
     DhcpSeen,
@@ -51,6 +52,7 @@ class Evidence(Kept):
         relays: the relays by node.
         programs: what programs under test used, by node.
         sessions: of the nodes that keep state.
+        arrived: the segments of TCP that came to each host, and those that nobody of the trial sent.
         timers: those of links' rates, by link and the node that sends.
         processors: those that each node on the way ran on; empty where the kernel put none there.
         clocks: those of client and server, where these are on two machines and their difference is known.
@@ -76,6 +78,7 @@ class Evidence(Kept):
     programs: dict[Name, ProgramUse] | None = None
     sessions: dict[Name, TrackedSessions] | None = None
     losses: Losses | None = None
+    arrived: dict[Name, ArrivedSegments] | None = None
     timers: dict[Name, dict[Name, LateTimers]] | None = None
     processors: dict[Name, Annotated[tuple[Natural, ...], Field(max_length=MAX_ITEMS)]] | None = None
     clocks: TwoClocks | None = None

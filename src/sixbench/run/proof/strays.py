@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from ...model.evidence.arrivals import ArrivedSegments
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import CONNECTION_PACKETS, Result
 
@@ -17,20 +18,34 @@ FEW_STRAYS = 16
 """So many strays never matter, however few packets the trial has: a read takes some microseconds, and a whole scan of
 the ports of a host sends few packets to each port."""
 
-_PACKETS = {"connections": CONNECTION_PACKETS, "datagrams": 1}
+SEGMENTS = "segments"
+"""Those of TCP that the kernel of a host counted (`segments`), and no workload."""
+
+_PACKETS = {"connections": CONNECTION_PACKETS, "datagrams": 1, SEGMENTS: 1}
 """The packets of one stray, at least."""
 
 
-def judge_strays(*results: Result, own_packets: int) -> tuple[list[str], list[Reason]]:
+def judge_strays(
+    *results: Result, own_packets: int, arrived: Mapping[str, ArrivedSegments] | None = None
+) -> tuple[list[str], list[Reason]]:
     """The strays of a trial in words, and why it is invalid if they are many.
 
     Args:
         results: the agents' results, as docs/protocol.md describes them.
         own_packets: the packets of the trial itself that arrived, both ways.
+        arrived: the segments of TCP that came to each host; None: nobody counted them.
     """
     counts = stray_counts(*results)
+    segments = sum(one.strays for one in (arrived or {}).values())
+    if segments > FEW_STRAYS:
+        counts[SEGMENTS] = segments
     reason = stray_reason(counts, own_packets)
-    notes = [f"{count} stray {what} were refused or ignored" for what, count in counts.items()]
+    notes = [
+        f"at least {count} segments of TCP came to the hosts that nobody of the trial sent"
+        if what == SEGMENTS
+        else f"{count} stray {what} were refused or ignored"
+        for what, count in counts.items()
+    ]
     return notes, [] if reason is None else [reason]
 
 
