@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from endurance import fuzzing, nested_experiments
+from endurance import fuzzing, nested_experiments, words_of_others
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,3 +84,12 @@ def test_an_experiment_that_crashes_the_reader_is_told_with_what_repeats_it(monk
     monkeypatch.setattr(nested_experiments, "try_one", crash)
     found = nested_experiments.try_experiments(2, 3, threading.Event())
     assert found["crash"] == "seed 3, input 0: RecursionError('too deep')"
+
+
+@pytest.mark.parametrize("target", [fuzzing.CELL_ANSWERS, fuzzing.HOST_ANSWERS, fuzzing.TERMINAL_NAMES])
+def test_words_of_others_are_tried_and_a_crash_has_its_number(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = words_of_others.try_words(target, 1, 1, threading.Event())
+    assert found["executions"] > 0
+    assert "crash" not in found, found
+    monkeypatch.setitem(words_of_others._TARGETS, target, lambda _: lambda _: 1 / 0)
+    assert words_of_others.try_words(target, 1, 3, threading.Event())["crash"].startswith("seed 3, input 0: ZeroDivis")

@@ -182,3 +182,14 @@ def test_a_guest_can_be_stopped(tmp_path: Path, start: Start) -> None:
             lambda line: stop.set(),
             stop,
         )
+
+
+def test_a_console_that_is_written_to_for_ever_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "MOST_CONSOLE_BYTES", 2**17)
+    console = os.memfd_create("console")
+    os.write(console, b"x" * 2**20)
+    reader = machine._Console(console)
+    with pytest.raises(CapabilityError, match="the guest wrote more than 131072 bytes to its console"):
+        reader.read()
+    os.close(console)
+    assert len(reader._rest) <= 2**17

@@ -44,6 +44,8 @@ BOOT_S = 120.0
 """How long a guest may take to start; it takes some 5 s here."""
 
 SHOWN_LINES = 8
+MOST_CONSOLE_BYTES = 2**26
+"""The most that a guest may write to its console, which is memory of this machine. A run writes some kilobytes."""
 _POLL_S = 0.1
 _KERNEL_LINE = re.compile(r"\s*\[ *\d+\.\d+\] ")
 _QEMU, _PACKAGE = "qemu-system-x86_64", "qemu-system-x86"
@@ -203,6 +205,8 @@ class _Console:
         fresh: list[str] = []
         while chunk := os.pread(self._descriptor, 65536, self._position):
             self._position += len(chunk)
+            if self._position > MOST_CONSOLE_BYTES:
+                raise CapabilityError(f"the guest wrote more than {MOST_CONSOLE_BYTES} bytes to its console")
             *whole, self._rest = (self._rest + chunk).split(b"\n")
             fresh += [line.decode(errors="replace").rstrip("\r") for line in whole]
         self.lines += fresh
