@@ -72,3 +72,17 @@ def test_path_mtus_are_learned_through_state(hub: AgentHub, tmp_path: Path) -> N
         forward, reverse = record["client"]["forward"], record["server"]["reverse"]
         found[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
     assert found == {"stateful": [1320, 1320, 1300], "far": [1300, 1300, 1280], "phone": [1280, 1280, 1280]}
+
+
+@pytest.mark.parametrize("engine", ["ebpf", "user"])
+def test_the_well_known_prefix_may_stand_for_private_addresses(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    """Against RFC 6052 section 3.1, where a path says so."""
+    network = NETWORK.format(mtu=1500, engine=engine).replace(
+        "engine:", "prefix: 64:ff9b::/96, allow-private: true, engine:"
+    )
+    workloads = "workloads:\n  - ping: {count: 5, interval: 2ms}\n  - tcp-rr: {duration: 100ms, warmup: 0s}\n"
+    finished = run(hub, network + workloads, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    assert {trial.path for trial in finished.trials} == {"stateful", "far", "phone"}
+    inside = {way for trial in finished.trials for one in (trial.evidence.segments or ()) for way in one.outer}
+    assert any("64:ff9b::c612:202" in way for way in inside), inside

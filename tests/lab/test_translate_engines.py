@@ -129,6 +129,18 @@ OWN = ("--own4", "192.0.2.254", "--own6", "2001:db8:1::fe")
 FROM_LOCAL4 = ("--local", TUNNEL4.destination, "--remote", TUNNEL4.source)
 FROM_LOCAL6 = ("--local", TUNNEL6.destination, "--remote", TUNNEL6.source)
 
+
+def echoes_to_itself() -> dict[str, bytes]:
+    """To the own addresses of a translator."""
+    ends4 = Ends(source="198.51.100.1", destination="192.0.2.254")
+    ends6 = Ends(source="2001:db8:1::1", destination="2001:db8:1::fe")
+    return {
+        "IPv4": in4(ends4, echo(ends4), ICMP),
+        "IPv6": in6(ends6, echo(ends6), ICMPV6),
+        "IPv6, longer": in6(ends6, echo(ends6, 1200), ICMPV6),
+    }
+
+
 TRACKED = ("*used up", "*bad *", "*fragment*", "*another protocol")
 """What a node that tracks connections does itself: it puts fragments together, and knows ports of TCP and UDP alone."""
 
@@ -146,6 +158,19 @@ MECHANISMS = {
         packets=lambda: (
             both(SIIT[0].back.back, Ends(source="2001:db8:1::2", destination=SIIT[1].destination))
             | of_ipv4(Ends(source="203.0.113.77", destination="192.0.2.1"))
+        ),
+    ),
+    "siit, private addresses in the well-known prefix": Mechanism(
+        words=(
+            *("siit", "--prefix", "64:ff9b::/96", "--allow-private"),
+            *("--eam", "192.0.2.1/32=2001:db8:1::1/128", "--own4", "192.0.2.254", "--own6", "2001:db8:1::fe"),
+        ),
+        packets=lambda: (
+            both(
+                Ends(source="10.0.0.1", destination="192.0.2.1"),
+                Ends(source="2001:db8:1::1", destination=embedded("64:ff9b::", "10.0.0.1")),
+            )
+            | {f"to itself, {name}": packet for name, packet in echoes_to_itself().items()}
         ),
     ),
     "map-t, border relay": Mechanism(

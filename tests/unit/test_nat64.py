@@ -11,6 +11,7 @@ from sixbench.lab.names import hosts_file, nsswitch_conf, resolv_confs
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.stage import Stage
 
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
@@ -145,3 +146,31 @@ def test_commands_look_names_up_by_dns_alone(machines: str) -> None:
     assert {line for line in lines if not line.startswith("hosts")} == {
         line for line in machines.splitlines() if not line.startswith("hosts")
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "prefix"),
+    [
+        ("{nodes: [r1], %s}", "prefix"),
+        ("{nodes: [r1, r2], %s}", "dmr-prefix"),
+    ],
+    ids=["translator", "map-t"],
+)
+def test_a_path_may_let_the_well_known_prefix_stand_for_private_addresses(
+    read: Read, problems: Problems, path: str, prefix: str
+) -> None:
+    """RFC 6052 section 3.1 says that it must not."""
+    mechanisms = ["map-t"] if prefix == "dmr-prefix" else ["nat64", "siit", "siit-dc", "nat-pt"]
+    for mechanism in mechanisms:
+        given = path % f"{prefix}: 64:ff9b::/96"
+        [problem] = problems(TEXT.format(path=f"{{{mechanism}: {given}}}"))
+        assert "allow-private: true" in problem
+        allowed = given.replace("}", ", allow-private: true}")
+        made = network(read, f"{{{mechanism}: {allowed}}}")
+        assert all(device.mapping["allow_non_global"] for device in made.translators)
+
+
+def test_a_resolver_makes_what_its_translator_takes(read: Read) -> None:
+    made = network(read, "{nat64: {nodes: [r1], dns64: r1, prefix: 64:ff9b::/96, allow-private: true}}")
+    requests = [request for stages in made.stages for request in stages.get("r1", Stage()).requests]
+    assert [request.fields["allow_non_global"] for request in requests if request.op == "dns-start"] == [True]

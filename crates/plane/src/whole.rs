@@ -5,7 +5,6 @@
 //! (6over4) or the node for its routes (ISATAP).
 
 mod carrier_error;
-mod echo;
 mod forwarding;
 mod node;
 mod outer;
@@ -18,7 +17,7 @@ use std::net::IpAddr;
 
 use sixbench_wire::map::check_rules;
 use sixbench_wire::siit::Ports;
-use sixbench_wire::{Span, ipv4, protocol};
+use sixbench_wire::{Span, echo, ipv4, protocol};
 
 use crate::abi::Outcome;
 use crate::slow::icmp;

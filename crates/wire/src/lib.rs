@@ -16,6 +16,7 @@ pub mod arp;
 pub mod checksum;
 pub mod dhcp;
 pub mod dns;
+pub mod echo;
 pub mod ethernet;
 pub mod fragments;
 pub mod gre;

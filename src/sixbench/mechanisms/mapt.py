@@ -22,7 +22,7 @@ from .common import address_at, carrier, check_overlap, without_family
 from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
 from .kind import Mechanism, MechanismError
 from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt, rule_of
-from .parting import DEFAULT_PREFIX, parts, plain_leg, prefix_option
+from .parting import ALLOW_PRIVATE, DEFAULT_PREFIX, allows_private, parts, plain_leg, prefix_option
 from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, translator
 
 DMR_PREFIX = Parameter(
@@ -57,10 +57,10 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         rule.check_apart(dmr)
     except RuleError as error:
         raise MechanismError(str(error), "dmr-prefix") from error
-    if dmr == embedding.WELL_KNOWN_PREFIX:
+    if dmr == embedding.WELL_KNOWN_PREFIX and not allows_private(path):
         raise MechanismError(
             f"the well-known prefix {dmr} must not stand for the addresses of a lab (RFC 6052 section 3.1): give "
-            f"another prefix, such as {DEFAULT_PREFIX}",
+            f"another prefix, such as {DEFAULT_PREFIX}, or allow-private: true",
             "dmr-prefix",
         )
     customers = customer_edges(rule, edges)
@@ -173,6 +173,6 @@ MAP_T = Mechanism(
     node_count=(2, MAX_CES + 1),
     node_order="the CEs, then the border relay",
     executed_by=(EBPF, USER),
-    options=(*RULE_OPTIONS, DMR_PREFIX, ZERO_CHECKSUM, LOWEST_IPV6_MTU),
+    options=(*RULE_OPTIONS, DMR_PREFIX, ALLOW_PRIVATE, ZERO_CHECKSUM, LOWEST_IPV6_MTU),
     sample=("r1", "r2"),
 )

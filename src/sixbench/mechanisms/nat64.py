@@ -21,7 +21,7 @@ from .common import check_overlap, legs_of
 from .discovering import DISCOVERY, OPTION_108, TELLER, with_discovery
 from .kind import Mechanism, MechanismError
 from .nat44 import nat44
-from .parting import Stretch, prefix_option
+from .parting import ALLOW_PRIVATE, Stretch, prefix_option
 from .resolving import DNS64, RESOLVER, with_resolver
 from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, translated
 
@@ -127,6 +127,7 @@ NAT64 = Mechanism(
     executed_by=(EBPF, USER, jool.JOOL),
     options=(
         PREFIX,
+        ALLOW_PRIVATE,
         replace(_OF_PLAT, default="compute", unless_given=ZERO_CHECKSUM.unless_given),
         LOWEST_IPV6_MTU,
         PORTS,
@@ -145,6 +146,7 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
     executed_by=(EBPF, USER),
     options=(
         PREFIX,
+        ALLOW_PRIVATE,
         _OF_PLAT,
         LOWEST_IPV6_MTU,
         Parameter(

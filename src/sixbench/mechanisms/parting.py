@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any
 
 from ..model.leg import Address, Leg
+from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Family, Link, Topology
 from . import embedding
@@ -18,6 +19,13 @@ from .kind import MechanismError
 DEFAULT_PREFIX = "2001:db8:64::/96"
 """RFC 3849. Of the prefixes that are set aside for translators, the well-known one must not stand for the addresses of
 a lab (RFC 6052 section 3.1), and Debian's tayga refuses the other one (RFC 8215)."""
+
+ALLOW_PRIVATE = Parameter(
+    name="allow-private",
+    kind="flag",
+    doc="whether 64:ff9b::/96 may stand for IPv4 addresses that are not global, against RFC 6052 section 3.1",
+    default=False,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +97,7 @@ def part(
     prefix = prefix_option(path, "prefix", DEFAULT_PREFIX) if embeds else None
     if prefix is not None:
         check_overlap(path, topology, [prefix], "prefix")
-        _check_well_known(prefix, stretches)
+        _check_well_known(path, prefix, stretches)
     if inside is not None:
         check_overlap(path, topology, [IPv4Network(inside)])
     ends = zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True)
@@ -219,14 +227,20 @@ def prefix_option(path: Path, name: str, default: str) -> IPv6Network:
     return prefix
 
 
-def _check_well_known(prefix: IPv6Network, stretches: Sequence[Stretch]) -> None:
-    if prefix != embedding.WELL_KNOWN_PREFIX:
+def allows_private(path: Path) -> bool:
+    """Whether the well-known prefix may stand for IPv4 addresses that are not global on this path."""
+    return bool(path.options.get(ALLOW_PRIVATE.name, False))
+
+
+def _check_well_known(path: Path, prefix: IPv6Network, stretches: Sequence[Stretch]) -> None:
+    if prefix != embedding.WELL_KNOWN_PREFIX or allows_private(path):
         return
     for stretch in stretches:
         for node, address in stretch.addresses:
             if address.version == 4 and not address.is_global:
                 raise MechanismError(
                     f'the well-known prefix {prefix} must not stand for {address} of "{node}", which is no global '
-                    f"address (RFC 6052 section 3.1): give another prefix, such as {DEFAULT_PREFIX}",
+                    f"address (RFC 6052 section 3.1): give another prefix, such as {DEFAULT_PREFIX}, or "
+                    "allow-private: true",
                     "prefix",
                 )

@@ -19,7 +19,7 @@ from ..model.stage import Request, Stage
 from ..model.topology import Topology
 from .common import check_node, legs_of
 from .kind import MechanismError
-from .parting import DEFAULT_PREFIX, prefix_option
+from .parting import DEFAULT_PREFIX, allows_private, prefix_option
 from .resolvers import RESOLVERS, TESTED_ZONE, resolver_program
 
 DNS64 = Parameter(
@@ -97,7 +97,8 @@ def with_dns64(
     untracked = _untracked(authority) if authority is not None and _tracks_ipv4(network, node) else ""
     if other is None:
         forward = {} if authority is None else {"forward": {"zone": TESTED_ZONE, "server": str(authority)}}
-        return with_answers(network, node, own, names, {"prefix": str(prefix), **forward}, {}, nft=untracked)
+        dns64 = {"prefix": str(prefix), **({"allow_non_global": True} if allows_private(path) else {}), **forward}
+        return with_answers(network, node, own, names, dns64, {}, nft=untracked)
     program = resolver_program(other, own, prefix, names, authority)
     begun = Stage(programs=(program,), nft=untracked)
     ready = Stage(requests=tuple(resolver_ready(address, prefix, other.program) for address in own))

@@ -12,7 +12,7 @@ from ..model.topology import Family, Topology
 from . import embedding, jool, tayga
 from .common import check_overlap
 from .kind import Mechanism, Options
-from .parting import Stretch
+from .parting import ALLOW_PRIVATE, Stretch
 from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, pool_option, translated
 
 DEFAULT_POOL = "192.0.2.0/24"
@@ -65,6 +65,7 @@ SIIT = Mechanism(
             default="ipv6",
         ),
         PREFIX,
+        ALLOW_PRIVATE,
         Parameter(
             name="pool", kind="ipv4-prefix", doc="the IPv4 addresses for IPv6 nodes, one each", default=DEFAULT_POOL
         ),

@@ -16,7 +16,7 @@ from ..model.stage import Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Topology
 from . import embedding, jool, tayga
 from .kind import MechanismError
-from .parting import DEFAULT_PREFIX, Stretch, part
+from .parting import ALLOW_PRIVATE, DEFAULT_PREFIX, Stretch, allows_private, part
 
 _THIS_NETWORK = IPv4Network("0.0.0.0/8")
 """RFC 1122 section 3.2.1.3."""
@@ -49,7 +49,7 @@ LOWEST_IPV6_MTU = Parameter(
 )
 FORWARDING = {"net.ipv6.conf.all.forwarding": "1"}
 """Linux passes on what comes out of a device, or goes into it, only where the whole node forwards (ip6_forward)."""
-OPTIONS = (PREFIX, ZERO_CHECKSUM, LOWEST_IPV6_MTU)
+OPTIONS = (PREFIX, ALLOW_PRIVATE, ZERO_CHECKSUM, LOWEST_IPV6_MTU)
 """The options of every mechanism with translators."""
 
 
@@ -231,6 +231,7 @@ def translator(
             "lowest_ipv6_mtu": int(path.options.get("lowest-ipv6-mtu", ETHERNET_MIN_MTU_V6)),
             "mtu4": mtus[4],
             "mtu6": mtus[6],
+            **({"allow_non_global": True} if allows_private(path) else {}),
         },
         through_node=through_node,
         hops=_HOPS_BY_ENGINE.get(path.engine or "", HOPS),

@@ -20,7 +20,7 @@ from ..model.workload import WorkloadKind
 from .common import ipv4_of
 from .embedding import embed
 from .kind import Mechanism, MechanismError
-from .parting import DEFAULT_PREFIX, part
+from .parting import ALLOW_PRIVATE, DEFAULT_PREFIX, part
 from .resolving import DNS64, RESOLVER, with_resolver
 from .translating import PREFIX
 
@@ -83,7 +83,7 @@ TRT = Mechanism(
     install=_install,
     node_count=(1, 1),
     executed_by=(USER,),
-    options=(PREFIX, OWN_SESSIONS, DNS64, RESOLVER),
+    options=(PREFIX, ALLOW_PRIVATE, OWN_SESSIONS, DNS64, RESOLVER),
     unfit=_unfit,
     sample=("r1",),
 )

@@ -38,6 +38,8 @@ pub struct Request {
     #[serde(default)]
     pub excluded: Option<Vec<Prefix>>,
     #[serde(default)]
+    pub allow_non_global: bool,
+    #[serde(default)]
     pub forward: Option<Forward>,
     pub names: Vec<Host>,
 }
@@ -107,6 +109,7 @@ fn responder(request: &Request) -> Result<Responder> {
     let excluded = request.excluded.as_ref();
     let excluded = excluded.map_or_else(default_excluded, |nets| nets.iter().copied().map(net).collect());
     let dns64 = request.prefix.map(|prefix| Dns64::new(net(prefix), excluded)).transpose().map_err(refuse)?;
+    let dns64 = dns64.map(|dns64| dns64.allowing_non_global(request.allow_non_global));
     let forwarded = request.forward.as_ref().map(|one| zone_of(request, one)).transpose().map_err(refuse)?;
     Ok(Responder { zone, forwarded, dns64 })
 }

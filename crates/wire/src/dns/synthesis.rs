@@ -1,6 +1,6 @@
 //! What a question is answered with where a translator lets IPv6 nodes reach IPv4 nodes: RFC 6147 section 5.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::prefix::WELL_KNOWN_ADDRESSES;
 use super::{Absence, Data, Found, Kind, Name, Question, Record, Source};
@@ -21,6 +21,8 @@ pub struct Dns64 {
     prefix: Prefix6,
     /// IPv6 addresses that are as good as none.
     excluded: Vec<Ipv6Net>,
+    /// Whether 64:ff9b::/96 may stand for IPv4 addresses that are not global, against RFC 6052 section 3.1.
+    allows_non_global: bool,
 }
 
 /// What a question is answered with.
@@ -35,7 +37,13 @@ pub struct Answer {
 impl Dns64 {
     /// Fails where no IPv4 address can be in the prefix.
     pub fn new(prefix: Prefix6, excluded: Vec<Ipv6Net>) -> Result<Self, String> {
-        prefix.check().map(|()| Self { prefix, excluded })
+        prefix.check().map(|()| Self { prefix, excluded, allows_non_global: false })
+    }
+
+    /// The same with a well-known prefix that stands for all IPv4 addresses, as its translator has it.
+    #[must_use]
+    pub fn allowing_non_global(self, allows_non_global: bool) -> Self {
+        Self { allows_non_global, ..self }
     }
 
     /// The answer, by what the source has, or the question that has to be asked first. `validates`: who asks checks signatures itself and wants what is
@@ -99,10 +107,14 @@ impl Dns64 {
         matches!(data, Data::Aaaa(address) if self.excluded.iter().any(|net| net.contains(*address)))
     }
 
+    fn may_represent(&self, address: Ipv4Addr) -> bool {
+        self.allows_non_global || self.prefix.may_represent(address)
+    }
+
     fn embedded(&self, data: &Data) -> Option<Ipv6Addr> {
         match *data {
             // The well-known prefix stands for these although they are not global: RFC 7050 section 2.2.
-            Data::A(address) if WELL_KNOWN_ADDRESSES.contains(&address) || self.prefix.may_represent(address) => {
+            Data::A(address) if WELL_KNOWN_ADDRESSES.contains(&address) || self.may_represent(address) => {
                 Some(self.prefix.embed(address))
             }
             _ => None,

@@ -26,9 +26,10 @@ mod to_ipv4;
 mod to_ipv6;
 mod transport;
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 pub(crate) use addresses::is_host4;
+use addresses::is_host6;
 pub use addresses::{Ipv4Net, Ipv6Net, LENGTHS, Net, Prefix6};
 pub use clause::Clause;
 pub use domain::Domain;
@@ -40,7 +41,7 @@ pub use ports::{Port, Ports};
 pub use settings::{PLATEAUS, Settings, ZeroChecksum};
 
 use crate::icmp::{V4Repr, V6Repr};
-use crate::{Span, checksum, ipv4, ipv6};
+use crate::{Span, checksum, echo, ipv4, ipv6};
 
 /// The least MTU of IPv6: RFC 8200 section 5.
 const LEAST_MTU6: usize = 1280;
@@ -134,6 +135,9 @@ impl Translator {
 
     /// Says what becomes of a packet of either family, which is whole.
     pub fn translate(&mut self, packet: &[u8]) -> Decision {
+        if let Some(reply) = self.reply(packet) {
+            return Decision { verdict: Verdict::Answered, clause: Clause::OwnAddress, packets: vec![reply] };
+        }
         let span = Span::whole(packet);
         match packet.first().map(|octet| octet >> 4) {
             Some(4) => match ipv4::Packet::parse(span) {
@@ -221,6 +225,23 @@ impl Translator {
         match told.and_then(|told| answer(self, told)) {
             Some(answer) => Decision { verdict: Verdict::Answered, clause, packets: vec![answer] },
             None => Decision::dropped(clause),
+        }
+    }
+
+    /// The reply to an echo request to one of its own addresses, from a host: RFC 1122 section 3.2.1.3, RFC 4291 section 2.7.
+    fn reply(&self, packet: &[u8]) -> Option<Vec<u8>> {
+        let reply = echo::reply(packet, |address| self.is_own(address))?;
+        let is_to_host = match reply.first()? >> 4 {
+            4 => is_host4(ipv4::Packet::parse(Span::whole(&reply)).ok()?.destination(), true),
+            _ => is_host6(ipv6::Packet::parse(Span::whole(&reply)).ok()?.destination()),
+        };
+        is_to_host.then_some(reply)
+    }
+
+    fn is_own(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => address == self.settings.own4,
+            IpAddr::V6(address) => Some(address) == self.own6,
         }
     }
 

@@ -128,6 +128,9 @@ fn rfc7050_clients_learn_the_prefix_by_a_name() {
     let ask = |text| well_known.answer(&zone(), &name(text), Kind::AAAA, false).expect("its own names");
     assert_eq!(found(&ask("ipv4only.arpa"))[0], aaaa("64:ff9b::c000:aa"));
     assert_eq!(ask("server").found, no_data());
+    let allowing = well_known.allowing_non_global(true);
+    let found_there = allowing.answer(&zone(), &name("server"), Kind::AAAA, false).expect("its own name");
+    assert!(found_there.is_synthesised, "as its translator has it: {found_there:?}");
 }
 
 #[test]

@@ -105,6 +105,7 @@ pub fn check(settings: &Settings, bytes: &[u8]) -> Decision {
         | Clause::HopLimit
         | Clause::SourceRoute
         | Clause::RoutingHeader
+        | Clause::OwnAddress
             if decision.verdict == Verdict::Answered =>
         {
             Verdict::Answered
@@ -116,6 +117,7 @@ pub fn check(settings: &Settings, bytes: &[u8]) -> Decision {
     let is_to_ipv4 = (bytes.first().is_some_and(|first| first >> 4 == 6)) == (decision.verdict == Verdict::Translated);
     match decision.verdict {
         Verdict::Dropped => assert!(decision.packets.is_empty()),
+        Verdict::Answered if decision.clause == Clause::OwnAddress => check_reply(bytes, &decision),
         Verdict::Answered => check_answer(&mut translator, settings, bytes, &decision),
         Verdict::Translated => {
             assert!(!decision.packets.is_empty());
@@ -141,6 +143,22 @@ fn check_translated(settings: &Settings, bytes: &[u8], packet: &[u8], is_to_ipv4
         assert_eq!((parsed.hop_limit(), parsed.flow_label()), (hop_limit, 0));
         assert!(settings.traffic_class.is_none_or(|class| parsed.traffic_class() == class));
         check_error6(packet, &parsed);
+    }
+}
+
+/// The reply to an echo request, with the same data.
+fn check_reply(bytes: &[u8], decision: &Decision) {
+    let [reply] = &decision.packets[..] else { panic!("{} replies", decision.packets.len()) };
+    if bytes[0] >> 4 == 4 {
+        let (asked, answered) = (ipv4::Packet::parse(Span::whole(bytes)).expect("IPv4"), read4(reply));
+        assert_eq!((answered.source(), answered.destination()), (asked.destination(), asked.source()));
+        assert!(checksum::is_valid(&reply[20..]) && reply[20] == 0);
+        assert_eq!(reply[24..], asked.payload().captured()[4..]);
+    } else {
+        let (asked, answered) = (ipv6::Packet::parse(Span::whole(bytes)).expect("IPv6"), read6(reply));
+        assert_eq!((answered.source(), answered.destination()), (asked.destination(), asked.source()));
+        assert!(is_right6(reply) && reply[40] == 129);
+        assert_eq!(reply[44..], asked.payload().captured()[4..]);
     }
 }
 

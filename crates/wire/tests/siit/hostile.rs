@@ -24,7 +24,8 @@ impl Maker<'_> {
             2 => Ipv4Addr::new(224, 0, 0, 1),
             3 => Ipv4Addr::new(10, 0, 0, 1),
             4 => Ipv4Addr::new(203, 0, 113, self.random.next() as u8),
-            5..12 => KNOWN4,
+            5 => self.settings.own4,
+            6..12 => KNOWN4,
             12..18 => HOST4,
             _ => Ipv4Addr::new(20, 1, 2, self.random.next() as u8),
         }
@@ -40,6 +41,7 @@ impl Maker<'_> {
             4 => Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1),
             5 => Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0x100, 0, 0, 0),
             6..8 if self.settings.domain.is_some() => RULE.address(KNOWN4, self.random.below(8) as u16),
+            6 if !self.settings.own6.is_unspecified() => self.settings.own6,
             6..14 => KNOWN6,
             _ => self.settings.prefixes.first().map_or(KNOWN6, |prefix| prefix.embed(host4)),
         }

@@ -111,6 +111,7 @@ class DnsStart(Request[Nothing]):
     prefix: str | None = None
     port: int | None = None
     excluded: list[str] | None = None
+    allow_non_global: bool | None = None
     forward: Mapping[str, Any] | None = None
 
 

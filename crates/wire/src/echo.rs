@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use sixbench_wire::icmp::{Message, V4Repr, V6Repr, Version};
-use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
+use crate::icmp::{Message, V4Repr, V6Repr, Version};
+use crate::{Span, checksum, ipv4, ipv6, protocol};
 
 const HOP_LIMIT: u8 = 64;
 
