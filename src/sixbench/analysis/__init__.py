@@ -11,6 +11,7 @@ blocks. It may import `stats`, `store`, `theory`, `plan` and `model`; never `lab
 `candidates`      what can be compared, and the finding that each comparison becomes
 `looks`           looks at what is not decided yet, and what they may spend of the error
 `cell_effects`    what the machines of a run say, each by itself
+`kernel_contrasts`  each kernel of a run against the first
 `mixtures`        pairs that a robust mean leaves aside, and paths that do two things
 `pooled`          the change in the mean of several levels, and whether they differ
 `noise`           the A/A comparisons beside them
@@ -46,6 +47,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     from .estimates import estimates
     from .findings import findings
     from .held_against import mechanism_remarks
+    from .kernel_contrasts import kernel_contrasts
     from .noise import (
         awake_remarks,
         load_remarks,
@@ -82,6 +84,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         estimates=shown_estimates(measured, clock),
         findings=shown_findings(found, clock),
         cells=effects,
+        kernels=kernel_contrasts(run, clock) if is_planned else [],
         remarks=remarks,
     )
     if paper is None:

@@ -304,6 +304,42 @@ class CellEffect:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KernelContrast:
+    """One path on a kernel against the same path on the kernel that the run names first: one workload, one metric, one
+    combination of the other levels. The trials of a block are a pair.
+
+    Attributes:
+        levels: without the kernel.
+        kernel, reference: the kernel, and the one that it is compared with.
+        n: pairs of valid trials.
+        value, reference_value: on both kernels in these pairs, in the metric's unit.
+        ratio: value over reference_value; None where the metric is compared by difference or a value is 0.
+        difference: value less reference_value, in the metric's unit.
+        ci_low, ci_high: confidence interval of the ratio (of the difference where `ratio` is None).
+        p_value: Holm-adjusted within the metric; None where n is too small.
+        verdict: `higher` or `lower` than on the reference; `equivalent` within the margin; else `inconclusive`.
+    """
+
+    workload: str
+    metric: str
+    unit: str
+    levels: dict[str, Scalar]
+    path: str
+    kernel: str
+    reference: str
+    n: int
+    verdict: Verdict
+    value: float | None = None
+    reference_value: float | None = None
+    ratio: float | None = None
+    difference: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p_value: float | None = None
+    headline: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Analysis:
     """Everything that a report is made from, beside the manifest and the trials."""
 
@@ -313,4 +349,5 @@ class Analysis:
     published: list[PublishedComparison] = field(default_factory=list)
     tables: list[ComparedTable] = field(default_factory=list)
     cells: list[CellEffect] = field(default_factory=list)
+    kernels: list[KernelContrast] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)

@@ -11,7 +11,20 @@ from dataclasses import dataclass
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import calibrated, cells, emulated, matrices, path_tables, rfc, rows, run_description, tables, validity, words
+from . import (
+    calibrated,
+    cells,
+    emulated,
+    kernel_contrasts,
+    matrices,
+    path_tables,
+    rfc,
+    rows,
+    run_description,
+    tables,
+    validity,
+    words,
+)
 from .path_descriptions import PathDescription, path_descriptions
 from .tables import Table, left
 from .tunnel_counts import total
@@ -166,6 +179,14 @@ SECTIONS: tuple[Section, ...] = (
         part="values",
         tables=lambda data: matrices.matrices(data.analysis, data.confidence),
         entries="rows of values",
+    ),
+    Section(
+        name="kernels",
+        part="findings",
+        tables=lambda data: kernel_contrasts.contrast_tables(data.analysis.kernels, data.confidence),
+        entries="comparisons of kernels",
+        about="A row compares a path on a kernel with the same path on the first kernel. The trials of a block are a "
+        "pair, and both values have the weights of the pairs. P-values are adjusted within each metric (Holm).",
     ),
     Section(
         name="findings",

@@ -1,0 +1,145 @@
+"""The kernels of a run against the one that it names first, path by path and paired by block."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..model.experiment import Combination
+from ..model.finding import KernelContrast
+from ..model.kernels import COLUMN
+from ..model.metric import Metric
+from ..model.workloads import WORKLOADS
+from ..stats import Comparison, Pairs, compare_all, holm
+from .candidates import verdict
+from .clock import RunClock, shown_metric
+from .estimates import PathTrials, group_trials, measured_metrics
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Contrast:
+    """A comparison to be made: a combination on one kernel, against that on the reference."""
+
+    combination: Combination
+    reference: Combination
+    metric: Metric
+    path: str
+    pairs: Pairs
+
+
+def kernel_contrasts(run: Run, clock: RunClock) -> list[KernelContrast]:
+    """One contrast for each path but A/A ones, kernel but the first, combination of the other levels, and metric that
+    both have in some block. Empty for a run on one kernel. P-values are adjusted over all contrasts of a metric
+    (Holm)."""
+    statistics = run.manifest.experiment.statistics
+    contrasts = list(_contrasts(run))
+    comparisons: list[Comparison] = [Comparison(n=0)] * len(contrasts)
+    by_margin: dict[float, list[int]] = defaultdict(list)
+    by_metric: dict[str, list[int]] = defaultdict(list)
+    for index, contrast in enumerate(contrasts):
+        by_margin[statistics.margin_of(contrast.combination.workload.kind)].append(index)
+        by_metric[contrast.metric.name].append(index)
+    for margin, indices in by_margin.items():
+        results = compare_all(
+            [contrasts[index].pairs for index in indices],
+            confidence=statistics.confidence,
+            margin=margin,
+            estimator=statistics.estimator,
+        )
+        for index, result in zip(indices, results, strict=True):
+            comparisons[index] = result
+    p_values: list[float | None] = [None] * len(contrasts)
+    for indices in by_metric.values():
+        for index, p_value in zip(indices, holm([comparisons[at].p_value for at in indices]), strict=True):
+            p_values[index] = p_value
+    error = 1 - statistics.confidence
+    return [
+        _result(contrast, comparison, p_value, error, clock)
+        for contrast, comparison, p_value in zip(contrasts, comparisons, p_values, strict=True)
+    ]
+
+
+def _contrasts(run: Run) -> Iterator[_Contrast]:
+    experiment, groups = run.manifest.experiment, group_trials(run)
+    kernels: dict[object, list[Combination]] = {}
+    for combination in experiment.combinations:
+        if COLUMN in combination.levels:
+            kernels.setdefault(_without_kernel(combination), []).append(combination)
+    for reference, *others in kernels.values():
+        for combination in others:
+            for path in experiment.paths_of(combination):
+                if path.aa_of is not None:
+                    continue
+                group = groups[combination.name, path.name]
+                base = groups.get((reference.name, path.name), PathTrials())
+                for metric in measured_metrics(group):
+                    blocks = _common_blocks(group, base, metric.column)
+                    if blocks:
+                        yield _Contrast(
+                            combination=combination,
+                            reference=reference,
+                            metric=metric,
+                            path=path.name,
+                            pairs=_pairs(group, base, metric, blocks),
+                        )
+
+
+def _without_kernel(combination: Combination) -> object:
+    """What combinations share that differ by their kernel alone."""
+    levels = {column: value for column, value in combination.levels.items() if column != COLUMN}
+    workload = combination.workload
+    return workload.kind, tuple(sorted(workload.params.items())), tuple(levels.items()), combination.topology
+
+
+def _common_blocks(group: PathTrials, base: PathTrials, column: str) -> list[int]:
+    """The blocks in which both kernels have a valid trial with that metric, in order."""
+    return sorted(
+        block
+        for block, trial in group.ok.items()
+        if column in trial.metrics and block in base.ok and column in base.ok[block].metrics
+    )
+
+
+def _pairs(group: PathTrials, base: PathTrials, metric: Metric, blocks: Sequence[int]) -> Pairs:
+    return Pairs(
+        path=[group.ok[block].metrics[metric.column] for block in blocks],
+        baseline=[base.ok[block].metrics[metric.column] for block in blocks],
+        scale=metric.scale,
+        is_exact=metric.is_exact,
+    )
+
+
+def _result(
+    contrast: _Contrast, comparison: Comparison, p_value: float | None, error: float, clock: RunClock
+) -> KernelContrast:
+    metric, divisor = shown_metric(contrast.metric, clock)
+    ends_divisor = 1.0 if comparison.ratio is not None else divisor
+    levels = contrast.combination.levels
+    return KernelContrast(
+        workload=contrast.combination.workload.kind,
+        metric=metric.name,
+        unit=metric.unit,
+        levels={column: value for column, value in levels.items() if column != COLUMN},
+        path=contrast.path,
+        kernel=str(levels[COLUMN]),
+        reference=str(contrast.reference.levels[COLUMN]),
+        n=comparison.n,
+        verdict=verdict(comparison, p_value, contrast.metric, error),
+        value=_divided(comparison.value, divisor),
+        reference_value=_divided(comparison.baseline, divisor),
+        ratio=comparison.ratio,
+        difference=_divided(comparison.difference, divisor),
+        ci_low=_divided(comparison.low, ends_divisor),
+        ci_high=_divided(comparison.high, ends_divisor),
+        p_value=p_value,
+        headline=contrast.metric.name in WORKLOADS[contrast.combination.workload.kind].headline,
+    )
+
+
+def _divided(value: float | None, divisor: float) -> float | None:
+    return None if value is None else value / divisor

@@ -1,0 +1,67 @@
+"""Kernel against kernel: a table of the headline metrics, each path against itself on the first kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model.finding import KernelContrast
+from ..model.metric import METRICS
+from . import rows, words
+from .agreeing import agreeing_digits, printed_change
+from .tables import Table, left, right
+
+
+def contrast_tables(contrasts: Sequence[KernelContrast], confidence: float) -> list[Table]:
+    """A table for each headline metric of a workload, with a row for each path, kernel and combination of levels; none
+    for a run on one kernel."""
+    groups: dict[tuple[str, str], list[KernelContrast]] = {}
+    for contrast in contrasts:
+        if contrast.headline:
+            groups.setdefault((contrast.workload, contrast.metric), []).append(contrast)
+    return [_table(group, confidence) for group in groups.values()]
+
+
+def _table(contrasts: Sequence[KernelContrast], confidence: float) -> Table:
+    """The table of one metric, in one unit."""
+    first, levels = contrasts[0], rows.varying(contrasts)
+    values = [value for contrast in contrasts for value in (contrast.value, contrast.reference_value)]
+    scale = words.common_scale(values, first.unit)
+    columns = [
+        *right(*(words.factor(column) for column in levels)),
+        *left("path", "kernel"),
+        *right("value", first.reference, "change", f"{words.percent(confidence)} CI"),
+        *left("verdict"),
+        *right("n"),
+    ]
+    made = [
+        [
+            *(words.level(column, contrast.levels.get(column)) for column in levels),
+            contrast.path,
+            contrast.kernel,
+            *_numbers(contrast, scale[0]),
+            _verdict(contrast),
+            str(contrast.n),
+        ]
+        for contrast in contrasts
+    ]
+    subject = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)}"
+    return Table(title=f"{subject}, kernels against {first.reference}, {scale[1]}", columns=columns, rows=made)
+
+
+def _numbers(contrast: KernelContrast, divisor: float) -> list[str]:
+    """Both values, the change and its interval. The values give the change that is printed."""
+    ends = (contrast.ci_low, contrast.ci_high)
+    change = printed_change(contrast.ratio, contrast.difference, ends, contrast.unit)
+    value, reference = words.finite(contrast.value), words.finite(contrast.reference_value)
+    if value is None or reference is None or change is None:
+        return [words.MISSING] * 4
+    digits = agreeing_digits(change, value, reference, (divisor, divisor), 4)
+    return [*(words.number(one / divisor, digits) for one in (value, reference)), change.text, change.interval]
+
+
+def _verdict(contrast: KernelContrast) -> str:
+    """`better` or `worse` where the metric has a better direction."""
+    better = METRICS[contrast.metric].better if contrast.metric in METRICS else "neither"
+    if contrast.verdict not in ("higher", "lower"):
+        return "undecided" if contrast.verdict == "inconclusive" else contrast.verdict
+    return contrast.verdict if better == "neither" else "better" if contrast.verdict == better else "worse"

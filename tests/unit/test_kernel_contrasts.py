@@ -1,0 +1,95 @@
+"""Kernel against kernel: each path against itself on the first kernel, paired by block."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import synthetic
+
+from sixbench.analysis import analyse
+from sixbench.model.finding import KernelContrast
+from sixbench.report import FORMATS
+from sixbench.store import Run
+
+pytestmark = pytest.mark.computes
+
+KERNELS = ("debian-5.10", "debian-6.1", "debian-6.12")
+
+
+def on_kernels(factors: dict[str, float], blocks: int = 8, column: str = "goodput_bps") -> Run:
+    """A run whose trials are those of one kernel on each of several, with a column multiplied."""
+    run = synthetic.small(blocks=blocks)
+    experiment = run.manifest.experiment
+    combinations, trials = [], []
+    for kernel, factor in factors.items():
+        for combination in experiment.combinations:
+            name = f"{combination.name}-{kernel}"
+            combinations.append(replace(combination, name=name, levels=combination.levels | {"kernel": kernel}))
+        for trial in run.trials:
+            value = {column: trial.metrics[column] * factor} if column in trial.metrics else {}
+            trials.append(
+                replace(
+                    trial,
+                    key=f"{trial.key}-{kernel}",
+                    combination=f"{trial.combination}-{kernel}",
+                    levels=trial.levels | {"kernel": kernel},
+                    metrics={**trial.metrics, **value},
+                )
+            )
+    several = replace(experiment, combinations=tuple(combinations), kernels=tuple(factors))
+    return synthetic.replace_run(replace(run, trials=trials), experiment=several).in_memory()
+
+
+def contrasts(run: Run, metric: str) -> list[KernelContrast]:
+    return [one for one in analyse(run).kernels if one.metric == metric]
+
+
+def test_each_kernel_is_compared_with_the_first_on_every_path() -> None:
+    run = on_kernels(dict(zip(KERNELS, (1.0, 1.1, 0.9), strict=True)))
+    found = contrasts(run, "goodput")
+    paths = [path.name for path in run.manifest.experiment.paths if path.aa_of is None]
+    sizes = {one.levels["message_bytes"] for one in found}
+    assert {(one.path, one.kernel, one.levels["message_bytes"]) for one in found} == {
+        (path, kernel, size) for path in paths for kernel in KERNELS[1:] for size in sizes
+    }
+    assert {one.reference for one in found} == {KERNELS[0]}
+    assert all("kernel" not in one.levels for one in found)
+    for one in found:
+        assert one.ratio == pytest.approx({KERNELS[1]: 1.1, KERNELS[2]: 0.9}[one.kernel])
+        assert one.verdict == {KERNELS[1]: "higher", KERNELS[2]: "lower"}[one.kernel]
+        assert one.value is not None
+        assert one.reference_value is not None
+        assert math.isclose(one.value / one.reference_value, one.ratio)
+
+
+def test_kernels_that_do_not_differ_are_equivalent() -> None:
+    found = contrasts(on_kernels(dict.fromkeys(KERNELS[:2], 1.0)), "goodput")
+    assert {one.verdict for one in found} == {"equivalent"}
+
+
+def test_only_blocks_that_both_kernels_have_are_pairs() -> None:
+    run = on_kernels(dict.fromkeys(KERNELS[:2], 1.0))
+    gone = {(trial.block, trial.combination) for trial in run.trials if trial.block == 3 and "6.1" in trial.combination}
+    fewer = replace(run, trials=tuple(one for one in run.trials if (one.block, one.combination) not in gone))
+    full, found = contrasts(run, "goodput"), contrasts(fewer, "goodput")
+    assert {before.n - after.n for before, after in zip(full, found, strict=True)} <= {0, 1}
+    assert sum(one.n for one in found) < sum(one.n for one in full)
+
+
+def test_a_run_on_one_kernel_has_no_contrast() -> None:
+    assert analyse(synthetic.small().in_memory()).kernels == []
+    assert analyse(on_kernels({KERNELS[0]: 1.0})).kernels == []
+
+
+@pytest.mark.parametrize("form", ["terminal", "md", "latex", "html", "json"])
+def test_every_format_has_the_contrast(form: str) -> None:
+    run = on_kernels(dict(zip(KERNELS, (1.0, 1.1, 1.0), strict=True)))
+    text = FORMATS[form].render(run, analyse(run))
+    if form == "json":
+        assert {one["kernel"] for one in json.loads(text)["kernels"]} == set(KERNELS[1:])
+    else:
+        assert "Goodput, kernels against debian-5.10, Mbit/s" in " ".join(text.split())
+        assert "better" in text
