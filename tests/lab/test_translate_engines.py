@@ -21,6 +21,7 @@ from lab.packets import (
     Ends,
     as_compared,
     echo,
+    error,
     fragment6,
     in4,
     in6,
@@ -368,6 +369,17 @@ def test_one_tunnel_tells_of_a_carriers_error(sixbench: Callable[..., object], t
     error = in6(told, sealed(told, 58, bytes([3, 0, 0, 0, 0, 0, 0, 0]) + lost, 2), 58)
     [(_, _, answers)] = packets_through(with_exit(sixbench), tmp_path, words, [error])
     assert len(answers) == 1
+
+
+@pytest.mark.parametrize("engine", ["user", "ebpf"])
+def test_a_routers_error_comes_from_where_the_packet_was_to_go(
+    sixbench: Callable[..., object], tmp_path: Path, engine: str
+) -> None:
+    router = Ends(source="203.0.113.7", destination=ANSWER.destination)
+    told = in4(router, error(router, 3, 1, 0, in4(ANSWER.back, udp(ANSWER.back))), ICMP)
+    words = (*MECHANISMS["nat64"].words, "--errors-from-destination", "--engine", engine)
+    _, (_, rule, [passed]) = packets_through(with_exit(sixbench), tmp_path, words, [in6(SIIT[1], udp(SIIT[1])), told])
+    assert (rule, passed[8:24]) == ("error-to-ipv6", IPv6Address(SIIT[1].destination).packed)
 
 
 PRIVATE = Ends(source="10.0.0.5", destination=OUTSIDE)

@@ -79,6 +79,10 @@ SIIT_OPTIONS = (
         help="Addresses from which errors of IPv4 routers come that nothing maps; may be repeated. Default: --own6.",
     ),
     Option(
+        name="errors-from-destination",
+        help="Give ICMPv6 errors of IPv4 routers as their source where the packet was to go; default: the router.",
+    ),
+    Option(
         name="tell",
         metavar="RULE",
         read=str,

@@ -21,6 +21,7 @@ pub struct Settings {
     own6: Option<Ipv6Addr>,
     pool4: Vec<Written<Ipv4Addr>>,
     pool6: Vec<Written<Ipv6Addr>>,
+    errors_from_destination: Option<bool>,
     zero_checksum: Option<ZeroChecksum>,
     lowest_ipv6_mtu: Option<u32>,
     mtu4: Option<u32>,
@@ -103,6 +104,7 @@ impl Settings {
         put(&mut settings.own6, self.own6);
         settings.pool4 = nets(&self.pool4);
         settings.pool6 = nets(&self.pool6);
+        put(&mut settings.errors_from_destination, self.errors_from_destination);
         put(&mut settings.zero_checksum, self.zero_checksum.map(siit::ZeroChecksum::from));
         put(&mut settings.lowest_ipv6_mtu, self.lowest_ipv6_mtu);
         put(&mut settings.mtu4, self.mtu4);

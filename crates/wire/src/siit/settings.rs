@@ -35,6 +35,8 @@ pub struct Settings {
     pub pool4: Vec<Ipv4Net>,
     /// Sources of ICMPv6 errors, for IPv4 routers that nothing maps or that must not be mapped; `own6` if there are none. They are chosen as in `pool4`.
     pub pool6: Vec<Ipv6Net>,
+    /// Whether ICMPv6 errors have as their source where the packet that they quote was to go, and not the IPv4 router that sent them.
+    pub errors_from_destination: bool,
     /// UDP without a checksum.
     pub zero_checksum: ZeroChecksum,
     /// To which IPv4 packets without DF are fragmented: RFC 7915 section 4.
@@ -87,6 +89,7 @@ impl Default for Settings {
             own6: Ipv6Addr::UNSPECIFIED,
             pool4: Vec::new(),
             pool6: Vec::new(),
+            errors_from_destination: false,
             zero_checksum: ZeroChecksum::Drop,
             lowest_ipv6_mtu: LEAST_MTU6 as u32,
             mtu4: 1500,

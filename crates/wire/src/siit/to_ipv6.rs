@@ -5,7 +5,7 @@ use super::icmp::{ECHO4, ECHO6};
 use super::mapping::Ends;
 use super::transport::{self, Sums, blank};
 use super::{Clause, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, icmp};
-use crate::icmp::V4Repr;
+use crate::icmp::{HEADER_BYTES, V4Repr};
 use crate::ipv4::{self, Fragment};
 use crate::ipv6::{self, FRAGMENT_HEADER_BYTES, FragmentHeader};
 use crate::{Span, protocol};
@@ -13,6 +13,7 @@ use crate::{Span, protocol};
 impl Translator {
     pub(super) fn packet_to_ipv6(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>) -> Outcome<V4Repr> {
         let ends = self.ends_of_ipv4(packet, is_error(packet))?;
+        let ends = if self.settings.errors_from_destination { self.from_destination(packet, ends) } else { ends };
         check_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()])?;
         let Some(hop_limit) = self.next_hop_limit(packet.hop_limit()) else {
             return Err(Stop::telling(Clause::HopLimit, V4Repr::TimeExceeded { code: 0, quoted_words: 0 }));
@@ -54,6 +55,17 @@ impl Translator {
         out[..ipv6::HEADER_BYTES].copy_from_slice(&header.emit());
         out[ipv6::HEADER_BYTES..room].copy_from_slice(&FragmentHeader { next_header, fragment }.emit());
         Ok((Clause::FragmentToIpv6, vec![out]))
+    }
+
+    /// The ends of an ICMP error with the destination of the packet that it quotes in place of its source. Of other packets, and where none can be read, they
+    /// stay.
+    fn from_destination(&self, packet: &ipv4::Packet<'_>, ends: Ends) -> Ends {
+        let quoted = packet.payload().captured().get(HEADER_BYTES..).filter(|_| is_error(packet));
+        let quoted = quoted.and_then(|quoted| ipv4::Packet::parse(Span::whole(quoted).open_ended()).ok());
+        match quoted.and_then(|quoted| self.ends_of_quoted_ipv4(&quoted).ok()) {
+            Some(quoted) => Ends { ipv6: [quoted.ipv6[1], ends.ipv6[1]], ..ends },
+            None => ends,
+        }
     }
 
     /// What is told of a packet that is too long for the IPv6 link, where it has a Fragment header of so many bytes or none.
