@@ -299,8 +299,8 @@ DEVICE = "experiment: x\ndut: {%s}\nworkloads: [udp-stream: {rate: 1Mbit, datagr
         DEVICE % "guest: vmlinuz:6.1.0",
         DEVICE % "guest: debian-6.1, setup: [reboot]",
         DEVICE % "program: {start: ./anything, interface: x, family: 4}",
-        DEVICE
-        % "program: {start: anything, ready: date, interface: x, family: [6, 4], prefix: 2001:db8:64::/96, client-as: 192.0.2.2}",
+        DEVICE % "program: {start: anything, ready: date, interface: x, family: [6, 4], prefix: 2001:db8:64::/96, "
+        "client-as: 192.0.2.2}",
         OF_TWO.replace("rate: 1Mbit", "trace: captured.pcap"),
         OF_TWO + "topology: {nodes: {a: host, b: host}, links: [{endpoints: [a, b], delay: 2ms, jitter: 1ms, "
         "jitter-distribution: {file: delays}}]}\n",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio.to_thread
 from starlette.applications import Starlette
@@ -19,6 +21,7 @@ from ..model.errors import AgentError, CapabilityError, ExperimentError, Sixbenc
 from ..model.quoting import text_of
 from ..store import Run
 from . import check, compare, learn, tables, trial, two_machines
+from .apart import Apart, Work
 from .asking import Runner
 from .bounded_json import read_json
 from .events import reader_of, rest_of
@@ -29,6 +32,17 @@ from .site import Site
 from .stream import EventStream, Streams
 
 STATIC = Path(__file__).resolve().parent / "static"
+
+LIST_WITHIN_S = 0.6
+"""For which an answer with the list waits for runs that are being read."""
+
+LIST_LEFT_S = 15.0
+"""A page asks for the list every 5 s. After so long nobody looks at it any more."""
+
+LOOK_S = 0.5
+"""How often it is looked whether a client is still there."""
+
+_Result = TypeVar("_Result")
 
 REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -46,14 +60,16 @@ def application(
     runner: Runner,
     stopping: Callable[[], bool] = lambda: False,
     agent: int | None = None,
+    apart: Apart | None = None,
 ) -> ASGIApp:
     """The page over the runs of a directory, behind its guard.
 
     Args:
         stopping: whether the server is about to end.
         agent: a descriptor of the agent, which decodes packets; None: it is looked for.
+        apart: reads whole runs; None: this process does, which keeps the memory.
     """
-    page = _Page(directory, runner, stopping, agent)
+    page = _Page(directory, runner, stopping, agent, apart)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -117,21 +133,49 @@ async def _left(_: Request, error: Exception) -> Response:
 
 
 class _Page:
-    def __init__(self, directory: Path, runner: Runner, stopping: Callable[[], bool], agent: int | None) -> None:
+    def __init__(
+        self, directory: Path, runner: Runner, stopping: Callable[[], bool], agent: int | None, apart: Apart | None
+    ) -> None:
         self._stopping = stopping
         self.runs = Runs(directory)
         self.runner = runner
         self.streams = Streams()
         self._agent = agent
+        self._apart = apart
+        self._reading: asyncio.Task[None] | None = None
+        self._listed_s = 0.0
 
     async def list_runs(self, _: Request) -> Response:
         """All runs, and those that the page started."""
         try:
-            listed = await anyio.to_thread.run_sync(self.runs.listed)
+            listed = await self._listed()
         except SixbenchError as error:
             return _refused(error, 500)
         jobs = await self.runner.jobs()
         return JSONResponse({"directory": text_of(str(self.runs.directory)), "runs": listed, "jobs": jobs})
+
+    async def _listed(self) -> list[dict[str, Any]]:
+        """All runs. Those that are not known yet are read one after the other while somebody asks for the list."""
+        if self._apart is None:
+            return await anyio.to_thread.run_sync(self.runs.listed)
+        self._listed_s = time.monotonic()
+        listed = await anyio.to_thread.run_sync(lambda: self.runs.listed(at_once=True))
+        unread = [run["run"] for run in listed if run.get("unread")]
+        if unread and (self._reading is None or self._reading.done()):
+            self._reading = asyncio.create_task(self._read_for_list(self._apart, unread))
+        if unread and self._reading is not None:
+            await asyncio.wait([self._reading], timeout=LIST_WITHIN_S)
+            return await anyio.to_thread.run_sync(lambda: self.runs.listed(at_once=True))
+        return listed
+
+    async def _read_for_list(self, apart: Apart, names: list[str]) -> None:
+        for name in names:
+            began_s = time.monotonic()
+            if began_s - self._listed_s > LIST_LEFT_S:
+                return
+            with contextlib.suppress(StoreError, CapabilityError):
+                told = await apart.done(self.runs.changes(name), "listed", name)
+                self.runs.learn(name, told, time.monotonic() - began_s)
 
     async def list_jobs(self, _: Request) -> Response:
         """The runs that the page started, without a look at any other."""
@@ -240,7 +284,16 @@ class _Page:
     async def tables(self, request: Request) -> Response:
         """The report as text with tables for a paper, or one table of the paper that the run reproduces."""
         form, name = request.path_params["form"], request.query_params.get("table")
-        return await self._of_run(request, lambda run: tables.text(run, form, name))
+        if self._apart is None:
+            return await self._of_run(request, lambda run: tables.text(run, form, name))
+        run = request.path_params["name"]
+        try:
+            key = self.runs.changes(run)
+            return JSONResponse(await _while_there(request, self._apart.done(key, "tables", run, form, name)))
+        except StoreError as error:
+            return _refused(error, 404)
+        except UsageError as error:
+            return _refused(error, 409)
 
     async def trial_file(self, request: Request) -> Response:
         """A file of a trial."""
@@ -276,7 +329,10 @@ class _Page:
         """Runs over each other; the first one named is what the others are held against."""
         names = request.query_params.getlist("run")
         try:
-            return JSONResponse(await anyio.to_thread.run_sync(lambda: compare.compared(self.runs, names)))
+            if self._apart is None or not 2 <= len(names) <= compare.MOST_RUNS:
+                return JSONResponse(await anyio.to_thread.run_sync(lambda: compare.compared(self.runs, names)))
+            key = "".join(self.runs.changes(name) for name in names)
+            return JSONResponse(await _while_there(request, self._apart.done(key, "compare", *names)))
         except StoreError as error:
             return _refused(error, 404)
         except UsageError as error:
@@ -348,6 +404,27 @@ class _Page:
         except ValueError as error:
             return _refused(error, 422)
         return JSONResponse(found)
+
+
+def works(directory: Path) -> dict[str, Work]:
+    """What is done with whole runs."""
+    return {
+        "listed": lambda name: Runs(directory).one(name),
+        "tables": lambda name, form, table: tables.text(Runs(directory).read(name), form, table),
+        "compare": lambda *names: compare.compared(Runs(directory), names),
+    }
+
+
+async def _while_there(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
+    """The result of work that ends when the client leaves. Raises `ClientDisconnect` then."""
+    task = asyncio.create_task(work)
+    try:
+        while not (await asyncio.wait([task], timeout=LOOK_S))[0]:
+            if await request.is_disconnected():
+                raise ClientDisconnect
+        return task.result()
+    finally:
+        task.cancel()
 
 
 def _saved(content: bytes, file: str) -> Response:

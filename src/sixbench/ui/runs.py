@@ -118,16 +118,55 @@ class Runs:
         inside = self.folder(name)
         return inside.read(file) if file in FILES and inside.has(file) else None
 
-    def listed(self) -> list[dict[str, Any]]:
-        """What is told of each run, the newest first."""
+    def listed(self, *, at_once: bool = False) -> list[dict[str, Any]]:
+        """What is told of each run, the newest first.
+
+        Args:
+            at_once: whether of runs that are not known yet only that is told which their manifests say. They are
+                marked as `unread`.
+        """
         try:
             names = [one.resolve().name if self._is_one else one.name for one in run_directories(self.directory)]
         except UsageError:
             return []  # there is no such directory yet
-        found = [self.one(name) for name in names[-MOST_LISTED:]]
+        found = [self._at_once(name) if at_once else self.one(name) for name in names[-MOST_LISTED:]]
         return sorted(found, key=lambda one: (one["started_realtime_ns"] or 0, one["run"]), reverse=True)
 
+    def _at_once(self, name: str) -> dict[str, Any]:
+        """What is known of a run, or what its manifest says."""
+        try:
+            known = self._listed.get(name)
+            if known is not None and _is_told(known, _changes(self.folder(name)), time.monotonic()):
+                return known.told
+            run = self.outline(name)
+            manifest, environment = run.manifest, run.manifest.environment
+            brief = ListedRun(
+                run=text_of(name),
+                directory=name,
+                started_realtime_ns=manifest.started_realtime_ns,
+                ended_realtime_ns=manifest.ended_realtime_ns,
+                experiment=manifest.experiment.name,
+                title=manifest.experiment.title,
+                paper=manifest.paper,
+                is_quick=manifest.quick,
+                state=state_of(run),
+            )
+        except StoreError:
+            return self.one(name)  # its problem
+        facts = {"kernel": environment.kernel.split(" ")[0], "machine": environment.cpu, "unread": True}
+        return _told(brief) | facts
+
+    def changes(self, name: str) -> str:
+        """What differs once a run has gone on or was reported. Raises `StoreError`."""
+        return repr(_changes(self.folder(name)))
+
+    def learn(self, name: str, told: dict[str, Any], took_s: float) -> None:
+        """Keeps what another process found of a run for the list. Raises `StoreError`."""
+        again_s = time.monotonic() + REST * took_s
+        self._listed[name] = _Listed(changes=_changes(self.folder(name)), told=told, again_s=again_s)
+
     def one(self, name: str) -> dict[str, Any]:
+        """What is told of a run. All of it is read, unless it is known."""
         try:
             inside = self.folder(name)
             changes = _changes(inside)

@@ -14,7 +14,8 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .app import application
+from .apart import Apart
+from .app import application, works
 from .asking import Runner
 from .guard import SERVED
 from .site import Site
@@ -98,7 +99,8 @@ def serve(
         server.should_exit = True
 
     asked = Runner(runner, end)
-    app = application(directory, token, site, asked, lambda: server.should_exit, agent)
+    apart = Apart(works(directory))  # this process has one thread
+    app = application(directory, token, site, asked, lambda: server.should_exit, agent, apart)
     config = uvicorn.Config(
         app,
         http=Impatient,

@@ -15,7 +15,7 @@ function row(run, job, ticked, tick) {
   return h("li", { class: "run" },
     h("div", { class: "run-head" }, badge(state), h("span", { class: "quiet" }, date(run.started_realtime_ns)), run.is_quick && h("span", { class: "quiet" }, "quick")),
     h("h2", {}, run.problem ? run.run : h("a", { href: `#/${screen}/${encodeURIComponent(run.run)}` }, run.title || run.experiment)),
-    h("p", { class: "answer" }, run.problem ?? (run.state === "running" ? "It measures. The answer comes at the planned end." : run.answer ?? "No answer yet.")),
+    h("p", { class: "answer" }, run.problem ?? (run.state === "running" ? "It measures. The answer comes at the planned end." : run.unread ? "Its trials are being read." : run.answer ?? "No answer yet.")),
     !run.problem && h("p", { class: "quiet properties" }, h("code", {}, run.run), counts.length > 0 && ` · ${counts.map(([number, word]) => `${number} ${word}`).join(", ")}`,
       run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`),
     !run.problem && h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(run.run)}`, "aria-label": `Trials of ${run.run}` }, "Trials"),
