@@ -160,7 +160,7 @@ def test_a_path_may_let_the_well_known_prefix_stand_for_private_addresses(
     read: Read, problems: Problems, path: str, prefix: str
 ) -> None:
     """RFC 6052 section 3.1 says that it must not."""
-    mechanisms = ["map-t"] if prefix == "dmr-prefix" else ["nat64", "siit", "siit-dc", "nat-pt"]
+    mechanisms = ["map-t"] if prefix == "dmr-prefix" else ["nat64", "siit", "siit-dc", "nat-pt", "trt"]
     for mechanism in mechanisms:
         given = path % f"{prefix}: 64:ff9b::/96"
         [problem] = problems(TEXT.format(path=f"{{{mechanism}: {given}}}"))
