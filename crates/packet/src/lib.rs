@@ -7,7 +7,8 @@ pub mod stamping;
 mod sys;
 
 pub use sys::{
-    bind, drops, enable, open, option_bytes, set_option, set_option_bytes, set_receive_buffer, set_send_buffer,
+    attach_group_program, bind, drops, enable, open, option_bytes, set_option, set_option_bytes, set_receive_buffer,
+    set_send_buffer,
 };
 
 /// What is told of every packet beside it has its VLAN tag, which the kernel moves out of it. Linux 2.6.27.

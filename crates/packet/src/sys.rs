@@ -41,6 +41,17 @@ pub fn option_bytes(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, v
     Ok((length as usize).min(value.len()))
 }
 
+/// Lets a program of classic BPF choose which socket of a group (`SO_REUSEPORT`) takes a connection, by its number in the group (Linux 4.6). The
+/// program sees the packet from the end of its TCP header on, and its IP header from `SKF_NET_OFF` on.
+pub fn attach_group_program(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
+    let length = libc::c_ushort::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let filter = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
+    let (fd, name) = (socket.as_fd().as_raw_fd(), libc::SO_ATTACH_REUSEPORT_CBPF);
+    let size = mem::size_of::<libc::sock_fprog>() as libc::socklen_t;
+    // SAFETY: the pointers are those of `filter` and of `program`, which live through the call; the kernel only reads them.
+    check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, name, (&raw const filter).cast(), size) })
+}
+
 fn length_of(value: &[u8]) -> libc::socklen_t {
     libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX)
 }

@@ -4,7 +4,7 @@
 //! connection; these are bytes here. `agent` reads lines from a [`Reader`] and writes them to a [`Writer`].
 //!
 //! [`first_bytes`], [`cookie`] and [`slots`] are pure; [`door`] accepts connections and waits for their first bytes, [`greeting`] is the handshake,
-//! [`visitors`] says who may stay, [`listener`] puts them together, and [`channel`] carries bytes after it all.
+//! [`visitors`] says who may stay, [`queues`] keeps those apart who have not been accepted, [`listener`] puts them together, and [`channel`] carries bytes after it all.
 
 mod channel;
 mod connect;
@@ -15,6 +15,7 @@ mod first_bytes;
 pub mod greeting;
 mod key;
 mod listener;
+mod queues;
 mod slots;
 mod tcp;
 mod visitors;

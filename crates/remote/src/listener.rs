@@ -12,11 +12,12 @@ use crate::channel::Channel;
 use crate::door::{Door, Inside};
 use crate::greeting::{self, Begun};
 use crate::key::Key;
+use crate::queues::{self, QUEUES};
 use crate::tcp;
 use crate::visitors::{Visit, Visitors};
 use crate::{Error, Result};
 
-/// Connections that the kernel completes before they are accepted; it caps this at `net.core.somaxconn` (4,096 unless set). Half-open ones beyond it
+/// Connections that the kernel completes for a socket before they are accepted; it caps this at `net.core.somaxconn` (4,096 unless set). Half-open ones beyond it
 /// get SYN cookies (`net.ipv4.tcp_syncookies`).
 const BACKLOG: i32 = 4_096;
 
@@ -53,10 +54,10 @@ pub fn listen(wanted: &Addresses) -> Result<Listening> {
     for (index, &address) in wanted.addresses.iter().enumerate() {
         let port = listening.addresses.first().map_or(wanted.port, SocketAddr::port);
         let local = SocketAddr::new(address, port);
-        match open(local).and_then(|listener| Ok((listener.local_addr()?, listener))) {
-            Ok((local, listener)) => {
+        match open_group(local) {
+            Ok((local, listeners)) => {
                 listening.addresses.push(local);
-                listening.listeners.push(listener);
+                listening.listeners.extend(listeners);
             }
             Err(error) if wanted.first_will_do && index > 0 && error.kind() == io::ErrorKind::AddrNotAvailable => {}
             Err(error) => {
@@ -73,12 +74,26 @@ pub fn listen(wanted: &Addresses) -> Result<Listening> {
     Ok(listening)
 }
 
-fn open(local: SocketAddr) -> io::Result<TcpListener> {
+/// The sockets of an address, and where they listen.
+fn open_group(local: SocketAddr) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
+    // A group takes in every socket of the same user that wants to be in it. So one that is not finds out that there is no other server, and the port.
+    let local = open(local, false)?.local_addr()?;
+    let first = open(local, true)?;
+    queues::share_by_network(&first, local.ip())?;
+    let mut group = vec![first];
+    while group.len() < QUEUES {
+        group.push(open(local, true)?);
+    }
+    Ok((local, group))
+}
+
+fn open(local: SocketAddr, in_group: bool) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))?;
     if local.is_ipv6() {
         socket.set_only_v6(true)?;
     }
     socket.set_reuse_address(true)?;
+    socket.set_reuse_port(in_group)?;
     socket.bind(&local.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
