@@ -174,6 +174,8 @@ def test_blocks_that_say_otherwise_are_in_every_text_of_a_row() -> None:
     assert marks.mark(equal, statistics) == "equal in 8 of 10 blocks; 77 to 97 % less in 2"
     assert marks.verdict(equal) == "equal in 8 of 10; 77 to 97 % less in 2"
     assert marks.word(equal) == "equivalent in most"
+    both = replace(equal, apart_low=0.2, apart_high=15.31)
+    assert marks.verdict(both) == "equal in 8 of 10; 80 % less to 15 times as much in 2"
     assert rows.tone(equal) == "mixed"
 
 

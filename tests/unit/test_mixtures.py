@@ -10,6 +10,8 @@ import synthetic
 
 from sixbench.analysis import analyse
 from sixbench.model.finding import Finding
+from sixbench.report.figures.changes import changes, limits
+from sixbench.report.figures.data import Context
 from sixbench.report.formats import FORMATS
 from sixbench.stats import Pairs, compare, more_often_p_value
 from sixbench.store import Run
@@ -58,6 +60,14 @@ def test_every_format_says_in_how_many_blocks(form: str) -> None:
     else:
         assert "8 of 10" in " ".join(text.split())
         assert "90 % less in" in " ".join(text.split())
+
+
+def test_figures_show_the_blocks_that_say_otherwise() -> None:
+    run = run_with(10, 2)
+    shown = changes(Context.of(run.manifest.experiment, run.trials), [goodput(run)])
+    assert len(shown[0].pairs) == 10
+    low, high = limits(shown, 3.0)
+    assert all(low < pair < high for pair in shown[0].pairs)
 
 
 def test_a_path_that_collapses_more_often_than_others_is_mixed() -> None:

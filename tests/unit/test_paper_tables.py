@@ -203,6 +203,13 @@ def test_shares_that_grow_from_nothing() -> None:
     assert verdict(replace(contrast, expect="falls"), run).verdict == "opposite"
 
 
+def test_a_loss_whose_interval_reaches_zero_is_not_no_loss() -> None:
+    dice = random.Random(5)
+    run = losing(lambda path, length: dice.choice([0.0, 0.0, 0.014]))
+    result = verdict(Amount(selector=LOSS, low=0, high=0.00005, quantifier="all"), run)
+    assert result.verdict in ("undecided", "not reproduced")
+
+
 def test_no_loss_at_all_is_no_trend() -> None:
     run = losing(lambda path, length: 0.0)
     assert verdict(Amount(selector=LOSS, low=0, high=0.00005), run).verdict == "reproduced"

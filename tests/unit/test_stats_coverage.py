@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
-from sixbench.stats import Pairs, compare_all, half_widths
+from sixbench.stats import GroupValue, Pairs, compare_all, half_widths, own_values, pool
 from sixbench.stats.interval import student_quantile
 
 pytestmark = pytest.mark.computes
@@ -118,3 +118,44 @@ def test_a_difference_of_the_margin_is_seldom_called_equivalent(n: int) -> None:
         pairs = [Pairs(path=values, baseline=[1.0] * n) for values in np.exp(logs).tolist()]
         wrong = np.mean([result.equivalent for result in compare_all(pairs, confidence=0.95, margin=0.01)])
         assert wrong <= 0.05 + ERROR, name
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 20])
+def test_intervals_of_what_cannot_be_negative_cover_and_are_not_negative(n: int) -> None:
+    for sigma in (0.1, 0.5, 1.0):
+        made = own_values(np.random.default_rng(n).lognormal(0, sigma, (EXPERIMENTS, n)), 0.95, by_ratio=True)
+        assert made.low is not None
+        assert made.high is not None
+        assert made.low.min() > 0
+        assert ((made.low <= 1) & (made.high >= 1)).mean() >= 0.95 - ERROR, sigma
+
+
+def test_an_interval_of_losses_ends_at_zero_and_covers_as_it_did() -> None:
+    generator = np.random.default_rng(4)
+    losses = np.where(generator.random((EXPERIMENTS, 10)) < 0.5, 0.0, generator.exponential(0.01, (EXPERIMENTS, 10)))
+    made = own_values(losses, 0.95, by_ratio=False)
+    assert made.low is not None
+    assert made.high is not None
+    assert made.low.min() == 0
+    covered = (made.low <= 0.005) & (made.high >= 0.005)
+    assert covered.mean() == pytest.approx(_coverage(losses, 0.005))
+
+
+def test_the_mean_of_levels_covers_and_equal_levels_rarely_differ() -> None:
+    generator = np.random.default_rng(7)
+    covered = differ = 0
+    for _ in range(400):
+        values = generator.normal(0, 0.03 * np.exp(generator.normal(0, 0.5, (6, 1))), (6, 10))
+        groups = [GroupValue(value=float(one.mean()), error=float(one.std(ddof=1) / 10**0.5), n=10) for one in values]
+        pooled = pool(groups, 0.95)
+        covered += abs(pooled.value) <= pooled.half_width
+        differ += pooled.p_value is not None and pooled.p_value < 0.05
+    assert covered >= 366  # of 380 expected: exceeded by chance once in a thousand
+    assert differ <= 34
+
+
+def test_a_level_of_its_own_is_found() -> None:
+    groups = [GroupValue(value=value, error=0.01, n=10) for value in (0.0, 0.01, -0.01, 0.0, 0.3)]
+    p_value = pool(groups, 0.95).p_value
+    assert p_value is not None
+    assert p_value < 0.001

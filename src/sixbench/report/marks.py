@@ -151,9 +151,16 @@ def _apart(finding: Finding) -> str:
     return f"{_less_or_more(low, high)} in {finding.apart}"
 
 
+_MANY_TIMES = 3.0
+"""A ratio from which on times are said and not percent."""
+
+
 def _less_or_more(low: float, high: float) -> str:
+    if low > 1 and high >= _MANY_TIMES:
+        ends = [f"{float(f'{end:.2g}'):g}" for end in (low, high)]
+        return f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)} times as much"
     if low < 1 < high:
-        return f"{_size(low)} % less to {_size(high)} % more"
+        return f"{_size(low)} % less to {_less_or_more(high, high)}"
     side = "less" if low < 1 else "more"
     ends = [_size(end) for end in ((high, low) if low < 1 else (low, high))]
     return f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)} % {side}"

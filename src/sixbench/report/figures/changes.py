@@ -77,9 +77,10 @@ def changes(context: Context, findings: Iterable[Finding]) -> list[Change]:
 
 
 def limits(shown: Sequence[Change], margin: float) -> tuple[float, float]:
-    """Ends of an axis for these changes."""
+    """Ends of an axis for these changes. It holds the blocks that say otherwise, however far they are."""
     ends = [end for change in shown for end in (*change.ends, *change.pairs)]
-    return style.change_limits([change.value for change in shown], ends, margin)
+    apart = [pair for change in shown if change.finding.apart for pair in change.pairs]
+    return style.change_limits([*(change.value for change in shown), *apart], ends, margin)
 
 
 def _percent(ratio: float | None) -> float | None:

@@ -55,7 +55,9 @@ def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
 
 
 def _caption(context: Context, page: Sequence[Measured]) -> str:
-    text = f"Values are means of valid trials with their {context.confidence} confidence intervals, on axes from zero."
+    text = (
+        f"Values are those of each path by itself, with {context.confidence} confidence intervals, on axes from zero."
+    )
     if not any(_is_compared(item) for item in page):
         return text
     findings = [finding for item in page for panel in item.panels for finding in panel.findings]
