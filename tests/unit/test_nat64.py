@@ -160,7 +160,7 @@ def test_a_path_may_let_the_well_known_prefix_stand_for_private_addresses(
     read: Read, problems: Problems, path: str, prefix: str
 ) -> None:
     """RFC 6052 section 3.1 says that it must not."""
-    mechanisms = ["map-t"] if prefix == "dmr-prefix" else ["nat64", "siit", "siit-dc", "nat-pt", "trt"]
+    mechanisms = ["map-t"] if prefix == "dmr-prefix" else ["nat64", "siit", "siit-dc", "nat-pt"]
     for mechanism in mechanisms:
         given = path % f"{prefix}: 64:ff9b::/96"
         [problem] = problems(TEXT.format(path=f"{{{mechanism}: {given}}}"))
@@ -174,3 +174,10 @@ def test_a_resolver_makes_what_its_translator_takes(read: Read) -> None:
     made = network(read, "{nat64: {nodes: [r1], dns64: r1, prefix: 64:ff9b::/96, allow-private: true}}")
     requests = [request for stages in made.stages for request in stages.get("r1", Stage()).requests]
     assert [request.fields["allow_non_global"] for request in requests if request.op == "dns-start"] == [True]
+
+
+def test_a_relay_may_have_private_addresses_in_the_well_known_prefix(read: Read, problems: Problems) -> None:
+    text = TEXT.replace("[ping]", "[tcp-rr]")
+    [problem] = problems(text.format(path="{trt: {nodes: [r1], prefix: 64:ff9b::/96}}"))
+    assert "allow-private: true" in problem
+    read(text.format(path="{trt: {nodes: [r1], prefix: 64:ff9b::/96, allow-private: true}}"))
