@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import random
 import shutil
 import socket
 import stat
@@ -120,15 +119,20 @@ KINDS: dict[str, Put] = {
 }
 
 
-def traps(count: int | None = None) -> list[Trap]:
-    """So many traps, or all of them. The first ones have each place once, and each kind."""
-    dice = random.Random(1)
-    places, kinds = [*PLACES_OF_RUN, *PLACES_OF_MONITOR], [*KINDS]
-    every = [Trap(place=place, kind=kind) for place, kind in itertools.product(places, kinds)]
-    dice.shuffle(every)
-    dice.shuffle(places)
-    first = [Trap(place=place, kind=kind) for place, kind in zip(places, itertools.cycle(kinds), strict=False)]
-    return [*first, *(one for one in every if one not in first)][:count]
+LOG = f"{RUN}.events.jsonl"
+"""To this the page appends as root."""
+
+
+def chosen_traps() -> list[Trap]:
+    """A trap at each place, with each kind among them, and all kinds in place of the log of events."""
+    kinds = itertools.cycle(KINDS)
+    once = [Trap(place=place, kind=next(kinds)) for place in (*PLACES_OF_RUN, *PLACES_OF_MONITOR) if place != LOG]
+    return [*once, *(Trap(place=LOG, kind=kind) for kind in KINDS)]
+
+
+def all_traps() -> list[Trap]:
+    """All kinds at all places."""
+    return [Trap(place=place, kind=kind) for place in (*PLACES_OF_RUN, *PLACES_OF_MONITOR) for kind in KINDS]
 
 
 def make_outer(outer: Path, stock: Path) -> None:

@@ -11,21 +11,10 @@ from types import SimpleNamespace
 
 import hostile_commands
 import pytest
-from hostile_folders import (
-    MONITOR,
-    OTHER,
-    PLACES_OF_MONITOR,
-    PLACES_OF_RUN,
-    RUN,
-    Trap,
-    make_outer,
-    set_trap,
-    state_of,
-    traps,
-)
+from hostile_folders import MONITOR, OTHER, RUN, Trap, all_traps, chosen_traps, make_outer, set_trap, state_of
 
-TRAPS = traps(len(PLACES_OF_RUN + PLACES_OF_MONITOR)) if os.environ.get("SIXBENCH_TRAPS") != "all" else traps()
-"""One at each place, or all kinds at all places, which takes some minutes."""
+TRAPS = all_traps() if os.environ.get("SIXBENCH_TRAPS") == "all" else chosen_traps()
+"""All kinds at all places take some minutes."""
 
 LIMIT_S = 300
 """Commands that wait for so long wait for ever: a FIFO has nobody at its other end."""
