@@ -208,10 +208,11 @@ fn no_packet_breaks_a_rule() {
 }
 
 /// The rules that decide only where other packets are remembered: those of sessions, or fragments of the same packet.
-const OF_MEMORY: [Clause; 12] = [
+const OF_MEMORY: [Clause; 13] = [
     Clause::FragmentWaits,
     Clause::FragmentHeld,
     Clause::FirstFragmentMissing,
+    Clause::FirstFragmentDropped,
     Clause::OverlappingFragment,
     Clause::TooManyFragments,
     Clause::OfPrefix,
