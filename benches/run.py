@@ -20,6 +20,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from large_runs import bench_large_runs
 from links import bench_links
 from looked_at import bench_browser, bench_page
 from machines import bench_cells, bench_hosts
@@ -192,10 +193,11 @@ PARTS: dict[str, Callable[[AgentHub, Table], None]] = {
     "links": bench_links,
     "page": bench_page,
     "browser": bench_browser,
+    "large-runs": bench_large_runs,
     "hosts": bench_hosts,
     "cells": bench_cells,
 }
-LEFT_OUT = ("browser",)
+LEFT_OUT = ("browser", "large-runs")
 """Unless asked for: what they measure is not sixbench alone, and `make bench` is to end within ten minutes."""
 
 KEEP_AWAKE_THEMSELVES = ("overhead", "page", "browser", "hosts", "cells")
