@@ -1,7 +1,8 @@
 # `make` or `make help` lists the targets. Everything is made in .venv, target and dist; `make clean` removes these.
 
 export PYTHON ?= python3
-UV_VERSION := 0.13.8
+UV_LOCK := requirements-uv.lock
+UV_VERSION := $(shell sed -n 's/^uv==\([0-9.]*\).*/\1/p' $(UV_LOCK))
 PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
 LONG_TESTS := $(call lab_files,calibration cells connections dns64_tested emulated_links endurance happy_eyeballs host_translators hosts hosts_internet hosts_processors link_down lw4o6 machines_killed map measure mechanisms monitor nat64 notebook null_comparisons one_way_delays outside page_rights ptp serve_flood siit translate_engines translated_packets wrong_clocks)
@@ -70,10 +71,11 @@ system-guest:
 	@tools/system-packages test guest
 
 # The stamp's name carries the version, so that another version makes another stamp.
-$(UV_STAMP): | system
+$(UV_STAMP): $(UV_LOCK) | system
 	@echo 'sixbench: making $(VENV)' >&2
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+		--requirement $(UV_LOCK)
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/packages: requirements.lock $(UV_STAMP)
@@ -192,11 +194,13 @@ bench-precision: install system-bench ## measure how precise answers are by the 
 # --- maintain -----------------------------------------------------------------------------------------------------
 
 .PHONY: lock
-lock: $(UV_STAMP) ## resolve requirements.lock anew, to the newest versions that pyproject.toml allows
+lock: $(UV_STAMP) ## resolve requirements.lock anew, to the newest versions that pyproject.toml allows (UV_VERSION=X for uv)
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-annotate \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		--group dev --output-file requirements.lock pyproject.toml
-	@! grep -n '://' requirements.lock
+	echo uv==$(UV_VERSION) | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --output-file $(UV_LOCK) -
+	@! grep -n '://' requirements.lock $(UV_LOCK)
 
 .PHONY: wheels
 wheels: install ## build the wheels of both distributions into dist

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -94,7 +95,18 @@ def run_audit(**environment: str) -> subprocess.CompletedProcess[str]:
 def test_what_is_locked_comes_from_registries_and_what_was_not_checked_is_said() -> None:
     done = run_audit()
     assert done.returncode == 0, done.stdout
-    assert done.stdout.count("none with a problem; known vulnerabilities: NOT CHECKED") == 3
+    assert done.stdout.count("none with a problem; known vulnerabilities: NOT CHECKED") == 4
+
+
+def test_nothing_is_installed_from_a_registry_without_a_hash() -> None:
+    """In the Makefile and in CI. What a user has who installs the wheels is resolved by their own pip."""
+    files = [ROOT / "Makefile", ROOT / ".ci/run", *(ROOT / "tools").iterdir()]
+    text = "\n".join(path.read_text(encoding="utf-8").replace("\\\n", " ") for path in files if path.is_file())
+    installs = re.findall(r"^.*\b(?:pip install|pip sync|cargo install|npm install)\b.*$", text, re.MULTILINE)
+    assert len(installs) == 4, installs
+    for line in installs:
+        of_this_tree = "--no-deps" in line and ("--editable ." in line or "./crates/agent" in line)
+        assert "--require-hashes" in line or of_this_tree, line
 
 
 def test_a_folder_without_the_clones_is_refused(tmp_path: Path) -> None:

@@ -190,3 +190,13 @@ def test_theory_is_absent_where_a_round_trip_is_long() -> None:
     slow = replace(topology, links=(replace(topology.links[0], directions=(far, far)), *topology.links[1:]))
     assert rate_of(slow.links[0]) == 20 * MBIT
     assert expected_amid_changes("tcp-stream", STREAM, PATH, slow, ("h1", "h2"), [at(2 * 10**9, 5)]) == {}
+
+
+def test_an_event_may_take_a_link_without_ipv6_below_1280(read: Read) -> None:
+    links = "[{endpoints: [h1, h2], ipv6: none, name: four}, {endpoints: [h1, h2], ipv4: none}]"
+    text = (
+        f"topology: {{nodes: {{h1: host, h2: host}}, links: {links}}}\npaths: {{a: native4, b: native6}}\n"
+        "workloads: [{ping: {duration: 2s}}]\nevents: [{at: 1s, link: four, mtu: 905}]\n"
+    )
+    [change] = read(text).combinations[0].events
+    assert (change.link, change.mtu_bytes) == ("four", 905)

@@ -75,3 +75,26 @@ def test_what_crosses_a_link_with_a_rate_is_packets(read: Read, link: str, on: b
     text = f"topology: {{nodes: {{h1: host, h2: host}}, links: [{{endpoints: [h1, h2], {link}}}]}}\n"
     experiment = read(text.replace(", }", "}") + "paths: {a: native4}\nworkloads: [ping]\n")
     assert experiment.topologies[0].links[0].offload_on is on
+
+
+FOUR_ALONE = "topology: {nodes: {h1: host, r1: router, h2: host}, links: [{endpoints: [h1, r1]}, "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FOUR_ALONE + "{endpoints: [r1, h2], mtu: 905, ipv6: none}]}\npaths: {nat64: {nat64: [r1]}}\n",
+        FOUR_ALONE + "{endpoints: [r1, h2], mtu: [905, 1500], ipv6: none}]}\npaths: {nat64: {nat64: [r1]}}\n",
+        "topology: {nodes: {h1: host, h2: host}, links: [{endpoints: [h1, h2], mtu: 905, ipv6: none, name: four}, "
+        "{endpoints: [h1, h2], ipv4: none}]}\npaths: {a: native4, b: native6}\n",
+    ],
+)
+def test_a_link_that_carries_no_ipv6_may_be_under_1280(read: Read, text: str) -> None:
+    experiment = read(text + "workloads: [ping]\n")
+    assert 905 in {link.mtu_bytes for topology in experiment.topologies for link in topology.links}
+
+
+def test_a_link_that_carries_ipv6_may_not(problems: Callable[[str], list[str]]) -> None:
+    text = FOUR_ALONE + "{endpoints: [r1, h2], mtu: 905}]}\npaths: {nat64: {nat64: [r1]}}\nworkloads: [ping]\n"
+    [found] = problems(text)
+    assert "too small for IPv6" in found

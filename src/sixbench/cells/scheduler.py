@@ -76,7 +76,12 @@ def run_scheduler(address: Address, security: Security, ready: Callable[[Address
     async def serve() -> None:
         # A block whose cell died is ours to hand out again, as another attempt.
         made = _Scheduler(
-            host=address.host, port=address.port, protocol="tls", security=security, allowed_failures=0, dashboard=False
+            host=f"[{address.host}]" if ":" in address.host else address.host,
+            port=address.port,
+            protocol="tls",
+            security=security,
+            allowed_failures=0,
+            dashboard=False,
         )
         try:
             await made

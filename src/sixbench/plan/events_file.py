@@ -107,7 +107,7 @@ def check_events(
     """Notes what is wrong with events at a combination of levels: states that a link cannot have, and
     events that come after a trial of these parameters is over."""
     for event, before, after in _in_order(events, assignment):
-        wrong = after.flaw(wants_ipv6)
+        wrong = after.flaw(wants_ipv6 and event.link.has_ipv6)
         if wrong is not None:
             way, key, words = wrong
             reader.problem(event.place_of(way, key), words)

@@ -66,6 +66,11 @@ class LinkTemplate:
     profiles: dict[str, Profile] = field(default_factory=dict)
     place: str = ""
 
+    @property
+    def has_ipv6(self) -> bool:
+        """Whether it has addresses of IPv6, so that its MTU must be enough for that (RFC 8200 section 5)."""
+        return all(end.ipv6 is not None for end in self.interfaces)
+
     def factors(self) -> list[Any]:
         """Keys of the factors on which it depends, in order of appearance."""
         return list(dict.fromkeys(s.factor for s in self.settings.values() if isinstance(s, Varying)))
@@ -95,7 +100,7 @@ class LinkTemplate:
     def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
         """What is wrong with it at one combination of levels, although each setting is right on its own: the key, and
         the sentence."""
-        found = self.state(assignment).flaw(wants_ipv6)
+        found = self.state(assignment).flaw(wants_ipv6 and self.has_ipv6)
         if found is None:
             return None
         way, key, words = found
