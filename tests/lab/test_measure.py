@@ -242,6 +242,31 @@ def test_what_cannot_be_said_in_one_sentence(pair: Callable[..., Pair], tmp_path
     assert "max-duration" in told["over a limit"][1].stderr
 
 
+def link_local(machines: Pair, node: str, device: str) -> str:
+    """A link-local address of an interface of a node."""
+    inside = ["nsenter", "-t", str(machines.lab.agents[node].pid), "-n"]
+    own = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
+    words = [*inside, *own, "ip", "-j", "-6", "address", "show", "dev", device, "scope", "link"]
+    [interface] = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    return str(interface["addr_info"][-1]["local"])
+
+
+def test_link_local_addresses_are_measured_on_their_interface(pair: Callable[..., Pair]) -> None:
+    machines = pair()
+    server, client = (link_local(machines, node, device) for node, device in (("h2", "eth0"), ("r1", "eth1")))
+    with machines.serving("-B", f"{server}%eth0"):
+        for options in (SHORT, ("-u", "-R", "-B", f"{client}%eth1", *SHORT), ("--workload", "connections", "-k", "10")):
+            words = machines.words("r1", "measure", f"{server}%eth1", "--key", machines.key, "-J", *options)
+            done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            assert done.returncode == 0, done.stderr
+            [trial] = json.loads(done.stdout)["trials"]
+            assert (trial["evidence"]["client"], trial["evidence"]["server"]) == (client, server)
+        refused = machines.words("r1", "measure", server, "--key", machines.key)
+        done = subprocess.run(refused, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        assert done.returncode == 2
+        assert "is a link-local address; say on which interface of this machine" in done.stderr
+
+
 @contextmanager
 def measuring(machines: Pair, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A measurement that has begun."""

@@ -27,7 +27,7 @@ from sixbench.plan.measure_experiment import as_experiment
 from sixbench.plan.measure_options import MeasureOptions, workload_of_options
 from sixbench.plan.schedule import all_trials
 from sixbench.report import measure_json, measure_text
-from sixbench.run.machines import Addresses, Target, find_addresses
+from sixbench.run.machines import Addresses, Machines, Target, find_addresses
 from sixbench.run.measure_trials import assess
 from sixbench.store import Environment, Manifest, Run
 
@@ -58,15 +58,25 @@ def test_what_is_not_compared_is_measured_once(families: Any, options: Any, tria
 
 def test_addresses_of_a_family() -> None:
     found = find_addresses(Target(host="127.0.0.1", port=5210), (4,))
-    assert found == [Addresses(family=4, client="127.0.0.1", server="127.0.0.1")]
-    assert find_addresses(Target(host="127.0.0.1", port=5210, bind="127.0.0.7"), ())[0].client == "127.0.0.7"
+    assert found == [[Addresses(family=4, client="127.0.0.1", server="127.0.0.1")]]
+    assert find_addresses(Target(host="127.0.0.1", port=5210, bind="127.0.0.7"), ())[0][0].client == "127.0.0.7"
+
+
+def test_an_ipv4_mapped_address_is_of_ipv4() -> None:
+    target = Target(host="::ffff:127.0.0.1", port=5210, bind="::ffff:127.0.0.7")
+    assert find_addresses(target, ()) == [[Addresses(family=4, client="127.0.0.7", server="127.0.0.1")]]
+    with pytest.raises(CapabilityError, match="has no IPv6 address"):
+        find_addresses(target, (6,))
 
 
 def test_two_addresses_stand_for_a_name_of_both_families(monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_ipv6_loopback():
         pytest.fail("these tests need the address ::1")
-    found = find_addresses(Target(host="127.0.0.1,::1", port=5210), (4, 6))
+    [found] = find_addresses(Target(host="127.0.0.1,::1", port=5210), (4, 6))
     assert [(item.family, item.server) for item in found] == [(4, "127.0.0.1"), (6, "::1")]
+    # With no family asked for, each is a way by itself, so that one is tried where nobody answers over the other.
+    ways = find_addresses(Target(host="127.0.0.1,::1", port=5210), ())
+    assert sorted(item.family for [item] in ways) == [4, 6]
 
 
 def has_ipv6_loopback() -> bool:
@@ -80,7 +90,7 @@ def has_ipv6_loopback() -> bool:
         ({"host": "nosuch.invalid"}, (), CapabilityError, "looking up nosuch.invalid: "),
         ({"host": "127.0.0.1"}, (6,), CapabilityError, "127.0.0.1 has no IPv6 address"),
         ({"host": "x" * 300}, (), CapabilityError, "looking up xxx"),
-        ({"host": "fe80::1%lo"}, (), CapabilityError, "link-local"),
+        ({"host": "fe80::1"}, (), UsageError, "link-local address; say on which interface of this machine, such as"),
         ({"host": "127.0.0.1", "bind": "here"}, (), UsageError, "-B here: this is no IP address"),
         ({"host": "127.0.0.1", "bind": "::1"}, (), UsageError, "-B ::1: IPv4 is measured too"),
         ({"host": "127.0.0.1", "bind": "192.0.2.77"}, (), UsageError, "no such address"),
@@ -148,6 +158,44 @@ def test_another_machine_that_cannot_be_had(
 ) -> None:
     with pytest.raises(error, match=words):
         connect(body)
+
+
+class FakeHub:
+    """One whose agents connect over IPv4 alone, if at all."""
+
+    def __init__(self, answering: tuple[str, ...]) -> None:
+        self.answering = answering
+
+    def connect(self, host: str, arguments: list[str]) -> str:
+        if arguments[0] not in self.answering:
+            raise CapabilityError(f"connecting to {arguments[0]}: nobody listens there; start `sixbench serve`")
+        return arguments[0]
+
+    def start_here(self, name: str) -> str:
+        return name
+
+    def stop(self, agents: list[Any]) -> None:
+        pass
+
+
+def test_where_nobody_answers_over_one_family_the_other_one_is_tried_and_told() -> None:
+    target = Target(host="there", port=5210)
+    ways = [
+        [Addresses(family=6, client="2001:db8::1", server="2001:db8::2")],
+        [Addresses(family=4, client="192.0.2.1", server="192.0.2.2")],
+    ]
+    hub: Any = FakeHub(("192.0.2.2",))
+    with Machines(hub, target, ways) as machines:
+        assert list(machines.addresses) == [4]
+        [why] = machines.passed_over
+        assert why.startswith("connecting to 2001:db8::2: nobody listens there")
+    nobody: Any = FakeHub(())
+    words = (
+        "connecting to 2001:db8::2: nobody listens there; start `sixbench serve`; "
+        "and connecting to 192.0.2.2: nobody listens there"
+    )
+    with pytest.raises(CapabilityError, match=f"^{re.escape(words)}$"), Machines(nobody, target, ways):
+        pass
 
 
 # Results
@@ -378,6 +426,14 @@ def test_a_key_is_random_for_its_owner_only_and_never_overwritten(sixbench: Call
     assert "exists, and no key is ever overwritten" in again.stderr
     assert files[0].read_text() == texts[0]
     assert sixbench("key", tmp_path / "no" / "where").exit == 3
+
+
+def test_serve_listens_on_the_ipv4_address_that_a_mapped_one_stands_for(
+    sixbench_process: Callable[..., Any],
+) -> None:
+    done = sixbench_process("import json, sys; print(json.dumps(sys.argv[1:]))", "serve", "-B", "::ffff:127.0.0.1,::1")
+    words = json.loads(done.stdout)
+    assert words[words.index("--listen") + 1] == "127.0.0.1,::1"
 
 
 def test_serve_becomes_the_agent(sixbench_process: Callable[..., Any], tmp_path: Path) -> None:

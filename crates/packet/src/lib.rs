@@ -1,8 +1,9 @@
 //! Packet sockets (`packet(7)`): the frames of one interface as they are, for those who carry, tunnel and capture them.
 //!
 //! What lives here is how such a socket is opened, set and bound, and options of any socket that no crate wraps; what is read
-//! from it and sent by it is the business of `emulate`, `plane` and `agent`. [`stamping`] sets hardware time stamps. `unsafe` only in [`sys`].
+//! from it and sent by it is the business of `emulate`, `plane` and `agent`. [`stamping`] sets hardware time stamps, [`scope`] knows the interfaces of link-local addresses. `unsafe` only in [`sys`].
 
+pub mod scope;
 pub mod stamping;
 mod sys;
 

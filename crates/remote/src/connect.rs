@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sixbench_packet::scope;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::channel::Channel;
@@ -57,7 +58,7 @@ fn connect_within(target: &Target, key: Option<&Key>, timeout: Duration) -> Resu
     for address in resolve(target)? {
         match open(address, target.bind, deadline) {
             Ok(stream) => return Caller { address, bind: target.bind, key, deadline }.call(stream),
-            Err(error) => last = Some(Error::system(format!("connecting to {address}"), error)),
+            Err(error) => last = Some(no_connection(address, &error)),
         }
     }
     Err(last.unwrap_or_else(|| {
@@ -68,6 +69,27 @@ fn connect_within(target: &Target, key: Option<&Key>, timeout: Duration) -> Resu
         };
         Error::peer(format!("looking for {}", target.host), format!("it has no {wanted}address"))
     }))
+}
+
+/// Why nobody was reached, with what would help.
+fn no_connection(address: SocketAddr, error: &io::Error) -> Error {
+    let what = match error.kind() {
+        io::ErrorKind::ConnectionRefused => "nobody listens there; start `sixbench serve` on that machine (with -B for other addresses than loopback), or give its port with -p".to_owned(),
+        io::ErrorKind::TimedOut => format!(
+            "it did not answer within {} s; is the machine on, and does a firewall let port {} through?",
+            TIMEOUT.as_secs(),
+            address.port()
+        ),
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            format!(
+                "it cannot be reached ({error}); look at the address, and at the routes and neighbours of this machine"
+            )
+        }
+        io::ErrorKind::PermissionDenied => format!("this machine does not let it ({error}); look at its firewall"),
+        io::ErrorKind::AddrNotAvailable => format!("{error}; -B takes addresses that this machine has"),
+        _ => error.to_string(),
+    };
+    Error::peer(format!("connecting to {address}"), what)
 }
 
 fn resolve(target: &Target) -> Result<Vec<SocketAddr>> {
@@ -86,7 +108,7 @@ fn resolve(target: &Target) -> Result<Vec<SocketAddr>> {
 fn open(address: SocketAddr, bind: Option<IpAddr>, deadline: Instant) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if let Some(bind) = bind {
-        socket.bind(&SocketAddr::new(bind, 0).into())?;
+        socket.bind(&scope::local(bind, 0).into())?;
     }
     socket.connect_timeout(&address.into(), left(deadline))?;
     let stream = TcpStream::from(socket);
@@ -132,9 +154,13 @@ impl Caller<'_> {
     fn greet(&self, stream: &mut TcpStream, cookie: &Cookie) -> Result<std::result::Result<Ciphers, Refusal>> {
         stream.set_read_timeout(Some(left(self.deadline))).map_err(|e| self.system(e))?;
         match greeting::greet(stream, self.key, cookie) {
-            Err(Refusal::Ended(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-                Err(Error::peer(self.doing(), format!("it has said nothing for {} s", TIMEOUT.as_secs())))
-            }
+            Err(Refusal::Ended(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(Error::peer(
+                self.doing(),
+                format!(
+                    "it accepted the connection and said nothing for {} s; is another program on that port? Give the port of `sixbench serve` with -p",
+                    TIMEOUT.as_secs()
+                ),
+            )),
             Err(refusal) => Ok(Err(refusal)),
             Ok(ciphers) => {
                 stream.set_read_timeout(None).map_err(|e| self.system(e))?;
@@ -155,4 +181,53 @@ impl Caller<'_> {
 /// At least a moment: no time at all would be for ever.
 fn left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    fn error_at(host: &str, port: u16, timeout: Duration) -> String {
+        let target = Target { host: host.to_owned(), port, bind: None, family: Family::Any };
+        match connect_within(&target, None, timeout) {
+            Ok(_) => panic!("nobody is there"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn where_nobody_listens_the_error_says_what_to_start() {
+        let port =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|gone| gone.local_addr()).expect("a port").port();
+        let said = error_at("127.0.0.1", port, TIMEOUT);
+        assert!(
+            said.starts_with(&format!("connecting to 127.0.0.1:{port}: nobody listens there; start `sixbench serve`")),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_says_nothing_may_be_another_one() {
+        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = silent.local_addr().expect("its address").port();
+        let said = error_at("127.0.0.1", port, Duration::from_millis(50));
+        assert!(said.contains("is another program on that port? Give the port of `sixbench serve` with -p"), "{said}");
+    }
+
+    #[test]
+    fn each_failure_to_connect_says_what_would_help() {
+        let at = SocketAddr::from(([192, 0, 2, 1], 5210));
+        for (kind, help) in [
+            (io::ErrorKind::TimedOut, "does a firewall let port 5210 through?"),
+            (io::ErrorKind::HostUnreachable, "look at the address, and at the routes"),
+            (io::ErrorKind::NetworkUnreachable, "look at the address, and at the routes"),
+            (io::ErrorKind::PermissionDenied, "look at its firewall"),
+            (io::ErrorKind::AddrNotAvailable, "-B takes addresses that this machine has"),
+        ] {
+            let said = no_connection(at, &kind.into()).to_string();
+            assert!(said.contains(help), "{said}");
+        }
+    }
 }

@@ -31,7 +31,7 @@ pub enum Refusal {
     #[error("the connection ended in its first bytes: {0}; the server may be under load, or may be no sixbench agent")]
     Ended(#[from] io::Error),
     /// Something else listens or connects there.
-    #[error("the program there is not a sixbench agent")]
+    #[error("the program there is not a sixbench agent; give the port of `sixbench serve` with -p")]
     Foreign,
     /// Another release.
     #[error(
@@ -42,10 +42,12 @@ pub enum Refusal {
     #[error("it wants a key; give the key file of the server with --key")]
     NeedsKey,
     /// The server has no key, the client has one.
-    #[error("it has no key, but --key was given")]
+    #[error("it has no key, but --key was given; leave --key out, or start the server with --key")]
     NoKey,
     /// Both have one, and not the same.
-    #[error("it has another key")]
+    #[error(
+        "it has another key; copy the key file of the server to this machine by a safe way, and give it with --key"
+    )]
     OtherKey,
     /// The server wants its cookie back in another connection.
     #[error("the server is under load: it asks for a cookie again and again; try again later")]

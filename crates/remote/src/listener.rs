@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
+use sixbench_packet::scope;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::channel::Channel;
@@ -53,7 +54,7 @@ pub fn listen(wanted: &Addresses) -> Result<Listening> {
     let mut listening = Listening { listeners: Vec::new(), addresses: Vec::new() };
     for (index, &address) in wanted.addresses.iter().enumerate() {
         let port = listening.addresses.first().map_or(wanted.port, SocketAddr::port);
-        let local = SocketAddr::new(address, port);
+        let local = scope::local(address, port);
         match open_group(local) {
             Ok((local, listeners)) => {
                 listening.addresses.push(local);

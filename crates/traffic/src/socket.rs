@@ -1,8 +1,9 @@
 //! Sockets: bound to the local address, with the buffers that were asked for.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
+use sixbench_packet::scope;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::params::Params;
@@ -27,7 +28,7 @@ pub fn open(address: IpAddr, kind: Type, protocol: Option<Protocol>) -> Result<S
 
 /// Binds to an address and port; 0 lets the kernel choose.
 pub fn bind(socket: &Socket, address: IpAddr, port: u16) -> Result<()> {
-    let local = SocketAddr::new(address, port);
+    let local = scope::local(address, port);
     socket.bind(&local.into()).map_err(|e| Error::system(format!("binding a socket to {local}"), "bind", e))
 }
 

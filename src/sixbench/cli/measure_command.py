@@ -12,6 +12,7 @@ import typer
 from ..model.addresses import why_no_host
 from ..model.errors import UsageError
 from . import completions
+from .common import note
 from .event_logs import event_log
 from .options import EVENTS
 
@@ -114,7 +115,7 @@ def measure(
     It needs no experiment file. The options are those of iperf3.
     """
     from ..agent import AgentHub, find_agent
-    from ..plan.measure_experiment import as_experiment
+    from ..plan.measure_experiment import MEASUREMENT, as_experiment
     from ..plan.measure_options import MeasureOptions, workload_of_options
     from ..run.machines import Machines, Target, find_addresses
     from ..run.other_runs import measuring
@@ -147,15 +148,17 @@ def measure(
     asked: tuple[Family, ...] = (*((4,) if four else ()), *((6,) if six else ()))
     workload_of_options(options, asked or (6,))  # what is wrong with them is said before anybody is looked up
     target = Target(host=host, port=port, bind=bind, key=key)
-    addresses = find_addresses(target, asked)
-    families = tuple(item.family for item in addresses)
-    experiment = as_experiment(workload_of_options(options, families), host, families, blocks, _as_comment())
+    ways = find_addresses(target, asked)
     with (
         event_log(events) as log,
         AgentHub(find_agent()) as hub,
-        Machines(hub, target, addresses) as machines,
-        measuring(experiment.name, wait=False, told=tell) as presence,
+        Machines(hub, target, ways) as machines,
+        measuring(MEASUREMENT, wait=False, told=tell) as presence,
     ):
+        for why in machines.passed_over:
+            note(f"not over that way: {why}")
+        families = tuple(machines.addresses)
+        experiment = as_experiment(workload_of_options(options, families), host, families, blocks, _as_comment())
         shows = _shows(options, experiment)
         return Measuring(experiment, machines, presence, as_json=json, out=out, shows_intervals=shows, log=log).run()
 

@@ -68,10 +68,8 @@ class Measuring:
         self.total = len(self.order)
         self.told: Observer = Observers(*([] if log is None else [log]))
         self.outcomes: list[Outcome] = []
-        self.addresses = {
-            path.name: (machines.addresses[path.family].client, machines.addresses[path.family].server)
-            for path in experiment.paths
-        }
+        between = {path.name: machines.addresses[path.family] for path in experiment.paths}
+        self.addresses = {name: (one.with_zone(one.client), one.with_zone(one.server)) for name, one in between.items()}
         self.manifest = first_manifest(out or Path(experiment.name), experiment, _environment(machines))
         self.writer = None if out is None else create_run(out, self.manifest)
 

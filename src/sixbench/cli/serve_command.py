@@ -73,7 +73,7 @@ def serve(
     agent = find_agent()
     given = {
         "--port": port,
-        "--listen": bind,
+        "--listen": None if bind is None else ",".join(map(_without_mapping, bind.split(","))),
         "--key": key,
         "--max-clients": max_clients,
         "--max-client-flows": max_client_flows,
@@ -88,6 +88,18 @@ def serve(
         os.execv(agent, words)
     except OSError as error:
         raise CapabilityError(f"starting {agent}: {error.strerror}") from error
+
+
+def _without_mapping(text: str) -> str:
+    """An address to listen on. An IPv4-mapped one is the IPv4 address that it stands for; the agent judges others."""
+    from ipaddress import ip_address
+
+    from ..plan.measure_options import without_mapping
+
+    try:
+        return str(without_mapping(ip_address(text.strip())))
+    except ValueError:
+        return text
 
 
 def listening_words(line: str) -> str:

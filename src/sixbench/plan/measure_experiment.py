@@ -19,6 +19,9 @@ DEFAULT_BLOCKS = 6
 
 PATH_NAMES: dict[Family, str] = {4: "ipv4", 6: "ipv6"}
 
+MEASUREMENT = "measure"
+"""The name of each such experiment."""
+
 LOCAL = "local"
 """The name of this machine where an experiment names its hosts."""
 
@@ -37,7 +40,7 @@ def as_experiment(
     names = [f"IPv{family}" for family in families]
     paths = tuple(Path(name=PATH_NAMES[f], mechanism=f"native{f}", family=f) for f in families)
     return Experiment(
-        name="measure",
+        name=MEASUREMENT,
         title=f"{workload.kind} to {host} over {' and '.join(names)}",
         description=(
             "A measurement between two machines. The network between them is not known, and no packet was captured."

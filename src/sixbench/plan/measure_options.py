@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
 
 from ..model import units
 from ..model.errors import ExperimentError, UsageError
@@ -103,6 +104,13 @@ def read_seconds(option: str, text: str) -> int:
     """The seconds that an option gives, in the notation of iperf3 or of experiments, rounded up to whole ones. Raises
     `UsageError`."""
     return -(-_read(option, text, _seconds, units.parse_duration) // 10**9)
+
+
+def without_mapping(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv4-mapped one stands for (RFC 4291 section 2.5.5.2); any other one as it is. Packets
+    to it are IPv4."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address if mapped is None else mapped
 
 
 def _read(option: str, text: str, convert: Callable[[str], str], parse: Callable[[object], int]) -> int:

@@ -12,6 +12,7 @@ from ..model.errors import CapabilityError, UsageError
 from ..model.quoting import printable
 from ..model.topology import Family
 from ..plan.measure_experiment import LOCAL
+from ..plan.measure_options import without_mapping
 
 _SOCKET_FAMILIES: dict[Family, socket.AddressFamily] = {4: socket.AF_INET, 6: socket.AF_INET6}
 
@@ -34,64 +35,102 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """The addresses between which a family is measured."""
+    """The addresses between which a family is measured.
+
+    Attributes:
+        zone: the interface of this machine on which link-local addresses mean these machines (RFC 4007). None: they
+            are not link-local.
+    """
 
     family: Family
     client: str
     server: str
+    zone: str | None = None
+
+    def with_zone(self, address: str) -> str:
+        """One of them as commands take it, such as `fe80::1%eth0`."""
+        return address if self.zone is None else f"{address}%{self.zone}"
 
 
-def find_addresses(target: Target, families: tuple[Family, ...]) -> list[Addresses]:
-    """The addresses of each family; without families those of the one that the system prefers and has a route for (RFC
-    6724). Raises `CapabilityError` where there is none, `UsageError` where a local address is wrong."""
+def find_addresses(target: Target, families: tuple[Family, ...]) -> list[list[Addresses]]:
+    """The ways to the host, the best first: each has the addresses of all families that are asked for.
+
+    Where none is asked for, each way is of one family that has a route, in the order that the system prefers (RFC
+    6724). Raises `CapabilityError` where there is no way, `UsageError` where a local address is wrong.
+    """
     found = _look_up(target)
     binds = _binds(target)
     if families:
-        return [_between(target, family, found, binds) for family in families]
+        return [[_between(target, family, found, binds) for family in families]]
+    ways: list[list[Addresses]] = []
     unreachable: CapabilityError | None = None
     for family in [family for family in found if family in binds] or found:
         try:
-            return [_between(target, family, found, binds)]
+            ways.append([_between(target, family, found, binds)])
         except CapabilityError as error:
             unreachable = unreachable or error
-    raise unreachable or CapabilityError(f"{printable(target.host)} has no address")
+    if not ways:
+        raise unreachable or CapabilityError(f"{printable(target.host)} has no address")
+    return ways
 
 
 class Machines:
     """The agents of both machines, connected. Use as a context manager.
 
-    When it is entered, raises `CapabilityError` or `UsageError` where the other machine cannot be used.
+    When it is entered, raises `CapabilityError` or `UsageError` where the other machine cannot be used over any way.
+
+    Attributes:
+        addresses: those of the way that is used, by family.
+        passed_over: why ways before it are not used.
     """
 
-    def __init__(self, hub: AgentHub, target: Target, addresses: list[Addresses]) -> None:
+    def __init__(self, hub: AgentHub, target: Target, ways: list[list[Addresses]]) -> None:
         self.target = target
-        self.addresses = {item.family: item for item in addresses}
+        self.addresses: dict[Family, Addresses] = {}
+        self.passed_over: list[str] = []
         self.client: Agent
         self.server: Agent
         self._hub = hub
+        self._ways = ways
 
     def __enter__(self) -> Machines:
+        self.server = self._connect()
         self.client = self._hub.start_here(LOCAL)
-        self.server = self._hub.connect(self.target.host, self._arguments())
         return self
 
     def __exit__(self, *_: object) -> None:
         self._hub.stop([self.client, self.server])
 
-    def _arguments(self) -> list[str]:
+    def _connect(self) -> Agent:
+        """Connects over the first way that leads there. Raises `CapabilityError` with what went wrong over each."""
+        for way in self._ways:
+            try:
+                server = self._hub.connect(self.target.host, self._arguments(way[0]))
+            except CapabilityError as error:
+                self.passed_over.append(str(error))
+            else:
+                self.addresses = {item.family: item for item in way}
+                return server
+        first, *others = self.passed_over
+        raise CapabilityError("; ".join([first, *(f"and {other.partition('; ')[0]}" for other in others)]))
+
+    def _arguments(self, first: Addresses) -> list[str]:
         """The arguments of the agent's `connect`: the first family's addresses, so that control and data take the same
         route."""
-        first = next(iter(self.addresses.values()))
-        arguments = [first.server, str(self.target.port), f"-{first.family}"]
+        arguments = [first.with_zone(first.server), str(self.target.port), f"-{first.family}"]
         if self.target.bind is not None:
-            arguments += ["--bind", first.client]
+            arguments += ["--bind", first.with_zone(first.client)]
         if self.target.key is not None:
             arguments += ["--key", str(self.target.key)]
         return arguments
 
 
-def _look_up(target: Target) -> dict[Family, str]:
-    found: dict[Family, str] = {}
+_Found = dict[Family, tuple[str, int]]
+"""By family an address, and the index of its interface: 0 unless it is link-local."""
+
+
+def _look_up(target: Target) -> _Found:
+    found: _Found = {}
     for name in target.host.split(","):
         try:
             answers = socket.getaddrinfo(name, target.port, type=socket.SOCK_STREAM)
@@ -99,10 +138,10 @@ def _look_up(target: Target) -> dict[Family, str]:
             why = getattr(error, "strerror", None) or str(error)
             raise CapabilityError(f"looking up {printable(name)}: {why}; give another name, or an address") from error
         for family, _, _, _, address in answers:
-            if family == socket.AF_INET:
-                found.setdefault(4, str(address[0]))
-            elif family == socket.AF_INET6:
-                found.setdefault(6, str(address[0]))
+            if family in (socket.AF_INET, socket.AF_INET6):
+                plain = without_mapping(ipaddress.ip_address(str(address[0]).partition("%")[0]))
+                scope_id = int(address[3]) if len(address) == 4 else 0
+                found.setdefault(4 if plain.version == 4 else 6, (str(plain), scope_id))
     return found
 
 
@@ -110,23 +149,29 @@ def _binds(target: Target) -> dict[Family, str]:
     binds: dict[Family, str] = {}
     for text in target.bind.split(",") if target.bind is not None else ():
         try:
-            address = ipaddress.ip_address(text)
+            address = without_mapping(ipaddress.ip_address(text))
         except ValueError as error:
             raise UsageError(f"-B {printable(text)}: this is no IP address") from error
         binds[4 if address.version == 4 else 6] = str(address)
     return binds
 
 
-def _between(target: Target, family: Family, found: dict[Family, str], binds: dict[Family, str]) -> Addresses:
+def _between(target: Target, family: Family, found: _Found, binds: dict[Family, str]) -> Addresses:
     """The server's address, and the local one that the route to it has."""
     if family not in found:
         raise CapabilityError(
             f"{printable(target.host)} has no IPv{family} address; leave -{family} out, "
             "or give an address of each family with a comma between them"
         )
-    server = found[family]
-    if ipaddress.ip_address(server).is_link_local:
-        raise CapabilityError(f"{server} is a link-local address, which cannot be measured; give a global one")
+    server, scope_id = found[family]
+    bound, _, zone = binds.get(family, "").partition("%")
+    if family == 6 and ipaddress.ip_address(server).is_link_local:
+        scope_id = scope_id or _interface(zone)
+        if not scope_id:
+            words = "say on which interface of this machine, such as"
+            raise UsageError(f"{server} is a link-local address; {words} {server}%{socket.if_nameindex()[-1][1]}")
+    else:
+        scope_id = 0
     if binds and family not in binds:
         raise UsageError(
             f"-B {printable(target.bind or '')}: IPv{family} is measured too; give an address of it as well"
@@ -134,13 +179,22 @@ def _between(target: Target, family: Family, found: dict[Family, str], binds: di
     with socket.socket(_SOCKET_FAMILIES[family], socket.SOCK_DGRAM) as probe:
         try:
             if family in binds:
-                probe.bind((binds[family], 0))
+                probe.bind((bound, 0) if family == 4 else (bound, 0, 0, _interface(zone) or scope_id))
         except OSError as error:
             raise UsageError(f"-B {binds[family]}: this machine has no such address ({error.strerror})") from error
         try:
-            probe.connect((server, target.port))
+            probe.connect((server, target.port) if family == 4 else (server, target.port, 0, scope_id))
         except OSError as error:
             raise CapabilityError(
                 f"there is no route from here to {server} over IPv{family}: {error.strerror}"
             ) from error
-        return Addresses(family=family, client=str(probe.getsockname()[0]), server=server)
+        client = str(probe.getsockname()[0]).partition("%")[0]
+        interface = socket.if_indextoname(scope_id) if scope_id else None
+        return Addresses(family=family, client=client, server=server, zone=interface)
+
+
+def _interface(zone: str) -> int:
+    """The index of an interface by its name or its index; 0 without one. Raises `OSError` where there is none."""
+    if not zone:
+        return 0
+    return int(zone) if zone.isdigit() else socket.if_nametoindex(zone)

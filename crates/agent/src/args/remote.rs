@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 
+use sixbench_packet::scope;
 use sixbench_remote::{Addresses, Family, Target};
 
 /// Of control connections.
@@ -134,7 +134,7 @@ fn addresses(text: &str) -> Result<Vec<IpAddr>, String> {
 }
 
 fn address(text: &str, of: &str) -> Result<IpAddr, String> {
-    IpAddr::from_str(text.trim()).map_err(|_| format!("{of} needs an IP address, not `{text}`"))
+    scope::parse_local(text.trim()).map_err(|why| format!("{of} needs an IP address of this machine: {why}"))
 }
 
 fn number(text: &str, of: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
@@ -183,7 +183,10 @@ mod tests {
     #[test]
     fn what_cannot_be_is_a_usage_error_that_says_what_could() {
         for (words, reason) in [
-            (&["--listen", "localhost"][..], "--listen needs an IP address, not `localhost`"),
+            (
+                &["--listen", "localhost"][..],
+                "--listen needs an IP address of this machine: `localhost` is no IP address",
+            ),
             (&["--listen"], "--listen needs a value"),
             (&["--port", "65536"], "--port needs a whole number from 0 to 65535, not `65536`"),
             (&["--max-clients", "0"], "--max-clients needs a whole number from 1 to 256, not `0`"),

@@ -1,6 +1,8 @@
 //! Where the sockets of a client's sessions are bound.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
+
+use sixbench_packet::scope;
 
 use crate::failure::Failure;
 
@@ -39,7 +41,7 @@ impl Listening {
 }
 
 fn is_here(address: IpAddr) -> bool {
-    UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
+    UdpSocket::bind(scope::local(address, 0)).is_ok()
 }
 
 #[cfg(test)]

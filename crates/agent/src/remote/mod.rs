@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::json;
+use sixbench_packet::scope;
 use sixbench_remote::{Error, Key, listen};
 
 use self::client::Host;
@@ -46,7 +47,7 @@ fn serve_all(options: ServeOptions) -> Result<(), Error> {
     }
     let listening = listen(&options.addresses)?;
     let addresses: Vec<_> =
-        listening.addresses().iter().map(|at| json!({"address": at.ip(), "port": at.port()})).collect();
+        listening.addresses().iter().map(|at| json!({"address": scope::with_zone(*at), "port": at.port()})).collect();
     println!("{}", json!({"listening": addresses, "key": key.is_some()}));
     let host = Arc::new(Host {
         name: client::host_name(),

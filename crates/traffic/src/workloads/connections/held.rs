@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 
 use sixbench_measure::clock;
+use sixbench_packet::scope;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{ANSWER_BYTES, ConnectionsParams, REQUEST_BYTES, Transport, answer, request};
@@ -55,7 +56,7 @@ impl Ways {
                 if wanted != 0 {
                     socket.set_reuse_address(true)?;
                 }
-                socket.bind(&SocketAddr::new(*local, wanted).into())?;
+                socket.bind(&scope::local(*local, wanted).into())?;
                 if wanted == 0 {
                     *port = socket.local_addr()?.as_socket().map_or(0, |address| address.port());
                     // Not before: the kernel would choose ports that others have.

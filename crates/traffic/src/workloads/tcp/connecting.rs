@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 
 use nix::sys::socket::{setsockopt, sockopt};
+use sixbench_packet::scope;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::connect::is_in_progress;
@@ -28,7 +29,7 @@ impl Route {
             .map_err(|e| Error::system("opening a socket", "socket", e))?;
         Ok(Self {
             domain,
-            local: SocketAddr::new(local, 0).into(),
+            local: scope::local(local, 0).into(),
             peer: peer.into(),
             congestion: options::congestion_of(&new)
                 .is_none_or(|name| name != congestion)
