@@ -270,8 +270,18 @@ def _by_ratio(
     equivalent = (np.abs(centre) + equivalence_width <= np.log1p(margin) + SAME).tolist()
     spreads = _spreads(logs)
     rest = zip(low, high, p_values, equivalent, spreads, constant.tolist(), strict=True)
+    # The ends hold the change in spite of rounding.
     return [
-        Comparison(n=n, **one, low=lo, high=hi, p_value=p, equivalent=e, spread=s, constant=same)
+        Comparison(
+            n=n,
+            **one,
+            low=min(lo, one["ratio"]),
+            high=max(hi, one["ratio"]),
+            p_value=p,
+            equivalent=e,
+            spread=s,
+            constant=same,
+        )
         for one, (lo, hi, p, e, s, same) in zip(values, rest, strict=True)
     ]
 
@@ -326,8 +336,8 @@ def _by_biweight(
         results[index] = Comparison(
             n=n,
             **values[index],
-            low=float(low[index]),
-            high=float(high[index]),
+            low=min(float(low[index]), values[index]["ratio"]),
+            high=max(float(high[index]), values[index]["ratio"]),
             p_value=float(p_values[index]),
             equivalent=bool(abs(centre[index]) + equivalence_width[index] <= np.log1p(margin) + SAME),
             spread=float(error[index] * np.sqrt(n)),
@@ -362,7 +372,16 @@ def _by_difference(
     low, high = (centre - width).tolist(), (centre + width).tolist()
     rest = zip(low, high, p_values, equivalent, _spreads(samples), constant.tolist(), strict=True)
     return [
-        Comparison(n=n, **side, low=lo, high=hi, p_value=p, equivalent=e, spread=s, constant=same)
+        Comparison(
+            n=n,
+            **side,
+            low=min(lo, side["difference"]),
+            high=max(hi, side["difference"]),
+            p_value=p,
+            equivalent=e,
+            spread=s,
+            constant=same,
+        )
         for side, (lo, hi, p, e, s, same) in zip(sides, rest, strict=True)
     ]
 
