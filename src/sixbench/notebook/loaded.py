@@ -17,11 +17,12 @@ from .frames import Frame, Frames, check_frames, table_of, to_frame
 _LEVEL = "level_"
 _TEXTS = ("workload", "metric", "column", "unit", "combination", "path")
 _FINDING = {
-    **dict.fromkeys((*_TEXTS, "baseline", "verdict", "mark"), str),
-    **dict.fromkeys(("n", "invalid", "blocks_needed"), int),
-    **dict.fromkeys(("is_aa", "headline"), bool),
+    **dict.fromkeys((*_TEXTS, "baseline", "verdict", "direction", "mixed", "mark"), str),
+    **dict.fromkeys(("n", "invalid", "blocks_needed", "outlying", "apart"), int),
+    **dict.fromkeys(("value", "baseline_value", "apart_low", "apart_high"), float),
+    **dict.fromkeys(("is_aa", "headline", "constant"), bool),
 }
-_ESTIMATE = {**dict.fromkeys(_TEXTS, str), "n": int}
+_ESTIMATE = {**dict.fromkeys(_TEXTS, str), "n": int, "outlying": int}
 
 
 class LoadedRun:
@@ -83,8 +84,9 @@ class LoadedRun:
     def findings(self) -> Frame:
         """A row a comparison of a path with its baseline, with all its numbers (see `model.finding.Finding`).
 
-        `estimate`, `baseline_estimate`, `difference` and `theory` are in the unit that the column `unit` says, since
-        rows are of different metrics. `column` names the metric's values in `trials`. `change_percent` with its
+        `value` and `baseline_value` are those of the pairs, so that the change is theirs; `estimate` and
+        `baseline_estimate` are of each path by itself. They, `difference` and `theory` are in the unit that the column
+        `unit` says, since rows are of different metrics. `column` names the metric's values in `trials`. `change_percent` with its
         interval (`change_low_percent`, `change_high_percent`) is null where the metric is compared by difference.
         Levels are columns (`level_message_bytes`).
         """
