@@ -86,9 +86,9 @@ class LoadedRun:
 
         `value` and `baseline_value` are those of the pairs, so that the change is theirs; `estimate` and
         `baseline_estimate` are of each path by itself. They, `difference` and `theory` are in the unit that the column
-        `unit` says, since rows are of different metrics. `column` names the metric's values in `trials`. `change_percent` with its
-        interval (`change_low_percent`, `change_high_percent`) is null where the metric is compared by difference.
-        Levels are columns (`level_message_bytes`).
+        `unit` says, since rows are of different metrics. `column` names the metric's values in `trials`.
+        `change_percent` with its interval (`change_low_percent`, `change_high_percent`) is null where the metric is
+        compared by difference. Levels are columns (`level_message_bytes`).
         """
         return self._frame([_finding(finding) for finding in self.analysis.findings], _FINDING)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -62,7 +64,8 @@ class _Document:
             if section.name in _OWN:
                 parts += _OWN[section.name](self)
             else:
-                parts += [table(self._plain(one), self.page) for one in section.filled(self.data)]
+                floats = _labelled_apart([self._plain(one) for one in section.filled(self.data)])
+                parts += [table(one, self.page) for one in floats]
         return "\n\n".join(_with_breaks("\n\n".join(parts).split("\n\n"))) + "\n"
 
     def workloads(self) -> list[str]:
@@ -167,6 +170,15 @@ def _plain(one: Table, prefix: str, about: str) -> Float:
         columns=one.columns,
         blocks=[Block(rows=one.rows)],
     )
+
+
+def _labelled_apart(floats: list[Float]) -> list[Float]:
+    """The floats; those that would share a label have their whole title in it."""
+    counts = Counter(one.label for one in floats)
+    return [
+        replace(one, label=f"{one.label}-{slug(one.title.partition(':')[2])}") if counts[one.label] > 1 else one
+        for one in floats
+    ]
 
 
 def _first(own: list[Drawing]) -> list[Drawing]:
