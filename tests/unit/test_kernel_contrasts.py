@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -93,3 +94,16 @@ def test_every_format_has_the_contrast(form: str) -> None:
     else:
         assert "Goodput, kernels against debian-5.10, Mbit/s" in " ".join(text.split())
         assert "better" in text
+
+
+def test_blocks_that_say_otherwise_are_in_the_row() -> None:
+    run = on_kernels({"debian-5.10": 1.0, "debian-6.12": 1.0}, blocks=10)
+    trials = []
+    for trial in run.trials:
+        noise = 1 + random.Random(trial.key).gauss(0, 1e-4)
+        metrics = {name: value * noise for name, value in trial.metrics.items()}
+        if trial.block == 3 and "goodput_bps" in metrics and trial.levels["kernel"] == "debian-6.12":
+            metrics["goodput_bps"] *= 0.1
+        trials.append(replace(trial, metrics=metrics))
+    disturbed = replace(run, trials=trials)
+    assert "in 9 of 10; 90 % less in 1" in FORMATS["md"].render(disturbed, analyse(disturbed))

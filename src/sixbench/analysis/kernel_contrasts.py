@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..model.experiment import Combination
+from ..model.experiment import Combination, Statistics
 from ..model.finding import KernelContrast
 from ..model.kernels import COLUMN
 from ..model.metric import Metric
 from ..model.workloads import WORKLOADS
 from ..stats import Comparison, Pairs, compare_all, holm
-from .candidates import verdict
+from .candidates import direction, verdict
 from .clock import RunClock, shown_metric
 from .estimates import PathTrials, group_trials, measured_metrics
+from .mixtures import apart_pairs
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -57,9 +58,8 @@ def kernel_contrasts(run: Run, clock: RunClock) -> list[KernelContrast]:
     for indices in by_metric.values():
         for index, p_value in zip(indices, holm([comparisons[at].p_value for at in indices]), strict=True):
             p_values[index] = p_value
-    error = 1 - statistics.confidence
     return [
-        _result(contrast, comparison, p_value, error, clock)
+        _result(contrast, comparison, p_value, statistics, clock)
         for contrast, comparison, p_value in zip(contrasts, comparisons, p_values, strict=True)
     ]
 
@@ -115,9 +115,11 @@ def _pairs(group: PathTrials, base: PathTrials, metric: Metric, blocks: Sequence
 
 
 def _result(
-    contrast: _Contrast, comparison: Comparison, p_value: float | None, error: float, clock: RunClock
+    contrast: _Contrast, comparison: Comparison, p_value: float | None, statistics: Statistics, clock: RunClock
 ) -> KernelContrast:
     metric, divisor = shown_metric(contrast.metric, clock)
+    error = 1 - statistics.confidence
+    apart = apart_pairs(contrast.pairs, comparison, statistics.margin_of(contrast.combination.workload.kind))
     ends_divisor = 1.0 if comparison.ratio is not None else divisor
     levels = contrast.combination.levels
     return KernelContrast(
@@ -130,6 +132,10 @@ def _result(
         reference=str(contrast.reference.levels[COLUMN]),
         n=comparison.n,
         verdict=verdict(comparison, p_value, contrast.metric, error),
+        direction=direction(comparison, p_value, error),
+        apart=len(apart),
+        apart_low=min(apart, default=None),
+        apart_high=max(apart, default=None),
         value=_divided(comparison.value, divisor),
         reference_value=_divided(comparison.baseline, divisor),
         ratio=comparison.ratio,

@@ -318,6 +318,7 @@ class KernelContrast:
         ci_low, ci_high: confidence interval of the ratio (of the difference where `ratio` is None).
         p_value: Holm-adjusted within the metric; None where n is too small.
         verdict: `higher` or `lower` than on the reference; `equivalent` within the margin; else `inconclusive`.
+        direction, apart, apart_low, apart_high: as of a `Finding`.
     """
 
     workload: str
@@ -329,6 +330,10 @@ class KernelContrast:
     reference: str
     n: int
     verdict: Verdict
+    direction: Direction | None = None
+    apart: int = 0
+    apart_low: float | None = None
+    apart_high: float | None = None
     value: float | None = None
     reference_value: float | None = None
     ratio: float | None = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..model.finding import KernelContrast
 from ..model.metric import METRICS
-from . import rows, words
+from . import marks, rows, words
 from .agreeing import agreeing_digits, printed_change
 from .tables import Table, left, right
 
@@ -60,8 +60,14 @@ def _numbers(contrast: KernelContrast, divisor: float) -> list[str]:
 
 
 def _verdict(contrast: KernelContrast) -> str:
-    """`better` or `worse` where the metric has a better direction."""
+    """`better` or `worse` where the metric has a better direction; `slightly lower` where a difference is real and
+    within the margin; and what blocks that lie apart say."""
     better = METRICS[contrast.metric].better if contrast.metric in METRICS else "neither"
-    if contrast.verdict not in ("higher", "lower"):
-        return "undecided" if contrast.verdict == "inconclusive" else contrast.verdict
-    return contrast.verdict if better == "neither" else "better" if contrast.verdict == better else "worse"
+    if contrast.verdict == "inconclusive":
+        return marks.in_most("undecided", contrast)
+    if contrast.verdict == "equivalent":
+        small = f"slightly {contrast.direction}" if contrast.direction else "equal" if contrast.apart else "equivalent"
+        return marks.in_most(small, contrast)
+    if better == "neither":
+        return marks.in_most(contrast.verdict, contrast)
+    return marks.in_most("better" if contrast.verdict == better else "worse", contrast)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ..analysis.noise import BUSY_ELSEWHERE_CORES, MUCH_SLOWDOWN
 from ..model.experiment import Statistics
-from ..model.finding import MANY_BLOCKS, Finding, Mark
+from ..model.finding import MANY_BLOCKS, Finding, KernelContrast, Mark
 from ..model.metric import METRICS
 from ..model.trial import TrialRecord
 from . import words
@@ -139,11 +139,16 @@ def _middle(finding: Finding) -> str:
     return f"{finding.direction} by {change.text.lstrip('+' + words.MINUS)}"
 
 
-def _in_most(finding: Finding) -> str:
+def _in_most(finding: Finding | KernelContrast) -> str:
     return f"in {finding.n - finding.apart} of {finding.n}"
 
 
-def _apart(finding: Finding) -> str:
+def in_most(text: str, contrast: Finding | KernelContrast) -> str:
+    """The text with what blocks that lie apart say: `equal in 8 of 10; 77 to 97 % less in 2`; as it is if none do."""
+    return f"{text} {_in_most(contrast)}; {_apart(contrast)}" if contrast.apart else text
+
+
+def _apart(finding: Finding | KernelContrast) -> str:
     """What the other blocks say: `77 to 97 % less in 2`."""
     low, high = words.finite(finding.apart_low), words.finite(finding.apart_high)
     if low is None or high is None:
