@@ -117,8 +117,8 @@ def test_results_that_the_tester_limits_are_remarked_in_one_sentence_a_workload(
     other = replace(trial("a", "tester"), workload="tcp-rr", bypass={"rtt_p50_ns": 1.0})
     assert remarks_on_tester([*trials, other]) == [
         "The tester was the limit in 2 of 5 trials of TCP bulk transfer (over a, c): "
-        "the goodput is within 10 % of what it is with no path between.",
+        "the goodput is within 10 % of its value with no path in between.",
         "The tester was the limit in 1 of 1 trials of TCP request and response (over a): "
-        "the median round-trip time is within 10 % of what it is with no path between.",
+        "the median round-trip time is within 10 % of its value with no path in between.",
     ]
     assert remarks_on_tester([trial("a", None), trial("b", "path")]) == []

@@ -17,7 +17,7 @@ def trials(*stolen_cores: float, column: str = "cpu_steal_cores") -> list[TrialR
 
 def test_a_hypervisor_that_took_much_is_told() -> None:
     [sentence] = steal_remarks([*trials(0.0, 0.4), *trials(1.0, column="cpu_busy_cores")])
-    assert "took 0.20 cores away from it in the mean of 2 trials (at most 0.4)" in sentence
+    assert "took away 0.20 cores on average over 2 trials (at most 0.4)" in sentence
 
 
 def test_one_tick_in_many_short_trials_is_no_remark() -> None:

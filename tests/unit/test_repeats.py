@@ -273,16 +273,18 @@ def test_what_the_report_says(told: Run) -> None:
     assert counted.summary.startswith(f"{before.total + 2} trials (2 of them repeats): {before.ok} ok, ")
     assert ("Repeats", "2, of which 1 valid (at most 2 of a trial that the machine disturbed)") in run_properties(told)
     assert (
-        "A trial is repeated at once, at most 2 times, if each of its reasons says that the machine was disturbed "
+        "A trial is repeated at once, at most 2 times, if all of its reasons are disturbances of the machine "
         "(clock-step, emulator-late, late-timers, processors-changed)."
     ) in method(told)
     assert repeat_remarks(told.trials, 2) == [
         "1 trial was repeated within the block because the machine was disturbed (late-timers in 2), by a rule that "
-        "was fixed before the run: at most 2 times each, whatever the metrics say. 2 repeats gave 1 valid trial. What "
-        "was repeated is invalid, and is listed."
+        "was fixed before the run and does not depend on metrics: at most 2 times each. 2 repeats gave 1 valid trial. "
+        "The repeated trials are invalid, and are listed."
     ]
     text = FORMATS["terminal"].render(told, analyse(told))
     assert "1 trial was repeated within the block" in " ".join(str(text).split())
+    markdown = str(FORMATS["md"].render(told, analyse(told)))
+    assert markdown.index("1 trial was repeated") > markdown.index("## Trials that do not count")
 
 
 def test_a_run_that_repeated_nothing_says_so() -> None:

@@ -157,7 +157,7 @@ def test_terminal_report_lets_no_control_characters_through() -> None:
     [
         ("no_trials", "no trials yet"),
         ("no_valid_trial", "None of 84 trials is valid"),
-        ("one_block", "one block only"),
+        ("one_block", "only one block"),
     ],
 )
 def test_reports_say_what_a_run_lacks(name: str, words: str) -> None:

@@ -182,7 +182,7 @@ def test_tables_have_headers_for_readers_of_screens(text: str) -> None:
     [
         ("no_trials", "The run has no trials yet"),
         ("no_valid_trial", "None of 84 trials is valid"),
-        ("one_block", "There is one block only"),
+        ("one_block", "With only one block"),
     ],
 )
 def test_runs_that_lack_something_have_a_page_that_says_so(name: str, words: str, no_figures: None) -> None:

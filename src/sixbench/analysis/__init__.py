@@ -68,7 +68,6 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     effects = cell_effects(run) if is_planned else []
     remarks = [
         *cell_remarks(effects, run),
-        *repeat_remarks(run.trials, run.manifest.experiment.repeats),
         *neighbour_remarks(run.trials),
         *watch_remarks(run.trials),
         *load_remarks(run.trials),
@@ -77,7 +76,6 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         *awake_remarks(run.trials),
         *tester_remarks(run.trials),
         *noise_remarks(found, run.manifest.experiment),
-        *outlying_remarks(found),
         *mechanism_remarks(run.manifest.experiment.paths),
     ]
     analysis = Analysis(
@@ -86,6 +84,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         cells=effects,
         kernels=kernel_contrasts(run, clock) if is_planned else [],
         remarks=remarks,
+        notes=[*repeat_remarks(run.trials, run.manifest.experiment.repeats), *outlying_remarks(found)],
     )
     if paper is None:
         return analysis

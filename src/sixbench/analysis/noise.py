@@ -49,22 +49,22 @@ def noise_remarks(findings: Sequence[Finding], experiment: Experiment) -> list[s
     ]
     if different:
         remarks.append(
-            f"A path that was measured twice differs from itself in {len(different)} of {len(compared)} A/A "
-            f"comparisons ({_names(different)}). Something other than the paths causes differences on this machine. "
-            "Findings of that size may come from it."
+            f"A path measured twice differs from itself in {len(different)} of {len(compared)} A/A comparisons "
+            f"({_names(different)}). Something other than the paths causes differences on this machine. Findings of "
+            "that size may come from it."
         )
     within = [finding for finding in findings if finding.mark == "within A/A"]
     if within:
         differences = "1 difference is" if len(within) == 1 else f"{len(within)} differences are"
         remarks.append(
-            f"{differences} no larger than what the baseline may differ from itself ({_names(within)}). More blocks "
-            "would narrow the A/A intervals."
+            f"{differences} no larger than the baseline's possible difference from itself ({_names(within)}). More "
+            "blocks would narrow the A/A intervals."
         )
     return remarks
 
 
 def outlying_remarks(findings: Sequence[Finding]) -> list[str]:
-    """A sentence on comparisons of headline metrics in which some blocks count for almost nothing; empty if none do."""
+    """A sentence on comparisons of headline metrics in which some blocks have almost no weight; empty if none do."""
     compared = [finding for finding in findings if finding.headline and finding.n and not finding.is_aa]
     outlying = [finding for finding in compared if finding.outlying]
     if not outlying:
@@ -73,8 +73,8 @@ def outlying_remarks(findings: Sequence[Finding]) -> list[str]:
     have = "1 outlying block has" if blocks == 1 else f"{blocks} outlying blocks have"
     where = "a comparison" if len(outlying) == 1 else f"{len(outlying)} comparisons"
     return [
-        f"{have} almost no weight in {where} of headline metrics ({_names(outlying)}). The trials are valid, and are "
-        "in the counts and in the figures. Rows say so where such blocks lie beyond the margin."
+        f"{have} almost no weight in {where} of headline metrics ({_names(outlying)}). Their trials are valid, and are "
+        "in the counts and the figures. Rows name such blocks where they lie beyond the margin."
     ]
 
 
@@ -92,8 +92,8 @@ def load_remarks(trials: Sequence[TrialRecord]) -> list[str]:
         return []
     return [
         f"Other programs on this machine used more than {BUSY_ELSEWHERE_CORES:g} cores during {len(busy)} of "
-        f"{len(told)} trials (at most {max(busy):.1f}). Rates may be low, times long and intervals wide for that "
-        "reason. Repeat the run on a quiet machine."
+        f"{len(told)} trials (at most {max(busy):.1f}). This may make rates lower, times longer and intervals wider. "
+        "Repeat the run on a quiet machine."
     ]
 
 
@@ -111,9 +111,9 @@ def steal_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     if mean_cores <= MUCH_STEAL_CORES:
         return []
     return [
-        f"This machine is virtual, and its host took {mean_cores:.2f} cores away from it in the mean of {len(told)} "
-        f"trials (at most {max(told):.1f}). CPU times hold some of that, and intervals are wide for that reason. "
-        "Repeat the run when the host has less to do."
+        f"This machine is virtual, and its host took away {mean_cores:.2f} cores on average over {len(told)} trials "
+        f"(at most {max(told):.1f}). CPU times include some of that, and intervals are wider. Repeat the run when the "
+        "host is less busy."
     ]
 
 
@@ -134,8 +134,9 @@ def slowdown_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     return [
         f"The cores were slower than at their fastest by more than {100 * MUCH_SLOWDOWN:g} % in {len(slow)} of "
         f"{len(told)} trials (at most by {100 * max(slow):.0f} %). A loop that is timed before and after each trial "
-        "says so. Something else used these cores, such as another virtual machine, or their frequency changed. Times "
-        "are long and intervals wide for that reason. Repeat the run on a machine that has its cores for itself."
+        "measures this. Something else used these cores, such as another virtual machine, or their frequency changed. "
+        "This makes times longer and intervals wider. Repeat the run on a machine that shares its cores with nothing "
+        "else."
     ]
 
 
@@ -147,8 +148,8 @@ def awake_remarks(trials: Sequence[TrialRecord]) -> list[str]:
         return []
     return [
         f"Processors could sleep in {asleep} of {len(to_be)} trials, because the threads that keep them awake ended or "
-        "could not be started. A processor that sleeps takes time to wake. Times may be long and intervals wide for "
-        "that reason. The notes of these trials say what happened."
+        "could not be started. A sleeping processor takes time to wake, which may make times longer and intervals "
+        "wider. The notes of these trials give the cause."
     ]
 
 
@@ -170,8 +171,8 @@ def repeat_remarks(trials: Sequence[TrialRecord], most: int) -> list[str]:
     made = "1 repeat" if found.repeats == 1 else f"{found.repeats} repeats"
     return [
         f"{were} repeated within the block because the machine was disturbed ({why}), by a rule that was fixed before "
-        f"the run: at most {most} times each, whatever the metrics say. {made} gave {found.valid} valid "
-        f"{'trial' if found.valid == 1 else 'trials'}. The trials that were repeated are invalid, and are listed."
+        f"the run and does not depend on metrics: at most {most} times each. {made} gave {found.valid} valid "
+        f"{'trial' if found.valid == 1 else 'trials'}. The repeated trials are invalid, and are listed."
     ]
 
 
@@ -209,9 +210,9 @@ def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
             columns = dict.fromkeys(column for trial in limited for column in trial.bypass)
             metrics = [metric_in_sentence(COLUMNS[column].name) if column in COLUMNS else column for column in columns]
             remarks.append(
-                f"The tester was the limit in {len(limited)} of {len(own)} trials of {workload_title(workload)} "
-                f"(over {listed(dict.fromkeys(trial.path for trial in limited))}): the {listed(metrics)} is within "
-                f"{100 * NEAR_SHARE:g} % of what it is with no path between."
+                f"The tester was the limit in {len(limited)} of {len(own)} trials of {workload_title(workload)} (over "
+                f"{listed(dict.fromkeys(trial.path for trial in limited))}): the {listed(metrics)} is within "
+                f"{100 * NEAR_SHARE:g} % of its value with no path in between."
             )
     return remarks
 

@@ -57,7 +57,7 @@ class Finding:
             p-value hold for all of these looks together. None: it was to be looked at once.
         estimator: how the pairs became one value: by Tukey's biweight of their log ratios, or by the mean of their log
             ratios or differences; None where there is no pair.
-        outlying: pairs that count for less than a tenth, because they are far from the others. They are in `n`.
+        outlying: outlying pairs, with a weight of less than a tenth. They are in `n`.
         apart: how many of those lie beyond the margin from the change, or on another side of it.
         apart_low, apart_high: the least and the greatest ratio of path to baseline in those; None where there are none.
         mixed: the path (this one or the baseline) whose own trials are far from its others more often than those of the
@@ -185,7 +185,7 @@ class Estimate:
     """One path's own value of a metric at one combination: its confidence interval is over `n` valid trials.
 
     Attributes:
-        outlying: how many of the trials count for less than a tenth, because they are far from the others.
+        outlying: number of outlying trials, with a weight of less than a tenth.
     """
 
     workload: str
@@ -346,7 +346,12 @@ class KernelContrast:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """Everything that a report is made from, beside the manifest and the trials."""
+    """Everything that a report is made from, beside the manifest and the trials.
+
+    Attributes:
+        remarks: sentences for every reader, near the answers: doubts about the results, and advice.
+        notes: sentences on the trials that ask nothing of a reader, below the findings.
+    """
 
     estimates: list[Estimate]
     findings: list[Finding]
@@ -356,3 +361,4 @@ class Analysis:
     cells: list[CellEffect] = field(default_factory=list)
     kernels: list[KernelContrast] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)

@@ -137,13 +137,14 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "method": run_description.method(run),
         "command": run_description.command(run),
         "remarks": analysis.remarks,
+        "asides": analysis.notes,
     }
 
 
 _OWN = frozenset(
     {
         *("answers", "remarks", "claims", "published", "published-tables", "paths", "figures", "values", "findings"),
-        *("reasons", "noise", "verdicts", "headers", "environment", "method", "reproduce", "rfc-figures"),
+        *("reasons", "notes", "noise", "verdicts", "headers", "environment", "method", "reproduce", "rfc-figures"),
     }
 )
 """The sections that have a template of their own."""

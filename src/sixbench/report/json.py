@@ -94,7 +94,7 @@ def document(run: Run, analysis: Analysis) -> JsonObject:
         "paths": [_path(described, experiment.baseline) for described in paths],
         "evidence": [_evidence(described.evidence) for described in paths],
         "trials": _trials(validity.trials(run)),
-        "remarks": list(analysis.remarks),
+        "remarks": [*analysis.remarks, *analysis.notes],
         "rfc": rfc.document(run),
         "cells": _cells(run, analysis),
         "kernels": [_plain(asdict(contrast)) for contrast in analysis.kernels],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..model.finding import Analysis
 from ..store import Run
@@ -52,9 +52,8 @@ def _answers(data: ReportData) -> list[str]:
     return parts + ([f"{escape(bars.legend(single, bars.BLOCKS, data.confidence))}."] if single else [])
 
 
-def _remarks(data: ReportData) -> list[str]:
-    remarks = data.analysis.remarks
-    return ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in remarks)] if remarks else []
+def _list(title: str, sentences: Sequence[str]) -> list[str]:
+    return [f"## {title}", "\n".join(f"- {escape(sentence)}" for sentence in sentences)] if sentences else []
 
 
 def _method(data: ReportData) -> list[str]:
@@ -67,7 +66,8 @@ def _reproduce(data: ReportData) -> list[str]:
 
 _OWN: dict[str, Callable[[ReportData], list[str]]] = {
     "answers": _answers,
-    "remarks": _remarks,
+    "remarks": lambda data: _list("Remarks", data.analysis.remarks),
+    "notes": lambda data: _list("Notes", data.analysis.notes),
     "method": _method,
     "reproduce": _reproduce,
 }

@@ -1,4 +1,4 @@
-"""What a comparison comes to, in words: the mark beside every answer, the word in a table's column, what would help."""
+"""The result of a comparison in words: the mark beside every answer, the word in a table's column, and advice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import words
 from .agreeing import change_of
 
 TOO_VARIABLE = "too variable"
-"""In place of an interval that says nothing."""
+"""In place of an interval that is too wide to be useful."""
 
 MEANINGS = {
     "higher": "decided: the whole interval lies above no difference, the p-value adjusted for many comparisons agrees, "
@@ -21,14 +21,13 @@ MEANINGS = {
     "lower": "decided: the same, below no difference",
     "slightly higher": "real, by the same rule, and less than the margin: too small to matter",
     "slightly lower": "the same, below no difference",
-    "mixed": "the path, or its baseline, does two things: in most blocks one, in some another, more often than the "
-    "other paths allow (Fisher's exact test)",
-    "within A/A": "a difference, but the A/A interval reaches as far from none: the baseline may differ from itself by "
-    "as much",
-    "equivalent": "a test of equivalence shows the difference to be within the margin: too small to matter, if there "
-    "is any",
-    "undecided": "neither a difference nor equivalence is shown: about so many blocks may tell",
-    "too variable": "undecided, and the interval reaches beyond half and twice the estimate: it says nothing",
+    "mixed": "the path, or its baseline, behaves differently in some blocks than in most, more often than the other "
+    "paths do (Fisher's exact test)",
+    "within A/A": "a difference, but no larger than the A/A interval: the baseline may differ from itself by as much",
+    "equivalent": "a test of equivalence shows that any difference is within the margin: too small to matter",
+    "undecided": "neither a difference nor equivalence is shown; the number is an estimate of the blocks needed to "
+    "decide",
+    "too variable": "undecided, and the interval reaches beyond half and twice the estimate, too wide to be useful",
     "not compared": "there are fewer than two pairs of valid trials",
 }
 """How to read the words of `word`; the rules are those of `model.finding.Finding.mark`."""
@@ -36,7 +35,7 @@ MEANINGS = {
 IN_MOST = " in most"
 """Behind a word where some blocks, which count for almost nothing, say otherwise by more than the margin."""
 
-APART = "in most: some blocks, which count for almost nothing, say otherwise by more than the margin"
+APART = "in most: some blocks with almost no weight differ by more than the margin"
 
 LONG_TRIAL_NS = 60e9
 """Shorter trials than this are said to be short where results scatter."""

@@ -17,16 +17,16 @@ from .processors import processor_properties
 from .validity import Trials
 
 STATES = {
-    "running": "This run has not ended. The report shows what it has so far.",
-    "interrupted": "This run was interrupted. The report shows what it had until then.",
+    "running": "This run has not ended. The report shows the trials recorded so far.",
+    "interrupted": "This run was interrupted. The report shows the trials recorded before that.",
     "partial": "Some trials of this run failed or could not be run.",
 }
 
 
 SEARCHED = (
     "The rates of the trials are chosen by MLRsearch (RFC 9971), one trial after the other. A trial in which the "
-    "tester did not send what it should, or was late, is refused: it is tried three times, and then counts neither for "
-    "nor against the device, and the search goes on under its rate. What is told is computed from the recorded trials."
+    "tester sent too few frames, or was late, is refused. After three attempts it counts neither for nor against the "
+    "device, and the search continues at lower rates. All results are computed from the recorded trials."
 )
 """The method of tests by an RFC."""
 
@@ -40,12 +40,12 @@ def warnings(run: Run, trials: Trials) -> list[str]:
     if manifest.quick:
         found.append("The run was shortened by --quick. Its numbers show that the experiment works. Do not quote them.")
     if not trials.total:
-        found.append("The run has no trials yet, so there is nothing to report.")
+        found.append("The run has no trials yet, so the report is empty.")
     elif not trials.ok:
         number = words.count(trials.total, "trial")
-        found.append(f"None of {number} is valid, so nothing can be compared. The reasons are listed below.")
+        found.append(f"None of {number} is valid, so no comparison is possible. The reasons are listed below.")
     elif manifest.procedure is None and len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
-        found.append("There is one block only, so there are no confidence intervals, and differences prove nothing.")
+        found.append("With only one block there are no confidence intervals, so a difference is no evidence.")
     return found
 
 
@@ -178,22 +178,21 @@ def method(run: Run) -> str:
     confidence, margin = words.percent(statistics.confidence), words.all_margins(statistics)
     cost = packet_cost(run)
     return (
-        "The trial is the statistical unit. Trials run in blocks. A block is one pass over all paths in random "
-        "order, so that a drift of the machine affects all paths alike. A path is compared with its baseline by the "
-        f"ratio of the two trials of each block. {_change_words(statistics.estimator, confidence)} "
-        "Both values of a comparison are those of its pairs, with the same weights, so that the change is theirs. So a "
-        "baseline may have slightly different values in two comparisons. "
-        "Quantities for which zero is ordinary, such as loss, are compared by their difference. Two paths count as "
-        "equivalent only where two one-sided tests show that the difference is within the margin of "
-        f"{margin}. Differences are tested with Holm's adjustment over all findings of one metric. A difference that "
-        "is no larger than the A/A comparison allows is not called one. "
-        f"{_own_words(statistics)}{trim} Invalid and failed trials are listed and never enter a value."
-        f"{_repeat_words(experiment)}{_looks_words(experiment)}"
+        "The trial is the statistical unit. Trials run in blocks. A block is one pass over all paths in random order, "
+        "so that a drift of the machine affects all paths alike. A path is compared with its baseline by the ratio of "
+        f"the two trials of each block. {_change_words(statistics.estimator, confidence)} Both values of a comparison "
+        "come from its pairs, with the same weights, so they agree with the change. A baseline may therefore have "
+        "slightly different values in two comparisons. Quantities for which zero is ordinary, such as loss, are "
+        "compared by their difference. Two paths count as equivalent only where two one-sided tests show that the "
+        f"difference is within the margin of {margin}. Differences are tested with Holm's adjustment over all findings "
+        "of one metric. A difference no larger than the A/A comparison allows is not reported as one. "
+        f"{_own_words(statistics)}{trim} Invalid and failed trials are listed and never enter a "
+        f"value.{_repeat_words(experiment)}{_looks_words(experiment)}"
     ) + (f" {cost}" if cost else "")
 
 
 def _own_words(statistics: Statistics) -> str:
-    """How the trials of a path become its own value."""
+    """Words on the estimator of a path's own value."""
     if statistics.trim or statistics.estimator == "mean":
         return "A value of one path by itself is the mean of its valid trials."
     return (
@@ -203,7 +202,7 @@ def _own_words(statistics: Statistics) -> str:
 
 
 def _change_words(estimator: str, confidence: str) -> str:
-    """How the ratios of blocks become a change with its interval."""
+    """Words on the estimator of a change and on its interval."""
     if estimator == "mean":
         return (
             f"The change is the geometric mean of these ratios, with its {confidence} confidence interval over blocks "
@@ -211,9 +210,9 @@ def _change_words(estimator: str, confidence: str) -> str:
         )
     return (
         f"From five blocks on, the change is Tukey's biweight of the log ratios, with its {confidence} confidence "
-        "interval over blocks (the biweight's t). A block that is far from the others, because one of its trials was "
-        "disturbed, counts little or nothing in it. With fewer blocks nothing tells such a block from the others, and "
-        "the change is the geometric mean of the ratios, with the interval of Student's t."
+        "interval over blocks (the biweight's t). An outlying block, such as one with a disturbed trial, has little or "
+        "no weight in it. With fewer blocks outliers cannot be recognised, and the change is the geometric mean of the "
+        "ratios, with Student's t interval."
     )
 
 
@@ -223,9 +222,9 @@ def _repeat_words(experiment: Experiment) -> str:
         return ""
     kinds = ", ".join(sorted(kind.value for kind in OF_MACHINE))
     return (
-        f" A trial is repeated at once, at most {words.count(experiment.repeats, 'time')}, if each of its reasons says "
-        f"that the machine was disturbed ({kinds}). The rule was fixed before the run and reads no metric. Every "
-        "attempt is recorded, and at most the last of them counts."
+        f" A trial is repeated at once, at most {words.count(experiment.repeats, 'time')}, if all of its reasons are "
+        f"disturbances of the machine ({kinds}). The rule was fixed before the run and reads no metric. Every attempt "
+        "is recorded, and at most the last one counts."
     )
 
 
@@ -234,13 +233,13 @@ def _looks_words(experiment: Experiment) -> str:
     if experiment.blocks.until is None:
         return ""
     return (
-        " Blocks of a combination went on until its answers were decided. Intervals and p-values of comparisons hold "
-        "for all looks at the data together (group-sequential, by spent error)."
+        " Each combination was repeated until its answers were decided. Intervals and p-values allow for all interim "
+        "looks at the data (group-sequential, by error spending)."
     )
 
 
 def packet_cost(run: Run) -> str | None:
-    """How the cost of a packet is known: from hardware counters, or from CPU time only and why. None where the run
+    """Source of the cost of a packet: hardware counters, or CPU time only and why. None where the run
     recorded neither, as between two machines."""
     environment = run.manifest.environment
     if clock_of(run).kind == "virtual":
@@ -256,7 +255,7 @@ def packet_cost(run: Run) -> str | None:
             "the whole machine). Where a sender spun to keep its schedule, it is counted in CPU time only."
         )
     return (
-        "The cost of a packet is known in CPU time (/proc/stat) only, not in cycles and instructions: "
+        "The cost of a packet is measured in CPU time (/proc/stat) only, not in cycles and instructions: "
         f"{environment.no_hardware_counters}."
     )
 

@@ -140,10 +140,10 @@ SECTIONS: tuple[Section, ...] = (
         part="rfc",
         tables=lambda data: [rfc.throughput_table(data.run)],
         entries="throughputs",
-        about="The highest rate, in frames a second in each direction, at which no more was lost than the goal allows, "
-        "and the lowest one at which more was. A line carries rate / (8 (X + O + 20)) frames of X bytes, with the "
-        "overhead O. The tester's own throughput was measured without a device. A trial that the tester could not "
-        "carry out is refused.",
+        about="The highest rate, in frames a second in each direction, at which losses were within the goal, and the "
+        "lowest rate at which they were not. A line carries rate / (8 (X + O + 20)) frames of X bytes, with the "
+        "overhead O. The tester's own throughput was measured without a device. A trial in which the tester "
+        "itself failed is refused.",
     ),
     Section(
         name="rfc-traffic",
@@ -158,8 +158,9 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: rfc.test_tables(data.run),
         entries="results of tests",
         about="Values of several trials are their median with the 1st and the 99th percentile, p1 and p99 (RFC 8219), "
-        "or their mean (RFC 2544, RFC 5180). Frames/s is the rate at which they were measured. Forward is from client "
-        "to server. The delays have the tester's own in them. A trial that the tester could not carry out is refused.",
+        "or their mean (RFC 2544, RFC 5180). Frames/s is the rate at which they were measured. Forward is from "
+        "client to server. Delays include the tester's own delay. A trial in which the tester itself failed is "
+        "refused.",
     ),
     Section(
         name="conformance",
@@ -205,10 +206,11 @@ SECTIONS: tuple[Section, ...] = (
         part="validity",
         tables=lambda data: [cells.effects_table(data.analysis.cells, data.confidence)],
         entries="comparisons by cell",
-        about="The trials of a pair are of one cell, so that what distinguishes the machines cancels in a change, "
-        "unless the change depends on the machine. A small p-value says that it does (Kruskal and Wallis by "
-        "permutation, Holm's adjustment over the table).",
+        about="The trials of a pair come from one cell, so differences between machines cancel in a change. A small "
+        "p-value means that the change itself depends on the machine (Kruskal and Wallis by permutation, Holm's "
+        "adjustment over the table).",
     ),
+    Section(name="notes", part="validity"),
     Section(name="noise", part="validity"),
     Section(name="verdicts", part="validity"),
     Section(name="headers", part="evidence"),
@@ -228,9 +230,9 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: [path_tables.translators_table(data.paths)],
         entries="translators",
         trials="all valid trials",
-        about="The translators counted these packets, as they came to them, over the valid trials of each path. The "
-        "slow path is user space, and the clause is the rule of RFC 7915 that decided. Where a packet could not be "
-        "translated, its source got an error (answered), or the packet was dropped.",
+        about="The translators counted these incoming packets over the valid trials of each path. The slow path runs "
+        "in user space. The clause is the rule of RFC 7915 that applied. For a packet that cannot be translated, "
+        "the source gets an error (answered), or the packet is dropped.",
     ),
     Section(
         name="sessions",
@@ -238,9 +240,9 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: [path_tables.sessions_table(data.paths)],
         entries="nodes that keep state",
         trials="all valid trials",
-        about="Where addresses and ports are translated, Linux tracks connections, and a relay has sessions of its "
-        "own: these are the most that a trial began and ended with, over the valid trials of each path, how many a "
-        "node may have, and what it refused or gave up, by the kernel's counters or the relay's.",
+        about="Nodes that translate addresses and ports track connections, and a relay keeps its own sessions. The "
+        "columns give the highest number at the start and at the end of any valid trial, the number that a node "
+        "may have, and the sessions that it refused or gave up. The kernel or the relay counted them.",
     ),
     Section(
         name="programs-under-test",
@@ -248,9 +250,9 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: [path_tables.programs_under_test_table(data.paths)],
         entries="programs under test",
         trials="all valid trials",
-        about="The CPU time of all processes of a program in a trial is the median over trials. Cores are how many "
-        "that kept busy at most, of a trial's whole time with its set-up. Memory is the most that its processes had "
-        "resident. The kernel's work on its packets is not in it.",
+        about="CPU time is that of all processes of a program in a trial (the median over trials). Cores is the "
+        "highest number of cores that it kept busy, averaged over a trial with its set-up. Memory is the largest "
+        "resident size of its processes. The kernel's work on its packets is not included.",
     ),
     Section(
         name="losses",
@@ -258,9 +260,9 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: [path_tables.losses_table(data.paths)],
         entries="places of losses",
         trials="all valid trials",
-        about="These losses are of the valid trials of each path. The kernel reports every packet that it drops, with "
-        "the reason. Datagrams of the trial are known by their sequence numbers. Unnamed packets have the trial's "
-        "protocol but no such number: TCP segments and later fragments.",
+        about="These packets were lost in the valid trials of each path. The kernel reports every packet that it "
+        "drops, with the reason. Datagrams of the trial are recognised by their sequence numbers. Unnamed "
+        "packets have the trial's protocol but no such number: TCP segments and later fragments.",
     ),
     Section(
         name="emulation",
@@ -268,9 +270,9 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: [emulated.emulation_table(data.run)],
         entries="emulated links",
         trials="all trials",
-        about="The settings of each emulated link, and what the emulator did in all trials that recorded it. The delay "
-        "runs from a packet's turn on the wire to the moment it was sent. Lateness is the median and the 99th "
-        "percentile of a trial, and then the median over trials.",
+        about="The settings of each emulated link, and the emulator's counts over all trials that recorded them. The "
+        "delay runs from a packet's turn on the wire to the moment it was sent. Lateness is given as the median "
+        "over trials of each trial's median and 99th percentile.",
     ),
     Section(
         name="programs",

@@ -138,8 +138,8 @@ def _first_answers(page: _Page) -> None:
         paragraph(page.console, f"{more}: {page.rest}", "dim")
 
 
-def _remarks(page: _Page) -> None:
-    for remark in page.data.analysis.remarks:
+def _remarks(page: _Page, remarks: Sequence[str]) -> None:
+    for remark in remarks:
         paragraph(page.console, f"Note: {remark}", "")
 
 
@@ -344,7 +344,8 @@ def _left_out(_: _Page) -> None:
 
 _OWN: dict[str, Callable[[_Page], None]] = {
     "answers": _first_answers,
-    "remarks": _remarks,
+    "remarks": lambda page: _remarks(page, page.data.analysis.remarks),
+    "notes": lambda page: _remarks(page, page.data.analysis.notes),
     "claims": lambda page: _claims(page.console, page.data.analysis.claims),
     "published": lambda page: _published(page.console, page.data.analysis.published),
     "published-tables": _paper_tables,

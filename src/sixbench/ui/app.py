@@ -326,7 +326,7 @@ class _Page:
             return _refused(error, 500)
 
     async def compare(self, request: Request) -> Response:
-        """Runs over each other; the first one named is what the others are held against."""
+        """Compared runs; the first one named is the reference of the others."""
         names = request.query_params.getlist("run")
         try:
             if self._apart is None or not 2 <= len(names) <= compare.MOST_RUNS:
@@ -339,7 +339,7 @@ class _Page:
             return _refused(error, 422)
 
     async def machine(self, _: Request) -> Response:
-        """What this machine can do, in one sentence; null while it is being tried."""
+        """What this machine can do, in one sentence; null while it is being checked."""
         return JSONResponse({"sentence": await self.runner.doctor()})
 
     async def gallery(self, _: Request) -> Response:

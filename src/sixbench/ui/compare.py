@@ -1,4 +1,4 @@
-"""Runs over each other: the values of all, and each held against the first by `sixbench compare`'s own code."""
+"""Compared runs: the values of all, and each against the first, by `sixbench compare`'s own code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEFORE_THE_END = ("running", "interrupted")
 
 
 def compared(runs: Runs, names: Sequence[str]) -> dict[str, Any]:
-    """What the page shows of runs over each other. Raises `UsageError` where these are no two to six runs, and
+    """The page's data on compared runs. Raises `UsageError` where these are no two to six runs, and
     `StoreError`."""
     if not 2 <= len(names) <= MOST_RUNS or len(set(names)) < len(names):
         raise UsageError(f"name two to {MOST_RUNS} different runs")

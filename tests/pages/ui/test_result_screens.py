@@ -1,4 +1,4 @@
-"""The screens of results: series, packets, files and tables of a run, and runs over each other."""
+"""The screens of results: series, packets, files and tables of a run, and runs compared."""
 
 from __future__ import annotations
 

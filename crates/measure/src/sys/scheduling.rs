@@ -79,7 +79,7 @@ pub fn run_when_asked() {
     }
 }
 
-/// From now on the calling thread takes the processor from nobody when it is woken: it waits until that one waits, or its turn is over
+/// From now on the calling thread preempts no other thread when it is woken: it waits until that one waits, or its turn is over
 /// (`SCHED_BATCH`, sched(7)). The processor that it is woken on may be its own and sleep, so that it runs at once.
 ///
 /// It is for a thread that reads what others send as fast as they can. It may run for each packet, or for a hundred of them, and the

@@ -1,4 +1,4 @@
-// Runs over each other: the values of all, and what changed against the first one.
+// Compared runs: the values of all, and the changes against the first one.
 
 import { ask, date, h, s } from "./dom.js";
 import { drawDots } from "./dots.js";
@@ -34,7 +34,7 @@ function place(one) {
 
 export async function showCompare(screen, ...names) {
   const found = await ask(`/api/compare?${names.map((name) => `run=${encodeURIComponent(name)}`).join("&")}`);
-  screen.append(h("h1", {}, `${names.length} runs over each other`),
+  screen.append(h("h1", {}, `${names.length} runs compared`),
     h("ul", { class: "runs-list" }, found.runs.map((run) => h("li", { class: "run" }, h("div", { class: "run-head" }, badge(run.problem ? "unreadable" : run.state), h("span", { class: "quiet" }, date(run.started_realtime_ns))),
       h("p", {}, h("a", { href: `#/result/${encodeURIComponent(run.run)}` }, run.run), run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`), h("p", { class: "answer" }, run.state === "running" || run.state === "interrupted" ? "Not at its planned end." : run.answer)))),
     h("p", { class: "quiet" }, "Within a run, paths are compared pair by pair, each pair from one block. Trials of different runs come from different blocks and form no pairs, so runs are compared unpaired, by Welch's t. Better and worse are adjusted by Holm within each metric."),

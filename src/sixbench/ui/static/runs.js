@@ -45,7 +45,7 @@ function arrange(list, rows, instead) {
 
 export async function showRuns(place) {
   const list = h("ul", { class: "runs-list" });
-  const machine = h("p", { class: "quiet", role: "status" }, "This machine is being tried.");
+  const machine = h("p", { class: "quiet", role: "status" }, "Checking what this machine can do...");
   const where = h("p", { class: "quiet" });
   const search = h("input", { type: "search", id: "filter", placeholder: "part of a name", oninput: () => draw() });
   const ticked = new Set();
