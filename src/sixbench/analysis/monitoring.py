@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from math import exp, inf, log
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ..model.finding import Analysis, Finding
 from ..model.metric import METRICS
@@ -62,15 +62,20 @@ def measured_of(run: Run, analysis: Analysis) -> tuple[Measured, ...]:
 
 
 def _compared(finding: Finding) -> Measured | None:
-    is_ratio = finding.ratio is not None
-    value = finding.ratio if is_ratio else finding.difference
+    """The change of a comparison on the scale of its metric, which is the same in every occurrence: where a trial had
+    the value 0, the analysis compares by difference, and the ratio here is that of the two mean values. None where the
+    baseline has no value above 0 to be compared with."""
+    scale = METRICS[finding.metric].scale if finding.metric in METRICS else "ratio"
+    value = finding.ratio if scale == "ratio" else finding.difference
+    if scale == "ratio" and value is None:
+        path, baseline = finding.values
+        value = path / baseline if path is not None and path >= 0 and baseline is not None and baseline > 0 else None
     if value is None:
         return None
-    scale: Literal["ratio", "difference"] = "ratio" if is_ratio else "difference"
     series = Series(
         workload=finding.workload,
         metric=finding.metric,
-        unit="ratio" if is_ratio else finding.unit,
+        unit="ratio" if scale == "ratio" else finding.unit,
         scale=scale,
         combination=finding.combination,
         path=finding.path,
@@ -123,14 +128,15 @@ def follow(occurrences: Iterable[Occurrence], settings: Settings) -> list[Follow
     levels: dict[tuple[str, ...], list[float]] = {}
     before_ns: int | None = None
     for one in occurrences:
-        if not one.values:
+        values = [measured for measured in one.values if _is_of_its_scale(measured.series)]
+        if not values:
             continue
-        for measured in one.values:
+        for measured in values:
             series.setdefault(measured.series.key, measured.series)
         since_ns = 0 if before_ns is None else one.started_realtime_ns - before_ns
         level = error_of_look(settings.false_alarms, since_ns) / len(series)
         before_ns = one.started_realtime_ns
-        for measured in one.values:
+        for measured in values:
             known = points.setdefault(measured.series.key, [])
             known.append(
                 Point(
@@ -143,6 +149,12 @@ def follow(occurrences: Iterable[Occurrence], settings: Settings) -> list[Follow
             )
             levels.setdefault(measured.series.key, []).append(level)
     return [_followed(series[key], points[key], levels[key], settings.baseline) for key in series]
+
+
+def _is_of_its_scale(series: Series) -> bool:
+    """Whether a comparison is on the scale of its metric. Earlier versions recorded it by difference in an occurrence
+    where a trial had the value 0, which made a second series of it."""
+    return series.against is None or series.metric not in METRICS or series.scale == METRICS[series.metric].scale
 
 
 def _followed(series: Series, points: list[Point], levels: list[float], baseline: int) -> Followed:

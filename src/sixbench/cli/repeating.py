@@ -126,7 +126,7 @@ class Repeating:
         if code not in (Exit.DONE, Exit.PARTLY):
             return self._record(number, "failed", started_ns, code, said or f"it ended with {code} and said nothing")
         try:
-            return self._kept(number, directory, started_ns, code, said)
+            return self._kept(number, directory, started_ns, code)
         except StoreError as error:
             return self._record(number, "failed", started_ns, code, str(error))
 
@@ -136,10 +136,11 @@ class Repeating:
             command.append("--quiet")
         return [command[0], "--out", str(directory), *command[1:]]
 
-    def _kept(self, number: int, directory: Path, started_ns: int, code: int, said: str) -> Occurrence:
+    def _kept(self, number: int, directory: Path, started_ns: int, code: int) -> Occurrence:
         """Reads what the command left, and adds it to the data set. Raises `StoreError`."""
         from ..analysis import analyse
         from ..analysis.monitoring import conditions_of, measured_of
+        from ..report.monitoring import why_not_complete
         from ..store import read_run
 
         run = read_run(directory)
@@ -156,7 +157,7 @@ class Repeating:
             state,
             started_ns,
             code,
-            None if state == "complete" else said or ("some trials failed" if values else "no trial was valid"),
+            None if state == "complete" else why_not_complete(run, state),
             experiment=run.manifest.experiment.name,
             conditions=conditions,
             values=values,

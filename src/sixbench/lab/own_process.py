@@ -6,6 +6,7 @@ privileges needs a user namespace, it is the other process that enters it.
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -15,12 +16,16 @@ from ..model.errors import Interrupted
 from .own_program import own_command
 
 _MESSAGE = "sixbench: "
+_OF_FILE = re.compile(r".+?:\d+: ")
+"""The beginning of a problem in an experiment file."""
+
 _END_TIMEOUT_S = 60
 """How long an interrupted run may take to remove its network and write what it has."""
 
 
 def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
-    """Runs a command of sixbench. Returns its exit code and its message, if it has one. What it prints goes nowhere.
+    """Runs a command of sixbench. Returns its exit code, and the error that it ended with, if it has one. Its standard
+    output goes nowhere.
 
     Args:
         arguments: the words after `sixbench`.
@@ -51,6 +56,8 @@ def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
             if isinstance(error, KeyboardInterrupt):
                 raise Interrupted(_message([*said, *last]) or "the run was interrupted") from None
             raise
+    if code < 0:
+        return code, f"signal {-code} ended it ({signal.strsignal(-code)})"  # no line before that is why
     return code, _message(said)
 
 
@@ -65,8 +72,12 @@ def _stop(process: subprocess.Popen[str]) -> list[str]:
     return (rest or "").splitlines()
 
 
-def _message(said: Sequence[str]) -> str:
-    """From the last line that is a message of sixbench on; all of it where none is."""
-    starts = [index for index, line in enumerate(said) if line.startswith(_MESSAGE)]
-    shown = said[starts[-1] :] if starts else said
-    return "\n".join(shown).removeprefix(_MESSAGE).strip()
+def _message(lines: Sequence[str]) -> str:
+    """The error that a command ended with, which is the last that it prints: the problems of its experiment file, a
+    line each, or else from the last line that is a message of sixbench on. All of it where there is neither."""
+    start = len(lines)
+    while start and _OF_FILE.match(lines[start - 1]) and not lines[start - 1].startswith(_MESSAGE):
+        start -= 1
+    if start == len(lines):
+        start = max((index for index, line in enumerate(lines) if line.startswith(_MESSAGE)), default=0)
+    return "\n".join(lines[start:]).removeprefix(_MESSAGE).strip()

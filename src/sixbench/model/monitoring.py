@@ -70,9 +70,10 @@ class Series:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells it from all others."""
+        """What tells it from all others: no two that are alike in words, even where an experiment that was edited has
+        other names for its combinations."""
         levels = sorted(f"{name}={value}" for name, value in self.levels.items())
-        return (self.workload, self.combination, *levels, self.metric, self.unit, self.path, self.against or "")
+        return (self.workload, *levels, self.metric, self.unit, self.path, self.against or "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,14 +18,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from ..model.json_object import JsonObject
-from ..model.monitoring import FalseAlarms, Followed, Monitor, Occurrence, Removed
+from ..model.monitoring import FalseAlarms, Followed, Monitor, Occurrence, OccurrenceState, Removed
 from ..model.units import format_size
-from . import words
+from . import validity, words
 from .aligned import aligned
 from .series_words import about, path_text, title_of, value_text
 from .tables import Column, Table, left
+
+if TYPE_CHECKING:
+    from ..store import Run
 
 STATE_SCHEMA = "sixbench.monitor-state/1"
 
@@ -85,7 +89,7 @@ def render(directory: str, monitor: Monitor, followed: Sequence[Followed]) -> st
 def conclusion(monitor: Monitor, followed: Sequence[Followed]) -> str:
     """How many series have changed, by the last look."""
     changed = [one for one in followed if one.changed is not None]
-    judged = sum(one.band is not None and not one.points[-1].is_baseline for one in followed)
+    judged = [one for one in followed if one.band is not None and not one.points[-1].is_baseline]
     if not followed:
         return "No occurrence has measured anything yet."
     if not judged:
@@ -94,10 +98,28 @@ def conclusion(monitor: Monitor, followed: Sequence[Followed]) -> str:
             f"The baseline has {have} of {monitor.settings.baseline} occurrences; changes are looked for when it is "
             "complete."
         )
+    early = len(followed) - len(judged)
+    rest = f" {words.count(early, 'of them has', 'of them have')} no complete baseline yet." if early else ""
     if not changed:
-        return f"No change found in {words.count(judged, 'series', 'series')}."
+        return f"No change found in {words.count(len(followed), 'series', 'series')}.{rest}"
     names = dict.fromkeys(f"{words.metric_label(one.series.metric)} ({path_text(one)})" for one in changed)
-    return words.one_line(f"Changed: {len(changed)} of {judged} series: {words.listing(names)}.")
+    return words.one_line(f"Changed: {len(changed)} of {len(followed)} series: {words.listing(names)}.{rest}")
+
+
+def why_not_complete(run: Run, state: OccurrenceState) -> str:
+    """The reason for which an occurrence is not complete: that of most of its trials that failed, or where no trial is
+    valid, that of most of them."""
+    trials = validity.trials(run)
+    if not trials.total:
+        return "no trial was measured"
+    lacking = [one for one in trials.reasons if state == "failed" or one.status == "failed"]
+    if not lacking:
+        return "some trials could not be measured"
+    count = trials.failed if state == "partly" else trials.invalid + trials.failed
+    first, *others = sorted(lacking, key=lambda one: -one.count)
+    failed = "failed" if not trials.invalid or state == "partly" else "failed or were invalid"
+    more = f"; {words.count(len(others), 'other reason', 'other reasons')} for others" if others else ""
+    return f"{count} of {words.count(trials.total, 'trial')} {failed}: {first.text}{more}"
 
 
 def false_alarms(rate: FalseAlarms, series: int) -> str:
@@ -160,8 +182,8 @@ def page_of(
     )
 
 
-def _metric(one: Followed) -> tuple[str, str, str]:
-    return one.series.workload, one.series.combination, one.series.metric
+def _metric(one: Followed) -> tuple[str, str]:
+    return about(one), one.series.metric
 
 
 def _columns() -> list[Column]:
