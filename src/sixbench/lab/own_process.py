@@ -62,8 +62,11 @@ def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
 
 
 def _stop(process: subprocess.Popen[str]) -> list[str]:
-    """Ends it as Ctrl-C does, and if that does not help, at once. Returns what it still said."""
-    process.send_signal(signal.SIGINT)
+    """Ends it as Ctrl-C does, and if that does not help, at once. Returns what it still said.
+
+    By SIGTERM: the process inherits that SIGINT is ignored, where it is.
+    """
+    process.send_signal(signal.SIGTERM)
     try:
         _, rest = process.communicate(timeout=_END_TIMEOUT_S)
     except subprocess.TimeoutExpired:

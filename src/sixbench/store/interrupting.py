@@ -2,7 +2,8 @@
 
 The kernel knows who has locked a directory. So no record is read that anyone else may have written, and no process is
 found by its name. A descriptor of the process (`pidfd`) is taken before it is looked at, so that its number cannot be
-another's by the time it is interrupted.
+another's by the time it is interrupted. The signal is SIGTERM, which ends a run as Ctrl-C does: a shell without job
+control ignores SIGINT for what it starts with `&`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def interrupt_run(run_directory: Folder) -> None:
         with contextlib.suppress(ProcessLookupError), _process(pid) as process:
             try:
                 if _has_locked(pid, run_directory.identity):
-                    signal.pidfd_send_signal(process, signal.SIGINT)
+                    signal.pidfd_send_signal(process, signal.SIGTERM)
                     return
             except PermissionError:
                 others = True

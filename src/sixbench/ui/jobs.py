@@ -121,14 +121,17 @@ class Jobs:
         return self._queue(Job(name=name, command=command, title=title))
 
     def stop(self, name: str) -> None:
-        """Ends a run that is under way as Ctrl-C does, or takes it from the queue."""
+        """Ends a run that is under way as Ctrl-C does, or takes it from the queue.
+
+        By SIGTERM: a run inherits that SIGINT is ignored, as it is in what a script starts with `&`.
+        """
         job = self._jobs[name]
         if job.process is None:
             job.words = "taken from the queue"
             job.end()
         else:
             with contextlib.suppress(ProcessLookupError):
-                job.process.send_signal(signal.SIGINT)
+                job.process.send_signal(signal.SIGTERM)
 
     def _make_directory(self) -> None:
         try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import paper_runs
 import pytest
 import synthetic
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from told_events import tell_until
 from ui_browser import PATIENCE_MS, WIDE, Served, show
 
@@ -117,3 +117,24 @@ def test_an_update_among_thousands_of_trials_touches_what_is_new(
     session.send("HeapProfiler.collectGarbage")
     metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
     assert metrics["JSHeapTotalSize"] < MOST_HEAP_BYTES
+
+
+def test_stop_says_at_once_that_the_run_is_stopping(page: Page, served: Served) -> None:
+    asked: list[Route] = []
+
+    def keep(route: Route) -> None:
+        asked.append(route)
+
+    page.route("**/api/runs/live/stop", keep)
+    try:
+        show(page, served, "live/live")
+        button = page.get_by_role("button", name="Stop; what is done stays")
+        button.press("Enter")
+        expect(page.get_by_text("Stopping...")).to_be_visible()
+        expect(button).to_be_disabled()
+        asked[0].fulfill(status=409, json={"error": "only root can stop it"})
+        expect(page.get_by_text("only root can stop it")).to_be_visible()
+        expect(button).to_be_enabled()
+    finally:
+        page.unroute("**/api/runs/live/stop")
+    served.wrong.clear()  # the browser's note of the refusal

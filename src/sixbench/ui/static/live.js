@@ -115,6 +115,7 @@ export async function showLive(place, name) {
   const reason = h("dialog", { "aria-labelledby": "why" });
   const stop = h("button", { hidden: true }, "Stop; what is done stays");
   const resume = h("button", { hidden: true }, "Go on with it");
+  const stopping = h("p", { class: "stopping", role: "status" });
   const told = { ok: 0, invalid: 0, failed: 0 };
   let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false, isNews = false;
   const place_of_grids = h("div", {}), hops = h("div", {}), later = h("details", { class: "folded", hidden: true });
@@ -213,6 +214,7 @@ export async function showLive(place, name) {
       state.replaceChildren(badge(over));
       left = "";
       stop.hidden = true;
+      stopping.textContent = "";
       resume.hidden = over !== "interrupted" || !run.topology;
       light([]);
       end(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
@@ -225,7 +227,17 @@ export async function showLive(place, name) {
     stop.hidden = place.dataset.over !== undefined || (!job && run.state !== "running");
     if (job?.state === "waiting") now.tell("It waits until the runs before it have ended.");
   }, () => {});
-  stop.addEventListener("click", () => ask(`/api/runs/${encodeURIComponent(name)}/stop`, {}).then(() => { stop.disabled = true; }, (error) => { now.words.textContent = error.message; }));
+  // It takes seconds: the network is removed, and what is done is written.
+  stop.addEventListener("click", async () => {
+    stop.disabled = true;
+    stopping.textContent = "Stopping... The network is removed, and what is done stays.";
+    try {
+      await ask(`/api/runs/${encodeURIComponent(name)}/stop`, {});
+    } catch (error) {
+      stop.disabled = false;
+      stopping.textContent = error.message;
+    }
+  });
 
   resume.addEventListener("click", async () => {
     resume.disabled = true;
@@ -239,7 +251,7 @@ export async function showLive(place, name) {
   });
 
   place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title),
-    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume)), bar, cut,
+    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume)), stopping, bar, cut,
     h("div", { class: "stage" }, now.words, svg && h("div", { class: "drawing" }, svg)), now.element, hops, place_of_grids, later,
     h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, at the planned end."), reason);
   draw();

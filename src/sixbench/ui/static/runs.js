@@ -28,7 +28,13 @@ const jobRow = (job) => h("li", { class: "run" },
   h("div", { class: "run-head" }, badge(job.state === "ended" ? (job.exit_code === 0 ? "complete" : "interrupted") : job.state), h("span", { class: "quiet" }, "started here")),
   h("h2", {}, job.state === "waiting" ? job.title : h("a", { href: `#/live/${encodeURIComponent(job.run)}` }, job.title)),
   h("p", { class: "quiet properties" }, h("code", {}, job.run)), job.words && h("pre", {}, job.words),
-  job.state !== "ended" && h("p", {}, h("button", { onclick: (event) => { event.target.disabled = true; ask(`/api/runs/${encodeURIComponent(job.run)}/stop`, {}).catch((error) => event.target.replaceWith(h("span", { role: "alert" }, error.message))); } }, job.state === "waiting" ? "Take it from the queue" : "Stop")));
+  job.state !== "ended" && h("p", {}, h("button", { onclick: (event) => stop(event.target, job) }, job.state === "waiting" ? "Take it from the queue" : "Stop")));
+
+function stop(button, job) {
+  button.disabled = true;
+  if (job.state !== "waiting") button.textContent = "Stopping...";
+  ask(`/api/runs/${encodeURIComponent(job.run)}/stop`, {}).catch((error) => button.replaceWith(h("span", { role: "alert" }, error.message)));
+}
 
 const INPUTS = "a, button, input";
 
