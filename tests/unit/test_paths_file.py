@@ -105,7 +105,7 @@ NONSENSE: tuple[object, ...] = (
         for value in (None, [], 1, "", "/", "::/0", "ff00::/8", "::%1/8")
     ),
     *({"6rd": {"nodes": ["r1", "r2"], "br": value}} for value in (None, [], "", "r9", "h1")),
-    *({"6rd": {"nodes": ["r1", "r2"], "ipv4-mask": value}} for value in (None, -1, 32, "8", [8])),
+    *({"6rd": {"nodes": ["r1", "r2"], "ipv4-mask": value}} for value in (None, -1, 32, "8", ["8"], [8, 8])),
     {"mechanism": None},
     {"mechanism": ["6in4"]},
     {"mechanism": {"6in4": ["r1", "r2"]}},

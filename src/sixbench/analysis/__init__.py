@@ -46,6 +46,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     from .clock import beside_paper, clock_of, shown_estimates, shown_findings
     from .estimates import estimates
     from .findings import findings
+    from .fixed_mtu import fixed_mtu_remarks
     from .held_against import mechanism_remarks
     from .kernel_contrasts import kernel_contrasts
     from .noise import (
@@ -76,6 +77,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         *awake_remarks(run.trials),
         *tester_remarks(run.trials),
         *noise_remarks(found, run.manifest.experiment),
+        *fixed_mtu_remarks(run.manifest.experiment),
         *mechanism_remarks(run.manifest.experiment.paths),
     ]
     analysis = Analysis(

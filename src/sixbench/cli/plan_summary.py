@@ -68,6 +68,7 @@ def summary_of(experiment: Experiment, estimated: Estimate, name: str, list_tria
         "",
         *_section(_network_heading(experiment), _network_rows(experiment)),
         *_section("Paths", [(path.name, _path_words(experiment, path)) for path in experiment.paths]),
+        *_notes_on_paths(experiment),
         *_section_of_machines(experiment),
         *_section_of_programs(experiment),
         *_section("Addresses", _address_rows(experiment)),
@@ -133,6 +134,14 @@ def _section(heading: str, rows: Iterable[tuple[str, str]]) -> list[str]:
             text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
         ) or [first.rstrip()]
     return [*lines, ""]
+
+
+def _notes_on_paths(experiment: Experiment) -> list[str]:
+    """What a reader of the paths may not expect of them."""
+    from ..analysis.fixed_mtu import fixed_mtu_remarks
+
+    lines = [line for remark in fixed_mtu_remarks(experiment) for line in _indented(remark)]
+    return [*lines, ""] if lines else []
 
 
 def _section_of_machines(experiment: Experiment) -> list[str]:

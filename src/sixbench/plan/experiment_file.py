@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
@@ -28,6 +28,7 @@ from .guests_check import check_guests
 from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
+from .path_levels import write_levels
 from .paths_file import aa_path, node_place, read_paths
 from .profile_file import Profiles
 from .reader import Reader, as_name, suggest
@@ -88,21 +89,21 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
     repeats = read_repeats(reader, data)
     factors, profiles = Factors(reader, data), Profiles(reader, data)
-    paths = read_paths(reader, data["paths"], mechanisms) if "paths" in data else []
+    items, standing_for = write_levels(reader, factors, data.get("paths"), mechanisms)
+    paths = read_paths(reader, items, mechanisms) if "paths" in data else []
     carried = {family for path in paths for family in mechanisms[path.mechanism].carriers}
     network = TopologyTemplate(nodes={}, links=())
     if "topology" in data:
         hosts = read_hosts(reader, data["hosts"]) if "hosts" in data else {}
         read = read_topology(reader, factors, profiles, data["topology"], 6 in carried, hosts)
         network = replace(read, equipment=equipment)
-    known = [as_name(name) for name in data["paths"]] if isinstance(data.get("paths"), dict) else []
-    workloads = read_workloads(reader, factors, data["workloads"], known) if "workloads" in data else []
+    workloads = read_workloads(reader, factors, data["workloads"], standing_for) if "workloads" in data else []
     events = read_events(reader, factors, profiles, data["events"], network) if "events" in data else []
     kernels = read_kernels(reader, data)
     if equipment is not None:
         for key in (key for key in ("events", "kernels") if data.get(key)):
             reader.problem((key,), f"{_NOT_WITH_EQUIPMENT[key]}; leave {key} out")
-    baseline = _read_baseline(reader, data, paths)
+    baseline = _read_baseline(reader, data, paths, standing_for)
     is_aa = _read_flag(reader, data, "aa")
     if blocks.until is not None and len(paths) == 1:
         reader.problem(("blocks", "until"), "until: decided needs a path besides the baseline to decide about")
@@ -204,11 +205,19 @@ def _read_header(reader: Reader, data: dict[str, Any]) -> _Header:
     )
 
 
-def _read_baseline(reader: Reader, data: dict[str, Any], paths: list[Path]) -> str:
+def _read_baseline(
+    reader: Reader, data: dict[str, Any], paths: list[Path], standing_for: Mapping[str, Sequence[str]]
+) -> str:
     names = [path.name for path in paths]
     if not names:
         return ""
-    return reader.one_of(("baseline",), as_name(data.get("baseline", names[0])), "path", names) or names[0]
+    name = as_name(data.get("baseline", names[0]))
+    levels = standing_for.get(name, ()) if isinstance(name, str) else ()
+    if len(levels) > 1:
+        message = f"{name} is {len(levels)} paths, one for each level of its options"
+        reader.problem(("baseline",), f"{message}; give one of {listed(levels)}")
+        return names[0]
+    return reader.one_of(("baseline",), name, "path", names) or names[0]
 
 
 def _read_flag(reader: Reader, data: dict[str, Any], key: str) -> bool:
@@ -330,7 +339,7 @@ def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:
     place: KeyPath = ("paths", path.aa_of or path.name)
     options = [] if option is None else [(*place, path.mechanism, option), (*place, option)]
     within: list[KeyPath] = [*options, (*place, path.mechanism)]
-    return next((one for one in within if one in reader.source.lines), place)
+    return next((one for one in within if reader.is_in_file(one)), place)
 
 
 def _check_quick(reader: Reader, source: Source, mechanisms: Mapping[str, Mechanism]) -> None:

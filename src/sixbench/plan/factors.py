@@ -58,6 +58,7 @@ class Factors:
         self.declared: dict[str, list[Any]] = {}
         self.by_key: dict[Hashable, Factor] = {}
         self.used: set[str] = set()
+        self.of_paths: set[str] = set()
         declared = reader.mapping(("factors",), data["factors"], "factors") if "factors" in data else {}
         for name, value in declared.items():
             if not FACTOR_NAME.fullmatch(name):
@@ -88,6 +89,17 @@ class Factors:
         parsed = self.reader.parsed(path, value, parse)
         return None if parsed is None else Constant(value=parsed)
 
+    def of_option(self, path: KeyPath, value: Any, parse: Callable[[object], Scalar]) -> tuple[Scalar, ...] | None:
+        """The levels of an option of a path, from a list or a shared factor. Each makes a path of its own, so that they
+        are not among the levels of combinations."""
+        if isinstance(value, list):
+            return self._parse_all(path, self._levels(path, value), parse)
+        name = value.removeprefix("$")
+        if not self._is_declared(path, name):
+            return None
+        self.of_paths.add(name)
+        return self._parse_all(("factors", name), self.declared[name], parse)
+
     def levels_of(self, value: Any) -> list[Any]:
         """The levels of a list or a shared factor, or the value alone, as they are written and not yet parsed."""
         if isinstance(value, str) and value.startswith("$"):
@@ -116,11 +128,12 @@ class Factors:
         return (dict(zip(keys, values, strict=True)) for values in islice(product(*levels), most))
 
     def _shared(self, path: KeyPath, name: str, parse: Callable[[object], Scalar], suffix: str) -> Setting | None:
-        if name not in self.declared:
-            words = suggest(name, self.declared) if self.declared else "declare it under factors"
-            self.reader.problem(path, f"there is no factor {shown('$' + name)}; {words}")
+        if not self._is_declared(path, name):
             return None
-        self.used.add(name)
+        if name in self.of_paths:
+            words = f"each level of ${name} makes a path of its own, since an option of a path refers to it"
+            self.reader.problem(path, f"{words}; declare another factor for this")
+            return None
         values = self._parse_all(("factors", name), self.declared[name], parse)
         if values is None:
             return None
@@ -133,6 +146,15 @@ class Factors:
             self.reader.problem(path, f"the factor ${name} is used for two different quantities; declare two factors")
             return None
         return Varying(factor=key)
+
+    def _is_declared(self, path: KeyPath, name: str) -> bool:
+        """Whether there is a shared factor of that name, which is used then. That there is none is noted."""
+        if name in self.declared:
+            self.used.add(name)
+            return True
+        words = suggest(name, self.declared) if self.declared else "declare it under factors"
+        self.reader.problem(path, f"there is no factor {shown('$' + name)}; {words}")
+        return False
 
     def _levels(self, path: KeyPath, value: Any) -> list[Any]:
         levels = value if isinstance(value, list) else [value]

@@ -10,7 +10,7 @@ from ..mechanisms import Mechanism
 from ..model.identifiers import NAME, NAME_RULE
 from ..model.parameter import Scalar
 from ..model.path import Path
-from ..model.quoting import shown
+from ..model.quoting import listed, shown, visible
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 
@@ -62,7 +62,7 @@ def _read_path(
         mechanism = item["mechanism"]
     elif isinstance(item, dict):
         if len(item) != 1:
-            reader.problem(place, f"a path is one mechanism, such as {{6in4: [r1, r2]}}, not {len(item)} keys")
+            reader.problem(place, _several_keys(item, mechanisms))
             return None
         [(mechanism, arguments)] = item.items()
         options = dict(arguments) if isinstance(arguments, dict) else {} if arguments is None else {"nodes": arguments}
@@ -86,6 +86,20 @@ def _read_path(
         line=reader.source.line_of(reader.in_file(place)),
         server_family=None if kind.server_family is None else kind.server_family(read, nodes),
     )
+
+
+def _several_keys(item: dict[str, Any], mechanisms: Mapping[str, Mechanism]) -> str:
+    """What is wrong with a path of several keys, or of none, and what to write."""
+    named = [key for key in item if key in mechanisms]
+    beside = [key for key in item if key not in mechanisms]
+    if len(named) != 1 or any(mechanisms[named[0]].option(key) is None and key != "engine" for key in beside):
+        return f"a path is one mechanism, such as {{6in4: [r1, r2]}}, not {len(item)} keys"
+    [name] = named
+    nodes = item[name] if isinstance(item[name], list) else mechanisms[name].sample
+    first = [f"nodes: [{listed(map(str, nodes))}]"] if nodes else []
+    within = ", ".join([*first, *(f"{visible(key)}: ..." for key in beside)])
+    verb = "stand" if len(beside) > 1 else "stands"
+    return f"{listed(beside)} {verb} beside {name} and must be below it: {{{name}: {{{within}}}}}"
 
 
 def _read_nodes(reader: Reader, place: KeyPath, kind: Mechanism, value: Any) -> tuple[str, ...] | None:
@@ -112,7 +126,7 @@ def node_place(reader: Reader, path: Path, position: int) -> KeyPath:
     """The place in the file that names a node of a path."""
     place = ("paths", path.name)
     for below in ((path.mechanism, position), (path.mechanism, "nodes", position), ("nodes", position)):
-        if (*place, *below) in reader.source.lines:
+        if reader.is_in_file((*place, *below)):
             return (*place, *below)
     return place
 
@@ -141,4 +155,4 @@ def _read_options(
 def _option_place(reader: Reader, place: KeyPath, kind: Mechanism, key: Any) -> KeyPath:
     """The place of an option: below the name of the mechanism, or beside the key `mechanism`."""
     below = (*place, kind.name, key)
-    return below if below in reader.source.lines else (*place, key)
+    return below if reader.is_in_file(below) else (*place, key)

@@ -49,6 +49,16 @@ class Reader:
                 return within if within in self.source.lines else origin
         return path
 
+    def is_in_file(self, path: KeyPath) -> bool:
+        """Whether the file, or what changes it, has a place of its own for the value that is now at `path`."""
+        place = path
+        for length in range(len(path), 0, -1):
+            origin = self.moved.get(path[:length])
+            if origin is not None:
+                place = (*origin, *path[length:])
+                break
+        return place in self.source.lines or place in self.source.overrides
+
     def finish(self) -> None:
         """Raises `ExperimentError` with all problems, in the order of lines, if there are any."""
         if self.problems:

@@ -41,6 +41,7 @@ from .kernels_file import MAX_KERNELS
 from .link_settings import LINK_SETTINGS, MTU
 from .network_schema import event_schema, hosts_schema, network_definitions, profile_schema, topology_schema
 from .overrides import MAX_QUICK
+from .path_levels import UNSWEPT
 from .profile_file import MAX_PROFILES, shipped_profiles
 from .schema_terms import (
     Schema,
@@ -198,6 +199,10 @@ def _definitions() -> dict[str, Schema]:
             "description": "A shared factor: its levels are under factors, by this name.",
         },
         "level": {"type": ["string", "number", "boolean"]},
+        "levels": {
+            "anyOf": [ref("factor"), levels(ref("level"))],
+            "description": "Levels of an option of a path: each makes a path of its own.",
+        },
         **quantities,
         "mtu": {**integer(MIN_MTU_V4, MAX_MTU), "description": "whole bytes, without a unit"},
         "queue": {"anyOf": [ref("duration"), ref("size"), {"type": "string", "pattern": r"^\s*[0-9]+\s*packets?\s*$"}]},
@@ -252,7 +257,12 @@ def _path(mechanisms: Mapping[str, Mechanism]) -> Schema:
     engines = sorted({engine for kind in mechanisms.values() for engine in kind.engines})
     options: dict[str, Schema] = {option.name: {} for kind in mechanisms.values() for option in kind.options}
     long = object_of(
-        {"mechanism": {"enum": list(mechanisms)}, "nodes": _one_or(_nodes()), "engine": {"enum": engines}, **options},
+        {
+            "mechanism": {"enum": list(mechanisms)},
+            "nodes": _one_or(_nodes()),
+            "engine": _or_levels({"enum": engines}),
+            **options,
+        },
         required=("mechanism",),
     )
     short = object_of(by_name) | {"minProperties": 1, "maxProperties": 1}
@@ -264,8 +274,8 @@ def _arguments(kind: Mechanism) -> Schema:
     least, most = kind.node_count
     several = {**_nodes(kind.node_order), "maxItems": most}
     nodes = _one_or(several) if least == 1 else several
-    properties: dict[str, Schema] = {"nodes": nodes, "engine": {"enum": list(kind.engines)}}
-    properties |= {option.name: _option(option) for option in kind.options}
+    properties: dict[str, Schema] = {"nodes": nodes, "engine": _or_levels({"enum": list(kind.engines)})}
+    properties |= {option.name: _swept_option(option) for option in kind.options}
     bare = [ref("name")] if least == 1 else []
     return {"anyOf": [{"type": "null"}, *bare, several, object_of(properties)]}
 
@@ -277,6 +287,18 @@ def _one_or(several: Schema) -> Schema:
 
 def _option(option: Parameter) -> Schema:
     return {**value_schema(option), "description": description_of(option, option.doc)}
+
+
+def _swept_option(option: Parameter) -> Schema:
+    """An option of a path: a value, or levels that make a path each."""
+    if option.kind in UNSWEPT:
+        return _option(option)
+    return {**_or_levels(value_schema(option)), "description": description_of(option, option.doc)}
+
+
+def _or_levels(value: Schema) -> Schema:
+    """A value, or levels that make a path each. Their values are not looked at: the schema would be twice as long."""
+    return {"anyOf": [value, ref("levels")]}
 
 
 def _nodes(order: str = "") -> Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,11 +59,13 @@ PATHS = "paths"
 """The key beside a workload's parameters that names the paths that it goes over."""
 
 
-def read_workloads(reader: Reader, factors: Factors, value: Any, paths: Sequence[str]) -> list[WorkloadTemplate]:
+def read_workloads(
+    reader: Reader, factors: Factors, value: Any, paths: Mapping[str, Sequence[str]]
+) -> list[WorkloadTemplate]:
     """Reads the list: each entry a name, or one name with its parameters.
 
     Args:
-        paths: the names of those that the experiment has.
+        paths: the names of those that the experiment has, by each name that stands for one or several.
     """
     templates = []
     items = reader.sequence(("workloads",), value, "workloads")
@@ -121,7 +123,7 @@ def _constants(template: WorkloadTemplate) -> dict[str, Scalar]:
 
 
 def _read_workload(
-    reader: Reader, factors: Factors, path: KeyPath, item: Any, paths: Sequence[str]
+    reader: Reader, factors: Factors, path: KeyPath, item: Any, paths: Mapping[str, Sequence[str]]
 ) -> WorkloadTemplate | None:
     if isinstance(item, str):
         item = {item: None}
@@ -158,16 +160,19 @@ def _read_workload(
     return WorkloadTemplate(kind=kind, path=place, settings=settings, places=places, paths=over)
 
 
-def _read_paths(reader: Reader, place: KeyPath, value: Any, paths: Sequence[str]) -> tuple[str, ...]:
-    """The names in the list, each once."""
+def _read_paths(reader: Reader, place: KeyPath, value: Any, paths: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The paths for which the names in the list stand, each once."""
     items = reader.sequence(place, value, PATHS)
     if not items and isinstance(value, list):
         reader.problem(place, f"no path is named; name those that this workload goes over, out of {listed(paths)}")
-    names = [reader.one_of((*place, index), as_name(item), "path", paths) for index, item in enumerate(items)]
-    for index, name in enumerate(names):
-        if name is not None and name in names[:index]:
-            reader.problem((*place, index), f'"{name}" is named twice')
-    return tuple(name for name in names if name is not None)
+    over: dict[str, None] = {}
+    for index, item in enumerate(items):
+        name = reader.one_of((*place, index), as_name(item), "path", paths)
+        for path in paths[name] if name is not None else ():
+            if path in over:
+                reader.problem((*place, index), f'"{path}" is named twice')
+            over[path] = None
+    return tuple(over)
 
 
 DISTRIBUTION = "distribution"
