@@ -122,7 +122,11 @@ def _ui(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
     runs, name = Runs(directory), directory.name
     told = [runs.listed(), rest_of(runs, name)]
     kept = runs.kept(name)
-    told += [described(name, kept, []), trial.trials(kept), RecordReader(runs, name).more()]
+    briefs = runs.briefs(name)
+    while briefs.read_more():
+        pass
+    told += [described(name, kept, []), trial.trials(kept.manifest.experiment, briefs.events)]
+    told += [RecordReader(runs, name).more()]
     if kept.trials:
         key = dice.choice(kept.trials).key
         told.append(trial.trial(kept, key))
