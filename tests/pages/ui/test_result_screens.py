@@ -5,9 +5,37 @@ from __future__ import annotations
 import re
 import shutil
 
+import pytest
 import synthetic
 from playwright.sync_api import Page, expect
-from ui_browser import CAPTURE, PATIENCE_MS, Served, show
+from synthetic_analysis import plain_analysis
+from ui_browser import CAPTURE, PATIENCE_MS, PHONE, Served, show
+
+from sixbench.report import html
+
+PHONE_HEIGHT = 844
+
+
+def test_answers_are_on_the_first_screen_of_a_phone(
+    page: Page, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "drawings", lambda run, analysis: [])
+    directory = served.directory / "answered"
+    run = synthetic.replace_run(synthetic.small(), run="answered")
+    run.write(directory)
+    (directory / "report.html").write_text(html.render(run.in_memory(), plain_analysis(run.in_memory())))
+    try:
+        show(page, served, "result/answered", PHONE)
+        answer = page.frame_locator("iframe").locator(".answer").first
+        expect(answer).to_contain_text("decided")
+        place = answer.bounding_box()
+        assert place is not None
+        assert place["y"] + place["height"] <= PHONE_HEIGHT
+        properties = page.frame_locator("iframe").locator(".properties").first.bounding_box()
+        assert properties is not None
+        assert properties["y"] > place["y"]
+    finally:
+        shutil.rmtree(directory)
 
 
 def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served: Served) -> None:

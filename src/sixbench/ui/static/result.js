@@ -1,4 +1,5 @@
-// The report of a run, whole in itself; each trial with its series and packets; tables for a paper; the files to download.
+// The report of a run, whole in itself, which begins with the answers; below it each trial with its series and packets,
+// tables for a paper, and the files to download.
 
 import { ask, h, saving } from "./dom.js";
 import { badge } from "./runs.js";
@@ -81,12 +82,10 @@ export async function showResult(place, name, key) {
   const files = `/runs/${encodeURIComponent(name)}`;
   const has = run.files.some((file) => file.name === "report.html");
   place.append(h("p", { class: "kind" }, badge(run.state), " ", h("code", {}, name)), h("h1", {}, run.title),
-    h("p", { class: "quiet" }, `Linux ${run.kernel}, ${run.machine}`),
-    h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(name)}` }, "Trials")),
+    h("p", { class: "quiet" }, `Linux ${run.kernel}, ${run.machine} · `, h("a", { href: `#/live/${encodeURIComponent(name)}` }, "Trials")),
+    has ? reportFrame(`${files}/report.html`, `Report of ${run.title}`)
+      : h("p", { class: "warning" }, "There is no report yet. It is written when the run ends, or with: ", h("code", {}, `sixbench report ${name} --format html`)),
     folded("Series and packets of each trial", (inside) => showTrials(inside, run, key), key !== undefined),
     folded("Tables for a paper or a spreadsheet", (inside) => showTables(inside, base, name)),
-    folded("Files", (inside) => inside.append(h("ul", { class: "files" }, run.files.map((file) => h("li", {}, saving(`${files}/${file.name}`, file.name), h("span", { class: "quiet" }, ` ${file.what}`))))), true),
-    h("h2", {}, "Report"), has
-      ? reportFrame(`${files}/report.html`, `Report of ${run.title}`)
-      : h("p", { class: "warning" }, "There is no report yet. It is written when the run ends, or with: ", h("code", {}, `sixbench report ${name} --format html`)));
+    folded("Files", (inside) => inside.append(h("ul", { class: "files" }, run.files.map((file) => h("li", {}, saving(`${files}/${file.name}`, file.name), h("span", { class: "quiet" }, ` ${file.what}`))))), true));
 }
