@@ -150,7 +150,7 @@ def test_a_run_is_started_watched_stopped_and_gone_on_with_by_keyboard_alone(
     expect(stop).to_be_visible()
     tab_to(page, stop)
     page.keyboard.press("Enter")
-    go_on = page.get_by_role("button", name="Go on with it")
+    go_on = page.get_by_role("button", name="Resume")
     expect(go_on).to_be_visible()
     done = len(trials(run))
     assert state(run) == "interrupted"

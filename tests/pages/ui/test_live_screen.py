@@ -128,7 +128,7 @@ def test_stop_says_at_once_that_the_run_is_stopping(page: Page, served: Served) 
     page.route("**/api/runs/live/stop", keep)
     try:
         show(page, served, "live/live")
-        button = page.get_by_role("button", name="Stop; what is done stays")
+        button = page.get_by_role("button", name="Stop and keep finished trials")
         button.press("Enter")
         expect(page.get_by_text("Stopping...")).to_be_visible()
         expect(button).to_be_disabled()

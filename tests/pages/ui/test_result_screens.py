@@ -48,7 +48,7 @@ def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served:
         page.locator(".packets summary", has_text="Ethernet / IPv6 / TCP").first.press("Enter")
         expect(page.get_by_role("rowheader", name="TCP").first).to_be_visible()
         page.reload()
-    page.get_by_text("All of them in their order").press("Enter")
+    page.get_by_text("All packets in order").press("Enter")
     expect(page.get_by_text("1 · 0.000 ms · 66 bytes: Ethernet")).to_be_visible(timeout=PATIENCE_MS)
     page.get_by_label("block", exact=True).select_option("2")
     expect(page.get_by_text("b002-c0001-ipv6 invalid")).to_be_visible(timeout=PATIENCE_MS)

@@ -117,7 +117,7 @@ def test_whoever_has_no_token_is_told_where_to_get_it(browser: Browser, served: 
         ("live/%", "That did not work"),
         ("result/small/%E0%A4%A", "IPv4 and IPv6 through two routers"),
         ("compare/%/small", "That did not work"),
-        ("learn/%/%", "A packet's way"),
+        ("learn/%/%", "A packet's path"),
     ],
 )
 def test_an_address_that_is_none_of_the_page_is_told(page: Page, served: Served, address: str, heading: str) -> None:

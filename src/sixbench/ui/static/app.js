@@ -33,7 +33,7 @@ async function show() {
     if (link.dataset.screen === (PARENTS[screen] ?? screen)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const moment = h("p", { class: "quiet moment", role: "status" }, "One moment.");
+  const moment = h("p", { class: "quiet moment", role: "status" }, "Loading...");
   const place = h("div", { class: `screen ${screen}` }, moment);
   main.replaceChildren(place);
   try {

@@ -22,7 +22,7 @@ function against(one, heads) {
     : h("p", {}, "Machine, versions and experiment are the same.");
   return h("section", { class: "against" }, head, h("p", {}, one.conclusion), settings,
     one.tables.map(({ heading, rows }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: one.first, new: one.run })[name] ?? name), rows))]),
-    one.left_out > 0 && h("p", { class: "quiet" }, `${one.left_out} more without a certain change; sixbench compare --all has them.`),
+    one.left_out > 0 && h("p", { class: "quiet" }, `${one.left_out} more without a certain change: see sixbench compare --all.`),
     one.lacking.map((line) => h("p", { class: "warning" }, line)));
 }
 
@@ -36,7 +36,7 @@ export async function showCompare(screen, ...names) {
   const found = await ask(`/api/compare?${names.map((name) => `run=${encodeURIComponent(name)}`).join("&")}`);
   screen.append(h("h1", {}, `${names.length} runs compared`),
     h("ul", { class: "runs-list" }, found.runs.map((run) => h("li", { class: "run" }, h("div", { class: "run-head" }, badge(run.problem ? "unreadable" : run.state), h("span", { class: "quiet" }, date(run.started_realtime_ns))),
-      h("p", {}, h("a", { href: `#/result/${encodeURIComponent(run.run)}` }, run.run), run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`), h("p", { class: "answer" }, run.state === "running" || run.state === "interrupted" ? "Not at its planned end." : run.answer)))),
+      h("p", {}, h("a", { href: `#/result/${encodeURIComponent(run.run)}` }, run.run), run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`), h("p", { class: "answer" }, run.state === "running" || run.state === "interrupted" ? "The run has not reached its planned end." : run.answer)))),
     h("p", { class: "quiet" }, "Within a run, paths are compared pair by pair, each pair from one block. Trials of different runs come from different blocks and form no pairs, so runs are compared unpaired, by Welch's t. Better and worse are adjusted by Holm within each metric."),
     ...found.against_first.map((one) => against(one, found.heads)),
     h("h2", {}, "All trials"), ...found.places.map(place), h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses."));

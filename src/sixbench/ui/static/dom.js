@@ -28,7 +28,7 @@ export async function ask(path, body) {
   try {
     answer = await fetchOwn(path, options);
   } catch {
-    throw new Error("sixbench ui does not answer: it was ended, or it is busy. Runs go on without it.");
+    throw new Error("sixbench ui does not answer: it has ended, or it is busy. Runs continue without it.");
   }
   const data = await answer.json().catch(() => ({}));
   if (!answer.ok && !data.problems) throw new Error(data.error ?? `the answer was ${answer.status}`);

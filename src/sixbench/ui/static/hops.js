@@ -8,7 +8,7 @@ const placeOf = (way) => h("ol", { class: "hops", start: "0" },
 
 const wayOf = (way) => h("section", {}, h("h3", {}, `${way.path}, ${way.direction}`),
   h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Path MTU, ${way.path} ${way.direction}` }, h("table", {}, h("tbody", {}, way.facts.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.value)))))),
-  way.hops.length ? [h("p", { class: "quiet" }, "Hops, from 0:"), placeOf(way)] : h("p", { class: "quiet" }, "The hops were not looked for, since packets of the interface's MTU arrive."));
+  way.hops.length ? [h("p", { class: "quiet" }, "Hops, from 0:"), placeOf(way)] : h("p", { class: "quiet" }, "The hops were not measured, because packets of the interface's MTU arrive."));
 
 export async function drawPathMtus(place, name) {
   const { ways } = await ask(`/api/runs/${encodeURIComponent(name)}/path-mtu`);

@@ -30,7 +30,7 @@ function words(step, before) {
   if (before && gained.length && lost.length) text = `${step.near} translates it: ${lost.join(", ")} becomes ${gained.join(", ")}.`;
   else if (before && (gained.length || nets(step) > nets(before))) text = `${step.near} puts ${gained.join(", ") || "a header"} before it.`;
   else if (before && (lost.length || nets(step) < nets(before))) text = `${step.near} takes ${lost.join(", ") || "a header"} off.`;
-  else if (!before && nets(step) > 1) text = `${step.near} is an end of the tunnel itself: it sends it inside ${names(step)[0]}.`;
+  else if (!before && nets(step) > 1) text = `${step.near} is itself an end of the tunnel: it sends the packet inside ${names(step)[0]}.`;
   return text;
 }
 
@@ -41,12 +41,12 @@ function outcome(lesson, index) {
   const whole = `${step.total_bytes} bytes with all headers, on a link of MTU ${step.mtu_bytes}: `;
   if (step.fits) return `${whole}it fits.`;
   const on = lesson.sizes_bytes?.[index];
-  return `${whole}it is ${step.total_bytes - step.mtu_bytes} bytes too long.${on?.length ? ` In the end it crosses as ${sizes(on)}.` : ""}`;
+  return `${whole}it is ${step.total_bytes - step.mtu_bytes} bytes too long.${on?.length ? ` It finally crosses as ${sizes(on)}.` : ""}`;
 }
 
 function ending(lesson) {
-  if (lesson.not_predicted) return `What becomes of it is not known: ${lesson.not_predicted}.`;
-  const lost = lesson.lost_first ? ` Before that, ${lesson.lost_first === 1 ? "one packet is" : `${lesson.lost_first} packets are`} lost, which teaches the sender the path MTU.` : "";
+  if (lesson.not_predicted) return `Its fate is not known: ${lesson.not_predicted}.`;
+  const lost = lesson.lost_first ? ` Before that, ${lesson.lost_first === 1 ? "one packet is" : `${lesson.lost_first} packets are`} lost, from which the sender learns the path MTU.` : "";
   const outcomes = { delivered: "By theory it arrives.", lost: "By theory it is lost.", refused: "By theory it is not even sent." };
   return `${outcomes[lesson.outcome]}${lost}${lesson.reasons.length ? ` Why: ${lesson.reasons.join("; ")}.` : ""}`;
 }
@@ -56,7 +56,7 @@ export async function showLearn(place, wanted, wantedSize) {
   const known = paths.some((path) => path.name === wanted) ? wanted : "6in4";
   const size = /^[0-9]{2,4}$/.test(wantedSize ?? "") ? Number(wantedSize) : 1280;
   const lesson = await ask(`/api/learn/${encodeURIComponent(known)}?bytes=${size}`);
-  const { svg, light } = drawTopology(topology, `The way of a packet over ${known}`);
+  const { svg, light } = drawTopology(topology, `The path of a packet over ${known}`);
   const go = (path, bytes) => { location.hash = `#/learn/${encodeURIComponent(path)}/${bytes}`; };
   const choice = h("select", { id: "path", onchange: () => go(choice.value, size) }, paths.map((path) => h("option", { value: path.name, selected: path.name === known }, path.name)));
   const bytes = h("select", { id: "bytes", onchange: () => go(known, bytes.value) }, [...new Set([...SIZES, size])].sort((a, b) => a - b).map((one) => h("option", { value: one, selected: one === size }, `${one} bytes`)));
@@ -72,8 +72,8 @@ export async function showLearn(place, wanted, wantedSize) {
   }
   const back = h("button", { onclick: () => turn(-1) }, "Back");
   const next = h("button", { onclick: () => turn(1) }, "Next");
-  place.append(h("h1", {}, "A packet's way"), h("div", { class: "bar" }, h("label", { for: "path" }, "over"), choice, h("label", { for: "bytes" }, "a UDP packet that leaves the client with"), bytes),
+  place.append(h("h1", {}, "A packet's path"), h("div", { class: "bar" }, h("label", { for: "path" }, "over"), choice, h("label", { for: "bytes" }, "a UDP packet that leaves the client with"), bytes),
     h("p", { class: "lead" }, lesson.summary), h("div", { class: "drawing" }, svg), h("div", { class: "bar" }, back, next), step,
-    h("h2", {}, "In the end"), h("p", {}, ending(lesson)), h("p", { class: "quiet" }, "Sizes are those of IP packets, without the 14 bytes of Ethernet. 1280 bytes is the least MTU of a link that carries IPv6 (RFC 8200 section 5)."));
+    h("h2", {}, "Result"), h("p", {}, ending(lesson)), h("p", { class: "quiet" }, "Sizes are those of IP packets, without the 14 bytes of Ethernet. 1280 bytes is the smallest MTU of a link that carries IPv6 (RFC 8200 section 5)."));
   turn(0);
 }

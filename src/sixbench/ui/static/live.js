@@ -10,7 +10,7 @@ import { drawTopology } from "./topology.js";
 import { Within } from "./within.js";
 
 const MARKS = { ok: "✓", invalid: "!", failed: "×", now: "…" };
-const RULES = { blocks: "all blocks are done", precision: "it is as precise as asked", deviation: "it is as steady as asked", decided: "every answer is decided", time: "the time is over" };
+const RULES = { blocks: "all blocks are done", precision: "the precision is reached", deviation: "the values are steady enough", decided: "every answer is decided", time: "the time is over" };
 const WAIT_MS = 1000;
 
 class Grid {
@@ -98,7 +98,7 @@ async function described(place, name) {
     const run = await ask(`/api/runs/${encodeURIComponent(name)}`);
     if (!run.preparing) return run;
     if (!place.isConnected) throw new Error("somebody went on");
-    place.querySelector(".moment").textContent = "It is being prepared. Where another run measures on this machine, it waits for that one to end.";
+    place.querySelector(".moment").textContent = "The run is being prepared. If another run is measuring on this machine, it waits for that run to end.";
     await new Promise((done) => setTimeout(done, WAIT_MS));
   }
 }
@@ -113,8 +113,8 @@ export async function showLive(place, name) {
   const bar = h("progress", { "aria-label": "Trials done", max: 1, value: 0 });
   const cut = h("p", { class: "warning", role: "status", hidden: true });
   const reason = h("dialog", { "aria-labelledby": "why" });
-  const stop = h("button", { hidden: true }, "Stop; what is done stays");
-  const resume = h("button", { hidden: true }, "Go on with it");
+  const stop = h("button", { hidden: true }, "Stop and keep finished trials");
+  const resume = h("button", { hidden: true }, "Resume");
   const stopping = h("p", { class: "stopping", role: "status" });
   const told = { ok: 0, invalid: 0, failed: 0 };
   let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false, isNews = false;
@@ -165,7 +165,7 @@ export async function showLive(place, name) {
     ended(event) {
       left = "";
       light([]);
-      end(event.state === "interrupted" ? "It was interrupted. What is done stays." : "It has measured. The report is being written.");
+      end(event.state === "interrupted" ? "The run was interrupted. Its finished trials are kept." : "All trials are done. The report is being written.");
     },
     "report-written"() { end("The report is written."); },
   };
@@ -191,7 +191,7 @@ export async function showLive(place, name) {
     if (later.dataset.count === String(titles.length)) return;
     later.dataset.count = titles.length;
     later.hidden = !titles.length;
-    later.replaceChildren(h("summary", {}, h("h2", {}, `Not begun yet: ${titles.length} of ${grids.size} combinations`)), h("ul", {}, titles.map((title) => h("li", {}, title))));
+    later.replaceChildren(h("summary", {}, h("h2", {}, `Not started yet: ${titles.length} of ${grids.size} combinations`)), h("ul", {}, titles.map((title) => h("li", {}, title))));
   }
 
   const queue = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };
@@ -201,8 +201,8 @@ export async function showLive(place, name) {
     cut(isTriedAgain) {
       cut.hidden = false;
       cut.textContent = isTriedAgain
-        ? "sixbench ui does not answer. The run goes on without it, and so will this page when it answers."
-        : "sixbench ui tells this page nothing more: reload it, or open the address that sixbench ui printed last. The run goes on without it.";
+        ? "sixbench ui does not answer. The run continues without it, and this page continues when it answers."
+        : "This page gets no more news from sixbench ui: reload it, or open the address that sixbench ui printed last. The run continues without it.";
     },
     reset() { reset(); queue(); },
     run(events) {
@@ -217,7 +217,7 @@ export async function showLive(place, name) {
       stopping.textContent = "";
       resume.hidden = over !== "interrupted" || !run.topology;
       light([]);
-      end(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
+      end(over === "interrupted" ? `The run was stopped or killed. Its finished trials are kept. To resume it: sixbench resume ${name}` : "The run is over.");
       queue();
       place.dataset.over = over;
     },
@@ -225,7 +225,7 @@ export async function showLive(place, name) {
   ask("/api/jobs").then(({ jobs }) => {
     const job = jobs.find((one) => one.run === name && one.state !== "ended");
     stop.hidden = place.dataset.over !== undefined || (!job && run.state !== "running");
-    if (job?.state === "waiting") now.tell("It waits until the runs before it have ended.");
+    if (job?.state === "waiting") now.tell("The run waits until earlier runs have ended.");
   }, () => {});
   // It takes seconds: the network is removed, and what is done is written.
   stop.addEventListener("click", async () => {

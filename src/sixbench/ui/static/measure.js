@@ -27,7 +27,7 @@ export async function showMeasure(place) {
     if (turn !== own) return;
     if (answer.problems) { wrong(answer.problems); return; }
     start.disabled = false;
-    said.replaceChildren(h("p", { class: "quiet" }, "The same in a terminal:"), h("pre", { tabindex: "0" }, answer.command));
+    said.replaceChildren(h("p", { class: "quiet" }, "The same command in a terminal:"), h("pre", { tabindex: "0" }, answer.command));
   }
 
   async function begin(event) {
@@ -47,11 +47,11 @@ export async function showMeasure(place) {
   const labelled = (input, words, about) => h("div", { class: "field" }, h("label", { for: input.id }, words), input, about);
   const form = h("form", { onsubmit: begin, oninput: soon },
     labelled(host, "Machine"), labelled(port, "Port"),
-    labelled(key, "Key", h("p", { class: "quiet", id: "about-key" }, "64 hexadecimal digits, as sixbench key makes them; none for a machine that wants none. The page keeps it nowhere, and it is in no file and no command line.")),
-    labelled(options, "Letters, as of iperf3 and sixbench measure"),
-    h("ul", { class: "choices", "aria-label": "Letters to begin with" }, LETTERS.map(([letters, words]) => h("li", {}, h("button", { type: "button", onclick: () => { options.value = letters; check(); } }, h("code", {}, letters), ` ${words}`)))),
+    labelled(key, "Key", h("p", { class: "quiet", id: "about-key" }, "64 hexadecimal digits, as made by sixbench key; empty for a machine without a key. The page does not store it, and it is in no file and no command line.")),
+    labelled(options, "Options, as for iperf3 and sixbench measure"),
+    h("ul", { class: "choices", "aria-label": "Options to start with" }, LETTERS.map(([letters, words]) => h("li", {}, h("button", { type: "button", onclick: () => { options.value = letters; check(); } }, h("code", {}, letters), ` ${words}`)))),
     start, said);
-  place.append(h("h1", {}, "Two machines"), h("p", { class: "lead" }, "The other machine runs sixbench serve. No network is built: it is the real one between them, and nobody proves which way the packets took."),
+  place.append(h("h1", {}, "Two machines"), h("p", { class: "lead" }, "The other machine runs sixbench serve. No network is built: it is the real one between them, so there is no proof of the path that the packets took."),
     h("pre", { tabindex: "0" }, "sixbench key bench.key\nsixbench serve -B 0.0.0.0,:: --key bench.key"), form);
   return () => clearTimeout(timer);
 }

@@ -9,7 +9,7 @@ export async function showNew(place) {
   const { experiments } = await ask("/api/gallery");
   const editor = h("textarea", { id: "editor", rows: 22, spellcheck: "false", autocomplete: "off", wrap: "off" });
   const quick = h("input", { type: "checkbox", id: "quick", checked: true });
-  const blocks = h("input", { type: "number", id: "blocks", min: 1, step: 1, placeholder: "as it says" });
+  const blocks = h("input", { type: "number", id: "blocks", min: 1, step: 1, placeholder: "as in the file" });
   const settings = h("textarea", { id: "settings", rows: 3, spellcheck: "false", autocomplete: "off", placeholder: "workloads.*.duration=1s" });
   const said = h("div", { class: "said", role: "status" });
   const start = h("button", { class: "primary", disabled: true }, "Start");
@@ -49,7 +49,7 @@ export async function showNew(place) {
     const { svg, light } = drawTopology(answer.topology, `The network of ${answer.title}`);
     if (svg) drawing.append(svg);
     light([]);
-    said.replaceChildren(h("p", {}, h("strong", {}, `${answer.trials} trials, ${answer.duration}`), ` over ${answer.paths.map((path) => path.name).join(", ")}`), h("p", { class: "quiet" }, "The same in a terminal:"), h("pre", { tabindex: "0" }, answer.command));
+    said.replaceChildren(h("p", {}, h("strong", {}, `${answer.trials} trials, ${answer.duration}`), ` over ${answer.paths.map((path) => path.name).join(", ")}`), h("p", { class: "quiet" }, "The same command in a terminal:"), h("pre", { tabindex: "0" }, answer.command));
   }
 
   editor.addEventListener("input", () => { choice += 1; });

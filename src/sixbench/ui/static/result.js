@@ -35,13 +35,13 @@ async function showTables(place, base, name) {
       await navigator.clipboard.writeText(text.value);
       words.textContent = "Copied.";
     } catch {
-      words.textContent = "It is selected; copy it with Ctrl-C.";
+      words.textContent = "The text is selected. Copy it with Ctrl-C.";
     }
   } }, "Copy");
   const save = h("a", { hidden: true }, "Download");
   const problem = h("p", { class: "warning", role: "alert", hidden: true });
   async function show(form) {
-    words.textContent = "One moment.";
+    words.textContent = "Loading...";
     try {
       const made = await ask(`${base}/tables/${form}${which.value && `?table=${encodeURIComponent(which.value)}`}`);
       text.value = made.text;
@@ -57,7 +57,7 @@ async function showTables(place, base, name) {
       words.textContent = "";
     }
   }
-  if (tables.length) place.append(h("div", { class: "field" }, h("label", { for: "which-table" }, "Which"), which, h("p", { class: "quiet" }, "A table of the paper has its own columns and units, and ours in a row below each of its own.")));
+  if (tables.length) place.append(h("div", { class: "field" }, h("label", { for: "which-table" }, "Which"), which, h("p", { class: "quiet" }, "A table of the paper has the paper's columns and units, with our values in a row below each of the paper's.")));
   place.append(h("div", { class: "bar" }, Object.entries(FORMS).map(([form, words]) => h("button", { onclick: () => show(form) }, words)), copy, save, words), problem, text);
 }
 

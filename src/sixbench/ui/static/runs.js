@@ -15,7 +15,7 @@ function row(run, job, ticked, tick) {
   return h("li", { class: "run" },
     h("div", { class: "run-head" }, badge(state), h("span", { class: "quiet" }, date(run.started_realtime_ns)), run.is_quick && h("span", { class: "quiet" }, "quick")),
     h("h2", {}, run.problem ? run.run : h("a", { href: `#/${screen}/${encodeURIComponent(run.run)}` }, run.title || run.experiment)),
-    h("p", { class: "answer" }, run.problem ?? (run.state === "running" ? "It measures. The answer comes at the planned end." : run.unread ? "Its trials are being read." : run.answer ?? "No answer yet.")),
+    h("p", { class: "answer" }, run.problem ?? (run.state === "running" ? "Measuring. The answer comes at the planned end." : run.unread ? "Its trials are being read." : run.answer ?? "No answer yet.")),
     !run.problem && h("p", { class: "quiet properties" }, h("code", {}, run.run), counts.length > 0 && ` · ${counts.map(([number, word]) => `${number} ${word}`).join(", ")}`,
       run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`),
     !run.problem && h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(run.run)}`, "aria-label": `Trials of ${run.run}` }, "Trials"),
@@ -28,7 +28,7 @@ const jobRow = (job) => h("li", { class: "run" },
   h("div", { class: "run-head" }, badge(job.state === "ended" ? (job.exit_code === 0 ? "complete" : "interrupted") : job.state), h("span", { class: "quiet" }, "started here")),
   h("h2", {}, job.state === "waiting" ? job.title : h("a", { href: `#/live/${encodeURIComponent(job.run)}` }, job.title)),
   h("p", { class: "quiet properties" }, h("code", {}, job.run)), job.words && h("pre", {}, job.words),
-  job.state !== "ended" && h("p", {}, h("button", { onclick: (event) => stop(event.target, job) }, job.state === "waiting" ? "Take it from the queue" : "Stop")));
+  job.state !== "ended" && h("p", {}, h("button", { onclick: (event) => stop(event.target, job) }, job.state === "waiting" ? "Remove from the queue" : "Stop")));
 
 function stop(button, job) {
   button.disabled = true;
@@ -80,7 +80,7 @@ export async function showRuns(place) {
         return kept(run.run, [run, job], () => row(run, job, ticked, tick));
       })]);
     arrange(list, [...rows.values()].map((one) => one.element), new Map([...rows].map(([name, one]) => [before.get(name)?.element, one.element])));
-    where.textContent = known.runs.length || known.jobs.length ? `${known.runs.length} in ${known.directory}` : `There are no runs in ${known.directory} yet. Start one under New.`;
+    where.textContent = known.runs.length || known.jobs.length ? `${known.runs.length} in ${known.directory}` : `There are no runs in ${known.directory} yet. Start one with New.`;
   }
 
   async function look() {

@@ -33,7 +33,7 @@ function drawSeries(series) {
 }
 
 const headersTable = (layers) => h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Headers" }, h("table", {},
-  h("thead", {}, h("tr", {}, ["header", "bytes", "from", "to", "what else it says"].map((head) => h("th", { scope: "col" }, head)))),
+  h("thead", {}, h("tr", {}, ["header", "bytes", "from", "to", "other fields"].map((head) => h("th", { scope: "col" }, head)))),
   h("tbody", {}, layers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.bytes ?? ""), h("td", {}, one.from ?? ""), h("td", {}, one.to ?? ""), h("td", {}, one.rest))))));
 
 function packetRow(packet) {
@@ -60,17 +60,17 @@ function allPackets(base, link) {
     }
     more.disabled = false;
   }
-  return h("details", { class: "folded", ontoggle: (event) => { if (event.target.open && !shown) show(); } }, h("summary", {}, "All of them in their order"), list, problem, more);
+  return h("details", { class: "folded", ontoggle: (event) => { if (event.target.open && !shown) show(); } }, h("summary", {}, "All packets in order"), list, problem, more);
 }
 
 function onLink(link, files, base) {
-  const words = [link.captured !== null && `${link.captured} packets captured${link.node ? ` at ${link.node}` : ""}`, link.not_captured > 0 && `no room for ${link.not_captured} more`].filter(Boolean);
+  const words = [link.captured !== null && `${link.captured} packets captured${link.node ? ` at ${link.node}` : ""}`, link.not_captured > 0 && `${link.not_captured} more not captured for lack of room`].filter(Boolean);
   const stacks = link.stacks.map((one) => `${one.packets} were ${one.stack}`);
   return h("section", {}, h("h3", {}, `Packets on ${link.link}`),
     h("p", { class: "quiet" }, [...words, ...stacks].join(", "), link.packets.length > 0 && ". The largest of them:"),
     h("ul", { class: "packets" }, link.packets.map(packetRow)),
     link.file && allPackets(base, link.link),
-    link.file && h("p", {}, saving(`${files}/${encodeURIComponent(link.file)}`, link.file), h("span", { class: "quiet" }, " has all that were kept, for Wireshark")));
+    link.file && h("p", {}, saving(`${files}/${encodeURIComponent(link.file)}`, link.file), h("span", { class: "quiet" }, " has all kept packets, for Wireshark")));
 }
 
 async function showTrial(place, run, trial) {
@@ -82,10 +82,10 @@ async function showTrial(place, run, trial) {
     told.reasons.length > 0 && h("ul", {}, told.reasons.map((one) => h("li", {}, one.text, " ", h("code", {}, one.kind)))),
     told.notes.length > 0 && h("ul", { class: "quiet" }, told.notes.map((one) => h("li", {}, one))),
     told.series_problem ? h("p", { class: "warning" }, told.series_problem)
-      : told.series.length ? h("div", { class: "all-series" }, told.series.map(drawSeries)) : h("p", { class: "quiet" }, "Its workload has no values over time."),
+      : told.series.length ? h("div", { class: "all-series" }, told.series.map(drawSeries)) : h("p", { class: "quiet" }, "This workload has no values over time."),
     told.series_left_out > 0 && h("p", { class: "quiet" }, `${told.series_left_out} more series are in series.parquet.`),
     told.links.map((link) => onLink(link, files, base)),
-    !told.links.length && h("p", { class: "quiet" }, "No packets were looked at."),
+    !told.links.length && h("p", { class: "quiet" }, "No packets were captured."),
     h("h3", {}, "Files of this trial"),
     h("ul", { class: "files" }, told.files.filter((name) => !name.endsWith(".pcapng")).map((name) => h("li", {}, saving(`${files}/${encodeURIComponent(name)}`, name))))));
 }
@@ -105,7 +105,7 @@ export async function showTrials(place, run, wanted) {
     return;
   }
   const first = trials.find((one) => one.key === wanted) ?? trials[0];
-  const shown = h("div", { "aria-live": "polite" }, h("p", { class: "quiet" }, "One moment."));
+  const shown = h("div", { "aria-live": "polite" }, h("p", { class: "quiet" }, "Loading..."));
   const combination = select("of-workload", choose), path = select("of-path", choose), block = select("of-block", choose);
   let turn = 0;
   const ofBoth = () => trials.filter((one) => String(one.combination) === combination.value && one.path === path.value);

@@ -6,10 +6,10 @@ import { h } from "./dom.js";
 const CHARTS = {
   goodput: { title: "What arrives", unit: "bit/s", of_intervals: true },
   lost: { title: "Datagrams lost in each interval", unit: "", of_intervals: true },
-  jitter: { title: "UDP's jitter", unit: "ns", about: "RFC 3550 section 6.4.1: a running mean of how much transit times differ from one datagram to the next, smoothed by 1/16." },
+  jitter: { title: "UDP's jitter", unit: "ns", about: "RFC 3550 section 6.4.1: a running mean of the differences between the transit times of successive datagrams, smoothed by 1/16." },
   rtt: { title: "TCP's round trip, smoothed", unit: "ns" },
   window: { title: "Congestion window", unit: "packets" },
-  retransmits: { title: "Sent again in each interval", unit: "", of_intervals: true },
+  retransmits: { title: "Retransmits in each interval", unit: "", of_intervals: true },
 };
 
 export class Within {
