@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from .parameter import Scalar
@@ -123,11 +124,16 @@ class TrialRecord:
             form = TrialForm.model_validate(data)
         except ValidationError as error:
             raise ValueError(next(words_of(error))) from None
-        known = {f.name for f in fields(cls)}
+        known = _names()
         kept = {name: value for name, value in data.items() if name in known}
         read = _untyped if data["schema"] == _OF_TEXTS else Reason.from_json
         typed = {"reasons": [read(reason) for reason in data.get("reasons", [])], "evidence": form.evidence}
         return cls(**kept | typed)
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(one.name for one in fields(TrialRecord))
 
 
 def _untyped(text: Any) -> Reason:

@@ -52,7 +52,7 @@ class Details:
         """
         self._digests[folder] = bytes.fromhex(digest)
         self._keep(folder, {part: getattr(record, part) for part in PARTS})
-        values = {one.name: getattr(record, one.name) for one in fields(record) if one.name not in PARTS}
+        values = {name: value for name, value in vars(record).items() if name not in PARTS}
         shared = {
             "combination": sys.intern(record.combination),
             "path": sys.intern(record.path),

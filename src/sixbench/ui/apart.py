@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
+import select
 import signal
 import socket
 import threading
@@ -19,6 +21,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..model.errors import CapabilityError, SixbenchError, StoreError, UsageError
+
+IDLE_S = 1.0
+"""Without a question, after which the process that forks the others prepares for them."""
 
 Work = Callable[..., Any]
 """Takes texts and returns what JSON has."""
@@ -37,15 +42,16 @@ class Apart:
 
     Args:
         known: the kinds of work, by name.
+        prepare: imports what they need, once, while nothing is asked; it starts no thread.
     """
 
-    def __init__(self, known: Mapping[str, Work]) -> None:
+    def __init__(self, known: Mapping[str, Work], prepare: Callable[[], None]) -> None:
         self._here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
         self._answers: OrderedDict[object, bytes] = OrderedDict()
         if os.fork() == 0:
             self._here.close()
-            _fork_for(there, known)
+            _fork_for(there, known, prepare)
         there.close()
 
     async def done(self, key: object, name: str, *words: str | None) -> Any:
@@ -81,16 +87,22 @@ class Apart:
         return answer
 
 
-def _fork_for(server: socket.socket, known: Mapping[str, Work]) -> None:
+def _fork_for(server: socket.socket, known: Mapping[str, Work], prepare: Callable[[], None]) -> None:
     """Forks a process for each question, until the server has ended. Does not return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    is_prepared = False
     while True:
+        if not is_prepared and not select.select([server], [], [], IDLE_S)[0]:
+            prepare()
+            gc.freeze()  # no process that is forked looks through it
+            is_prepared = True
         question, descriptors, _, _ = socket.recv_fds(server, 2**16, 1)
         if not question:
             os._exit(0)
         if os.fork() == 0:
             server.close()
+            gc.disable()  # records have no cycles, and looking for some takes a tenth of the time
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             with socket.socket(fileno=descriptors[0]) as asker:
                 threading.Thread(target=_end_with, args=(asker,), daemon=True).start()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +43,9 @@ LIST_LEFT_S = 15.0
 
 LOOK_S = 0.5
 """How often it is looked whether a client is still there."""
+
+PREPARED = ("sixbench.report.latex", "sixbench.report.markdown", "sixbench.report.csv", "scipy.special")
+"""With the packages that draw, which take most of the time and 40 MB."""
 
 _Result = TypeVar("_Result")
 
@@ -413,6 +418,13 @@ def works(directory: Path) -> dict[str, Work]:
         "tables": lambda name, form, table: tables.text(Runs(directory).read(name), form, table),
         "compare": lambda *names: compare.compared(Runs(directory), names),
     }
+
+
+def prepare_works() -> None:
+    """Imports what work on whole runs needs, which takes longer than the work."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process with threads is none to fork
+    for name in PREPARED:
+        import_module(name)
 
 
 async def _while_there(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:

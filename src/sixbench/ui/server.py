@@ -15,7 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .apart import Apart
-from .app import application, works
+from .app import application, prepare_works, works
 from .asking import Runner
 from .guard import SERVED
 from .site import Site
@@ -99,7 +99,7 @@ def serve(
         server.should_exit = True
 
     asked = Runner(runner, end)
-    apart = Apart(works(directory))  # this process has one thread
+    apart = Apart(works(directory), prepare_works)  # this process has one thread
     app = application(directory, token, site, asked, lambda: server.should_exit, agent, apart)
     config = uvicorn.Config(
         app,

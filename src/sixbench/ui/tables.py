@@ -31,8 +31,6 @@ def text(run: Run, form: str, name: str | None = None) -> dict[str, Any]:
     if form not in FORMS:
         raise UsageError(f"there are {listed(FORMS)}")
     _refuse_before_the_end(run)
-    from ..report import paper_tables  # matplotlib, which takes long, comes with it
-
     analysis = analyse(run, load_paper(run.manifest.paper))
     if name is None:
         return {"text": FORMATS[form].render(run, analysis), "suffix": FORMATS[form].suffix}
@@ -40,6 +38,8 @@ def text(run: Run, form: str, name: str | None = None) -> dict[str, Any]:
     if found is None:
         has = listed([one.name for one in analysis.tables]) if analysis.tables else "none"
         raise UsageError(f"the paper has no {printable(name)}; of its tables there are {has}")
+    from ..report import paper_tables  # matplotlib, which takes long, comes with it
+
     return {"text": paper_tables.render(run, found, form), "suffix": paper_tables.suffix(found, form)}
 
 
