@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..mechanisms import MECHANISMS, MechanismError
+from ..mechanisms import MechanismError, install
 from ..mechanisms.common import MTU
 from ..model.experiment import Experiment
+from ..model.network import Network
 from ..model.path import Path
 from ..model.quoting import listed
 from ..model.topology import Topology
@@ -58,22 +59,22 @@ def _remark(fixed: _Fixed, paths: str) -> str | None:
 
 def _narrowest(path: Path, topology: Topology, between: tuple[str, str]) -> int | None:
     """The least MTU of the links that carry the path's tunnels; None where there is none."""
-    mechanism = MECHANISMS.get(path.mechanism)
-    # A run of another version may have mechanisms, or paths, that this one does not install.
-    if mechanism is None:
-        return None
-    try:
-        network = mechanism.install(path, topology, between)
-    except MechanismError:
-        return None
-    return min((one.link.mtu_bytes for one in network.crossings if one.tunnels), default=None)
+    network = _installed(path, topology, between)
+    crossings = () if network is None else network.crossings
+    return min((one.link.mtu_bytes for one in crossings if one.tunnels), default=None)
 
 
 def _room(path: Path, topology: Topology, between: tuple[str, str]) -> int | None:
     """The MTU that the tunnel has if none is given; None where the links leave too little for what is inside."""
     others = {name: value for name, value in path.options.items() if name != MTU.name}
+    network = _installed(replace(path, options=others), topology, between)
+    tunnels = () if network is None else network.tunnels
+    return min((tunnel.mtu_bytes for tunnel in tunnels), default=None)
+
+
+def _installed(path: Path, topology: Topology, between: tuple[str, str]) -> Network | None:
+    """The network of the path; None where it cannot be, as a run of another version may have it."""
     try:
-        network = MECHANISMS[path.mechanism].install(replace(path, options=others), topology, between)
-    except MechanismError:
+        return install(path, topology, between)
+    except (MechanismError, KeyError):
         return None
-    return min((tunnel.mtu_bytes for tunnel in network.tunnels), default=None)
