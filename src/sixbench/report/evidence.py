@@ -135,9 +135,20 @@ class PathEvidence:
     losses: Losses = field(default_factory=Losses)
 
 
-@once_a_run
 def by_path(run: Run) -> list[PathEvidence]:
     """One summary a path of the experiment, over its trials that are `ok` (over all of them where none is)."""
+    return _summed(run)[0]
+
+
+def placements(run: Run) -> list[tuple[str, Mapping[str, Sequence[int]]]]:
+    """The workload and the processors by node of each trial that is `ok` and tells them; those that are alike once."""
+    return _summed(run)[1]
+
+
+@once_a_run
+def _summed(run: Run) -> tuple[list[PathEvidence], list[tuple[str, Mapping[str, Sequence[int]]]]]:
+    """`by_path` and `placements`. Evidence is read from the disk again for them, so that is done once for both."""
+    placed: dict[tuple[str, str], tuple[str, Mapping[str, Sequence[int]]]] = {}
     names = [path.name for path in run.manifest.experiment.paths]
     with_valid = {trial.path for trial in run.trials if trial.status == "ok"}
     sums = {
@@ -147,7 +158,10 @@ def by_path(run: Run) -> list[PathEvidence]:
         own = sums.get(trial.path)
         if own is not None and (trial.status == "ok" or not own.are_valid):
             own.add(trial)
-    return [sums[name].told() for name in names]
+        processors = trial.evidence.processors if trial.status == "ok" else None
+        if processors:
+            placed.setdefault((trial.workload, repr(processors)), (trial.workload, processors))
+    return [sums[name].told() for name in names], [*placed.values()]
 
 
 class _Sum:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..store import ProcessorUse, Run
 from . import words
+from .evidence import placements
 from .once import once_a_run
 
 
@@ -25,10 +26,8 @@ def processor_properties(run: Run) -> list[tuple[str, str]]:
             found.append((f"Processors of {host}", _use_words(facts.processors) + one))
     placed: dict[str, dict[str, None]] = {}
     on = {node.name: node.on for topology in run.manifest.experiment.topologies for node in topology.nodes.values()}
-    for trial in run.trials:
-        processors = trial.evidence.processors
-        if trial.status == "ok" and processors:
-            placed.setdefault(trial.workload, {})[_placement_words(processors, on)] = None
+    for workload, processors in placements(run):
+        placed.setdefault(workload, {})[_placement_words(processors, on)] = None
     return found + [(f"Placement of {workload}", "; or ".join(places)) for workload, places in placed.items()]
 
 
