@@ -1,4 +1,4 @@
-"""How often comparisons are called mixed: for nothing, and where a path collapses, by simulation.
+"""The frequency of comparisons called mixed: for nothing, and where a path collapses, by simulation.
 
     python benches/mixtures.py
 

@@ -59,7 +59,7 @@ class Cell(Worker):
 
 
 def measure_block(job: str) -> Any:
-    """What it measures."""
+    """Its measurement."""
     if sys.argv[4] == "error":
         raise Evil
     return [Evil(), {"schema": Evil()}] if sys.argv[4] == "result" else job
@@ -74,7 +74,7 @@ async def ask(address: str, arguments: dict[str, Any]) -> None:
             with contextlib.suppress(Exception):
                 async with rpc(address, connection_args=arguments) as scheduler:
                     await asyncio.wait_for(getattr(scheduler, op)(**sent), 2)
-    # What no handler is asked about: pickles in the frames of a message.
+    # No handler is asked about pickles in the frames of a message.
     for value in (Evil(), [Evil()], {"a": Evil()}):
         with contextlib.suppress(Exception):
             comm = await connect(address, **arguments)

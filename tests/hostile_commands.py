@@ -136,7 +136,7 @@ def run(runs: Path) -> None:
 
 
 def page(runs: Path) -> None:
-    """What the page of `sixbench ui` shows."""
+    """Everything that the page of `sixbench ui` shows."""
     shown = Runs(runs)
     json.dumps(shown.listed())
     reader = reader_of(shown, RUN)

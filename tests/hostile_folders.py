@@ -71,7 +71,7 @@ PLACES_OF_MONITOR = (
 
 @dataclass(frozen=True, kw_only=True)
 class Trap:
-    """What a stranger put into the folder: a kind of `KINDS` at a place."""
+    """An entry that a stranger put into the folder: a kind of `KINDS` at a place."""
 
     place: str
     kind: str

@@ -14,7 +14,7 @@ from lab.packets import Ends, sealed, udp
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "outside" / "nat64.json"
 BOUND_PORT, SERVER_PORT = 9999, 53
-"""Of the IPv6 host that has a binding, and of the server that it has sent to."""
+"""Addresses of the IPv6 host that has a binding, and of the server that it has sent to."""
 _NUMBERS = {"udp": UDP, "tcp": TCP, "icmp": ICMP}
 
 

@@ -19,7 +19,7 @@ import yaml
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 MOST_CPU_S = 30.0
-"""Of one input, in time of its own thread. Most take some milliseconds."""
+"""The time of one input, by its own thread. Most take some milliseconds."""
 MOST_MESSAGE_CHARACTERS = 200_000
 """An error has at most some hundred lines."""
 

@@ -122,7 +122,7 @@ def _below(process: int) -> list[int]:
 
 
 def status(process: int) -> dict[str, str]:
-    """What the kernel says of a process."""
+    """The kernel's status of a process."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
 

@@ -1,4 +1,4 @@
-"""What comes to a NAT64 from outside and belongs to nobody (`vectors/outside`) does not get in: by both engines, in
+"""Packets that come to a NAT64 from outside and belong to nobody (`vectors/outside`) do not get in: by both engines, in
 `translate` and in a network."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_translate_lets_nothing_in_that_has_no_binding(
 
 
 def is_as_told(told: list[int] | None, packet: bytes, found: list[bytes]) -> bool:
-    """Whether nothing comes out, or the error that the source is to be told, which quotes the packet."""
+    """True if nothing comes out, or the error that the source is to be told, which quotes the packet."""
     if told is None:
         return found == []
     match found:
@@ -183,11 +183,11 @@ def framed(to: bytes, own: bytes, packet: bytes) -> str:
 
 
 def without_socket(agent: Agent, group: str) -> int:
-    """How many datagrams have arrived for which there is no socket."""
+    """Datagrams that have arrived without a socket."""
     return agent.answer(Counters()).snmp[group].get("NoPorts", 0)
 
 
 def is_of_the_link(packet: bytes) -> bool:
-    """Whether neighbours or listeners say it to each other."""
+    """True if neighbours or listeners say it to each other."""
     message = packet[48:] if packet[6] == 0 else packet[40:]
     return ICMPV6 in (packet[6], packet[40]) and (message[0] in DISCOVERY)

@@ -29,7 +29,7 @@ class Tunnel:
 
     @property
     def headers(self) -> int:
-        """How many bytes come before the packet inside."""
+        """Number of bytes before the packet inside."""
         return (20 if "." in self.outer.source else 40) + len(self.gre)
 
     @property

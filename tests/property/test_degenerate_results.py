@@ -52,7 +52,7 @@ def series(draw: st.DrawFn) -> dict[str, list[int | None]]:
 
 
 def is_right(name: str, params: dict[str, Any], results: dict[Side, Any]) -> bool:
-    """Whether agents may answer so."""
+    """True if agents may answer so."""
     kind = WORKLOADS[name]
     parts = {None: (kind.served_by, kind.agent_params(params))}
     if kind.parts is not None:

@@ -49,7 +49,7 @@ def number(text: str) -> float:
 
 
 def agree(value: str, baseline: str, change: str, *, is_percent: bool) -> bool:
-    """Whether the texts agree to the last digit of the change; a tie may be rounded to either side."""
+    """True if the texts agree to the last digit of the change; a tie may be rounded to either side."""
     decimals = len(change.partition(".")[2])
     own, base = number(value), number(baseline)
     computed = 100 * (own / base - 1) if is_percent else own - base

@@ -189,7 +189,7 @@ def test_what_a_hostile_cell_measured_is_not_unpickled(scheduler: Address, mark:
             came = cells.next(60)
         except SixbenchError as error:
             refusal = str(error)
-        # What it measured is refused; a cell that fails has died, as far as is known.
+        # Its measurement is refused; a cell that fails has died, as far as is known.
         assert refusal.startswith("a reply of a cell: ") or (came is not None and came.reply is None)
         assert refusal.isprintable()
 

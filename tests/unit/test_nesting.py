@@ -1,4 +1,4 @@
-"""How deep JSON is: by its value, and by its brackets."""
+"""The depth of JSON: by its value, and by its brackets."""
 
 from __future__ import annotations
 

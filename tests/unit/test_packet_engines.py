@@ -134,7 +134,7 @@ def translator_counted(handed: int, drops: dict[str, int] | None = None, **count
 
 
 def test_the_time_of_a_fragment_is_up_while_another_packet_is_under_way() -> None:
-    """What becomes of that packet is its own, and the fragment is among those that waited in vain."""
+    """The outcome of that packet is its own, and the fragment is among those that waited in vain."""
     waits = translator_counted(1, waiting=1)
     assert waits.risen(translator_counted(0)).verdict == "waits"
     after = translator_counted(1, drops={"first-fragment-missing": 1}, to_ipv6=1)

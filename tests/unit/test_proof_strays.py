@@ -105,7 +105,7 @@ def counters(arrived: int = 0, sent: int = 0, again: int = 0, **tcpext: int) -> 
 
 
 def arrived(server: CountersAnswer, client: CountersAnswer, *drops: Drop) -> ArrivedSegments:
-    """What came to the server."""
+    """Segments that came to the server."""
     before = {"h1": counters(), "h2": counters()}
     found = segment_evidence(("h1", "h2"), {7: "h2", 8: "r1"}, before, {"h1": client, "h2": server}, drops)
     assert found is not None

@@ -152,7 +152,7 @@ def host(pretender: Pretender) -> Host:
 
 
 def prints(error: SixbenchError) -> bool:
-    """Whether a message steers no terminal."""
+    """True if a message steers no terminal."""
     return str(error).isprintable()
 
 

@@ -370,7 +370,7 @@ def test_a_path_that_cannot_be_in_its_network_has_no_steps() -> None:
 
 
 def test_processes_that_make_tables_import_no_more_packages(tmp_path: Path) -> None:
-    """What takes longer to import than a table takes to be made is there before anybody asks for one."""
+    """Packages that take longer to import than a table takes to be made are there before anybody asks for one."""
     synthetic.standard(blocks=2).write(tmp_path / "mine")
     program = (
         "import sys, pathlib; from sixbench.ui.app import prepare_works, works; prepare_works(); "

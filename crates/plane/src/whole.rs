@@ -35,7 +35,7 @@ pub struct Whole {
     node: Node,
     /// Of the next outer packet that is fragmented, or may be: RFC 6864 section 4, RFC 8200 section 4.5.
     identification: u32,
-    /// What the paths to other ends take of a tunnel's packets, as the carrier's errors have said: RFC 2473 section 8.1, RFC 4213 section 3.2.2.
+    /// Sizes of a tunnel's packets that the paths to other ends take, as the carrier's errors have said: RFC 2473 section 8.1, RFC 4213 section 3.2.2.
     path_mtus: HashMap<IpAddr, u32>,
 }
 
@@ -77,7 +77,7 @@ enum Way {
     Here,
 }
 
-/// What is done for the length of a packet that goes in.
+/// Treatment of a packet that goes in, by its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Length {
     Fits,
@@ -267,7 +267,7 @@ impl Whole {
         Ok((Outcome::Encapsulated, Verdict::Through(sent)))
     }
 
-    /// What becomes of a packet that is longer than the tunnel's own MTU.
+    /// Treatment of a packet that is longer than the tunnel's own MTU.
     fn beyond_the_tunnel(&self, end: usize, inner: &Inner) -> Length {
         match inner.dont_fragment {
             true => Length::IsTold,
@@ -276,7 +276,7 @@ impl Whole {
         }
     }
 
-    /// What becomes of a packet that is longer than the path to another end takes, as an error has said. Outer IPv4 packets without DF are fragmented by who
+    /// Treatment of a packet that is longer than the path to another end takes, as an error has said. Outer IPv4 packets without DF are fragmented by who
     /// sends them: RFC 4213 section 3.2.1.
     fn beyond_the_path(&self, outer: &Outer, inner: &Inner, mtu_bytes: u32) -> Length {
         let may_be_cut = outer.destination.is_ipv4() && !outer.dont_fragment;

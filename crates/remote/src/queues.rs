@@ -13,7 +13,7 @@ use sixbench_packet::attach_group_program;
 
 /// The power of two of the number of sockets. A good client shares its queue with a network that floods the server once in 64 times.
 const QUEUES_LOG2: u32 = 6;
-/// How many sockets an address has.
+/// Number of sockets of an address.
 pub const QUEUES: usize = 1 << QUEUES_LOG2;
 
 /// Where the source address is in its header (RFC 791 section 3.1, RFC 8200 section 3), from `SKF_NET_OFF` on.
@@ -27,7 +27,7 @@ pub fn share_by_network(first: &TcpListener, address: IpAddr) -> io::Result<()> 
     attach_group_program(first, &program(address, [odd()?, odd()?]))
 }
 
-/// What chooses, with factors that are odd.
+/// The program that chooses, with factors that are odd.
 fn program(address: IpAddr, [factor, other]: [u32; 2]) -> Vec<sock_filter> {
     match address {
         IpAddr::V4(_) => by_24_bits(factor),

@@ -41,7 +41,7 @@ struct Parts {
     end_bytes: Option<u32>,
     waiting: Vec<Vec<u8>>,
     overlaps: bool,
-    /// Whether the first one came, and did not go on.
+    /// True if the first one came, and did not go on.
     is_refused: bool,
 }
 
@@ -226,7 +226,7 @@ impl Parts {
 }
 
 impl Amount {
-    /// Of packets of these lengths.
+    /// A store for packets of these lengths.
     pub fn of(lengths: impl Iterator<Item = usize>) -> Self {
         let mut amount = Self::default();
         lengths.for_each(|bytes| amount.add(Self { packets: 1, bytes: bytes as u64 }));

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::icmp::{HEADER_BYTES, V4Repr, V6Repr};
 use crate::{checksum, ipv4, ipv6, protocol};
 
-/// What an error of ICMP has at most with its IP header: RFC 1812 section 4.3.2.3.
+/// The largest ICMP error with its IP header: RFC 1812 section 4.3.2.3.
 const MOST_V4_BYTES: usize = 576;
-/// How much of a packet an error of ICMP quotes at most.
+/// The most of a packet that an ICMP error quotes.
 const QUOTED_V4_BYTES: usize = MOST_V4_BYTES - ipv4::HEADER_BYTES - HEADER_BYTES;
 /// The same of ICMPv6: what fits IPv6's least MTU, by RFC 4443 section 2.4 (c).
 pub const QUOTED_V6_BYTES: usize = 1280 - ipv6::HEADER_BYTES - HEADER_BYTES;
@@ -15,7 +15,7 @@ pub const QUOTED_V6_BYTES: usize = 1280 - ipv6::HEADER_BYTES - HEADER_BYTES;
 /// The hop limit of errors: RFC 1700.
 const HOP_LIMIT: u8 = 64;
 
-/// How much of a packet an error of ICMP quotes that a link of this MTU carries whole.
+/// The most of a packet that an ICMP error quotes which a link of this MTU carries whole.
 pub fn quoted_v4_bytes(mtu_bytes: usize) -> usize {
     mtu_bytes.saturating_sub(ipv4::HEADER_BYTES + HEADER_BYTES).min(QUOTED_V4_BYTES)
 }

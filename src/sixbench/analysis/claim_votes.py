@@ -90,7 +90,7 @@ class _Difference:
 
     @property
     def is_small(self) -> bool:
-        """Whether there is a difference for certain that is within the margin."""
+        """True if there is a difference for certain that is within the margin."""
         return self.verdict == "equivalent" and self.direction is not None and not self.is_within_noise
 
 

@@ -90,7 +90,7 @@ def _contrasts(run: Run) -> Iterator[_Contrast]:
 
 
 def _without_kernel(combination: Combination) -> object:
-    """What combinations share that differ by their kernel alone."""
+    """Everything that combinations share which differ by their kernel alone."""
     levels = {column: value for column, value in combination.levels.items() if column != COLUMN}
     workload = combination.workload
     return workload.kind, tuple(sorted(workload.params.items())), tuple(levels.items()), combination.topology

@@ -66,7 +66,8 @@ def with_mixtures(
 
 
 def _p_value(path: str, counts: Mapping[str, tuple[int, int]]) -> float:
-    """Of the hypothesis that trials of this path are far from its others no more often than those of the others."""
+    """P-value of the hypothesis that trials of this path are far from its others no more often than those of the
+    others."""
     if path not in counts:
         return 1.0
     others = [of_path for name, of_path in counts.items() if name != path]
@@ -88,6 +89,6 @@ def _counts(trials: Mapping[str, Iterable[TrialRecord]], column: str, margin: fl
 
 
 def _is_disturbed(trial: TrialRecord) -> bool:
-    """Whether a valid trial has a mark of a disturbance: it is a repeat, or its core was slow. Late timers and steps of
+    """True if a valid trial has a mark of a disturbance: it is a repeat, or its core was slow. Late timers and steps of
     the clock make trials invalid."""
     return bool(trial.repeat) or trial.metrics.get(SLOWDOWN, 0.0) > MUCH_SLOWDOWN

@@ -152,7 +152,7 @@ def follow(occurrences: Iterable[Occurrence], settings: Settings) -> list[Follow
 
 
 def _is_of_its_scale(series: Series) -> bool:
-    """Whether a comparison is on the scale of its metric. Earlier versions recorded it by difference in an occurrence
+    """True if a comparison is on the scale of its metric. Earlier versions recorded it by difference in an occurrence
     where a trial had the value 0, which made a second series of it."""
     return series.against is None or series.metric not in METRICS or series.scale == METRICS[series.metric].scale
 

@@ -63,7 +63,7 @@ def loads(data: Any, **_: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """What stands for a value that msgpack does not know."""
+    """The substitute for a value that msgpack does not know."""
     from dask._expr import LLGExpr
     from dask._task_spec import Task
 
@@ -83,7 +83,7 @@ def _written(value: Any) -> Any:
 
 
 def _read(found: dict[Any, Any]) -> Any:
-    """What stands for itself, and what stands for something else."""
+    """Values that stand for themselves, and values that stand for something else."""
     from dask._expr import LLGExpr
     from dask._task_spec import Task
 

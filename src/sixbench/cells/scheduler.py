@@ -45,7 +45,8 @@ _STREAMED = (
     "unsubscribe-topic",
     "cancel-keys",
 )
-"""What cells and runs send. Whatever else Dask's scheduler takes is refused: it runs functions, and writes files."""
+"""Requests of cells and runs. All other requests of Dask's scheduler are refused: it runs functions, and writes
+files."""
 
 
 class _Scheduler(Scheduler):
@@ -58,7 +59,8 @@ class _Scheduler(Scheduler):
         return look(name, client, self)
 
     async def _choose(self, run: str, cells: list[str]) -> dict[str, Any]:
-        """What cells would measure of a run, by their addresses; those are left out that do not answer."""
+        """The measurements that cells would make of a run, by their addresses; those are left out that do not
+        answer."""
         asked: dict[str, Any] = {"op": "choose", "run": run}
         return await self.broadcast(msg=asked, workers=[one for one in cells if one in self.workers], on_error="ignore")
 

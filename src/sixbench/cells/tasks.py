@@ -1,5 +1,5 @@
-"""What runs on cells and in the scheduler when Dask has brought a request there. Each side has its own functions: none
-comes with a message (`plain`)."""
+"""Functions that run on cells and in the scheduler when Dask has brought a request there. Each side has its own
+functions: none comes with a message (`plain`)."""
 
 from __future__ import annotations
 

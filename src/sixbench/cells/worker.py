@@ -38,8 +38,8 @@ _STREAMED = (
     "worker-status-change",
     "remove-worker",
 )
-"""What a scheduler and other cells send. Whatever else Dask's worker takes is refused: it runs functions, and imports
-files."""
+"""Requests of a scheduler and of other cells. All other requests of Dask's worker are refused: it runs functions, and
+imports files."""
 
 
 class _Worker(Worker):

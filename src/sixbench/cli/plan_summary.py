@@ -137,7 +137,7 @@ def _section(heading: str, rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _notes_on_paths(experiment: Experiment) -> list[str]:
-    """What a reader of the paths may not expect of them."""
+    """Properties of the paths that a reader may not expect."""
     from ..analysis.fixed_mtu import fixed_mtu_remarks
 
     lines = [line for remark in fixed_mtu_remarks(experiment) for line in _indented(remark)]
@@ -255,8 +255,8 @@ def _address_rows(experiment: Experiment) -> list[tuple[str, str]]:
 
 
 def _section_of_programs(experiment: Experiment) -> list[str]:
-    """What the experiment would run as whoever runs sixbench, or in emulated machines, and the kernels that it brings;
-    nothing where it has none of these."""
+    """Commands that the experiment would run as the user of sixbench, or in emulated machines, and the kernels that it
+    brings; nothing where it has none of these."""
     from ..mechanisms.guest import GUEST
     from .consent import commands_by_path, kernel_files
     from .options import ALLOW_FLAG

@@ -193,7 +193,7 @@ def start_line(made: DeviceGuest, directory: str, ports: Sequence[GuestPort], me
 
 
 def _files(made: DeviceGuest, directory: str) -> tuple[tuple[str, str], ...]:
-    """How each of QEMU's files is opened, in the order of `_DESCRIPTORS`."""
+    """Open flags of each of QEMU's files, in the order of `_DESCRIPTORS`."""
     return (
         ("append", f"{directory}/{CONSOLE}"),
         ("copy", str(made.kernel.vmlinuz)),

@@ -59,12 +59,13 @@ def nat44(device: str, inside: Sequence[IPv4Network], *targets: str, pool: IPv4N
 
 
 def _only_to(pool: IPv4Network | None) -> str:
-    """What comes from outside is for the pool, and not from there (RFC 6146 section 3.5)."""
+    """Packets from outside are for the pool, and not from there (RFC 6146 section 3.5)."""
     return "" if pool is None else f"    ip daddr != {pool} counter drop\n    ip saddr {pool} counter drop\n"
 
 
 def _unbound(pool: IPv4Network | None) -> str:
-    """What still has an address of the pool when Linux has translated back what answers a connection: its source is
+    """Drops packets that still have an address of the pool when Linux has translated back what answers a connection:
+    its source is
     told of a host that is not there (RFC 6146 section 3.5.1.2), unless it asks for a connection (section 3.5.2.2) or is
     an error, or of a protocol without sessions (section 3.4)."""
     if pool is None:

@@ -228,7 +228,7 @@ def prefix_option(path: Path, name: str, default: str) -> IPv6Network:
 
 
 def allows_private(path: Path) -> bool:
-    """Whether the well-known prefix may stand for IPv4 addresses that are not global on this path."""
+    """True if the well-known prefix may stand for IPv4 addresses that are not global on this path."""
     return bool(path.options.get(ALLOW_PRIVATE.name, False))
 
 

@@ -58,7 +58,8 @@ class Direction:
 
     @property
     def framing(self) -> Framing:
-        """How the rate counts packets. Raises `ValueError` where `overhead` is not the name of a framing."""
+        """The way in which the rate counts packets. Raises `ValueError` where `overhead` is not the name of a
+        framing."""
         return framing_of(self.overhead)
 
 

@@ -112,7 +112,7 @@ class Impairments:
 
     @property
     def loses_at_random(self) -> bool:
-        """Whether packets are lost by chance, or damaged so that their receiver discards them."""
+        """True if packets are lost by chance, or damaged so that their receiver discards them."""
         return self.loss_ratio > 0 or (self.corrupt is not None and self.corrupt.ratio > 0)
 
     @property

@@ -23,7 +23,7 @@ TOO_VARIABLE_FACTOR = 2.0
 """An undecided change whose interval reaches beyond half and twice the estimate tells nothing about the paths."""
 
 MANY_BLOCKS = 1000
-"""Who would need more blocks than this is helped by something else, such as longer trials or a quieter machine."""
+"""More blocks than this are no advice: something else helps, such as longer trials or a quieter machine."""
 
 ClaimVerdict = Literal[
     "reproduced", "too small to matter", "not reproduced", "opposite", "undecided", "not testable here"
@@ -115,7 +115,7 @@ class Finding:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it is decided in the middle of its pairs: a difference beyond what the baseline may differ from
+        """True if it is decided in the middle of its pairs: a difference beyond what the baseline may differ from
         itself, or equivalence."""
         return self.verdict == "equivalent" or (self.verdict in ("higher", "lower") and not self.is_within_noise)
 

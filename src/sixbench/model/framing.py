@@ -20,7 +20,7 @@ PPPOE_MTU_BYTES = 1492
 
 @dataclass(frozen=True, kw_only=True)
 class Framing:
-    """How a link's rate counts packets.
+    """The way in which a link's rate counts packets.
 
     Attributes:
         name: a name of `FRAMINGS`; a size such as `44B` where only the number is known.
@@ -36,7 +36,7 @@ class Framing:
 
     @property
     def is_pppoe(self) -> bool:
-        """Whether packets are in PPPoE, whose MTU is 1492 bytes (RFC 2516 section 7)."""
+        """True if packets are in PPPoE, whose MTU is 1492 bytes (RFC 2516 section 7)."""
         return self.name.startswith("pppoe")
 
     def wire_bytes(self, packet_bytes: int, tag_bytes: int = 0) -> int:
@@ -103,7 +103,7 @@ def framing_of(overhead: str) -> Framing:
 
 
 def is_framing(overhead: str) -> bool:
-    """Whether that is the name of a framing."""
+    """True if that is the name of a framing."""
     try:
         framing_of(overhead)
     except ValueError:

@@ -22,7 +22,7 @@ def is_kernel_name(name: str) -> bool:
 
 
 def is_kernel_file(name: str) -> bool:
-    """Whether a text names a kernel by its file: one that may be anyone's."""
+    """True if a text names a kernel by its file: one that may be anyone's."""
     return is_kernel_name(name) and name not in DEBIAN_KERNELS and name != HOST_KERNEL
 
 

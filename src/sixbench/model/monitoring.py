@@ -70,7 +70,7 @@ class Series:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells it from all others: no two that are alike in words, even where an experiment that was edited has
+        """Its identity: no two that are alike in words, even where an experiment that was edited has
         other names for its combinations."""
         levels = sorted(f"{name}={value}" for name, value in self.levels.items())
         return (self.workload, *levels, self.metric, self.unit, self.path, self.against or "")

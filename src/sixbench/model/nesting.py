@@ -1,4 +1,4 @@
-"""How deep values are in one another."""
+"""The depth of values in one another."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ ParameterKind = Literal[
     "states",
     "profile",
 ]
-"""What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `overhead`, `packets`, `states`,
-`profile`, and of those from `eam` to `interface`, each parameter has a parser of its own."""
+"""Kinds of values: the way they are written, and their form in the JSON Schema. For `queue`, `overhead`, `packets`,
+`states`, `profile`, and for those from `eam` to `interface`, each parameter has a parser of its own."""
 
 
 MAX_FILE_NAME = 1024

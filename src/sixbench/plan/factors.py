@@ -148,7 +148,7 @@ class Factors:
         return Varying(factor=key)
 
     def _is_declared(self, path: KeyPath, name: str) -> bool:
-        """Whether there is a shared factor of that name, which is used then. That there is none is noted."""
+        """True if there is a shared factor of that name, which is used then. That there is none is noted."""
         if name in self.declared:
             self.used.add(name)
             return True

@@ -68,7 +68,7 @@ class LinkTemplate:
 
     @property
     def has_ipv6(self) -> bool:
-        """Whether it has addresses of IPv6, so that its MTU must be enough for that (RFC 8200 section 5)."""
+        """True if it has addresses of IPv6, so that its MTU must be enough for that (RFC 8200 section 5)."""
         return all(end.ipv6 is not None for end in self.interfaces)
 
     def factors(self) -> list[Any]:

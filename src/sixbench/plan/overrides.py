@@ -52,7 +52,7 @@ def apply_set(source: Source, assignments: list[str]) -> Source:
 
 
 def _short(text: str) -> str:
-    """What is set, for messages about it: as it was written, where it is not as long as a file."""
+    """The setting, for messages about it: as it was written, where it is not as long as a file."""
     return printable(text if len(text) <= MAX_DOTTED_CHARACTERS else f"{text[:MAX_DOTTED_CHARACTERS]}...")
 
 
@@ -198,7 +198,7 @@ class Changes:
 
 
 def _looks(target: Any, part: str) -> int:
-    """How many values a step into a value comes by."""
+    """Number of values that a step into a value passes."""
     if isinstance(target, list):
         return len(target)
     return len(target) if isinstance(target, dict) and part == "*" else 1

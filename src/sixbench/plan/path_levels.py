@@ -22,8 +22,8 @@ from .reader import Reader
 from .yaml_source import KeyPath
 
 MAX_PATHS_OF_LEVELS = 100
-"""How many paths the levels of options may make in one experiment. Each is compared with the baseline, and installed in
-every form of the network."""
+"""The largest number of paths that levels of options may make in one experiment. Each is compared with the baseline,
+and installed in every form of the network."""
 
 UNSWEPT: frozenset[ParameterKind] = frozenset({"command", "commands", "eam", "families", "files"})
 """The kinds of options that are no single value: a list or a mapping is all of such an option."""

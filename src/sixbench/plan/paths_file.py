@@ -89,7 +89,7 @@ def _read_path(
 
 
 def _several_keys(item: dict[str, Any], mechanisms: Mapping[str, Mechanism]) -> str:
-    """What is wrong with a path of several keys, or of none, and what to write."""
+    """The fault of a path of several keys, or of none, and the right spelling."""
     named = [key for key in item if key in mechanisms]
     beside = [key for key in item if key not in mechanisms]
     if len(named) != 1 or any(mechanisms[named[0]].option(key) is None and key != "engine" for key in beside):

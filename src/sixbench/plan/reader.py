@@ -50,7 +50,7 @@ class Reader:
         return path
 
     def is_in_file(self, path: KeyPath) -> bool:
-        """Whether the file, or what changes it, has a place of its own for the value that is now at `path`."""
+        """True if the file, or what changes it, has a place of its own for the value that is now at `path`."""
         place = path
         for length in range(len(path), 0, -1):
             origin = self.moved.get(path[:length])

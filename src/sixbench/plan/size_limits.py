@@ -1,4 +1,5 @@
-"""How large an experiment may be, whatever its values come from: a file, its aliases, `--set`, `quick` or the page."""
+"""Limits on the size of an experiment, whatever its values come from: a file, its aliases, `--set`, `quick` or the
+page."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 MAX_FILE_BYTES = 2**20
 MAX_DEPTH = 40
-"""How deep values are nested. The deepest of an experiment are 8 levels deep."""
+"""The largest depth of nested values. The deepest of an experiment are 8 levels deep."""
 
 MAX_VALUES = 100_000
 MAX_CHARACTERS = 4 * MAX_FILE_BYTES

@@ -48,7 +48,7 @@ class PrintedChange:
         return " to ".join(words.signed(end, self.decimals) for end in self.ends)
 
     def is_of(self, value: float, baseline: float) -> bool:
-        """Whether these values give the change that is printed, to its last digit."""
+        """True if these values give the change that is printed, to its last digit."""
         if abs(self.change) >= words.SENSELESS:
             return True
         if self.divisor is None:

@@ -8,11 +8,11 @@ from ..model.finding import Estimate
 from . import words
 
 _UNEVEN = 0.4
-"""Of the half-width: as far as the middle of an interval may lie from the value."""
+"""A share of the half-width: as far as the middle of an interval may lie from the value."""
 
 
 def half_interval(estimate: Estimate, divisor: float) -> str:
-    """What follows a value in a cell, such as ` ± 0.12`; empty where it has no interval.
+    """The text after a value in a cell, such as ` ± 0.12`; empty where it has no interval.
 
     An interval that reaches much farther on one side has its ends instead: ` (0.02 to 12)`. Trials that are far from
     the others are counted: ` (2 of 10 far off)`.

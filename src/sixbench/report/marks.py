@@ -30,7 +30,7 @@ MEANINGS = {
     "too variable": "undecided, and the interval reaches beyond half and twice the estimate, too wide to be useful",
     "not compared": "there are fewer than two pairs of valid trials",
 }
-"""How to read the words of `word`; the rules are those of `model.finding.Finding.mark`."""
+"""Explanations of the words of `word`; the rules are those of `model.finding.Finding.mark`."""
 
 IN_MOST = " in most"
 """Behind a word where some blocks, which count for almost nothing, say otherwise by more than the margin."""
@@ -42,7 +42,7 @@ LONG_TRIAL_NS = 60e9
 
 
 def meaning(name: str) -> str:
-    """How to read a word."""
+    """The explanation of a word."""
     plain = name.removesuffix(IN_MOST)
     return f"{MEANINGS[plain]}; {APART}" if plain != name else MEANINGS[plain]
 
@@ -111,7 +111,7 @@ def short_mark(finding: Finding, statistics: Statistics) -> str:
 
 
 def blocks(finding: Finding) -> str:
-    """What there is to say of the blocks: `8 of 10; 77 to 97 % less in 2`, `about 40 would tell`, `constant`."""
+    """A remark on the blocks: `8 of 10; 77 to 97 % less in 2`, `about 40 would tell`, `constant`."""
     if _has_apart(finding):
         return f"{_in_most(finding).removeprefix('in ')}; {_apart(finding)}"
     if finding.mark in ("undecided", "too variable", "within A/A"):
@@ -121,7 +121,7 @@ def blocks(finding: Finding) -> str:
 
 
 def _judged(finding: Finding) -> str:
-    """Whether a difference is for the better, or its direction where neither is better."""
+    """True if a difference is for the better, or its direction where neither is better."""
     better = METRICS[finding.metric].better if finding.metric in METRICS else "neither"
     return finding.verdict if better == "neither" else "better" if finding.verdict == better else "worse"
 
@@ -131,7 +131,7 @@ def _has_apart(finding: Finding) -> bool:
 
 
 def _middle(finding: Finding) -> str:
-    """What most blocks say: `higher by 3.4 %`, or `equal`."""
+    """The finding of most blocks: `higher by 3.4 %`, or `equal`."""
     change = change_of(finding)
     if finding.direction is None or change is None:
         return "equal" if finding.verdict == "equivalent" else "undecided" if change is None else change.text
@@ -148,7 +148,7 @@ def in_most(text: str, contrast: Finding | KernelContrast) -> str:
 
 
 def _apart(finding: Finding | KernelContrast) -> str:
-    """What the other blocks say: `77 to 97 % less in 2`."""
+    """The finding of the other blocks: `77 to 97 % less in 2`."""
     low, high = words.finite(finding.apart_low), words.finite(finding.apart_high)
     if low is None or high is None:
         return f"other values in {finding.apart}"
@@ -219,7 +219,7 @@ def what_helps(trials: Iterable[TrialRecord]) -> list[str]:
 
 
 def count_marks(findings: Sequence[Finding], statistics: Statistics) -> str:
-    """How often each mark: `decided: worse at 12 of 20, within A/A at 3, undecided at 5 (about 40 blocks)`; decided
+    """Counts of each mark: `decided: worse at 12 of 20, within A/A at 3, undecided at 5 (about 40 blocks)`; decided
     ones first."""
     groups: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda one: _ORDER.index(one.mark)):

@@ -32,7 +32,7 @@ def processor_properties(run: Run) -> list[tuple[str, str]]:
 
 
 def _use_words(use: ProcessorUse, by_trial: Sequence[bool] = ()) -> str:
-    """What was done with the processors of a machine.
+    """Use of the processors of a machine.
 
     Args:
         by_trial: whether they were kept awake throughout each trial, where records tell it of this machine alone.

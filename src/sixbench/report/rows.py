@@ -18,7 +18,8 @@ PROGRAM_METRICS = ("bpf_encapsulate", "bpf_decapsulate")
 """Only paths of the engine `ebpf` have these. A native baseline has nothing to compare them with."""
 
 Tone = Literal["better", "worse", "changed", "small", "same", "mixed", "open"]
-"""What a comparison means for the user: `changed` where neither direction is better, `small` where a difference is real
+"""The meaning of a comparison for the user: `changed` where neither direction is better, `small` where a difference is
+real
 and within the margin, `mixed` where not all blocks say the same, `open` where nothing could be concluded, and where the
 baseline may differ from itself by as much."""
 

@@ -104,7 +104,7 @@ def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell],
 
 
 def _is_certain(cell: Cell) -> bool:
-    """Whether it changed for certain."""
+    """True if it changed for certain."""
     return cell.change != "inconclusive" or bool(cell.is_over)
 
 

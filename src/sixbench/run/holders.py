@@ -32,13 +32,13 @@ def trusted_sockets(holders: Mapping[int, int]) -> set[int]:
 
 
 def is_trusted(user: int) -> bool:
-    """Whether a process of that user counts."""
+    """True if a process of that user counts."""
     return user in (0, os.geteuid()) or is_alone()
 
 
 @lru_cache(maxsize=1)
 def is_alone() -> bool:
-    """Whether this process is in a user namespace that has one user."""
+    """True if this process is in a user namespace that has one user."""
     try:
         ranges = Path("/proc/self/uid_map").read_text().splitlines()
     except OSError:
@@ -47,7 +47,7 @@ def is_alone() -> bool:
 
 
 def _holds(process: int, socket: int) -> bool:
-    """Whether a process that counts holds a socket. Root's is believed where this user may not look."""
+    """True if a process that counts holds a socket. Root's is believed where this user may not look."""
     try:
         if not is_trusted(os.stat(PROC / str(process)).st_uid):
             return False

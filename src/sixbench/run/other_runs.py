@@ -276,7 +276,7 @@ def _believed(found: Iterable[Announcement]) -> set[OtherRun | Page]:
 
 
 def _is_from_trusted(rights: list[tuple[int, int, bytes]]) -> bool:
-    """Whether root or this user has sent a message."""
+    """True if root or this user has sent a message."""
     sent = [data for level, kind, data in rights if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS)]
     return any(len(data) == _CREDENTIALS.size and is_trusted(_CREDENTIALS.unpack(data)[1]) for data in sent)
 

@@ -150,7 +150,7 @@ class Observed:
 
     @property
     def kept_awake(self) -> bool | None:
-        """Whether all processors were kept awake from the first sample to the last; None where they were not to be, or
+        """True if all processors were kept awake from the first sample to the last; None where they were not to be, or
         there are no samples."""
         if not any(kernel.is_to_be_awake for kernel in self.cpu_before):
             return None

@@ -378,7 +378,7 @@ def _arrived_segments(
 
 
 def _asleep_notes(observed: Observed) -> list[str]:
-    """What is to be said of processors that were to be kept awake and were not."""
+    """Notes on processors that were to be kept awake and were not."""
     return [
         f"processors were not kept awake throughout the trial: {kernel.why_not or 'the threads that do so ended'}"
         for kernel in observed.asleep

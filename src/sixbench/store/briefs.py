@@ -46,7 +46,7 @@ def read_briefs(run: Run, known: Container[str] = ()) -> Iterator[TrialRecord]:
 
 
 def _is_as_recorded(manifest: Manifest, name: str, content: bytes) -> bool:
-    """Whether the run recorded that content. The last trial before a crash is there before it is noted."""
+    """True if the run recorded that content. The last trial before a crash is there before it is noted."""
     hashes = manifest.accepted.get(name)
     if hashes is None:
         return not manifest.accepted or manifest.state == "running"

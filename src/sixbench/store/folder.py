@@ -134,11 +134,12 @@ class Folder:
         return True
 
     def has_file(self, name: str) -> bool:
-        """Whether there is a regular file of that name."""
+        """True if there is a regular file of that name."""
         return stat.S_ISREG(self._mode(name) or 0)
 
     def kind(self, name: str) -> str | None:
-        """What has this name, in words such as `a file` and `a FIFO`; None where nothing has. Raises `OSError`."""
+        """The kind of the entry with this name, in words such as `a file` and `a FIFO`; None where nothing has. Raises
+        `OSError`."""
         mode = self._mode(name)
         return None if mode is None else _KINDS[stat.S_IFMT(mode)]
 

@@ -104,7 +104,7 @@ def _stream(params: Params, network: Network, engine: str | None) -> dict[str, f
 
 
 def _loses_at_random(network: Network) -> bool:
-    """Whether a link on the way loses packets by chance, at any moment of a trial."""
+    """True if a link on the way loses packets by chance, at any moment of a trial."""
     states = (
         state[0 if crossing.link.ends[0].node == crossing.near else 1]
         for crossing in network.crossings

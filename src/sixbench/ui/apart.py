@@ -32,7 +32,7 @@ MOST_AT_ONCE = 2
 """Others wait: each may read a whole run."""
 
 MOST_KEPT_BYTES = 2**25
-"""Of answers that are kept."""
+"""The largest number of answers that are kept."""
 
 _KINDS: dict[str, type[SixbenchError]] = {"usage": UsageError, "store": StoreError, "cannot": CapabilityError}
 

@@ -42,7 +42,7 @@ LIST_LEFT_S = 15.0
 """A page asks for the list every 5 s. After so long nobody looks at it any more."""
 
 LOOK_S = 0.5
-"""How often it is looked whether a client is still there."""
+"""Interval of the looks for a client that has left."""
 
 PREPARED = ("sixbench.report.latex", "sixbench.report.markdown", "sixbench.report.csv", "scipy.special")
 """With the packages that draw, which take most of the time and 40 MB."""
@@ -315,7 +315,7 @@ class _Page:
     async def _of_run(
         self, request: Request, told: Callable[[Run], dict[str, Any]], read: Callable[[Request], Run] | None = None
     ) -> Response:
-        """What is told of a run.
+        """The description of a run.
 
         Args:
             read: the run, as far as it is needed; None: all of it.
@@ -344,7 +344,7 @@ class _Page:
             return _refused(error, 422)
 
     async def machine(self, _: Request) -> Response:
-        """What this machine can do, in one sentence; null while it is being checked."""
+        """The capabilities of this machine, in one sentence; null while it is being checked."""
         return JSONResponse({"sentence": await self.runner.doctor()})
 
     async def gallery(self, _: Request) -> Response:
@@ -412,7 +412,7 @@ class _Page:
 
 
 def works(directory: Path) -> dict[str, Work]:
-    """What is done with whole runs."""
+    """Work on whole runs."""
     return {
         "listed": lambda name: Runs(directory).one(name),
         "tables": lambda name, form, table: tables.text(Runs(directory).read(name), form, table),

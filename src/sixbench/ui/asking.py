@@ -74,7 +74,7 @@ class Runner:
         return job is not None and job["state"] != "ended"
 
     async def doctor(self) -> str | None:
-        """What this machine can do, in one sentence; None while it is being checked."""
+        """The capabilities of this machine, in one sentence; None while it is being checked."""
         return await self._ask(ask="doctor")  # type: ignore[no-any-return]
 
     async def _ask(self, **question: Any) -> Any:

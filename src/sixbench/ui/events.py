@@ -23,7 +23,7 @@ LOG_SUFFIX = ".events.jsonl"
 """The log of run NAME is NAME.events.jsonl, beside its directory."""
 
 CHUNK_BYTES = 2**20
-"""Of a log that is read before somebody is told of it."""
+"""The part of a log that is read before an event is sent."""
 LONGEST_LINE_BYTES = 2**24
 """`planned` names all combinations; 100,000 of them are some megabytes."""
 

@@ -25,7 +25,7 @@ SERVED = "has-shown-the-token"
 
 OPEN = ("/", "/report")
 OPEN_BELOW = "/static/"
-"""What anybody may have: the page without anything in it."""
+"""Files for anybody: the page without anything in it."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

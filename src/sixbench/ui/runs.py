@@ -119,7 +119,7 @@ class Runs:
         return inside.read(file) if file in FILES and inside.has(file) else None
 
     def listed(self, *, at_once: bool = False) -> list[dict[str, Any]]:
-        """What is told of each run, the newest first.
+        """The descriptions of all runs, the newest first.
 
         Args:
             at_once: whether of runs that are not known yet only that is told which their manifests say. They are
@@ -133,7 +133,7 @@ class Runs:
         return sorted(found, key=lambda one: (one["started_realtime_ns"] or 0, one["run"]), reverse=True)
 
     def _at_once(self, name: str) -> dict[str, Any]:
-        """What is known of a run, or what its manifest says."""
+        """The description of a run that was read, or that of its manifest."""
         try:
             known = self._listed.get(name)
             if known is not None and _is_told(known, _changes(self.folder(name)), time.monotonic()):
@@ -157,7 +157,7 @@ class Runs:
         return _told(brief) | facts
 
     def changes(self, name: str) -> str:
-        """What differs once a run has gone on or was reported. Raises `StoreError`."""
+        """A mark that differs once a run has gone on or was reported. Raises `StoreError`."""
         return repr(_changes(self.folder(name)))
 
     def learn(self, name: str, told: dict[str, Any], took_s: float) -> None:
@@ -166,7 +166,7 @@ class Runs:
         self._listed[name] = _Listed(changes=_changes(self.folder(name)), told=told, again_s=again_s)
 
     def one(self, name: str) -> dict[str, Any]:
-        """What is told of a run. All of it is read, unless it is known."""
+        """The description of a run. All of it is read, unless it is known."""
         try:
             inside = self.folder(name)
             changes = _changes(inside)
@@ -191,7 +191,7 @@ class Runs:
 def _recent(
     known: OrderedDict[str, tuple[object, _Value]], name: str, key: object, make: Callable[[], _Value]
 ) -> _Value:
-    """What was made of a run with that key, or is made now. Those of the runs that were asked for last are kept."""
+    """The value made of a run with that key, or made now. Those of the runs that were asked for last are kept."""
     found = known.pop(name, None)
     value = found[1] if found is not None and found[0] == key else make()
     known[name] = key, value

@@ -1,4 +1,4 @@
-"""Who gets what of the page: reports, and servers on other ports of the same host."""
+"""Access to the page: reports, and servers on other ports of the same host."""
 
 from __future__ import annotations
 

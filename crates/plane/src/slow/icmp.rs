@@ -66,7 +66,7 @@ impl Told {
     }
 }
 
-/// Whether the source of a packet may be told of an error: RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2. `packet` may be cut off behind the header that
+/// True if the source of a packet may be told of an error: RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2. `packet` may be cut off behind the header that
 /// `inner` was read from. Who cannot be sure that it is no ICMP error is not told.
 pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
     if inner.version == 6 {

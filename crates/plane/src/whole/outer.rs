@@ -68,7 +68,7 @@ pub fn cut(packet: &[u8], identification: u32, most_bytes: u32) -> Vec<Vec<u8>> 
     fragments::cut6(&ipv6::Repr::parse(&parsed), whole, parsed.payload().captured(), most_bytes as usize)
 }
 
-/// What an ICMP error quotes of an outer packet that this end sent: where that went, and its payload. Of a later fragment there is no inner header, so that is
+/// The quote of an outer packet of this end in an ICMP error: where that went, and its payload. Of a later fragment there is no inner header, so that is
 /// empty.
 pub fn quoted<'a>(spec: &Spec, quoted: &'a [u8]) -> Option<(IpAddr, &'a [u8])> {
     let span = Span::whole(quoted).open_ended();

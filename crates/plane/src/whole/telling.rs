@@ -49,7 +49,7 @@ impl Whole {
         (Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes), packet, &inner))
     }
 
-    /// Whether the source of a packet is told that a path takes no more than this. Others' outer packets are fragmented: RFC 2473 sections 7.1 and 7.2,
+    /// True if the source of a packet is told that a path takes no more than this. Others' outer packets are fragmented: RFC 2473 sections 7.1 and 7.2,
     /// RFC 4213 section 3.2.2.
     pub(super) fn is_told_of_path(&self, inner: &Inner, mtu_bytes: u32) -> bool {
         let least_bytes = if inner.version == 6 { MIN_IPV6_MTU_BYTES } else { 0 };

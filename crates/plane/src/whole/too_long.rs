@@ -1,4 +1,4 @@
-//! What a node does with IPv4 packets that are too long for a link, as the kernel does where the tunnel has a device.
+//! IPv4 packets that are too long for a link, as the kernel does where the tunnel has a device.
 
 use sixbench_wire::{checksum, ipv4};
 

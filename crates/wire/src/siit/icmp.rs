@@ -189,7 +189,7 @@ fn change_echo(message: &mut [u8], from: [u8; 2], to: [u8; 2], pseudo: [u16; 2])
     field.copy_from_slice(&updated.to_be_bytes());
 }
 
-/// How much longer a packet that an ICMPv6 error quotes was than as an IPv4 packet: RFC 7915 section 5.2 has its Fragment header counted. In the other direction
+/// The difference in length between a packet that an ICMPv6 error quotes and the IPv4 packet: RFC 7915 section 5.2 has its Fragment header counted. In the other direction
 /// section 4.2 has it left out, as IPv6 hosts are told one MTU for packets with and without.
 fn more_bytes_of(quoted: &[u8]) -> u32 {
     let upper = ipv6::Packet::parse(Span::whole(quoted).open_ended()).ok().and_then(|packet| Upper::read(&packet).ok());

@@ -93,7 +93,7 @@ impl Translator {
         Ok(Ends { ipv4: [self.to_ipv4(ipv6[0])?, self.to_ipv4(ipv6[1])?], ipv6 })
     }
 
-    /// Whether a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2. Of a border relay of MAP, one to the IPv4
+    /// True if a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2. Of a border relay of MAP, one to the IPv4
     /// address of a customer edge does.
     pub(super) fn comes_back(&self, ipv6: Ipv6Addr, ipv4: Ipv4Addr) -> bool {
         if let Some(given) = &self.given {

@@ -58,7 +58,7 @@ pub struct Settings {
     /// Packets that are dropped by these clauses are answered by Communication Administratively Prohibited: RFC 7915 sections 4.4 and 5.4. See
     /// [`Clause::can_be_told`].
     pub told: Vec<Clause>,
-    /// Whether packets from one host in the table, or from one customer edge of MAP, to another are translated twice: RFC 7757 section 4.2.2.
+    /// True if packets from one host in the table, or from one customer edge of MAP, to another are translated twice: RFC 7757 section 4.2.2.
     pub hairpin: bool,
     /// The rules of a MAP-T domain (RFC 7599). The prefix is then that of the Default Mapping Rule.
     pub domain: Option<Domain>,

@@ -16,7 +16,8 @@ Verdict = Literal["translated", "answered", "dropped", "waits"]
 _EXTRA_DROPS = frozenset({"not-sent", "no-room"})
 """Of a translator: what came out of the slow path and could not be sent, and what never came to it."""
 _IN_VAIN = "first-fragment-missing"
-"""Of a translator: fragments that waited in vain. They came earlier than the packet under way when their time is up."""
+"""A counter of a translator: fragments that waited in vain. They came earlier than the packet under way when their
+time is up."""
 _OF_BOTH = ("InHdrErrors", "InAddrErrors", "InUnknownProtos", "InDiscards", "InDelivers", "ReasmReqds", "ReasmOKs")
 _ENDS = {
     "Ip": (*_OF_BOTH, "OutNoRoutes", "OutDiscards", "FragFails"),
@@ -35,7 +36,7 @@ _NO_PATH_OF_ITS_OWN = frozenset({"Ip.InDelivers", "Ip6.InDelivers", "Ip.ReasmReq
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What the device and its node had counted. The device's counters were read before the node's, so that nothing is
+    """Counters of the device and its node. The device's counters were read before the node's, so that nothing is
     done here that was not handed, and `backlog` is never less than it was.
 
     Attributes:
@@ -60,7 +61,7 @@ class Counted:
 
     @property
     def backlog(self) -> int | None:
-        """How many packets user space had got and not dealt with, and those that it has lost in all; None: unknown."""
+        """Packets that user space had got and not dealt with, and those that it has lost in all; None: unknown."""
         return None if self.done is None else self.handed - self.done
 
     def risen(self, before: Counted) -> Rises:
@@ -80,7 +81,7 @@ class Counted:
 class Backlogs:
     """Those of all looks at a device, of which the least is that of an idle one.
 
-    What a packet is held against is not the look before it: a packet of the node's own may have been in the device
+    A packet is not held against the look before it: a packet of the node's own may have been in the device
     then, and its backlog would be waited for again.
     """
 
@@ -93,7 +94,7 @@ class Backlogs:
             self._least = counted.backlog if self._least is None else min(self._least, counted.backlog)
 
     def is_idle(self, counted: Counted) -> bool:
-        """Whether user space had nothing that it had not dealt with, as far as it tells these apart."""
+        """True if user space had nothing that it had not dealt with, as far as it tells these apart."""
         return counted.backlog is None or self._least is None or counted.backlog <= self._least
 
 

@@ -42,7 +42,7 @@ _INTO, _BY_NODE, _BEYOND = 1000, 1001, 1002
 """Routing tables: of what comes to the device, of what the node itself sends, of what is for nobody."""
 _NEVER_S = "86400"
 _SHARED_BITS = 10
-"""Of the prefix of shared address space: 100.64.0.0/10 (RFC 6598 section 7)."""
+"""The length of the prefix of shared address space: 100.64.0.0/10 (RFC 6598 section 7)."""
 
 _QUIET = {
     "net.ipv6.conf.all.addr_gen_mode": "1",

@@ -194,7 +194,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             earlier = now
 
     def _is_seen(self, packet: bytes, rises: Rises) -> bool:
-        """Whether there is word of the packet. Of an ICMP error that the node itself gets, user space may say more
+        """True if there is word of the packet. Of an ICMP error that the node itself gets, user space may say more
         afterwards."""
         if self._barrier is not None or rises.outcomes:
             return True

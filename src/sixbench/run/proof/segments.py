@@ -44,7 +44,7 @@ def segment_evidence(
     after: Counters,
     reports: Sequence[Drop] | None,
 ) -> dict[str, ArrivedSegments] | None:
-    """What came to each host. None where the counters of one of them are not known.
+    """Segments that came to each host. None where the counters of one of them are not known.
 
     Args:
         hosts: client and server.

@@ -225,7 +225,7 @@ fn rfc7915_section_4_1_fragmentation_needed_leaves_room_for_the_fragment_header(
         assert_eq!(decision.clause, Clause::FragmentationNeeded);
         u16::from_be_bytes([one(&decision)[26], one(&decision)[27]])
     };
-    // What is told is what the next one may have: 1252 bytes with 20 of the IPv4 header.
+    // The error has the size for the next one: 1252 bytes with 20 of the IPv4 header.
     assert_eq!((told(1400), told(1241), told(1240)), (1252, 1252, 1252));
     // A packet need not be longer than what the IPv4 link takes.
     let decision = decided(|settings| settings.mtu6 = 9000, &udp4(8980));
