@@ -85,7 +85,7 @@ def test_a_call() -> None:
 def test_a_call_of_which_delays_are_not_known_has_no_quality() -> None:
     measured = summarise("voip", {}, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL | {"one_way_delay_negative": 2})
     assert "mos_cqe" not in measured.metrics
-    assert "their delay means nothing" in measured.notes[-1]
+    assert "their delay is meaningless" in measured.notes[-1]
     slow = {"jitter_buffer_ns": 400_000_000}
     nobody = summarise("voip", slow, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL | {"lost_middle": 95, "unique": 4})
     assert ("r_factor" in nobody.metrics, nobody.metrics["mos_cqe"]) == (False, 1.0)

@@ -109,7 +109,7 @@ def test_equipment_may_change_addresses_and_starts_nothing() -> None:
     assert (network.stages, network.hosting) == ((), ())
     assert commands_of(read.paths[0]) == ()
     assert keeps_state(network)
-    with pytest.raises(ExperimentError, match="nobody sees the table of equipment: give state: own"):
+    with pytest.raises(ExperimentError, match="the table of equipment is not visible: give state: own"):
         experiment(dut | {"client-as": "own", "state": "linux"})
 
 

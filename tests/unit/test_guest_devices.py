@@ -122,7 +122,7 @@ def test_commands_in_a_machine_need_consent_and_those_of_the_shipped_experiment_
         ({"guest": "host", "ports": ["a", "b"]}, "dut.guest", "a device is a pair of ports or a guest"),
         ({"guest": "host", "family": [6, 4]}, "dut", "nothing says which IPv6 address the device gives 198.18.1.2"),
         ({"guest": "host", "family": 5}, "dut.family", "5 is no family"),
-        ({"guest": "host", "state": "linux"}, "dut", "nobody sees the table of a guest: give state: own"),
+        ({"guest": "host", "state": "linux"}, "dut", "the table of a guest is not visible: give state: own"),
         ({"mechanism": "siit", "setup": []}, "dut.setup", "setup is for a guest"),
         ({"mechanism": "siit", "family": 6}, "dut.family", "family is for equipment between ports or a guest"),
         ({"ports": ["a", "b"], "description": "x", "setup": []}, "dut.setup", "setup is for a guest"),
@@ -242,7 +242,7 @@ def test_a_kernel_from_files_needs_consent(sixbench: Callable[..., Any], tmp_pat
     file.write_text(json.dumps({"dut": {"guest": "./vmlinuz:./6.1"}, "workloads": ["ping"]}))
     done = sixbench("run", file)
     assert done.exit == 2
-    assert "paths.ipv4 boots a kernel from files, ./vmlinuz:./6.1, and QEMU promises to hold nobody" in done.stderr
+    assert "paths.ipv4 boots a kernel from files, ./vmlinuz:./6.1, and QEMU does not promise" in done.stderr
     assert "allow it with --allow-programs" in done.stderr
     assert "the kernel ./vmlinuz:./6.1" in sixbench("plan", file).stdout
     assert "there is no vmlinuz" in sixbench("run", file, "--allow-programs").stderr

@@ -136,8 +136,8 @@ def _names_systems(test: ClaimTest) -> bool:
 _BETWEEN = {"rises": "higher", "falls": "lower", "same": "the same"}
 
 MORE_THAN_BLOCKS = (
-    f"more blocks alone would not tell it, as it would take over {MANY_BLOCKS} of them: longer trials or a quieter "
-    "machine would help"
+    f"more blocks alone would not decide it, as over {MANY_BLOCKS} would be needed: longer trials or a quieter machine "
+    "would help"
 )
 
 _NEEDED = {"all": "in all", "most": "in more than half", "any": "in at least one"}
@@ -165,7 +165,7 @@ def _count(votes: list[Vote], quantifier: Quantifier, expected: str, metric: str
             reason += f"; {MORE_THAN_BLOCKS}"
             needed = None
         else:
-            reason += f"; about {needed} blocks would tell" if needed else "; how many blocks would tell cannot be said"
+            reason += f"; about {needed} blocks would tell" if needed else "; the blocks needed cannot be estimated"
     return _Decision(verdict, reason, evidence, needed)
 
 

@@ -50,7 +50,7 @@ def require_consent(paths: Iterable[Path], kernels: Iterable[str] = (), *, allow
     found = commands_by_path(paths)
     for key, kernel in kernel_files(paths, kernels).items():
         raise UsageError(
-            f"{key} boots a kernel from files, {visible(kernel)}, and QEMU promises to hold nobody who means harm. "
+            f"{key} boots a kernel from files, {visible(kernel)}, and QEMU does not promise to contain malicious code. "
             f"If it is yours, allow it with {ALLOW_FLAG}"
         )
     if not found:
@@ -59,7 +59,7 @@ def require_consent(paths: Iterable[Path], kernels: Iterable[str] = (), *, allow
     shown = visible(commands[0])[:MAX_SHOWN]
     in_guest = next(path.mechanism for path in paths if path.name == name) == GUEST.name
     where = (
-        "commands of the experiment in an emulated machine, and QEMU promises to hold nobody who means harm"
+        "commands of the experiment in an emulated machine, and QEMU does not promise to contain malicious code"
         if in_guest
         else "a program of the experiment, with all rights of whoever runs sixbench"
     )

@@ -45,8 +45,8 @@ def doctor(
         None,
         "--host",
         metavar="DESTINATION",
-        help="Examine a host over SSH instead, such as user@lab1.example: what its nodes can do, and which interfaces "
-        "they can borrow.",
+        help="Examine a host over SSH instead, such as user@lab1.example: the abilities of its nodes, and the "
+        "interfaces that they can borrow.",
     ),
     sudo: bool = typer.Option(False, "--sudo", help="With --host: start agents there by sudo."),
 ) -> int:

@@ -1,4 +1,4 @@
-"""What this machine can do. Each capability is tried in a throw-away node: yes, no (why) or unknown (why)."""
+"""What this machine can do. Each capability is tested in a throw-away node: yes, no (why) or unknown (why)."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def _try(run: Run | None, which: Which, name: str, command: list[str]) -> tuple[
     if run is None:
         return "unknown", "no node could be made to try it in"
     if which(command[0]) is None:
-        return "unknown", f"{command[0]} is missing, so it could not be tried"
+        return "unknown", f"{command[0]} is missing, so it could not be tested"
     done = run(command)
     if done.exit == 0:
-        return "yes", "tried in a throw-away node"
+        return "yes", "tested in a throw-away node"
     words = " ".join(done.stderr.split())
     if "qdisc kind is unknown" in words:
         words = f"this kernel has no {name}, or may not load its module"

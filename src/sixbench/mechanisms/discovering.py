@@ -77,8 +77,7 @@ def with_discovery(path: Path, topology: Topology, network: Network) -> Network:
     if by == STATIC:
         if asks_dhcp:
             raise MechanismError(
-                "a CLAT that has its prefix from the start asks nobody: give discovery: ra or dns64, or leave "
-                "option-108 out",
+                "a CLAT with a fixed prefix does not ask for it: give discovery: ra or dns64, or leave option-108 out",
                 OPTION_108.name,
             )
         return network

@@ -34,7 +34,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     if KERNEL.name not in path.options:
         raise MechanismError(f"{KERNEL.name} is missing: {KERNEL.doc}", KERNEL.name)
     if path.options.get(STATE.name) == LINUX:
-        raise MechanismError(f"nobody sees the table of a guest: give {STATE.name}: {ITS_OWN}", STATE.name)
+        raise MechanismError(f"the table of a guest is not visible: give {STATE.name}: {ITS_OWN}", STATE.name)
     made = through(path, topology, between, GUEST_START)
     _check_node(topology, node)
     network = Network(

@@ -58,9 +58,9 @@ def _check_start(path: Path, *, is_equipment: bool) -> None:
     if is_equipment:
         given = next((one.name for one in STARTING if one.name in path.options), None)
         if given is not None:
-            raise MechanismError(f"equipment runs what it runs, and starts nothing of ours: leave {given} out", given)
+            raise MechanismError(f"equipment starts no program of ours: leave {given} out", given)
         if path.options.get(STATE.name) == LINUX:
-            raise MechanismError(f"nobody sees the table of equipment: give {STATE.name}: {ITS_OWN}", STATE.name)
+            raise MechanismError(f"the table of equipment is not visible: give {STATE.name}: {ITS_OWN}", STATE.name)
         return
     for option in (START, READY):
         if option.name not in path.options:

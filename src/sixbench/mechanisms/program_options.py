@@ -124,7 +124,7 @@ START = Parameter(
 READY = Parameter(
     name="ready",
     kind="command",
-    doc="the command that ends with 0 once the program is ready; it is tried until then",
+    doc="the command that ends with 0 once the program is ready; it is repeated until then",
     parser=_command,
 )
 FILES = Parameter(

@@ -22,7 +22,7 @@ class Exit(IntEnum):
         member.details = details
         return member
 
-    DONE = 0, "done", "Everything that was asked for was done."
+    DONE = 0, "done", "Everything was done as asked."
     CHECK_FAILED = (
         1,
         "a check failed",
@@ -57,7 +57,7 @@ class Exit(IntEnum):
     INTERRUPTED = (
         130,
         "interrupted",
-        "Ctrl-C or SIGTERM stopped the command. The trials that had ended are kept; `sixbench resume DIR` goes on.",
+        "Ctrl-C or SIGTERM stopped the command. Finished trials are kept; `sixbench resume DIR` continues.",
     )
 
 

@@ -188,7 +188,7 @@ def leave_out_what_is_too_short(measured: Measured) -> Measured:
         for column in short
     ]
     if words:
-        measured.notes.append(f"not known, since two clocks tell no delay that is so short: {', '.join(words)}")
+        measured.notes.append(f"not known, because two clocks cannot measure so short a delay: {', '.join(words)}")
     for name in [name for name in measured.histograms if name.startswith(OF_ONE_CLOCK)]:
         if not any(column.startswith(name) for column in measured.metrics):
             del measured.histograms[name]

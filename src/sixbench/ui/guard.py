@@ -85,7 +85,7 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host not in self._hosts or len(headers.getlist("host")) != 1:
-            return 421, "this server is asked for by another name than its own"
+            return 421, "the request names another server"
         origin = headers.get("origin")
         if origin is not None and origin != f"{self._site.scheme}://{host}":
             return 403, "another site's page asks"

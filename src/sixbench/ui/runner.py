@@ -120,7 +120,7 @@ class _Runner:
             raise UsageError(f"{name} has not ended yet")
         run = self._runs.read(name)
         if rest_of(self._runs, name) != "interrupted":
-            raise UsageError(f"{name} is not interrupted, so there is nothing to go on with")
+            raise UsageError(f"{name} is not interrupted, so it cannot be resumed")
         experiment = run.manifest.experiment
         return self._queued(self._jobs.resume(name, run.directory, experiment.title or experiment.name))
 

@@ -146,7 +146,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     if not client["sent"] or not delays.get("count"):
         return measured
     if server.get("one_way_delay_negative"):
-        measured.notes.append("packets arrived before they were sent, by the two clocks: their delay means nothing")
+        measured.notes.append("packets arrived before they were sent, by the two clocks: their delay is meaningless")
         return measured
     buffer_ns = int(JITTER_BUFFER.of(params))
     late = sum(count for value_ns, count in server["pdv"]["buckets"] if value_ns > buffer_ns)
@@ -160,7 +160,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     if r > 0:
         measured.metrics["r_factor"] = r
     else:
-        measured.notes.append("R is not above 0: nobody would call this a conversation")
+        measured.notes.append("R is not above 0: a conversation is impossible")
     measured.metrics["mos_cqe"] = mos_cqe(r)
     return measured
 

@@ -50,7 +50,7 @@ def read_link(hosts: Hosts, key: str) -> tuple[Exchange, int]:
         back=flow_of(server["reverse_sender"], client["reverse_receiver"]),
     )
     if not (len(exchange.there.sent_ns) and len(exchange.back.sent_ns)):
-        raise CapabilityError("of the datagrams that were to tell of the clocks none arrived one way")
+        raise CapabilityError("no datagram of the clock measurement arrived in one direction")
     return exchange, time.time_ns()
 
 

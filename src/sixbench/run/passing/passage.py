@@ -106,7 +106,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
                 raise AgentError(
                     "agent-silent",
                     f"packets still pass through the network of {self._devices[0].device} after {_PATIENCE_S:g} s, so "
-                    "that nobody can say whose they are; try again where less runs on this machine",
+                    "their origin is not known; try again when this machine is less busy",
                 )
             before = now
 
@@ -144,7 +144,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             raise AgentError(
                 "agent-silent",
                 f"something came out of {self._devices[0].device} when the packet before was taken for dealt with, so "
-                "that nobody can say whose it is; try again where less runs on this machine",
+                "its packet is not known; try again when this machine is less busy",
             )
         return counted
 
@@ -219,8 +219,8 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
     def _not_done(self, rises: Rises) -> AgentError:
         return AgentError(
             "agent-silent",
-            f"the device {self._devices[0].device} has not dealt with a packet after {_PATIENCE_S:g} s, so that nobody "
-            f"can say what comes out of it ({rises.words})",
+            f"the device {self._devices[0].device} has not dealt with a packet after {_PATIENCE_S:g} s, so its output "
+            f"cannot be assigned to packets ({rises.words})",
         )
 
     def _capture(self, side: Side, capture: str) -> None:

@@ -76,7 +76,7 @@ def judge_sessions(
             continue
         if own.before and before[node].forgotten is False:
             notes.append(
-                f"{node} had {own.before} sessions before the trial, which its kernel could not forget: it has no "
+                f"{node} had {own.before} sessions before the trial, which its kernel could not remove: it has no "
                 "nf_conntrack_netlink"
             )
         if own.failed:
