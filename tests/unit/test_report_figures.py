@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 import synthetic
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from synthetic_analysis import plain_analysis
 
@@ -146,6 +146,7 @@ def test_more_paths_than_colours_can_still_be_told_apart() -> None:
     assert len({(style.colour, style.marker, style.line) for style in styles}) == 20
 
 
+@example(1.03125, 942668456.0, 2.1, 0.52)
 @given(
     st.floats(1, 1e12), st.floats(1.05, 1e9), st.sampled_from([1.5, 2.1, 6.4]), st.sampled_from([0.4, 0.52])
 )  # fmt: skip

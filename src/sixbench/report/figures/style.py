@@ -331,7 +331,8 @@ def log_ticks(low: float, high: float, width_in: float, label_in: float = 0.52) 
         places = [math.log(tick / low) / math.log(high / low) * width_in for tick in ticks]
         if all(after - before >= label_in for before, after in pairwise(places)):
             return ticks
-    return ticks[:: math.ceil(len(ticks) * label_in / width_in)]
+    decade_in = width_in / math.log10(high / low)
+    return ticks[:: math.ceil(label_in / decade_in)]
 
 
 def wrapped(text: str, width_in: float) -> str:
