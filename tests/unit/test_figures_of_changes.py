@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from synthetic_analysis import plain_analysis
 
 from sixbench.model.finding import Analysis, Finding
-from sixbench.report.figures import drawings, for_page, mark_look, palette, svg
+from sixbench.report import palette
+from sixbench.report.figures import drawings, for_page, mark_look, svg
 from sixbench.report.figures.style import NARROW_IN, WIDTH_IN
 from sixbench.store import Run
 

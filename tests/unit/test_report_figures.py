@@ -22,8 +22,8 @@ from sixbench.model.finding import Analysis, PublishedComparison
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.topology import Node, Topology
-from sixbench.report import write_figures
-from sixbench.report.figures import data, drawings, palette, save, svg, sweep
+from sixbench.report import palette, write_figures
+from sixbench.report.figures import data, drawings, save, svg, sweep
 from sixbench.report.figures.distribution import merge
 from sixbench.report.figures.inline import _with_own_ids
 from sixbench.report.figures.layout import is_blocked, layout

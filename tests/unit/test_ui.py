@@ -370,8 +370,8 @@ def test_one_run_at_a_time_the_others_wait_and_each_can_be_stopped(
 
 def test_runs_over_each_other_are_compared_by_the_command_s_own_code(directory: Path, client: TestClient) -> None:
     told = client.get("/api/compare?run=small&run=plain").json()
-    assert [run["run"] for run in told["runs"]] == ["small", "plain"]
-    [against] = told["against_first"]
+    assert [run["run"] for run in told["runs"]] == ["plain", "small"]
+    [against] = told["against"]
     assert against["settings"] == []
     assert all(row[-1] == "" for table in against["tables"] for row in table["rows"])
     [place, *_] = told["places"]
@@ -380,11 +380,22 @@ def test_runs_over_each_other_are_compared_by_the_command_s_own_code(directory: 
     assert "invalid" in statuses
 
 
+def test_the_reference_is_the_oldest_run_unless_one_is_chosen(directory: Path, client: TestClient) -> None:
+    run = synthetic.small()
+    synthetic.replace_run(run, started_realtime_ns=run.manifest.started_realtime_ns - 10**9).write(directory / "older")
+    for order in ("run=small&run=older", "run=older&run=small"):
+        told = client.get(f"/api/compare?{order}").json()
+        assert [told["reference"], told["against"][0]["run"]] == ["older", "small"]
+        told = client.get(f"/api/compare?{order}&reference=small").json()
+        assert [told["reference"], told["against"][0]["run"]] == ["small", "older"]
+    assert client.get("/api/compare?run=small&run=older&reference=plain").status_code == 422
+
+
 def test_a_run_before_its_planned_end_has_no_verdict(directory: Path, client: TestClient) -> None:
     run = synthetic.replace_run(synthetic.small(), run="stopped", state="interrupted")
     run.write(directory / "stopped")
-    [against] = client.get("/api/compare?run=small&run=stopped").json()["against_first"]
-    assert against.keys() == {"run", "first", "refused"}
+    [against] = client.get("/api/compare?run=small&run=stopped").json()["against"]
+    assert against.keys() == {"run", "reference", "refused"}
     assert "not at the planned end" in against["refused"]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from . import words
-from .figures import palette
+from . import palette, words
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 from ..model.errors import AgentError, CapabilityError, ExperimentError, SixbenchError, StoreError, UsageError
 from ..model.quoting import text_of
+from ..report import palette
 from ..store import Run
 from . import check, compare, learn, tables, trial, two_machines
 from .apart import Apart, Work
@@ -84,6 +85,7 @@ def application(
     routes = [
         Route("/", _index),
         Route("/report", _report_frame),
+        Route("/static/palette.css", _palette),
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/api/jobs", page.list_jobs),
         Route("/api/runs", page.list_runs),
@@ -116,6 +118,11 @@ def application(
 
 async def _index(_: Request) -> Response:
     return FileResponse(STATIC / "index.html")
+
+
+async def _palette(_: Request) -> Response:
+    """The report's colours, which are the page's."""
+    return Response(palette.sheet(), media_type="text/css")
 
 
 async def _report_frame(_: Request) -> Response:
@@ -331,13 +338,15 @@ class _Page:
             return _refused(error, 500)
 
     async def compare(self, request: Request) -> Response:
-        """Compared runs; the first one named is the reference of the others."""
-        names = request.query_params.getlist("run")
+        """Compared runs, each against a reference."""
+        names, reference = request.query_params.getlist("run"), request.query_params.get("reference", "")
         try:
             if self._apart is None or not 2 <= len(names) <= compare.MOST_RUNS:
-                return JSONResponse(await anyio.to_thread.run_sync(lambda: compare.compared(self.runs, names)))
-            key = "".join(self.runs.changes(name) for name in names)
-            return JSONResponse(await _while_there(request, self._apart.done(key, "compare", *names)))
+                return JSONResponse(
+                    await anyio.to_thread.run_sync(lambda: compare.compared(self.runs, names, reference))
+                )
+            key = "".join(self.runs.changes(name) for name in names) + reference
+            return JSONResponse(await _while_there(request, self._apart.done(key, "compare", reference, *names)))
         except StoreError as error:
             return _refused(error, 404)
         except UsageError as error:
@@ -416,7 +425,7 @@ def works(directory: Path) -> dict[str, Work]:
     return {
         "listed": lambda name: Runs(directory).one(name),
         "tables": lambda name, form, table: tables.text(Runs(directory).read(name), form, table),
-        "compare": lambda *names: compare.compared(Runs(directory), names),
+        "compare": lambda reference, *names: compare.compared(Runs(directory), names, reference),
     }
 
 

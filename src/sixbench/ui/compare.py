@@ -1,4 +1,4 @@
-"""Compared runs: the values of all, and each against the first, by `sixbench compare`'s own code."""
+"""Compared runs: the values of all, and each against a reference, by `sixbench compare`'s own code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from ..analysis.run_comparison import compare_runs
 from ..model.errors import UsageError
 from ..model.metric import METRICS
+from ..model.quoting import shown
 from ..model.workloads import WORKLOADS
 from ..report.listed_runs import state_of
 from ..report.run_comparison import HEADS, conclusion, lacking_lines, tables
@@ -19,24 +20,33 @@ BEFORE_THE_END = ("running", "interrupted")
 """States of runs that have not reached their planned end. They have no verdicts."""
 
 
-def compared(runs: Runs, names: Sequence[str]) -> dict[str, Any]:
-    """The page's data on compared runs. Raises `UsageError` where these are no two to six runs, and
-    `StoreError`."""
+def compared(runs: Runs, names: Sequence[str], reference: str = "") -> dict[str, Any]:
+    """The page's data on compared runs, from the oldest to the newest.
+
+    Args:
+        reference: the run that the others are compared with; empty: the oldest.
+
+    Raises `UsageError` where these are no two to six runs or the reference is none of them, and `StoreError`.
+    """
     if not 2 <= len(names) <= MOST_RUNS or len(set(names)) < len(names):
         raise UsageError(f"name two to {MOST_RUNS} different runs")
-    read = {name: runs.read(name) for name in names}
-    first = names[0]
+    if reference and reference not in names:
+        raise UsageError(f"{shown(reference)} is none of the runs that are compared")
+    found = {name: runs.read(name) for name in names}
+    read = dict(sorted(found.items(), key=lambda one: (one[1].manifest.started_realtime_ns, one[0])))
+    reference = reference or next(iter(read))
     return {
-        "runs": [runs.one(name) for name in names],
+        "runs": [runs.one(name) for name in read],
+        "reference": reference,
         "heads": list(HEADS),
-        "against_first": [_against(first, read[first], name, read[name]) for name in names[1:]],
+        "against": [_against(reference, read[reference], name, read[name]) for name in read if name != reference],
         "places": _places(read),
     }
 
 
 def _against(old_name: str, old: Run, new_name: str, new: Run) -> dict[str, Any]:
-    """A run against the first one, or why there is no verdict."""
-    told: dict[str, Any] = {"run": new_name, "first": old_name}
+    """A run against the reference, or why there is no verdict."""
+    told: dict[str, Any] = {"run": new_name, "reference": old_name}
     unfinished = [name for name, run in ((old_name, old), (new_name, new)) if state_of(run) in BEFORE_THE_END]
     if unfinished:
         return told | {"refused": f"{' and '.join(unfinished)}: not at the planned end, so there is no verdict yet"}

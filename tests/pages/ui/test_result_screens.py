@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 import synthetic
@@ -14,6 +15,7 @@ from ui_browser import CAPTURE, PATIENCE_MS, PHONE, Served, show
 from sixbench.report import html
 
 PHONE_HEIGHT = 844
+RGB_BETTER, RGB_WORSE = "rgb(23, 114, 79)", "rgb(164, 38, 44)"
 
 
 def test_answers_are_on_the_first_screen_of_a_phone(
@@ -103,10 +105,34 @@ def test_runs_that_are_ticked_are_compared_by_keyboard(page: Page, served: Serve
     expect(button).to_be_disabled()
     page.get_by_label("Compare again").press("Space")
     button.press("Enter")
-    expect(page.get_by_role("heading", name="again against small")).to_be_visible()
+    expect(page.get_by_role("heading", name="small against again")).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_label("against", exact=True).focus()
+    page.get_by_label("against", exact=True).select_option("small")
+    expect(page.get_by_role("heading", name="again against small")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_label("against", exact=True)).to_be_focused()
     expect(page.get_by_text("form no pairs")).to_be_visible()
     expect(page.get_by_text("none has changed for certain")).to_be_visible()
     expect(page.locator(".dot.invalid").first).to_be_attached()
+
+
+def test_better_and_worse_have_the_colours_of_the_report(page: Page, served: Served) -> None:
+    directory, run = served.directory / "slower", synthetic.small(blocks=3)
+    slower = [
+        replace(one, metrics=one.metrics | {"goodput_bps": one.metrics["goodput_bps"] * 0.8})
+        if "goodput_bps" in one.metrics
+        else one
+        for one in run.trials
+    ]
+    synthetic.replace_run(replace(run, trials=slower), run="slower").write(directory)
+    try:
+        show(page, served, "compare/slower/small?reference=small")
+        worse = page.get_by_text("worse", exact=True).first
+        expect(worse).to_have_css("color", RGB_WORSE)
+        page.get_by_label("against", exact=True).select_option("slower")
+        expect(page.get_by_role("heading", name="small against slower")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text("better", exact=True).first).to_have_css("color", RGB_BETTER)
+    finally:
+        shutil.rmtree(directory)
 
 
 def test_runs_before_their_planned_end_are_shown_without_a_verdict(page: Page, served: Served) -> None:

@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 from html import escape
 
-from . import palette
+from .. import palette
 from .drawing import Drawing
 from .save import render
 from .style import NARROW_IN, WIDTH_IN

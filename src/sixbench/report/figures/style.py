@@ -25,6 +25,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ...model.experiment import Experiment
 from .. import words
+from ..palette import OF_PATHS
 
 WIDTH_IN = 7.2
 """Width of a figure unless another is asked for: the text width of a page, in inches."""
@@ -58,7 +59,6 @@ Look = dict[str, Any]
 
 LineStyle = Literal["-", ":"] | tuple[float, Sequence[float]]
 _LINES: tuple[LineStyle, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (2, 1)))
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 _RC: dict[Any, Any] = {
@@ -141,7 +141,7 @@ def styles_of(names: Sequence[str]) -> dict[str, PathStyle]:
     """Styles of up to seven paths by name, in this order, where no experiment is at hand."""
     return {
         name: PathStyle(name=name, colour=colour, marker=marker, line="-", hollow=False)
-        for name, colour, marker in zip(names, _COLOURS, _MARKERS, strict=False)
+        for name, colour, marker in zip(names, OF_PATHS, _MARKERS, strict=False)
     }
 
 
@@ -151,10 +151,10 @@ def path_styles(experiment: Experiment) -> dict[str, PathStyle]:
     styles: dict[str, PathStyle] = {}
     real = [path for path in experiment.paths if path.aa_of is None]
     for index, path in enumerate(real):
-        again = index // len(_COLOURS)
+        again = index // len(OF_PATHS)
         styles[path.name] = PathStyle(
             name=path.name,
-            colour=_COLOURS[index % len(_COLOURS)],
+            colour=OF_PATHS[index % len(OF_PATHS)],
             marker=_MARKERS[(index + again) % len(_MARKERS)],
             line=_LINES[again % len(_LINES)],
             hollow=False,

@@ -23,7 +23,7 @@ const decoded = (part) => {
 
 async function show() {
   await takeToken();
-  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/").map(decoded);
   const screen = Object.hasOwn(SCREENS, name) ? name : "runs";
   const own = ++turn;
   shown = screen;

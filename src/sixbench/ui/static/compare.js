@@ -1,4 +1,4 @@
-// Compared runs: the values of all, and the changes against the first one.
+// Compared runs: the values of all, and the changes against one of them, the reference.
 
 import { ask, date, h, s } from "./dom.js";
 import { drawDots } from "./dots.js";
@@ -8,20 +8,21 @@ const scrolling = (label, table) => h("div", { class: "scroll", tabindex: "0", r
 const table = (heads, rows, kind) => h("table", { class: kind }, h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head) : h("td", {}))))),
   h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), rest.map((cell) => h("td", {}, cell))))));
 
-// What changed, number by number. The last column has words for some rows; it is left out where it has none.
+// What changed, number by number, with the colours of the report's verdicts. The last column has words for some rows; it is left out where it has none.
+const tone = (verdict) => (["better", "worse"].find((one) => verdict.startsWith(one)) ?? "changed");
 const values = (heads, rows) => {
   const shown = rows.some((row) => row[row.length - 1]) ? heads.length : heads.length - 1;
-  return table(heads.slice(0, shown), rows.map((row) => row.slice(0, shown)), "values");
+  return table(heads.slice(0, shown), rows.map((row) => [...row.slice(0, heads.length - 1), row.at(-1) && h("span", { class: `badge ${tone(row.at(-1))}` }, row.at(-1))].slice(0, shown)), "values");
 };
 
 function against(one, heads) {
-  const head = h("h2", {}, `${one.run} against ${one.first}`);
+  const head = h("h2", {}, `${one.run} against ${one.reference}`);
   if (one.refused) return h("section", { class: "against" }, head, h("p", { class: "warning" }, one.refused));
   const settings = one.settings.length
-    ? h("details", {}, h("summary", {}, `${one.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", one.first, one.run], one.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
+    ? h("details", {}, h("summary", {}, `${one.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", one.reference, one.run], one.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
     : h("p", {}, "Machine, versions and experiment are the same.");
   return h("section", { class: "against" }, head, h("p", {}, one.conclusion), settings,
-    one.tables.map(({ heading, rows }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: one.first, new: one.run })[name] ?? name), rows))]),
+    one.tables.map(({ heading, rows }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: one.reference, new: one.run })[name] ?? name), rows))]),
     one.left_out > 0 && h("p", { class: "quiet" }, `${one.left_out} more without a certain change: see sixbench compare --all.`),
     one.lacking.map((line) => h("p", { class: "warning" }, line)));
 }
@@ -33,11 +34,14 @@ function place(one) {
 }
 
 export async function showCompare(screen, ...names) {
-  const found = await ask(`/api/compare?${names.map((name) => `run=${encodeURIComponent(name)}`).join("&")}`);
-  screen.append(h("h1", {}, `${names.length} runs compared`),
-    h("ul", { class: "runs-list" }, found.runs.map((run) => h("li", { class: "run" }, h("div", { class: "run-head" }, badge(run.problem ? "unreadable" : run.state), h("span", { class: "quiet" }, date(run.started_realtime_ns))),
+  const wanted = new URLSearchParams(location.hash.split("?")[1]).get("reference");
+  const found = await ask(`/api/compare?${names.map((name) => `run=${encodeURIComponent(name)}`).join("&")}${wanted === null ? "" : `&reference=${encodeURIComponent(wanted)}`}`);
+  const reference = h("select", { id: "reference", onchange: () => { location.hash = `#/compare/${names.map(encodeURIComponent).join("/")}?reference=${encodeURIComponent(reference.value)}`; } },
+    found.runs.map((run, index) => h("option", { value: run.run, selected: run.run === found.reference }, `${run.run}${index ? "" : " (the oldest)"}`)));
+  screen.append(h("h1", {}, `${names.length} runs compared`), h("div", { class: "bar" }, h("label", { for: "reference" }, "against"), reference),
+    h("ul", { class: "runs-list" }, found.runs.map((run) => h("li", { class: "run" }, h("div", { class: "run-head" }, badge(run.problem ? "unreadable" : run.state), h("span", { class: "quiet" }, date(run.started_realtime_ns)), run.run === found.reference && h("strong", {}, "reference")),
       h("p", {}, h("a", { href: `#/result/${encodeURIComponent(run.run)}` }, run.run), run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`), h("p", { class: "answer" }, run.state === "running" || run.state === "interrupted" ? "The run has not reached its planned end." : run.answer)))),
     h("p", { class: "quiet" }, "Within a run, paths are compared pair by pair, each pair from one block. Trials of different runs come from different blocks and form no pairs, so runs are compared unpaired, by Welch's t. Better and worse are adjusted by Holm within each metric."),
-    ...found.against_first.map((one) => against(one, found.heads)),
+    ...found.against.map((one) => against(one, found.heads)),
     h("h2", {}, "All trials"), ...found.places.map(place), h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses."));
 }

@@ -1,4 +1,4 @@
-"""The colours of figures in pages, which have a light and a dark scheme.
+"""The colours of figures and of pages, which have a light and a dark scheme.
 
 A figure is drawn in its light colours, and files keep them. In a page each colour is a variable of the style sheet, so
 that the figure follows the reader's scheme. Every colour that a figure uses stands here. Any other colour is an
@@ -62,6 +62,9 @@ SHADES: dict[str, Shade] = {
     "#1f2934": Shade(name="on-light", dark="#1f2934"),
     "#fefefe": Shade(name="on-dark", dark="#fefefe"),
 }
+
+OF_PATHS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""The colours of paths, in the order of the experiment; from the eighth path on they repeat."""
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
 
