@@ -10,7 +10,7 @@ from ..engines import EBPF, KERNEL, USER
 from ..model.device import Tunnel
 from ..model.network import Network
 from ..model.path import Path
-from ..model.stage import Stage
+from ..model.stage import SourceNat, Stage
 from ..model.topology import Family, Interface, Topology
 from .common import (
     TUNNEL_OPTIONS,
@@ -122,6 +122,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         ip=tuple(line for one in made.subscribers for line in policy(one)),
         nft=_ruleset(made.subscribers),
         tracks=frozenset({4}),
+        nat44=SourceNat(),
     )
     return finish(path, made.topology, between, made.tunnels, 4, stages=({aftr: translation},), translating={aftr})
 

@@ -11,7 +11,7 @@ from ..model.map_rule import PORT_BITS
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.stage import Stage
+from ..model.stage import SourceNat, Stage
 from ..model.topology import Topology
 from .binding import Binding, PortRange, binding_table
 from .common import TUNNEL_OPTIONS, check_overlap, finish
@@ -38,7 +38,10 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         replace(tunnel, prefixes=(IPv4Network(PUBLIC),)) if tunnel is at_aftr else tunnel for tunnel in made.tunnels
     ]
     stages: dict[str, Stage] = {
-        one.subscriber.node: Stage(nft=_translation(one), tracks=frozenset({4})) for one in bindings
+        one.subscriber.node: Stage(
+            nft=_translation(one), tracks=frozenset({4}), nat44=SourceNat(outside=PUBLIC, ports=(str(one.ports),))
+        )
+        for one in bindings
     }
     stages[aftr] = Stage(
         ip=tuple(line for one in bindings for line in policy(one.subscriber)),

@@ -17,6 +17,7 @@ from ..model.map_rule import (
 )
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.stage import SourceNat, Stage
 from ..model.topology import Topology
 from .common import check_named_once, check_overlap
 from .kind import MechanismError
@@ -161,6 +162,12 @@ def customer_edges(rule: Rule, nodes: Sequence[str]) -> list[CustomerEdge]:
         )
         for number, node in enumerate(nodes, start=1)
     ]
+
+
+def napt_stage(one: CustomerEdge, device: str) -> Stage:
+    """A customer edge's NAPT44, as a stage of its node."""
+    nat44 = SourceNat(outside=one.ipv4, ports=tuple(one.port_ranges))
+    return Stage(nft=napt(one, device), tracks=frozenset({4}), nat44=nat44)
 
 
 def napt(one: CustomerEdge, device: str) -> str:

@@ -16,7 +16,7 @@ from .binding import Binding, PortSet, binding_table
 from .common import TUNNEL_OPTIONS, finish
 from .dslite import HEADERS, Subscriber, policy, softwires
 from .kind import Mechanism
-from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt, rule_of
+from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt_stage, rule_of
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -31,7 +31,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     # All other nodes send answers to the border relay. It knows by their ports whose they are.
     at_relay = next(tunnel for tunnel in tunnels if tunnel.node == relay)
     tunnels = [replace(one, prefixes=(rule.ipv4,)) if one is at_relay else one for one in tunnels]
-    stages = {one.node: Stage(nft=napt(one, subscriber.device), tracks=frozenset({4})) for one, subscriber in pairs}
+    stages = {one.node: napt_stage(one, subscriber.device) for one, subscriber in pairs}
     stages[relay] = Stage(
         ip=tuple(line for subscriber in made.subscribers for line in policy(subscriber)),
         nft=binding_table("sixbench_map_relay", rule.ipv4, [_binding(one, subscriber) for one, subscriber in pairs]),

@@ -15,13 +15,12 @@ from ..model.map_rule import Rule, RuleError
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.stage import Stage
 from ..model.topology import Family, Link, Topology
 from . import embedding
 from .common import address_at, carrier, check_overlap, without_family
 from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
 from .kind import Mechanism, MechanismError
-from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt, rule_of
+from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt_stage, rule_of
 from .parting import ALLOW_PRIVATE, DEFAULT_PREFIX, allows_private, parts, plain_leg, prefix_option
 from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, translator
 
@@ -67,10 +66,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     outside = domain.outside_networks()
     devices = [_edge_device(path, domain.topology, one, dmr, outside) for one in customers]
     devices.append(_relay_device(path, domain.topology, relay, rule, dmr))
-    stage = {
-        one.node: Stage(nft=napt(one, device.device), tracks=frozenset({4}))
-        for one, device in zip(customers, devices, strict=False)
-    }
+    stage = {one.node: napt_stage(one, device.device) for one, device in zip(customers, devices, strict=False)}
     legs = _legs(path, domain, between, customers, dmr)
     return Network(topology=domain.topology, legs=legs, devices=tuple(devices), stages=(stage,))
 

@@ -14,7 +14,7 @@ from ..engines import EBPF, USER
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.stage import Stage
+from ..model.stage import SourceNat, Stage
 from ..model.topology import Topology
 from . import embedding, jool
 from .common import check_overlap, legs_of
@@ -112,7 +112,8 @@ def _masqueraded(path: Path, network: Network, inside: Iterable[IPv4Network]) ->
     target = "masquerade" if ports is None else f"masquerade to :{FIRST_PORT}-{FIRST_PORT - 1 + int(ports)}"
     of_ports = "" if ports is None else "meta l4proto { tcp, udp } "
     ruleset = nat44(device.device, list(inside), f"{of_ports}{target}", "masquerade")
-    stage = Stage(nft=ruleset, tracks=frozenset({4}))
+    chosen = () if ports is None else (f"{FIRST_PORT}-{FIRST_PORT - 1 + int(ports)}",)
+    stage = Stage(nft=ruleset, tracks=frozenset({4}), nat44=SourceNat(ports=chosen))
     legs = (*others, replace(last, source=seen.source))
     return replace(network, legs=legs, stages=(*network.stages, {last.near: stage}))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from typing import Any
 
 from .leg import Address
@@ -66,6 +67,19 @@ class Program:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SourceNat:
+    """The NAT44 of a node, for people: the source that packets have behind it (RFC 3022 section 2.2).
+
+    Attributes:
+        outside: the address; None: the node's own, on the link by which they leave.
+        ports: ranges such as `1024-1039`; empty: any port that is free.
+    """
+
+    outside: IPv4Address | None = None
+    ports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Stage:
     """The requests, then the commands, then the programs for one node.
 
@@ -75,6 +89,7 @@ class Stage:
         nft: a ruleset for `nft -f`.
         tracks: the families in which the node then tracks connections, and puts fragments together before it forwards
             them.
+        nat44: what the ruleset makes of sources, if it has NAT44.
     """
 
     requests: tuple[Request, ...] = ()
@@ -83,3 +98,4 @@ class Stage:
     nft: str = ""
     programs: tuple[Program, ...] = ()
     tracks: frozenset[Family] = frozenset()
+    nat44: SourceNat | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from ..mechanisms import MECHANISMS
@@ -51,6 +52,8 @@ def lesson(name: str, packet_bytes: int) -> dict[str, Any]:
     own = IPV4 if network.family == 4 else IPV6
     payload_bytes = packet_bytes - own.size_bytes - UDP.size_bytes
     steps = [_step(crossing, payload_bytes) for crossing in network.crossings]
+    for before, step in pairwise(steps):
+        step["nat44"] = _nat44(network, before, step)
     return {
         "name": path.name,
         "mechanism": path.mechanism,
@@ -83,6 +86,19 @@ def _step(crossing: Crossing, payload_bytes: int) -> dict[str, Any]:
         "total_bytes": total_bytes,
         "fits": total_bytes <= crossing.link.mtu_bytes,
     }
+
+
+def _nat44(network: Network, before: dict[str, Any], step: dict[str, Any]) -> dict[str, Any] | None:
+    """What the NAT44 of the node between two steps makes of the packet's source; None where it has none.
+
+    `is_first`: the packet comes as plain IPv4, so that this is before a translator or a tunnel takes it.
+    """
+    nat44 = next((stage[step["near"]].nat44 for stage in network.stages if step["near"] in stage), None)
+    if nat44 is None:
+        return None
+    outside = nat44.outside or next(h["source"] for h in reversed(step["headers"]) if h["name"] == IPV4.name)
+    is_first = [header["name"] for header in before["headers"] if "source" in header] == [IPV4.name]
+    return {"outside": str(outside), "ports": list(nat44.ports), "is_first": is_first}
 
 
 def _fate(network: Network, payload_bytes: int, engine: str | None) -> dict[str, Any]:

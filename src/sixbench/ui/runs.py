@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from ..model.metric import METRICS
 from ..model.network import Network
 from ..model.path import Path as Way
 from ..model.quoting import printable, text_of
+from ..model.topology import Link
 from ..model.workloads import WORKLOADS
 from ..report import words
 from ..report.link_descriptions import direction_words
@@ -263,10 +264,19 @@ def combination(experiment: Experiment, number: int) -> dict[str, Any]:
 
 
 def topology(experiment: Experiment) -> dict[str, Any] | None:
-    """The first form of the network: nodes, and links with what they are set to. None: it was between two machines."""
+    """The first form of the network: nodes, and links with their settings in all forms. None: it was between two
+    machines.
+
+    Of a link, `rates` has the rate, as `50/10 Mbit/s` where it is another in each direction, and `mtus` the MTU; levels
+    stand one after the other. `words` has everything, direction by direction.
+    """
     if not experiment.topologies:
         return None
     first = experiment.topologies[0]
+    forms: dict[str, list[Link]] = {}
+    for form in experiment.topologies:
+        for link in form.links:
+            forms.setdefault(link.name, []).append(link)
     return {
         "nodes": [{"name": node.name, "kind": node.kind} for node in first.nodes.values()],
         "between": list(experiment.between),
@@ -274,12 +284,33 @@ def topology(experiment: Experiment) -> dict[str, Any] | None:
             {
                 "name": link.name,
                 "ends": [end.node for end in link.ends],
-                "mtu_bytes": link.mtu_bytes,
-                "words": direction_words(link.directions[0]),
+                "mtus": ", ".join(dict.fromkeys(str(form.mtu_bytes) for form in forms[link.name])),
+                "rates": ", ".join(dict.fromkeys(filter(None, map(_rates, forms[link.name])))),
+                "words": _settings(forms[link.name]),
             }
             for link in first.links
         ],
     }
+
+
+def _rates(link: Link) -> str:
+    """The rate of both directions; empty where neither has one."""
+    rates_bps = [direction.rate_bps for direction in link.directions]
+    divisor, unit = words.common_scale(rates_bps, "bit/s")
+    texts = ["unlimited" if rate is None else f"{rate / divisor:.6g}" for rate in rates_bps]
+    return "" if rates_bps == [None, None] else f"{'/'.join(dict.fromkeys(texts))} {unit}"
+
+
+def _settings(forms: Sequence[Link]) -> str:
+    """All settings of a link, with its direction where these differ."""
+    found = []
+    for link in forms:
+        ways = [direction_words(direction) for direction in link.directions]
+        if ways[0] == ways[1]:
+            found.append(ways[0])
+        else:
+            found += [f"from {end.node}: {text}" for end, text in zip(link.ends, ways, strict=True) if text]
+    return "; ".join(dict.fromkeys(filter(None, found)))
 
 
 def network_of(experiment: Experiment, path: Way) -> Network | None:

@@ -2,6 +2,8 @@
 
 import { ask, h } from "./dom.js";
 
+const OPEN_WAYS = 4; // more of them are folded, since each has a table
+
 const placeOf = (way) => h("ol", { class: "hops", start: "0" },
   h("li", { class: way.limiting === 0 && "limiting" }, "this machine's link", way.limiting === 0 && h("strong", {}, " limits it")),
   way.hops.map((hop) => h("li", { class: way.limiting === hop.index && "limiting" }, hop.address ?? "no answer", way.limiting === hop.index && h("strong", {}, " limits it"))));
@@ -12,5 +14,7 @@ const wayOf = (way) => h("section", {}, h("h3", {}, `${way.path}, ${way.directio
 
 export async function drawPathMtus(place, name) {
   const { ways } = await ask(`/api/runs/${encodeURIComponent(name)}/path-mtu`);
-  place.replaceChildren(...(ways.length ? [h("h2", {}, "Path MTU"), h("div", { class: "all-series" }, ways.map(wayOf))] : []));
+  const sections = h("div", { class: "all-series" }, ways.map(wayOf));
+  const shown = ways.length > OPEN_WAYS ? h("details", { class: "folded" }, h("summary", {}, `${ways.length} directions of paths`), sections) : sections;
+  place.replaceChildren(...(ways.length ? [h("h2", {}, "Path MTU"), shown] : []));
 }

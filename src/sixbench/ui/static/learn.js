@@ -21,7 +21,20 @@ const headersTable = (step) => h("div", { class: "scroll", tabindex: "0", role: 
   h("thead", {}, h("tr", {}, ["header", "bytes", "from", "to", "hop limit", "defined by"].map((head) => h("th", { scope: "col" }, head)))),
   h("tbody", {}, step.headers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.bytes), h("td", {}, one.source ?? ""), h("td", {}, one.destination ?? ""), h("td", {}, one.hop_limit ?? ""), h("td", {}, one.reference))))));
 
+// The NAT44 of the node: the source that the packet gets, and the ports of which it gets one.
+function nat(step) {
+  const { outside, ports } = step.nat44;
+  const known = ports.length > 3 ? `${ports.slice(0, 3).join(", ")} and ${ports.length - 3} more ranges` : ports.join(", ");
+  return `${step.near} gives it the source ${outside} and ${ports.length ? `one of the ports ${known}` : "a free port"} (NAT44).`;
+}
+
 function words(step, before) {
+  const text = change(step, before);
+  if (!step.nat44) return text;
+  return step.nat44.is_first ? `${nat(step)} Then ${text}` : `${text} Then ${nat(step)}`;
+}
+
+function change(step, before) {
   const names = (one) => one.headers.map((header) => header.name);
   const lost = before ? names(before).filter((name) => !names(step).includes(name)) : [];
   const gained = before ? names(step).filter((name) => !names(before).includes(name)) : [];

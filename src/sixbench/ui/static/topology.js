@@ -36,7 +36,7 @@ export function drawTopology(topology, label) {
     const line = s("line", { class: "wire", x1: a.x, y1: a.y, x2: b.x, y2: b.y });
     const middle = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
     const headers = s("text", { class: "headers", x: middle.x, y: middle.y - 10 });
-    svg.append(line, headers, s("text", { class: "wire-words", x: middle.x, y: middle.y + 18 }, (link.words || "").split(",")[0], s("title", {}, link.words)), s("text", { class: "wire-words", x: middle.x, y: middle.y + 33 }, `MTU ${link.mtu_bytes}`));
+    svg.append(line, headers, s("text", { class: "wire-words", x: middle.x, y: middle.y + 18 }, link.rates, s("title", {}, link.words)), s("text", { class: "wire-words", x: middle.x, y: middle.y + 33 }, `MTU ${link.mtus}`));
     lines.set(link.name, { line, headers });
   }
   const shapes = new Map();
