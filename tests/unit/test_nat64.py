@@ -71,7 +71,7 @@ def test_ports_that_are_given_are_those_of_tcp_and_udp(read: Read) -> None:
         ("{nat64: {nodes: [r1], ports: 0}}", "0 is too small"),
         ("{nat64: {nodes: [r1], prefix: '2001:db8::/50'}}", "another length"),
         ("{nat64: {nodes: [r1], dns64: r9}}", 'there is no node "r9"; known here: h1, r1, r2, h2'),
-        ("{nat64: {nodes: [r1], dns64: [r1]}}", "is not a name"),
+        ("{nat64: {nodes: [r1], dns64: {a: r1}}}", "is not a name"),
         (
             "{nat64: {nodes: [r1], dns64: r2}}",
             'the client "h1" does not reach the resolver "r2" over IPv6: name a node on its side of the translator, '
