@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from served import OWN, served
 from starlette.testclient import TestClient
 
+pytestmark = pytest.mark.computes
+
 ADDRESSES = ("/api/check", "/api/start", "/api/measure/check", "/api/measure/start")
 NAMES = ("name", "text", "quick", "blocks", "settings", "port", "key", "options", "ask", "number")
 GOOD = {"host": "192.0.2.1", "options": "-46"}

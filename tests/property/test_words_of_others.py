@@ -19,6 +19,8 @@ from sixbench.model import errors
 from sixbench.model.quoting import MAX_SENTENCE, one_line, printable_json, sentence
 from sixbench.model.reason import Reason, ReasonKind
 
+pytestmark = pytest.mark.computes
+
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m\r\nsixbench: all is well\u2028\u2066\ud800\x00\x7f\u200f\ufeff"
 HOSTILE = st.one_of(
     st.text(st.characters(categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Lu"]), max_size=60),

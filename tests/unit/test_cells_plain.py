@@ -35,6 +35,8 @@ from sixbench.cells.key import security_of  # noqa: E402
 from sixbench.cells.messages import Job  # noqa: E402
 from sixbench.cells.scheduler import run_scheduler  # noqa: E402
 
+pytestmark = pytest.mark.computes
+
 KEY = b"k" * 32
 JOB = Job(run="x", block=1, combinations=("c",), attempt=1, fence="f")
 HOSTILE = Path(__file__).parents[1] / "hostile_cell.py"

@@ -17,6 +17,8 @@ from waiting import wait_for
 
 import sixbench
 
+pytestmark = pytest.mark.computes
+
 ROOT = Path(__file__).parents[2]
 PATHS = {"PYTHONPATH": f"{ROOT / 'benches'}:{Path(sixbench.__file__).parents[1]}"}
 

@@ -28,6 +28,8 @@ from sixbench.plan.shapes import SHAPES
 from sixbench.plan.topology_file import LINK_KEYS
 from sixbench.plan.yaml_source import parse_yaml
 
+pytestmark = pytest.mark.computes
+
 FOLDER = Path(__file__).parents[2] / "docs/experiments"
 FIRST, LAST = "index", "grammar"
 BETWEEN = sorted(page.stem for page in FOLDER.glob("*.md") if page.stem not in (FIRST, LAST))

@@ -21,6 +21,8 @@ from sixbench.run.frame_networks import told_networks
 
 from sixbench.mechanisms import MECHANISMS, install  # isort: skip
 
+pytestmark = pytest.mark.computes
+
 EXPERIMENT = """\
 topology:
   nodes: {{h1: host, r1: router, r2: router, h2: host}}

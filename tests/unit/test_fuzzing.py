@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from endurance import fuzzing, nested_experiments, words_of_others
 
+pytestmark = pytest.mark.computes
+
 ROOT = Path(__file__).parents[2]
 
 SAID = """\

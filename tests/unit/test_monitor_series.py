@@ -17,6 +17,8 @@ from sixbench.report.monitoring import render
 from sixbench.report.series_words import about, path_text
 from sixbench.store import MonitorWriter, read_monitor
 
+pytestmark = pytest.mark.computes
+
 RUN = synthetic.small(blocks=3)
 SETTINGS = Settings(
     command=("run", "small"),

@@ -23,6 +23,8 @@ from sixbench.model.errors import CapabilityError, ExperimentError, SixbenchErro
 from sixbench.notebook.frames import table_of
 from sixbench.store.packet_log import PACKETS, SCHEMA
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -13,6 +13,8 @@ from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.plan.path_levels import MAX_PATHS_OF_LEVELS
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -23,6 +23,8 @@ from sixbench.report.validity import trials as count_trials
 from sixbench.report.ways import way_of
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 
 def found_in(run: Run) -> dict[str, evidence.PathEvidence]:
     return {item.path: item for item in evidence.by_path(run)}

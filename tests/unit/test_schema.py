@@ -20,6 +20,8 @@ from sixbench.plan.schema import experiment_schema
 from sixbench.plan.shipped import find_experiment, shipped_names
 from sixbench.plan.yaml_source import parse_yaml, read_yaml
 
+pytestmark = pytest.mark.computes
+
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "docs/experiment.schema.json"
 ERRORS = ROOT / "tests/golden/errors"
