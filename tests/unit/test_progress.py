@@ -127,3 +127,13 @@ def test_nothing_is_shown_to_whom_wants_nothing(experiment: Experiment, capsys: 
     with Progress(True) as progress:
         one(progress, experiment, planned("ipv6"), None)
     assert capsys.readouterr().err == ""
+
+
+def test_in_an_emulated_machine_the_time_left_is_that_of_its_clock(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIXBENCH_GUEST", "{}")
+    with Progress(quiet=False) as progress:
+        progress.progress(4, 30, 95_000_000_000)
+        progress.trial_begins(experiment, experiment.combinations[0], planned("ipv4"))
+    assert "4 of 30 trials, 1:35 left by its clock; now" in capsys.readouterr().err

@@ -83,7 +83,10 @@ class Progress(Observer):
 
     def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
         self._decided = decided
-        self._done, self._expected, self._left = done, expected, f"{_clock(remaining_ns)} left"
+        from ..run.environment import GUEST
+
+        by_whom = " by its clock" if GUEST in os.environ else ""
+        self._done, self._expected, self._left = done, expected, f"{_clock(remaining_ns)} left{by_whom}"
 
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
         self._combinations = len(experiment.combinations)
