@@ -13,7 +13,7 @@ use crate::{Span, protocol};
 impl Translator {
     pub(super) fn packet_to_ipv6(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>) -> Outcome<V4Repr> {
         let ends = self.ends_of_ipv4(packet, is_error(packet))?;
-        let ends = if self.settings.errors_from_destination { self.from_destination(packet, ends) } else { ends };
+        let ends = if self.settings.errors_from_destination { self.sent_from_destination(packet, ends) } else { ends };
         check_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()])?;
         let Some(hop_limit) = self.next_hop_limit(packet.hop_limit()) else {
             return Err(Stop::telling(Clause::HopLimit, V4Repr::TimeExceeded { code: 0, quoted_words: 0 }));
@@ -59,7 +59,7 @@ impl Translator {
 
     /// The ends of an ICMP error with the destination of the packet that it quotes in place of its source. Of other packets, and where none can be read, they
     /// stay.
-    fn from_destination(&self, packet: &ipv4::Packet<'_>, ends: Ends) -> Ends {
+    fn sent_from_destination(&self, packet: &ipv4::Packet<'_>, ends: Ends) -> Ends {
         let quoted = packet.payload().captured().get(HEADER_BYTES..).filter(|_| is_error(packet));
         let quoted = quoted.and_then(|quoted| ipv4::Packet::parse(Span::whole(quoted).open_ended()).ok());
         match quoted.and_then(|quoted| self.ends_of_quoted_ipv4(&quoted).ok()) {
