@@ -19,6 +19,9 @@ SETTLING_S = 10.0
 """The most time that the kernel may take to remove what a killed process had."""
 
 _MOUNTS = (("tmpfs", "/run"), ("tmpfs", "/dev/shm"), ("bpf", "/sys/fs/bpf"))
+LOCKS = Path("/run/sixbench")
+"""The folder of root's locks, which stays. Files in it do not."""
+
 _OF_THE_KERNEL = {"maps.debug", "progs.debug"}
 """What a fresh BPF file system holds."""
 
@@ -56,7 +59,7 @@ def inventory(scratch: Path) -> Counter[str]:
             *(f"process {name}" for _, name in processes()),
             *(f"interface {name}" for _, name in socket.if_nameindex()),
             *(f"namespace {line.split()[4]}" for line in _lines("/proc/self/mountinfo") if " - nsfs " in line),
-            *_files("/run", ()),
+            *_files("/run", {LOCKS.name}),
             *_files("/dev/shm", ()),
             *_files(str(scratch), ()),
             *_files("/sys/fs/bpf", _OF_THE_KERNEL),
