@@ -1,4 +1,4 @@
-"""What the page shows of networks and of a packet's way through them."""
+"""Networks on the page, and a packet's way through them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..model.experiment import Combination, Experiment, Statistics
@@ -11,7 +11,7 @@ from ..model.finding import Direction, Finding, Verdict
 from ..model.metric import METRICS, Metric
 from ..model.path import Path
 from ..model.workloads import WORKLOADS
-from ..stats import Comparison, Looks, Pairs, compare_all
+from ..stats import Comparison, Looks, Pairs, compare_all, holm
 from .estimates import PathTrials, measured_metrics
 from .mixtures import apart_pairs
 
@@ -55,23 +55,16 @@ def candidates(
         group, base = groups[combination.name, path.name], groups[combination.name, baseline]
         if not (group.attempted or base.attempted):
             continue  # An interrupted run that did not come to it: not tried is not inconclusive.
-        metrics = [m for m in measured_metrics(group) if _common_blocks(group, base, m.column)]
+        metrics = [m for m in measured_metrics(group) if common_blocks(group, base, m.column)]
         for metric in metrics or [METRICS[WORKLOADS[combination.workload.kind].primary]]:
-            blocks, column = _common_blocks(group, base, metric.column), metric.column
+            blocks, column = common_blocks(group, base, metric.column), metric.column
             found.append(
                 Candidate(
                     combination=combination,
                     metric=metric,
                     path=path,
                     baseline=baseline,
-                    pairs=Pairs(
-                        path=[group.ok[block].metrics[column] for block in blocks],
-                        baseline=[base.ok[block].metrics[column] for block in blocks],
-                        scale=metric.scale,
-                        is_exact=metric.is_exact,
-                        path_uncertainty=uncertainties(group, blocks, column),
-                        baseline_uncertainty=uncertainties(base, blocks, column),
-                    ),
+                    pairs=pairs_of(group, base, metric, blocks),
                     cells=tuple(group.ok[block].cell for block in blocks),
                     invalid=group.invalid + base.invalid,
                     theory=group.theory.get(column),
@@ -79,6 +72,31 @@ def candidates(
                 )
             )
     return found
+
+
+def pairs_of(path: PathTrials, baseline: PathTrials, metric: Metric, blocks: Sequence[int]) -> Pairs:
+    """The values of both in these blocks, which both have."""
+    column = metric.column
+    return Pairs(
+        path=[path.ok[block].metrics[column] for block in blocks],
+        baseline=[baseline.ok[block].metrics[column] for block in blocks],
+        scale=metric.scale,
+        is_exact=metric.is_exact,
+        path_uncertainty=uncertainties(path, blocks, column),
+        baseline_uncertainty=uncertainties(baseline, blocks, column),
+    )
+
+
+def adjusted_within(families: Sequence[Hashable], comparisons: Sequence[Comparison]) -> list[float | None]:
+    """The p-value of each comparison, adjusted over those of its family (Holm)."""
+    members: dict[Hashable, list[int]] = defaultdict(list)
+    for index, family in enumerate(families):
+        members[family].append(index)
+    adjusted: list[float | None] = [None] * len(comparisons)
+    for indices in members.values():
+        for index, p_value in zip(indices, holm([comparisons[at].p_value for at in indices]), strict=True):
+            adjusted[index] = p_value
+    return adjusted
 
 
 def uncertainties(group: PathTrials, blocks: Sequence[int], column: str) -> list[float]:
@@ -93,7 +111,7 @@ def compared_paths(experiment: Experiment, combination: Combination) -> list[tup
     return [(path, path.aa_of or baseline) for path in experiment.paths_of(combination) if path.name != baseline]
 
 
-def _common_blocks(path: PathTrials, baseline: PathTrials, column: str) -> list[int]:
+def common_blocks(path: PathTrials, baseline: PathTrials, column: str) -> list[int]:
     """The blocks in which both have a valid trial with that metric, by the same machine, in order."""
     return sorted(
         block

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..model.finding import Estimate, Finding
-from ..stats import Comparison, holm
 from .blocks_needed import with_blocks_needed
-from .candidates import Candidate, candidates, compare_candidates, finding_of
+from .candidates import adjusted_within, candidates, compare_candidates, finding_of
 from .estimates import estimates as estimate_all
 from .estimates import group_trials
 from .looks import looks_of
@@ -55,21 +53,10 @@ def findings(run: Run, estimates: Sequence[Estimate] | None = None) -> list[Find
     compared = [one for combination in experiment.combinations for one in candidates(experiment, combination, groups)]
     looks = looks_of(run)
     comparisons = compare_candidates(compared, experiment.statistics, looks)
-    adjusted = _adjust(compared, comparisons)
+    adjusted = adjusted_within([(one.metric.name, one.path.aa_of is not None) for one in compared], comparisons)
     values = {(e.combination, e.path, e.metric): e.value for e in (estimates or estimate_all(run))}
     found = [
         finding_of(candidate, comparison, p_value, values, experiment.statistics, looks)
         for candidate, comparison, p_value in zip(compared, comparisons, adjusted, strict=True)
     ]
     return with_blocks_needed(with_mixtures(with_noise(found, experiment), groups, experiment), experiment)
-
-
-def _adjust(compared: list[Candidate], comparisons: list[Comparison]) -> list[float | None]:
-    families: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    for index, candidate in enumerate(compared):
-        families[candidate.metric.name, candidate.path.aa_of is not None].append(index)
-    adjusted: list[float | None] = [None] * len(compared)
-    for indices in families.values():
-        for index, p_value in zip(indices, holm([comparisons[i].p_value for i in indices]), strict=True):
-            adjusted[index] = p_value
-    return adjusted

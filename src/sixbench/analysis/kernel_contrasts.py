@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ from ..model.finding import KernelContrast
 from ..model.kernels import COLUMN
 from ..model.metric import Metric
 from ..model.workloads import WORKLOADS
-from ..stats import Comparison, Pairs, compare_all, holm
-from .candidates import direction, verdict
+from ..stats import Comparison, Pairs, compare_all
+from .candidates import adjusted_within, common_blocks, direction, pairs_of, verdict
 from .clock import RunClock, shown_metric
 from .estimates import PathTrials, group_trials, measured_metrics
 from .mixtures import apart_pairs
@@ -41,10 +41,8 @@ def kernel_contrasts(run: Run, clock: RunClock) -> list[KernelContrast]:
     contrasts = list(_contrasts(run))
     comparisons: list[Comparison] = [Comparison(n=0)] * len(contrasts)
     by_margin: dict[float, list[int]] = defaultdict(list)
-    by_metric: dict[str, list[int]] = defaultdict(list)
     for index, contrast in enumerate(contrasts):
         by_margin[statistics.margin_of(contrast.combination.workload.kind)].append(index)
-        by_metric[contrast.metric.name].append(index)
     for margin, indices in by_margin.items():
         results = compare_all(
             [contrasts[index].pairs for index in indices],
@@ -54,10 +52,7 @@ def kernel_contrasts(run: Run, clock: RunClock) -> list[KernelContrast]:
         )
         for index, result in zip(indices, results, strict=True):
             comparisons[index] = result
-    p_values: list[float | None] = [None] * len(contrasts)
-    for indices in by_metric.values():
-        for index, p_value in zip(indices, holm([comparisons[at].p_value for at in indices]), strict=True):
-            p_values[index] = p_value
+    p_values = adjusted_within([contrast.metric.name for contrast in contrasts], comparisons)
     return [
         _result(contrast, comparison, p_value, statistics, clock)
         for contrast, comparison, p_value in zip(contrasts, comparisons, p_values, strict=True)
@@ -78,14 +73,14 @@ def _contrasts(run: Run) -> Iterator[_Contrast]:
                 group = groups[combination.name, path.name]
                 base = groups.get((reference.name, path.name), PathTrials())
                 for metric in measured_metrics(group):
-                    blocks = _common_blocks(group, base, metric.column)
+                    blocks = common_blocks(group, base, metric.column)
                     if blocks:
                         yield _Contrast(
                             combination=combination,
                             reference=reference,
                             metric=metric,
                             path=path.name,
-                            pairs=_pairs(group, base, metric, blocks),
+                            pairs=pairs_of(group, base, metric, blocks),
                         )
 
 
@@ -94,24 +89,6 @@ def _without_kernel(combination: Combination) -> object:
     levels = {column: value for column, value in combination.levels.items() if column != COLUMN}
     workload = combination.workload
     return workload.kind, tuple(sorted(workload.params.items())), tuple(levels.items()), combination.topology
-
-
-def _common_blocks(group: PathTrials, base: PathTrials, column: str) -> list[int]:
-    """The blocks in which both kernels have a valid trial with that metric, in order."""
-    return sorted(
-        block
-        for block, trial in group.ok.items()
-        if column in trial.metrics and block in base.ok and column in base.ok[block].metrics
-    )
-
-
-def _pairs(group: PathTrials, base: PathTrials, metric: Metric, blocks: Sequence[int]) -> Pairs:
-    return Pairs(
-        path=[group.ok[block].metrics[metric.column] for block in blocks],
-        baseline=[base.ok[block].metrics[metric.column] for block in blocks],
-        scale=metric.scale,
-        is_exact=metric.is_exact,
-    )
 
 
 def _result(

@@ -89,7 +89,7 @@ def _step(crossing: Crossing, payload_bytes: int) -> dict[str, Any]:
 
 
 def _nat44(network: Network, before: dict[str, Any], step: dict[str, Any]) -> dict[str, Any] | None:
-    """What the NAT44 of the node between two steps makes of the packet's source; None where it has none.
+    """The source that the NAT44 of the node between two steps gives the packet; None where it has none.
 
     `is_first`: the packet comes as plain IPv4, so that this is before a translator or a tunnel takes it.
     """

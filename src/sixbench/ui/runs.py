@@ -267,7 +267,7 @@ def topology(experiment: Experiment) -> dict[str, Any] | None:
     """The first form of the network: nodes, and links with their settings in all forms. None: it was between two
     machines.
 
-    Of a link, `rates` has the rate, as `50/10 Mbit/s` where it is another in each direction, and `mtus` the MTU; levels
+    A link's `rates` has the rate, as `50/10 Mbit/s` where it is another in each direction, and `mtus` the MTU; levels
     stand one after the other. `words` has everything, direction by direction.
     """
     if not experiment.topologies:
