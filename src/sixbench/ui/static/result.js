@@ -61,6 +61,16 @@ async function showTables(place, base, name) {
   place.append(h("div", { class: "bar" }, Object.entries(FORMS).map(([form, words]) => h("button", { onclick: () => show(form) }, words)), copy, save, words), problem, text);
 }
 
+async function reportOrProblem(path) {
+  try {
+    const answer = await fetchOwn(path);
+    if (answer.ok) return [await answer.text(), undefined];
+    return [undefined, (await answer.json().catch(() => ({}))).error ?? `the answer was ${answer.status}`];
+  } catch {
+    return [undefined, "The report could not be read: the page's server has ended or cannot be reached."];
+  }
+}
+
 // The report is given to its frame, which could not ask for it: a frame's address cannot show the token.
 function reportFrame(path, title) {
   const frame = h("iframe", { src: "/report", sandbox: "allow-scripts", title, onload: give });
@@ -68,9 +78,10 @@ function reportFrame(path, title) {
   async function give() {
     if (isGiven) return;
     isGiven = true;
-    const answer = await fetchOwn(path);
-    if (answer.ok) frame.contentWindow.postMessage({ report: await answer.text() }, "*"); // it has no origin to name
-    else frame.replaceWith(h("p", { class: "warning", role: "alert" }, (await answer.json().catch(() => ({}))).error ?? `the answer was ${answer.status}`));
+    const [report, problem] = await reportOrProblem(path);
+    if (!frame.isConnected) return; // the reader has left this screen
+    if (report !== undefined) frame.contentWindow.postMessage({ report }, "*"); // it has no origin to name
+    else frame.replaceWith(h("p", { class: "warning", role: "alert" }, problem));
   }
   return frame;
 }
