@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from lab.experiments import read
@@ -32,6 +33,23 @@ def execute(agent: Agent, *argv: str) -> str:
     done = agent.call("exec", argv=list(argv))
     assert done["exit"] == 0, done
     return str(done["stdout"])
+
+
+_SEND = """
+import socket, sys
+address, port, own_port, hops = sys.argv[1], *map(int, sys.argv[2:])
+family, level, option = (socket.AF_INET6, socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS) if ":" in address else (
+    socket.AF_INET, socket.IPPROTO_IP, socket.IP_TTL)
+sender = socket.socket(family, socket.SOCK_DGRAM)
+sender.setsockopt(level, option, hops)
+sender.bind(("", own_port))
+sender.sendto(b"sixbench", (address, port))
+"""
+
+
+def send_datagram(agent: Agent, address: str, port: int, *, own_port: int = 0, hops: int = 64) -> None:
+    """Sends a UDP datagram from a node."""
+    execute(agent, sys.executable, "-c", _SEND, address, str(port), str(own_port), str(hops))
 
 
 class Watched:

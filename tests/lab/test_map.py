@@ -3,14 +3,19 @@ MTUs."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from lab.experiments import run, wrong
+from lab.networks import Watched, built, send_datagram
+from waiting import wait_for
 
-from sixbench.agent import AgentHub
+from sixbench.agent import Agent, AgentHub
+from sixbench.agent.requests import Counters, TranslatorCounters
 from sixbench.model.captured import TransportHeader
 
+UDP = 17
 EXPERIMENT = """
 topology:
   nodes: {h1: host, c1: router, h3: host, c2: router, p: router, br: router, h2: host}
@@ -79,3 +84,33 @@ def test_an_edge_may_have_one_range_of_ports(hub: AgentHub, tmp_path: Path, mech
     ports = ports_outside(hub, tmp_path / "run", MORE, host="h3", mechanism=mechanism, offset="0", engine=engine)
     assert ports
     assert all(2048 <= port <= 3071 for port in ports)
+
+
+def has_come_to_no_port(agent: Agent) -> bool:
+    """True once a datagram has come to a port of the node that nobody listens on."""
+    return agent.answer(Counters()).snmp["Udp"]["NoPorts"] > 0
+
+
+@pytest.mark.parametrize("engine", ["ebpf", "user"])
+def test_a_border_relay_turns_packets_between_edges_back_if_so_told(hub: AgentHub, engine: str) -> None:
+    """Without the option the relay's node routes them back into the translator, which takes one more hop."""
+    hops = {}
+    for hairpin in ("false", "true"):
+        network = EXPERIMENT.partition("paths:")[0]
+        path = f"{{nodes: [c1, c2, br], rule-ipv4: 192.0.2.0/24, ea-bits: 8, hairpin: {hairpin}, engine: {engine}}}"
+        lab, _, _ = built(hub, network.replace("HOST", "h1") + f"paths: {{map: {{map-t: {path}}}}}")
+        try:
+            h1, h3 = lab.agents["h1"], lab.agents["h3"]
+            watched = Watched(h1, "eth0")
+            # The NAPT44 of h1's edge knows the answer; that of the other edge drops this one.
+            send_datagram(h1, "192.0.2.2", 6000, own_port=5000)
+            send_datagram(h3, "192.0.2.1", 5000, own_port=6000)
+            wait_for(partial(has_come_to_no_port, h1), 10)
+            [packet] = [packet for packet in watched.arrived() if packet[9] == UDP]
+            assert packet[12:16] == bytes([192, 0, 2, 2])
+            hops[hairpin] = packet[8]
+            [counted] = lab.agents["br"].answer(TranslatorCounters()).translators.values()
+            assert ("hairpin" in counted.slow) == (hairpin == "true")
+        finally:
+            lab.close()
+    assert hops["true"] == hops["false"] + 1

@@ -4,6 +4,7 @@ link."""
 from __future__ import annotations
 
 import json
+import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
@@ -145,6 +146,46 @@ paths: {{dc: {{siit-dc: {{nodes: [r1], engine: {engine}}}}}}}
         assert counted.to_ipv4.packets >= 6
         # The first packet of each direction may wait for its next hop.
         assert ("hairpin" in counted.slow) == (engine == "user") or counted.slow["hairpin"].packets <= 2
+    finally:
+        lab.close()
+
+
+ROUTER_BEYOND = """
+topology:
+  nodes: {{h1: host, r1: router, r2: router, r3: router, h2: host}}
+  links: [{{endpoints: [h1, r1]}}, {{endpoints: [r1, r2]}}, {{endpoints: [r2, r3]}}, {{endpoints: [r3, h2]}}]
+between: [h1, h2]
+paths: {{p: {{{mechanism}: {{nodes: {nodes}, engine: {engine}, errors-from-destination: {flag}}}}}}}
+"""
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize(
+    ("mechanism", "nodes", "engine"),
+    [
+        ("siit", "[r1]", "ebpf"),
+        ("siit", "[r1]", "user"),
+        ("nat64", "[r1]", "ebpf"),
+        ("464xlat", "[r1, r2]", "ebpf"),
+        ("map-t", "[r1, r2]", "user"),
+    ],
+)
+def test_errors_of_ipv4_routers_come_from_where_the_packet_was_to_go_if_so_told(
+    hub: AgentHub, mechanism: str, nodes: str, engine: str, flag: bool
+) -> None:
+    """The hop limit ends at r3, which is an IPv4 router in all of these paths."""
+    text = ROUTER_BEYOND.format(mechanism=mechanism, nodes=nodes, engine=engine, flag=str(flag).lower())
+    lab, network, _ = built(hub, text)
+    try:
+        asked = network.legs[0].destination
+        [router] = [end.ipv4.ip for end in network.topology.links[2].ends if end.node == "r3" and end.ipv4 is not None]
+        is_ipv6 = asked.version == 6
+        translator = network.translators[-1]
+        comes_from = embed(IPv6Network(translator.mapping["prefixes"][0]), router) if is_ipv6 else router
+        hops = 3 + len(network.translators)
+        words = ["ping", "-n", "-c", "1", "-W", "5", "-t", str(hops), str(asked)]
+        output = str(lab.agents["h1"].call("exec", argv=words)["stdout"])
+        assert re.findall(r"^From (\S+) icmp_seq=1 ", output, re.MULTILINE) == [str(asked if flag else comes_from)]
     finally:
         lab.close()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sixbench.guest import jool as building
-from sixbench.mechanisms import MECHANISMS, MechanismError, install
+from sixbench.mechanisms import MECHANISMS, MechanismError, install, tayga
 from sixbench.mechanisms.jool import HOPS, make, unfit
+from sixbench.model.device import Device
 from sixbench.model.errors import CapabilityError
 from sixbench.model.network import Network
 from sixbench.model.parameter import Scalar
@@ -68,6 +70,21 @@ def test_nat64_that_drops_what_jool_computes_is_refused_at_its_option() -> None:
     with pytest.raises(MechanismError, match="always computes") as error:
         network("nat64", zero_checksum="drop")
     assert error.value.option == "zero-checksum"
+
+
+@pytest.mark.parametrize(("given", "word"), [({}, "true"), ({"errors_from_destination": True}, "false")])
+def test_errors_of_nat64_come_from_routers_unless_something_else_is_given(given: dict[str, bool], word: str) -> None:
+    assert f"jool -i nat64-1 global update source-icmpv6-errors-better {word}" in script(network("nat64", **given))
+
+
+@pytest.mark.parametrize("refusing", [unfit, tayga.unfit])
+def test_other_translators_say_that_their_siit_has_no_errors_from_destination(
+    refusing: Callable[[Device], str | None],
+) -> None:
+    (device,) = network("siit", errors_from_destination=True).devices
+    assert "errors-from-destination" in str(refusing(device))
+    (plain,) = network("siit").devices
+    assert refusing(plain) is None
 
 
 def test_the_stateless_half_of_our_nat64_is_not_jools() -> None:

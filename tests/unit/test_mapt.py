@@ -105,6 +105,11 @@ def test_a_rule_that_does_not_fit_is_refused(
     assert raised.value.option == option
 
 
+def test_the_border_relay_alone_turns_packets_back(domain: Callable[..., Network]) -> None:
+    assert [one.mapping.get("hairpin") for one in domain(hairpin=True).translators] == [None, None, True]
+    assert not any("hairpin" in one.mapping for one in domain().translators)
+
+
 def test_a_host_is_no_edge(installed: Installed) -> None:
     with pytest.raises(MechanismError, match='"h1" is a host; a CE is a router'):
         installed("map-t", "h1", "r2")

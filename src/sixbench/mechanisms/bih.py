@@ -17,7 +17,7 @@ from .common import check_overlap
 from .kind import Mechanism, MechanismError
 from .parting import Stretch, prefix_option
 from .resolving import with_extension
-from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, one_to_one, pool_option, translated
+from .translating import ERRORS_FROM_DESTINATION, LOWEST_IPV6_MTU, ZERO_CHECKSUM, one_to_one, pool_option, translated
 
 DEFAULT_POOL = "172.21.112.0/20"
 """A part of RFC 1918's addresses that few networks use."""
@@ -76,6 +76,7 @@ BIH = Mechanism(
         ),
         ZERO_CHECKSUM,
         LOWEST_IPV6_MTU,
+        ERRORS_FROM_DESTINATION,
     ),
     sample=("h1",),
 )

@@ -69,6 +69,8 @@ def unfit(device: Device) -> str | None:
         return "Jool keeps the state of nat64 itself, and does so only where the path names engine: jool"
     if device.mapping["kind"] == NAT64 and device.mapping["zero_checksum"] != "compute":
         return "Jool's nat64 always computes the checksum of UDP without one (zero-checksum: compute)"
+    if device.mapping["kind"] != NAT64 and device.mapping.get("errors_from_destination"):
+        return "Jool has a setting for errors-from-destination in its nat64 alone"
     return None
 
 
@@ -80,6 +82,8 @@ def _commands(program: str, name: str, mapping: Mapping[str, Any]) -> Iterator[t
     if mapping["kind"] == NAT64:
         for protocol in ("--tcp", "--udp", "--icmp"):
             yield (*own, "pool4", "add", protocol, f"{mapping['pool4']}/32", mapping["ports"])
+        from_router = "false" if mapping.get("errors_from_destination") else "true"
+        yield (*own, "global", "update", "source-icmpv6-errors-better", from_router)
         return
     amends = "true" if mapping["zero_checksum"] == "compute" else "false"
     yield (*own, "global", "update", "amend-udp-checksum-zero", amends)

@@ -22,13 +22,19 @@ from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
 from .kind import Mechanism, MechanismError
 from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt_stage, rule_of
 from .parting import ALLOW_PRIVATE, DEFAULT_PREFIX, allows_private, parts, plain_leg, prefix_option
-from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, translator
+from .translating import ERRORS_FROM_DESTINATION, LOWEST_IPV6_MTU, ZERO_CHECKSUM, translator
 
 DMR_PREFIX = Parameter(
     name="dmr-prefix",
     kind="ipv6-prefix",
     doc="the prefix of the Default Mapping Rule, in which IPv4 addresses outside are embedded (RFC 6052)",
     default=DEFAULT_PREFIX,
+)
+HAIRPIN = Parameter(
+    name="hairpin",
+    kind="flag",
+    doc="whether the border relay's translator sends packets from one CE to another's IPv4 address back at once",
+    default=False,
 )
 
 
@@ -137,7 +143,11 @@ def _edge_device(
 
 def _relay_device(path: Path, topology: Topology, relay: str, rule: Rule, dmr: IPv6Network) -> Translator:
     domain = {"own": None, "rules": [rule.told]}
-    return _translator(path, topology, relay, len(path.nodes), dmr, domain, [rule.ipv4, dmr], through_node=False)
+    number, prefixes = len(path.nodes), [rule.ipv4, dmr]
+    device = _translator(path, topology, relay, number, dmr, domain, prefixes, through_node=False)
+    if not path.options.get(HAIRPIN.name):
+        return device
+    return replace(device, mapping={**device.mapping, "hairpin": True})
 
 
 def _translator(
@@ -169,6 +179,14 @@ MAP_T = Mechanism(
     node_count=(2, MAX_CES + 1),
     node_order="the CEs, then the border relay",
     executed_by=(EBPF, USER),
-    options=(*RULE_OPTIONS, DMR_PREFIX, ALLOW_PRIVATE, ZERO_CHECKSUM, LOWEST_IPV6_MTU),
+    options=(
+        *RULE_OPTIONS,
+        DMR_PREFIX,
+        HAIRPIN,
+        ALLOW_PRIVATE,
+        ZERO_CHECKSUM,
+        LOWEST_IPV6_MTU,
+        ERRORS_FROM_DESTINATION,
+    ),
     sample=("r1", "r2"),
 )

@@ -23,7 +23,7 @@ from .kind import Mechanism, MechanismError
 from .nat44 import nat44
 from .parting import ALLOW_PRIVATE, Stretch, prefix_option
 from .resolving import DNS64, RESOLVER, with_resolver
-from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, translated
+from .translating import ERRORS_FROM_DESTINATION, LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, translated
 
 INSIDE = IPv4Network("100.64.0.0/16")
 """The addresses between translator and NAT44 (RFC 6598)."""
@@ -131,6 +131,7 @@ NAT64 = Mechanism(
         ALLOW_PRIVATE,
         replace(_OF_PLAT, default="compute", unless_given=ZERO_CHECKSUM.unless_given),
         LOWEST_IPV6_MTU,
+        ERRORS_FROM_DESTINATION,
         PORTS,
         DNS64,
         RESOLVER,
@@ -150,6 +151,7 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
         ALLOW_PRIVATE,
         _OF_PLAT,
         LOWEST_IPV6_MTU,
+        ERRORS_FROM_DESTINATION,
         Parameter(
             name="clat-prefix",
             kind="ipv6-prefix",

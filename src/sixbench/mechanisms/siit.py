@@ -13,7 +13,15 @@ from . import embedding, jool, tayga
 from .common import check_overlap
 from .kind import Mechanism, Options
 from .parting import ALLOW_PRIVATE, Stretch
-from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, pool_option, translated
+from .translating import (
+    ERRORS_FROM_DESTINATION,
+    LOWEST_IPV6_MTU,
+    PREFIX,
+    ZERO_CHECKSUM,
+    one_to_one,
+    pool_option,
+    translated,
+)
 
 DEFAULT_POOL = "192.0.2.0/24"
 """RFC 5737."""
@@ -78,6 +86,7 @@ SIIT = Mechanism(
         ),
         ZERO_CHECKSUM,
         LOWEST_IPV6_MTU,
+        ERRORS_FROM_DESTINATION,
     ),
     sample=("r1",),
 )

@@ -39,6 +39,8 @@ def unfit(device: Device) -> str | None:
         return f"tayga takes no prefix in {_REFUSED}; leave prefix out, or give another one"
     if device.mapping["zero_checksum"] != "drop" or device.mapping["lowest_ipv6_mtu"] != 1280:
         return "tayga has no setting for zero-checksum and lowest-ipv6-mtu"
+    if device.mapping.get("errors_from_destination"):
+        return "tayga has no setting for errors-from-destination"
     return None
 
 

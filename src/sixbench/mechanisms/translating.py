@@ -47,9 +47,16 @@ LOWEST_IPV6_MTU = Parameter(
     maximum=65535,
     default=ETHERNET_MIN_MTU_V6,
 )
+ERRORS_FROM_DESTINATION = Parameter(
+    name="errors-from-destination",
+    kind="flag",
+    doc="whether ICMPv6 errors of IPv4 routers come from where the packet that they quote was to go, and not from the "
+    "router",
+    default=False,
+)
 FORWARDING = {"net.ipv6.conf.all.forwarding": "1"}
 """Linux passes on what comes out of a device, or goes into it, only where the whole node forwards (ip6_forward)."""
-OPTIONS = (PREFIX, ALLOW_PRIVATE, ZERO_CHECKSUM, LOWEST_IPV6_MTU)
+OPTIONS = (PREFIX, ALLOW_PRIVATE, ZERO_CHECKSUM, LOWEST_IPV6_MTU, ERRORS_FROM_DESTINATION)
 """The options of every mechanism with translators."""
 
 
@@ -232,6 +239,7 @@ def translator(
             "mtu4": mtus[4],
             "mtu6": mtus[6],
             **({"allow_non_global": True} if allows_private(path) else {}),
+            **({"errors_from_destination": True} if path.options.get(ERRORS_FROM_DESTINATION.name) else {}),
         },
         through_node=through_node,
         hops=_HOPS_BY_ENGINE.get(path.engine or "", HOPS),
