@@ -48,9 +48,11 @@ def test_every_trial_is_read_and_is_as_it_was_recorded(run: Run) -> None:
     assert {trial.key for trial in run.trials} == run.manifest.accepted.keys()
 
 
-@pytest.mark.parametrize("kept", [0, 500], ids=["read-again", "in-memory"])
-def test_nothing_that_a_record_says_is_lost_by_reading_it(run: Run, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(details, "MOST_KEPT", kept)
+@pytest.mark.parametrize("kept_bytes", [0, details.MOST_KEPT_BYTES], ids=["read-again", "in-memory"])
+def test_nothing_that_a_record_says_is_lost_by_reading_it(
+    run: Run, kept_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(details, "MOST_KEPT_BYTES", kept_bytes)
     for trial in read_run(run.directory).trials:
         before = written(run.directory, trial)
         assert known(json.loads(json.dumps(trial.to_json()))) == known(before) | {"schema": trial.to_json()["schema"]}

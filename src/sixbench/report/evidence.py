@@ -5,8 +5,9 @@ Evidence is what the run layer stored with each trial (`model.evidence`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from ..model.captured import IcmpHeader, IpHeader, KeptPacket, TransportHeader, vlan_id_of
 from ..model.evidence import NO_EVIDENCE
@@ -47,7 +48,7 @@ class Stack:
     layers: tuple[Layer, ...]
     payload_bytes: int | None = None
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Such as `Ethernet / IPv4 / IPv6 / TCP`."""
         return " / ".join(f"{layer.name} (atomic fragment)" if layer.is_atomic else layer.name for layer in self.layers)
@@ -57,7 +58,7 @@ class Stack:
         """All headers whose size is known."""
         return sum(layer.bytes or 0 for layer in self.layers)
 
-    @property
+    @cached_property
     def total_bytes(self) -> int:
         """The frame, without preamble and check sequence."""
         return self.header_bytes + (self.payload_bytes or 0)
@@ -189,13 +190,14 @@ class _Sum:
             return
         self.trials += 1
         segments = evidence.segments or ()
-        for segment in segments:
-            self.links.setdefault(segment.link, _LinkSum(segment)).add(segment)
+        on_links = [(segment, _stacks(segment.packets)) for segment in segments]
+        for segment, stacks in on_links:
+            self.links.setdefault(segment.link, _LinkSum(segment)).add(segment, stacks)
         if self.middle is None and segments:
             index = evidence.middle or 0
             self.middle = segments[index if index < len(segments) else 0].link
         _add(self.families, evidence.families or {})
-        packets = _packets(segments)
+        packets = _packets(on_links)
         if _most_bytes(packets) > _most_bytes(self.packets):
             self.packets = packets
         self.tunnels.add(evidence.tunnels or {})
@@ -245,13 +247,14 @@ class _LinkSum:
         self.captured = self.not_captured = 0
         self.max_ip_bytes: int | None = None
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: Segment, stacks: Iterable[tuple[KeptPacket, Stack]]) -> None:
+        """`stacks`: those of the segment's packets."""
         if segment.claimed is not None:
             self.claimed.setdefault(segment.claimed)
         _add(self.seen, segment.stacks)
         _add(self.outer, segment.outer)
         _add(self.errors, segment.errors)
-        for stack in _stacks(segment.packets):
+        for _, stack in stacks:
             self.stacks[stack.text] = self.stacks.get(stack.text, 0) + 1
         self.captured += segment.captured_packets or 0
         self.not_captured += segment.capture_dropped or 0
@@ -274,11 +277,15 @@ class _LinkSum:
         )
 
 
-def _packets(segments: Sequence[Segment]) -> list[OnLinks]:
+_Stacks = Sequence[tuple[KeptPacket, Stack]]
+"""Packets, each with its headers."""
+
+
+def _packets(on_links: Iterable[tuple[Segment, _Stacks]]) -> list[OnLinks]:
     """The largest packet of a trial with each stack of the way."""
     found: dict[str, OnLinks] = {}
-    for segment in segments:
-        stack = _largest(segment)
+    for segment, stacks in on_links:
+        stack = _largest(segment, stacks)
         if stack is None:
             continue
         known = found.get(stack.text)
@@ -292,23 +299,25 @@ def _most_bytes(packets: Sequence[OnLinks]) -> int:
     return max((one.stack.total_bytes for one in packets), default=-1)
 
 
-def _largest(segment: Segment) -> Stack | None:
+def _largest(segment: Segment, stacks: _Stacks) -> Stack | None:
     """The largest packet of a link that is what the path claims there; of all its packets where none is."""
-    claimed = [
-        packet
-        for packet in segment.packets
-        if in_vlan(stack_name(layer.kind for layer in packet.layers), vlan_id_of(packet.layers)) == segment.claimed
-    ]
-    return max(_stacks(claimed or segment.packets), key=lambda stack: stack.total_bytes, default=None)
+    claimed = [stack for packet, stack in stacks if _headers_name(packet) == segment.claimed]
+    return max(claimed or [stack for _, stack in stacks], key=lambda stack: stack.total_bytes, default=None)
 
 
-def _stacks(packets: Iterable[KeptPacket]) -> Iterator[Stack]:
+def _headers_name(packet: KeptPacket) -> str:
+    return in_vlan(stack_name(layer.kind for layer in packet.layers), vlan_id_of(packet.layers))
+
+
+def _stacks(packets: Iterable[KeptPacket]) -> _Stacks:
+    """Packets with their headers, without those of which no header was decoded."""
+    found = []
     for packet in packets:
         headers = tuple(
-            Layer(
-                name=words.protocol(layer.kind),
-                bytes=layer.bytes,
-                is_atomic=isinstance(layer, IpHeader) and layer.fragment is not None and layer.fragment.is_atomic,
+            _layer(
+                layer.kind,
+                layer.bytes,
+                isinstance(layer, IpHeader) and layer.fragment is not None and layer.fragment.is_atomic,
             )
             for layer in packet.layers
             if layer.kind not in _REMAINDERS
@@ -319,7 +328,19 @@ def _stacks(packets: Iterable[KeptPacket]) -> Iterator[Stack]:
             if all(header.bytes is not None for header in headers):
                 # What a header says of its payload is of the whole datagram, of which this may be a fragment.
                 payload_bytes = max(0, packet.wire_bytes - sum(header.bytes or 0 for header in headers))
-            yield Stack(layers=headers, payload_bytes=payload_bytes)
+            found.append((packet, _stack(headers, payload_bytes)))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _layer(kind: str, size_bytes: int | None, is_atomic: bool) -> Layer:
+    return Layer(name=words.protocol(kind), bytes=size_bytes, is_atomic=is_atomic)
+
+
+@lru_cache(maxsize=4096)
+def _stack(layers: tuple[Layer, ...], payload_bytes: int | None) -> Stack:
+    """A stack once, however many packets have it."""
+    return Stack(layers=layers, payload_bytes=payload_bytes)
 
 
 def _add(total: dict[str, int], counts: Mapping[str, int]) -> None:

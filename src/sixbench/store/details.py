@@ -1,7 +1,8 @@
 """The large parts of the trials of a run: its histograms, its evidence, and the agents' results.
 
-They are most of a record, and few commands look at them. So a run that was read keeps those of some trials only. The
-others are read again when somebody asks for them: a run of 100,000 trials takes as much memory as its numbers do.
+They are most of a record, and few commands look at them. So a run that was read keeps those of the first trials, as
+many as have room. The others are read again when somebody asks for them: a run of 100,000 trials takes as much memory
+as its numbers do.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from .ledger import hashes_of
 
 PARTS = ("histograms", "evidence", "client", "server")
 
-MOST_KEPT = 500
-"""The details of how many trials are kept. Those of a trial take some 100 KiB of memory."""
+MOST_KEPT_BYTES = 2**24
+"""The largest number of bytes of records whose details are kept. In memory these take three to six times as much."""
+
+_RECENT = 16
+"""Of the trials that have no room: those whose details are kept until others are read."""
 
 _Value = TypeVar("_Value")
 
@@ -38,20 +42,26 @@ class Details:
         """`trials` has a folder for each trial with a file of that name. `parse` makes an object of its content."""
         self._trials, self._parse, self._name = trials, parse, name
         self._digests: dict[str, bytes] = {}
-        self._kept: OrderedDict[str, _Parts] = OrderedDict()
+        self._kept: dict[str, _Parts] = {}
+        self._kept_bytes = 0
+        self._recent: OrderedDict[str, _Parts] = OrderedDict()
         self._known: dict[Any, Any] = {}
         self.reads = 0
         """How many records were read again."""
 
-    def lighter(self, record: TrialRecord, folder: str, digest: str) -> TrialRecord:
+    def lighter(self, record: TrialRecord, folder: str, size_bytes: int, digest: str) -> TrialRecord:
         """The record without its large parts, which are read again from this folder if they are asked for. What many
         trials share, such as parameters and the names of metrics, is in memory once.
 
         Args:
+            size_bytes: of the file.
             digest: the SHA-256 of the file, in hexadecimal.
         """
         self._digests[folder] = bytes.fromhex(digest)
-        self._keep(folder, {part: getattr(record, part) for part in PARTS})
+        self._kept_bytes += size_bytes
+        # Reports go through all trials several times, so what came last would be gone whenever it is looked for.
+        if self._kept_bytes <= MOST_KEPT_BYTES:
+            self._kept[folder] = {part: getattr(record, part) for part in PARTS}
         values = {name: value for name, value in vars(record).items() if name not in PARTS}
         shared = {
             "combination": sys.intern(record.combination),
@@ -71,26 +81,23 @@ class Details:
 
     def part(self, folder: str, part: str) -> Any:
         """A part of the record in that folder. Raises `StoreError` where it is no longer what was read."""
-        kept = self._kept.get(folder)
+        kept = self._kept.get(folder) or self._recent.get(folder)
         if kept is None:
-            self.reads += 1
-            inside = self._trials.folder(folder)
-            content = inside.read(self._name)
-            if bytes.fromhex(hashes_of({self._name: content})[self._name]) != self._digests[folder]:
-                raise StoreError(f"{printable(str(inside.path / self._name))}: it was changed while the run was read")
-            # It had the form of a record when it was read first, and it is the same.
-            data = self._parse(content, inside.path / self._name)
-            parts = {one: data.get(one, {}) for one in PARTS}
-            kept = self._keep(folder, parts | {"evidence": evidence_from_json(parts["evidence"])})
-        else:
-            self._kept.move_to_end(folder)
+            kept = self._recent[folder] = self._read_again(folder)
+            if len(self._recent) > _RECENT:
+                self._recent.popitem(last=False)
         return kept[part]
 
-    def _keep(self, folder: str, kept: _Parts) -> _Parts:
-        self._kept[folder] = kept
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
-        return kept
+    def _read_again(self, folder: str) -> _Parts:
+        self.reads += 1
+        inside = self._trials.folder(folder)
+        content = inside.read(self._name)
+        if bytes.fromhex(hashes_of({self._name: content})[self._name]) != self._digests[folder]:
+            raise StoreError(f"{printable(str(inside.path / self._name))}: it was changed while the run was read")
+        # It had the form of a record when it was read first, and it is the same.
+        data = self._parse(content, inside.path / self._name)
+        parts = {one: data.get(one, {}) for one in PARTS}
+        return parts | {"evidence": evidence_from_json(parts["evidence"])}
 
     def _shared(self, values: dict[str, _Value]) -> dict[str, _Value]:
         """The same values in one object for all records that have them."""

@@ -199,7 +199,7 @@ def _read_trial(
     # The last trial before a crash is there before it is noted.
     if wrong is None and known is None and manifest.accepted and manifest.state != "running":
         wrong = "the run did not record it"
-    return record if wrong else details.lighter(record, name, digest), wrong
+    return record if wrong else details.lighter(record, name, len(content), digest), wrong
 
 
 def _parse(content: bytes, place: Path) -> TrialRecord:

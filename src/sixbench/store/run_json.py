@@ -27,7 +27,6 @@ def read_json(folder: Folder, name: str) -> dict[str, Any]:
 def json_object(content: bytes, path: Path) -> dict[str, Any]:
     """An object of JSON, whose texts show what they are: control characters stand escaped in them. Raises
     `StoreError`."""
-    place = printable(str(path))
     try:
         text = content.decode()
         data = json.loads(text, parse_constant=_no_number)
@@ -35,12 +34,16 @@ def json_object(content: bytes, path: Path) -> dict[str, Any]:
             json.dumps(data, ensure_ascii=False).encode()  # half a character is none
     except (ValueError, RecursionError) as error:
         reason = printable(str(error).partition(";")[0])
-        raise StoreError(f"{place}: not JSON: {reason}") from error
+        raise StoreError(f"{_shown(path)}: not JSON: {reason}") from error
     if not isinstance(data, dict):
-        raise StoreError(f"{place}: not a JSON object")
+        raise StoreError(f"{_shown(path)}: not a JSON object")
     if json_depth(content, MAX_DEPTH) > MAX_DEPTH:
-        raise StoreError(f"{place}: more than {MAX_DEPTH} levels deep, which nothing of a run is")
+        raise StoreError(f"{_shown(path)}: more than {MAX_DEPTH} levels deep, which nothing of a run is")
     return {**_escaped(data)} if _may_control(text) else data
+
+
+def _shown(path: Path) -> str:
+    return printable(str(path))
 
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

@@ -45,7 +45,15 @@ LIST_LEFT_S = 15.0
 LOOK_S = 0.5
 """Interval of the looks for a client that has left."""
 
-PREPARED = ("sixbench.report.latex", "sixbench.report.markdown", "sixbench.report.csv", "scipy.special")
+PREPARED = (
+    "sixbench.report.latex",
+    "sixbench.report.markdown",
+    "sixbench.report.csv",
+    "sixbench.analysis.findings",
+    "sixbench.model.record_form",
+    "sixbench.plan.paper_file",
+    "scipy.special",
+)
 """With the packages that draw, which take most of the time and 40 MB."""
 
 _Result = TypeVar("_Result")
