@@ -120,4 +120,4 @@ def wait_until_measured(process: subprocess.Popen[bytes], directory: Path) -> No
 def test_a_run_of_cells_goes_on_on_cells_only(run: Path, sixbench: SixbenchCommand) -> None:
     done = sixbench("resume", run)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "was measured by cells, and so is the rest" in done.stderr
+    assert "was begun by cells, which have to finish it" in done.stderr

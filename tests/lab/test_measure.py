@@ -304,4 +304,4 @@ def test_a_server_that_dies_in_mid_trial_is_named(pair: Callable[..., Pair]) -> 
         server.kill()
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 4, stderr
-    assert f"failed: {host} went away during the trial: " in stdout
+    assert f"failed: {host} was lost during the trial: " in stdout

@@ -135,8 +135,8 @@ def test_a_scheduler_with_the_key_is_reached() -> None:
     ("answer", "said"),
     [
         (with_key(bytes(32)), "has another key"),
-        (lambda connection: connection.sendall(b"\x00" * 64), "speaks no TLS"),
-        (lambda connection: connection.recv(1), "speaks no TLS"),
+        (lambda connection: connection.sendall(b"\x00" * 64), "does not use TLS"),
+        (lambda connection: connection.recv(1), "does not use TLS"),
     ],
 )
 def test_others_are_not(answer: Callable[[socket.socket], object], said: str) -> None:

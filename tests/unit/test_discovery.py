@@ -85,7 +85,7 @@ def test_another_prefix_than_the_plats_is_told(read: Read) -> None:
     assert wrong_prefix(clat.discovery, "2001:db8:64::/96") is None
     assert (
         wrong_prefix(clat.discovery, "64:ff9b::/96")
-        == "r1 told the prefix 64:ff9b::/96, where the PLAT has 2001:db8:64::/96"
+        == "r1 announced the prefix 64:ff9b::/96, but the PLAT uses 2001:db8:64::/96"
     )
 
 

@@ -122,7 +122,7 @@ def test_only_right_answers_in_time_count() -> None:
     assert told.metrics["questions_unanswered_ratio"] == 0.1
     assert told.notes == [
         "the resolver failed: 1 SERVFAIL",
-        "1 answers had not the one address that is right",
+        "1 answers did not have the one right address",
         "1 answers came after the timeout",
     ]
 

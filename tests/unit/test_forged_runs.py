@@ -129,7 +129,7 @@ def test_what_is_forged_is_named_and_the_rest_reported(sixbench: Command, direct
         (lambda data: data["experiment"]["statistics"].update(confidence="nan"), "statistics.confidence is nan"),
         (lambda data: data["experiment"]["statistics"].update(confidence=1), "statistics.confidence is 1.0"),
         (lambda data: data["experiment"]["blocks"].update(maximum=10**9), "the experiment has 2 to 1000000000 blocks"),
-        (lambda data: data.update(started_realtime_ns=10**20), "it did not start or end at a time that there is"),
+        (lambda data: data.update(started_realtime_ns=10**20), "its start or its end is not a valid time"),
         (lambda data: data["environment"].update(memory_bytes=10**40), "environment.memory_bytes is 1"),
         (
             lambda data: data["environment"].update(versions=[]),

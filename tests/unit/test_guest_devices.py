@@ -120,7 +120,7 @@ def test_commands_in_a_machine_need_consent_and_those_of_the_shipped_experiment_
         ({"guest": "host", "program": {}}, "dut.program", "a device is a guest or a program"),
         ({"guest": "host", "description": "x"}, "dut.description", "description is for equipment between ports"),
         ({"guest": "host", "ports": ["a", "b"]}, "dut.guest", "a device is a pair of ports or a guest"),
-        ({"guest": "host", "family": [6, 4]}, "dut", "nothing says which IPv6 address the device gives 198.18.1.2"),
+        ({"guest": "host", "family": [6, 4]}, "dut", "the IPv6 address that the device gives 198.18.1.2 is not known"),
         ({"guest": "host", "family": 5}, "dut.family", "5 is no family"),
         ({"guest": "host", "state": "linux"}, "dut", "the table of a guest is not visible: give state: own"),
         ({"mechanism": "siit", "setup": []}, "dut.setup", "setup is for a guest"),

@@ -112,7 +112,7 @@ def test_a_host_without_ssh_is_this_machine() -> None:
         ({"links": LINKS.replace("[left, left]", "[left, rihgt]")}, 'over.1: lab2 has no interface "rihgt"'),
         (
             {"links": LINKS.replace(", over: [left, left]", "")},
-            "this link joins lab1 and lab2, and does not say how: give over: [left, left]",
+            "this link joins lab1 and lab2 and needs a connection: give over: [left, left]",
         ),
         (
             {"links": LINKS.replace("[left, left]", "wire")},

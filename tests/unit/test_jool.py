@@ -151,7 +151,7 @@ def test_modules_and_programs_are_kept_beside_the_kernels(tmp_path: Path) -> Non
 
 def test_a_module_that_was_not_made_is_named(tmp_path: Path) -> None:
     tree, source, kept = tree_of(tmp_path, building.MODULES[:2])
-    with pytest.raises(CapabilityError, match="building Jool for 1: the compiler has made no jool_siit"):
+    with pytest.raises(CapabilityError, match="building Jool for 1: the compiler produced no jool_siit"):
         building.keep(tree, source, kept, "building Jool for 1")
 
 

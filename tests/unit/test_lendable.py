@@ -85,7 +85,7 @@ def test_a_port_that_is_not_there_or_not_ours() -> None:
         (
             {"hardware_clock": None, "has_carrier": False},
             "yes",
-            "it can be borrowed, and has no carrier now; whether it has a hardware clock is not known",
+            "it can be borrowed, and has no carrier now; it is not known whether it has a hardware clock",
         ),
         ({"in_use": "a socket is bound to it"}, "no", "a socket is bound to it"),
         ({"refused": "it is a port of br0", "in_use": "a socket is bound to it"}, "no", "it is a port of br0"),
@@ -121,6 +121,6 @@ def test_the_report_says_by_what_a_clock_was_measured_and_what_else_there_is(man
     assert name == "Host lab1"
     assert text == (
         "6.18 on x86_64, 900 µs away, its clock is at most 500 µs off by an exchange over SSH, "
-        "no ptp: no ptp4l answers, eth1 has /dev/ptp0, eth2 has no hardware clock, whether eth3 has a hardware clock "
-        "is not known"
+        "no ptp: no ptp4l answers, eth1 has /dev/ptp0, eth2 has no hardware clock, it is not known whether eth3 "
+        "has a hardware clock"
     )

@@ -90,7 +90,7 @@ def has_ipv6_loopback() -> bool:
         ({"host": "nosuch.invalid"}, (), CapabilityError, "looking up nosuch.invalid: "),
         ({"host": "127.0.0.1"}, (6,), CapabilityError, "127.0.0.1 has no IPv6 address"),
         ({"host": "x" * 300}, (), CapabilityError, "looking up xxx"),
-        ({"host": "fe80::1"}, (), UsageError, "link-local address; say on which interface of this machine, such as"),
+        ({"host": "fe80::1"}, (), UsageError, "link-local address; add the interface of this machine, such as"),
         ({"host": "127.0.0.1", "bind": "here"}, (), UsageError, "-B here: this is no IP address"),
         ({"host": "127.0.0.1", "bind": "::1"}, (), UsageError, "-B ::1: IPv4 is measured too"),
         ({"host": "127.0.0.1", "bind": "192.0.2.77"}, (), UsageError, "no such address"),
@@ -276,7 +276,7 @@ def record(path: str, block: int, goodput_bps: float | None, **changes: Any) -> 
         "params": {},
         "levels": {},
         "status": "ok" if goodput_bps is not None else "failed",
-        "reasons": [] if goodput_bps is not None else of_agents("there went away during the trial: reset"),
+        "reasons": [] if goodput_bps is not None else of_agents("there was lost during the trial: reset"),
         "started_realtime_ns": 0,
         "elapsed_ns": 1,
         "metrics": {} if goodput_bps is None else {"goodput_bps": goodput_bps},
@@ -349,8 +349,8 @@ def test_directions_have_names_where_there_are_two() -> None:
 
 def test_a_trial_that_failed_says_why() -> None:
     failed = record("ipv6", 1, None)
-    assert measure_text.one_line(failed, 1, 12) == "[ 1/12] ipv6  failed: there went away during the trial: reset\n"
-    assert "failed: there went away during the trial: reset" in measure_text.summary(failed)
+    assert measure_text.one_line(failed, 1, 12) == "[ 1/12] ipv6  failed: there was lost during the trial: reset\n"
+    assert "failed: there was lost during the trial: reset" in measure_text.summary(failed)
 
 
 def test_the_document_is_json_and_leaves_nothing_to_guess() -> None:

@@ -85,8 +85,8 @@ def test_another_node_that_cuts_is_remarked_upon() -> None:
     found = judged(NARROW, after, sent=10, received=10)
     assert found.fragments.agrees is False
     assert found.notes == [
-        "r2 counted 3 FragOKs of IPv4, where theory says 0",
-        "r2 counted 6 FragCreates of IPv4, where theory says 0",
+        "r2 counted 3 FragOKs of IPv4, where theory expects 0",
+        "r2 counted 6 FragCreates of IPv4, where theory expects 0",
     ]
 
 
@@ -119,7 +119,7 @@ def test_datagrams_of_several_sizes_are_foretold_where_each_is_one_packet_everyw
     found = judged(NARROW, {}, sent=10, received=10, **varied)
     assert (found.notes, found.fragments.agrees, found.fragments.links) == ([], True, ())
     cut = judged(NARROW, {"r1": counters(FragOKs=1, FragCreates=2)}, sent=10, received=10, **varied)
-    assert "r1 counted 1 FragOKs of IPv4, where theory says 0" in cut.notes
+    assert "r1 counted 1 FragOKs of IPv4, where theory expects 0" in cut.notes
     wider = judged(NARROW, {}, sent=10, received=10, **varied | {"sizes_max_bytes": 1400})
     assert (wider.notes, wider.fragments.agrees) == ([], None)
     assert "several sizes" in wider.fragments.not_predicted
@@ -158,7 +158,7 @@ def test_packets_and_bytes_on_a_link_that_agree() -> None:
 def test_another_number_of_packets_on_a_link_is_remarked_upon() -> None:
     found = crossing(NARROW, 10, 10, packets=40, octets=15_460)
     assert found.fragments.agrees is False
-    assert found.notes == ["40 packets of 15460 bytes crossed r1-r2, where theory says 20 of 15460 bytes"]
+    assert found.notes == ["40 packets of 15460 bytes crossed r1-r2, where theory expects 20 of 15460 bytes"]
     assert not crossing(NARROW, 10, 10, packets=19, octets=15_460).fragments.agrees
 
 

@@ -290,7 +290,7 @@ def test_a_packet_over_the_mtu(read: Read, view: Viewpoint) -> None:
     [
         (
             (105, 1400),
-            "1000 bytes of payload arrived to the server, but only 900 bytes crossed l1: they took another way",
+            "1000 bytes of payload arrived to the server, but only 900 bytes crossed l1: they went another way",
         ),
         ((14, 10_500), "10 datagrams arrived, but only 9 packets crossed l1"),
         ((105, 10_500, 0, 106), "received 106 ipv6 packets during a trial over ipv4"),
@@ -306,7 +306,7 @@ def test_what_went_back_is_counted_too(view: Viewpoint) -> None:
     after = counters(view, 105, 10_500)
     after["interfaces"][view.end.name]["tx_bytes"] = 700
     assert texts(judged(view, [packet("ipv4", "udp")], after).invalid) == [
-        "500 bytes of payload arrived to the client, but only 200 bytes crossed l1: they took another way"
+        "500 bytes of payload arrived to the client, but only 200 bytes crossed l1: they went another way"
     ]
 
 

@@ -30,8 +30,8 @@ def test_a_flood_of_strays_makes_a_trial_of_requests_invalid() -> None:
     measured, status, reasons = assess(WORKLOADS["udp-rr"], {}, RR_CLIENT, strays(datagrams=166_000))
     assert (status, kinds(reasons)) == ("invalid", [ReasonKind.STRAYS])
     assert texts(reasons) == [
-        "166000 stray datagrams came to the trial's sockets beside 5000 packets of its own: "
-        "more than 1%, so they took time from what was measured"
+        "166000 stray datagrams reached the trial's sockets beside 5000 packets of the trial: "
+        "more than 1%, so they disturbed the measurement"
     ]
     assert measured.notes == ["166000 stray datagrams were refused or ignored"]
 
@@ -90,7 +90,7 @@ def test_a_stray_connection_is_several_packets() -> None:
     assert stray_reason({"connections": connections}, own_packets=0) is None
     reason = stray_reason({"connections": connections, "datagrams": 1}, own_packets=0)
     assert reason is not None
-    assert "4 stray connections and 1 stray datagrams came" in reason.text
+    assert "4 stray connections and 1 stray datagrams reached" in reason.text
 
 
 def test_the_packets_of_a_stream_follow_from_its_bytes() -> None:
@@ -148,5 +148,5 @@ def test_many_stray_segments_make_a_trial_invalid_and_few_are_not_told() -> None
         return notes, kinds(reasons)
 
     assert judged(FEW_STRAYS) == ([], [])
-    assert judged(50) == (["at least 50 segments of TCP came to the hosts that nobody of the trial sent"], [])
+    assert judged(50) == (["at least 50 TCP segments reached the hosts that did not come from the trial"], [])
     assert judged(500)[1] == [ReasonKind.STRAYS]

@@ -131,16 +131,16 @@ def test_the_slow_path_carries_too(tunnel: Tunnel) -> None:
             9,
             2,
             [
-                "10000 bytes of payload arrived, but r1 encapsulated only 9000 bytes in 6in4-1: they took another way",
-                "10000 bytes of payload arrived, but r2 decapsulated only 9000 bytes in 6in4-1: they took another way",
+                "10000 bytes of payload arrived, but r1 encapsulated only 9000 bytes in 6in4-1: they went another way",
+                "10000 bytes of payload arrived, but r2 decapsulated only 9000 bytes in 6in4-1: they went another way",
             ],
         ),
         (
             10,
             1,
             [
-                "2000 bytes of payload arrived, but r1 decapsulated only 1000 bytes in 6in4-1: they took another way",
-                "2000 bytes of payload arrived, but r2 encapsulated only 1000 bytes in 6in4-1: they took another way",
+                "2000 bytes of payload arrived, but r1 decapsulated only 1000 bytes in 6in4-1: they went another way",
+                "2000 bytes of payload arrived, but r2 encapsulated only 1000 bytes in 6in4-1: they went another way",
             ],
         ),
     ],

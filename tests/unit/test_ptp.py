@@ -97,7 +97,7 @@ def test_the_grandmaster_is_its_own_reference() -> None:
     ("change", "why"),
     [
         (lambda said: "sending: GET CURRENT_DATA_SET\n", "no ptp4l answers at /var/run/ptp4l"),
-        (lambda said: said.split("\t" + SLAVE + "-1 seq 4")[0], "does not tell its PORT_PROPERTIES_NP"),
+        (lambda said: said.split("\t" + SLAVE + "-1 seq 4")[0], "does not report its PORT_PROPERTIES_NP"),
         (
             lambda said: said.replace("stepsRemoved     1", "stepsRemoved     2"),
             "ptp4l is 2 steps from its grandmaster",

@@ -245,7 +245,7 @@ def test_a_node_runs_one_command_at_a_time(read: Read) -> None:
             "(in: qdisc add dev eth0 root handle 1: tbf ",
         ),
         ({"-K": ""}, "building the network: ethtool -K eth0 tso off"),
-        ({"-K": ""}, "in r1 ended with 1: it said nothing"),
+        ({"-K": ""}, "in r1 ended with 1: it printed no message"),
         (
             {"link": "no\nCommand failed -:99"},
             "building the network: ip -batch in r1 ended with 1: no Command failed -:99",

@@ -169,14 +169,14 @@ def test_overload_is_not_for_devices_that_keep_state() -> None:
     tests = {one.levels["rfc_test"] for one in made.combinations}
     assert {"throughput", "recovery", "establishment"} <= tests
     assert "overload" not in tests
-    with pytest.raises(UsageError, match="the test overload says nothing of nat64: a device that keeps state"):
+    with pytest.raises(UsageError, match="the test overload does not apply to nat64: a device that keeps state"):
         design(experiment(NAT64), "8219", ["overload"], [128], quick=True)
 
 
 def test_devices_without_state_have_no_connections_to_count() -> None:
-    with pytest.raises(UsageError, match="the test capacity says nothing of ipv4: nothing on the path keeps state"):
+    with pytest.raises(UsageError, match="the test capacity does not apply to ipv4: nothing on the path keeps state"):
         design(experiment(WIRE), "9693", ["capacity"], [], quick=True)
-    with pytest.raises(UsageError, match="no test of profile 9693 says anything of ipv4"):
+    with pytest.raises(UsageError, match="no test of profile 9693 applies to ipv4"):
         design(experiment(WIRE), "9693", [], [], quick=True)
     made, _ = design(experiment(WIRE), "8219", [], [128], quick=True)
     assert {one.levels["rfc_test"] for one in made.combinations} == {

@@ -316,8 +316,8 @@ def test_connections_that_are_lost_by_chance_are_no_limit_of_a_table() -> None:
     established(first)
     [value] = run(TESTS["capacity"], Unsteady(8_000, 10**7), connections(first.records)).values()
     assert (value.low, value.high) == (pytest.approx(60, rel=QUICK.width), QUICK.most_connections)
-    assert value.remark.startswith("no limit of a table: ")
-    assert value.remark.endswith("connections were not all kept, and 16000 were")
+    assert value.remark.startswith("no limit of a table was found: one search lost some of ")
+    assert value.remark.endswith("connections, another kept all of 16000")
 
 
 def test_a_capacity_that_was_not_reached_is_told_as_that() -> None:
@@ -385,7 +385,7 @@ def test_the_self_test_is_looked_for_beyond_what_a_resolver_can_be_asked() -> No
     device, tester = Resolver(10**6), Resolver(10**6)
     value = dns64(device, tester)
     assert value.value == 50_000
-    most = "which is the most that is looked for"
+    most = "the highest rate that is tried"
     assert value.remark == f"self-test passed: the tester answers 200000/s by itself, {most}"
 
 

@@ -118,8 +118,12 @@ def test_the_hosts_have_their_networks_in_all_tests() -> None:
     ("dut", "traffic", "words"),
     [
         ("{mechanism: siit}", NETWORKS, "no path can have the frames networks-256: frames over siit can go to one"),
-        ("{mechanism: siit}", "native-50", "siit has no way for native IPv4 from host to host"),
-        ("{mechanism: nat64}", "random-ports", "what keeps state on nat64 takes frames from the server only to ports"),
+        ("{mechanism: siit}", "native-50", "siit has no route for native IPv4 from host to host"),
+        (
+            "{mechanism: nat64}",
+            "random-ports",
+            "a device that keeps state on nat64 takes frames from the server only to ports",
+        ),
         ("{mechanism: native4}", "chain", "extension headers are IPv6's, and native4 has IPv4 addresses on the way"),
         ("forwarding", "jumbo", 'there is no traffic "jumbo"; there are plain, networks-256'),
     ],
@@ -151,7 +155,7 @@ def test_the_clauses_say_what_quick_left_out_and_how_to_have_it() -> None:
 def test_the_clauses_say_why_a_path_cannot_have_such_frames() -> None:
     found = clauses(a_run(*designed("{mechanism: nat64}", "8219", quick=False)))
     assert (found[OF_MIXES].state, found[OF_PORTS].state) == ("not met", "not met")
-    assert "no way for native IPv4" in found[OF_MIXES].reason
+    assert "no route for native IPv4" in found[OF_MIXES].reason
     found = clauses(a_run(*designed("{mechanism: native4}", "5180", quick=False)))
     assert found[OF_EXTENSIONS].state == "not applicable"
 
@@ -184,7 +188,7 @@ def test_in_full_length_the_clause_is_met_once_all_throughputs_are_known() -> No
     found = clauses(a_run(made, procedure, lacking))
     assert (found[OF_EXTENSIONS].state, found[OF_EXTENSIONS].reason) == (
         "not met",
-        "nothing is known of throughput over chain: native6 at 128 bytes",
+        "no result for throughput over chain: native6 at 128 bytes",
     )
     assert found["section 7.1: throughput"].state == "met", "which is of plain frames"
 
@@ -244,7 +248,7 @@ def test_a_tester_is_not_the_limit_only_of_throughputs_that_are_known() -> None:
     found = clauses(a_run(made, procedure, without_device))[clause]
     assert (found.state, found.reason) == (
         "not met",
-        "no throughput is known that could be held against the tester's own",
+        "no throughput is known to compare with the tester's own limit",
     )
     slower = [one for one in measured(made, {"plain": 9_000}) if one.path == "native6"]
     assert clauses(a_run(made, procedure, [*without_device, *slower]))[clause].state == "met"

@@ -198,7 +198,7 @@ def test_translators_account_for_what_arrived(network: Make) -> None:
     )
     [wrong] = texts(check_translators(made, evidence, Traffic(forward_payload_bytes=10_001, reverse_payload_bytes=0)))
     assert wrong == (
-        "10001 bytes of payload arrived, but siit-1 of r1 translated only 10000 bytes to IPv4: they took another way"
+        "10001 bytes of payload arrived, but siit-1 of r1 translated only 10000 bytes to IPv4: they went another way"
     )
     [missing] = texts(check_translators(made, {}, Traffic()))
     assert missing == "r1 could not be asked for the counters of its translator siit-1"

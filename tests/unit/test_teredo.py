@@ -149,7 +149,7 @@ def test_no_other_address_is_taken_for_the_clients() -> None:
 
 def test_miredo_makes_nothing_else(installed: Installed) -> None:
     [tunnel, *_] = installed("6in4", "r1", "r2").tunnels
-    assert MIREDO.unfit(tunnel) == "miredo is Teredo's client, relay and server"
+    assert MIREDO.unfit(tunnel) == "miredo carries Teredo only: its client, relay and server"
     teredo = installed("teredo", "h1", "r2")
     assert [MIREDO.unfit(device) for device in teredo.devices] == [None] * 3
     assert len({device.kind for device in teredo.devices}) == 3
@@ -240,9 +240,9 @@ def test_others_know_a_client_by_the_address_of_its_nat(
     ("r1", "r2", "between", "path", "words"),
     [
         (NAT, ROUTER, "[h1, h2]", "[h1, r2]", '"n1" and "r1", between "h1" and the server "r2", masquerade; '),
-        (ROUTER, ROUTER, "[h2, h1]", "{nodes: [h1, h2], server: r1}", 'can be behind a NAT, which is "h2"'),
+        (ROUTER, ROUTER, "[h2, h1]", "{nodes: [h1, h2], server: r1}", 'can be behind a NAT, and that is "h2"'),
         (NAT, ROUTER, "[h1, h2]", "{nodes: [h1, h2], server: r1}", '"r1", between "h1" and "h2", masquerades, and is'),
-        (ROUTER, NAT, "[h1, h2]", "{nodes: [h1, h2], server: r1}", 'can be behind a NAT, which is "h1"'),
+        (ROUTER, NAT, "[h1, h2]", "{nodes: [h1, h2], server: r1}", 'can be behind a NAT, and that is "h1"'),
     ],
 )
 def test_a_nat_that_cannot_be_is_told(

@@ -171,7 +171,7 @@ HEAD = pcap([], 101)
         (pcap(TWO, 147), "link type 147 cannot be read"),
         (pcap([(0, ipv4(40)), (3601 * SECOND, ipv4(40))], 101), "there is an hour or more between two of its packets"),
         (section()[:12] + bytes(16), "at byte 0: a block's two lengths differ"),
-        (section() + block(6, bytes(20)), "at byte 28: a packet came by interface 0, which the file does not describe"),
+        (section() + block(6, bytes(20)), "at byte 28: a packet is of interface 0, which the file does not describe"),
         (section() + interface() + block(6, bytes(8)), "at byte 48: a packet's block is too short"),
         (section() + interface() + block(3, bytes(8)), "at byte 48: a packet has no time"),
         (section() + struct.pack("<II", 1, 13), "at byte 28: a block cannot have 13 bytes"),

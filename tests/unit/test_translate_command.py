@@ -258,7 +258,7 @@ def test_a_capture_can_be_replaced_by_what_it_becomes(tmp_path: Path, sixbench: 
     [
         ([*SIX_IN_FOUR, "--out", "x", "--engine", "tayga"], "tayga is a translator without state"),
         ([*SIX_IN_FOUR, "--out", "x", "--engine", "kernel"], '--engine "kernel": it is one of user, ebpf, tayga'),
-        ([*SIX_IN_FOUR], "say where packets go with --out FILE"),
+        ([*SIX_IN_FOUR], "write the packets to a file with --out FILE"),
         (["6in4", "--local", "host", "--remote", REMOTE4, "--json"], '--local: "host" is not an IPv4 address'),
         (["6in4", "--local", LOCAL4, "--remote", LOCAL4, "--json"], "remote and local are both 192.0.2.1"),
         ([*SIX_IN_FOUR, "--mtu", "1279", "--json"], '--mtu: "1279" is not a number from 1280 to'),

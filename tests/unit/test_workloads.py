@@ -104,7 +104,7 @@ def test_a_stream_of_which_no_receiver_tells_is_invalid(direction: str, count: i
     measured = summarise("tcp-stream", {"direction": direction}, {}, {})
     assert measured.metrics == {}
     assert len(measured.invalid) == count
-    assert all("the receiver does not tell what it received" in words for words in texts(measured.invalid))
+    assert all("the receiver did not report the bytes that it received" in words for words in texts(measured.invalid))
 
 
 def test_a_stream_that_stood_still_is_not_made_faster_by_that() -> None:

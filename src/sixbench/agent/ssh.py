@@ -223,11 +223,11 @@ class SshHost:
             finally:
                 requests.cancel()
                 await asyncio.gather(requests, return_exceptions=True)
-            process.ended(begun.returncode, f"went with the connection to {self.host.name}, which was lost")
+            process.ended(begun.returncode, f"ended because the connection to {self.host.name} was lost")
         except (OSError, asyncssh.Error, CapabilityError) as error:
             process.ended(None, f"could not be started: {error}")
         except asyncio.CancelledError:
-            process.ended(None, f"went with the connection to {self.host.name}, which was closed")
+            process.ended(None, f"ended because the connection to {self.host.name} was closed")
             raise
         finally:
             process.release()

@@ -44,7 +44,7 @@ def run_cell(address: Address, security: Security, name: str, bench: Bench, told
         finally:
             bench.rest()
             worker.close()
-        told(f"the scheduler at {address} has gone; {name} waits for it")
+        told(f"the scheduler at {address} is gone; {name} waits for it")
         here = _wait_for(address, security)
 
 

@@ -89,7 +89,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         answers = self._asked("choose", run=run, cells=list(self._known))
         for place, cell in self._known.items():
             if not isinstance(answers, Mapping) or not isinstance(answers.get(place), Mapping):
-                raise CapabilityError(f"asking the cell {cell}: it does not answer; see what it says")
+                raise CapabilityError(f"asking the cell {cell}: it does not answer; see its output")
             chosen, version = chosen_from_wire(answers[place])
             if version != __version__:
                 raise CapabilityError(other_version(chosen.cell, version))
@@ -101,7 +101,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
     def names(self) -> list[str]:
         """The cells that there are now, or were when the scheduler was last there."""
         if self._client.status == "closed":
-            raise CapabilityError(f"the scheduler at {self._address} has gone")
+            raise CapabilityError(f"the scheduler at {self._address} is gone")
         if self._client.status == "running":
             try:
                 other = self._look()

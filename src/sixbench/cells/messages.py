@@ -152,7 +152,7 @@ def reply_from_wire(data: Any) -> Reply:
     if form.why is not None:
         return Refused(cell=form.cell, why=form.why)
     if form.machine is None:
-        raise StoreError(f"{where}: it says nothing of its machine")
+        raise StoreError(f"{where}: it does not describe its machine")
     return Measured(
         cell=form.cell,
         machine=cell_from_text(form.machine, form.cell, where),

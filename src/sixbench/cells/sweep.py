@@ -260,7 +260,7 @@ class _Sweep:
         try:
             return self.cells.next(LOOK_S)
         except StoreError as error:
-            raise CapabilityError(f"what came from a cell cannot be used: {error}") from error
+            raise CapabilityError(f"the message of a cell cannot be used: {error}") from error
 
     def _take(self, came: Came) -> None:
         """Accepts what came, if nothing of it was accepted before."""
@@ -284,8 +284,8 @@ class _Sweep:
             return
         if self.attempts[job.block] >= MOST_ATTEMPTS:
             raise CapabilityError(
-                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and each time its cell died or left; see "
-                "what the cells say"
+                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and each time its cell died or left; see the "
+                "output of the cells"
             )
         self.told(f"the cell that had block {job.block} is gone; another one measures the block")
 
@@ -295,7 +295,7 @@ class _Sweep:
             manifest = with_cell(self.writer.manifest, reply)
             records = checked(job, reply, manifest)
         except StoreError as error:
-            raise CapabilityError(f"what the cell {printable(reply.cell)} sent cannot be used: {error}") from error
+            raise CapabilityError(f"the message of the cell {printable(reply.cell)} cannot be used: {error}") from error
         if manifest.cells != self.writer.manifest.cells:
             self.writer.save_manifest(cells=manifest.cells, environment=manifest.environment)
         if not self.writer.add_block(job.name, reply.trials, is_late=job.fence != self.fence):

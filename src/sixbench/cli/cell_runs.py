@@ -96,7 +96,7 @@ def resume_on_cells(
     if manifest.procedure is not None:
         raise UsageError(f"{writer.directory} is a test by an RFC, which has no blocks; resume it without --cells")
     if run_so_far.trials and not manifest.cells:
-        raise UsageError(f"{writer.directory} was measured on one machine, and so is the rest; leave out --cells")
+        raise UsageError(f"{writer.directory} was begun on one machine, which has to finish it; leave out --cells")
     with taken_cells(manifest.experiment, address, key, wait) as cells:
         writer.save_manifest(state="running")
         return _sweep_and_present(writer, run_so_far, cells, address, json, quiet, report, events)

@@ -89,7 +89,7 @@ def doctor(
             say(line)
     if not conclusion.ready:
         missing = ", ".join(limit.what.partition(":")[0] for limit in conclusion.missing)
-        print(f"sixbench: this machine lacks what every run needs: {missing}", file=sys.stderr)
+        print(f"sixbench: no run is possible on this machine, which lacks: {missing}", file=sys.stderr)
     return 0 if conclusion.ready else EXIT_NOT_READY
 
 
@@ -124,7 +124,7 @@ def _doctor_of_host(destination: str, sudo: bool, json: bool) -> int:
         for line in reasons(answers):
             say(line)
     if missing:
-        print(f"sixbench: {destination} lacks what every node needs: {', '.join(missing)}", file=sys.stderr)
+        print(f"sixbench: {destination} can run no node, because it lacks: {', '.join(missing)}", file=sys.stderr)
     return EXIT_NOT_READY if missing else 0
 
 
@@ -243,4 +243,4 @@ def _examine() -> tuple[list[Capability], list[EngineAnswer]]:
             counters = counters_capability(ask(started))
             return [agent, *examine(run, None), counters], examine_mechanisms(hub)
     except (AgentError, CapabilityError) as error:
-        return [agent, *examine(None, str(error))], unknown_mechanisms("no node could be made to try it in")
+        return [agent, *examine(None, str(error))], unknown_mechanisms("there is no node to test it in")

@@ -28,7 +28,7 @@ def event_log(file: Path | None) -> Iterator[EventLog | None]:
             yield log
         finally:
             if log.problem is not None:
-                note(f"sixbench: {log.problem}; the run itself has all that it measured")
+                note(f"sixbench: {log.problem}; the run itself is complete")
 
 
 def observers(progress: Observer, log: EventLog | None) -> Observer:

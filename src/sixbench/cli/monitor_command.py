@@ -42,7 +42,10 @@ def monitor(
         "changes found so far.",
     ),
     every: str | None = typer.Option(
-        None, "--every", metavar="TIME", help="Repeat it so often, such as 1h or 1d; default: once."
+        None,
+        "--every",
+        metavar="TIME",
+        help=("Time from one repetition to the next, such as 1h or 1d; default: run it once."),
     ),
     times: int | None = typer.Option(
         None, "--times", metavar="N", min=1, help="With --every: end after this many occurrences."
@@ -121,7 +124,7 @@ def _check(command: list[str]) -> None:
         raise UsageError(f"{text_of(odd)} is no UTF-8, and a monitor keeps its command as text; rename that file")
     for word in command[1:]:
         if word.partition("=")[0] in _SET_BY_MONITOR:
-            raise UsageError(f"{word} of what is repeated is the monitor's to set; leave it out")
+            raise UsageError(f"the monitor itself sets {word} of the repeated command; leave it out")
 
 
 def _settings(
@@ -156,12 +159,13 @@ def _settings(
         )
     if baseline not in (None, known.baseline):
         raise UsageError(
-            f"--baseline {baseline}: that of {place} is {known.baseline}, fixed when it began; leave it out, or begin "
-            "another monitor"
+            f"--baseline {baseline}: {place} has a baseline of {known.baseline}, fixed when it began; leave the option "
+            "out, or begin another monitor"
         )
     if rate not in (None, known.false_alarms):
         raise UsageError(
-            f"--false-alarms: that of {place} was fixed when it began; leave it out, or begin another monitor"
+            f"--false-alarms: the rate of {place} was fixed when it began; leave the option out, or begin another "
+            "monitor"
         )
     return known if keep_bytes is None else replace(known, keep_bytes=keep_bytes)
 

@@ -32,7 +32,7 @@ def new(
             found = [{"name": one, "purpose": purpose} for one, purpose in known.items()]
             print_json({"schema": "sixbench.templates/1", "default": DEFAULT_TEMPLATE, "templates": found})
         else:
-            print_table(["template", "what it is for"], [[one, purpose] for one, purpose in known.items()])
+            print_table(["template", "purpose"], [[one, purpose] for one, purpose in known.items()])
         return
     chosen = template or DEFAULT_TEMPLATE
     path = _path(name or chosen)

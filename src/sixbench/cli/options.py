@@ -40,7 +40,10 @@ MEAN_IT_FLAG = "--i-mean-it"
 MEAN_IT: bool = typer.Option(
     False,
     MEAN_IT_FLAG,
-    help="Lend interfaces to the test that are in use, even this machine's way out. They come back as they were.",
+    help=(
+        "Lend interfaces to the test even if they are in use, such as the one with the default route. They "
+        "are given back unchanged."
+    ),
 )
 
 

@@ -26,7 +26,7 @@ LW4O6_OPTIONS = (
         name="br",
         read=ipv6,
         is_required=True,
-        help="The lwAFTR's address: where lwB4s send packets, and from where they take them.",
+        help="The lwAFTR's address: lwB4s send packets to it, and accept packets only from it.",
     ),
     Option(
         name="binding",
@@ -37,8 +37,9 @@ LW4O6_OPTIONS = (
         is_required=True,
         is_repeated=True,
         help="A row of the binding table (RFC 7596 section 5.1): the IPv4 address, the length of the PSID, the PSID "
-        "and the lwB4's IPv6 address, such as 192.0.2.1,6,5,2001:db8:b4::1; may be repeated. OFFSET: how many bits of "
-        "a port precede the PSID; default: 0. AFTR: the lwAFTR's address that this lwB4 knows; default: that of --br.",
+        "and the lwB4's IPv6 address, such as 192.0.2.1,6,5,2001:db8:b4::1; may be repeated. OFFSET: number of bits "
+        "of a port before the PSID; default: 0. AFTR: the lwAFTR's address that this lwB4 knows; default: that of "
+        "--br.",
     ),
 )
 
@@ -53,7 +54,7 @@ LWAFTR_OPTIONS = (
     Option(
         name="icmp",
         read=_ICMP,
-        help="The lwAFTR: which ICMP to take: v4, what comes from the IPv4 side (RFC 7596 section 8.1); v6, errors "
+        help="The lwAFTR: the ICMP to accept: v4, messages from the IPv4 side (RFC 7596 section 8.1); v6, errors "
         "about packets in the tunnel (RFC 2473 section 8); default: both.",
     ),
     *ROUTER_OPTIONS,

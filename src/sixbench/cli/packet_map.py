@@ -74,7 +74,7 @@ BORDER_RELAY = Option(
     name="br",
     read=ipv6,
     is_required=True,
-    help="The border relay's address: where customer edges send packets, and from where they take them.",
+    help="The border relay's address: customer edges send packets to it, and accept packets only from it.",
 )
 
 

@@ -62,7 +62,7 @@ def _timeout(name: str, of: str, default: str) -> Option:
         name=f"{name}-timeout",
         metavar="SECONDS",
         read=number(1, _MAX_TIMEOUT_S),
-        help=f"How long a session of {of} stays after a packet; default: {default} (RFC 6146 section 4).",
+        help=f"Lifetime of a session of {of} after a packet; default: {default} (RFC 6146 section 4).",
     )
 
 

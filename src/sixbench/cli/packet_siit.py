@@ -41,7 +41,7 @@ SIIT_OPTIONS = (
         help="An explicit mapping of addresses (RFC 7757), such as 192.0.2.1/32=2001:db8::1/128; may be repeated. It "
         "comes before the prefixes.",
     ),
-    Option(name="overlapping", help="Let mappings of --eam lie in one another: the longest prefix that fits holds."),
+    Option(name="overlapping", help="Allow mappings of --eam that overlap: the longest matching prefix applies."),
     Option(
         name="hairpin",
         help="Translate packets from one host of --eam to another twice, back to IPv6 (RFC 7757 section 4.2.2).",
@@ -69,26 +69,25 @@ SIIT_OPTIONS = (
         name="error-pool4",
         read=ipv4_net,
         is_repeated=True,
-        help="Addresses from which errors of IPv6 routers come that nothing maps (RFC 6791); may be repeated. Default: "
-        "--own4.",
+        help="Sources of errors of IPv6 routers without a mapping (RFC 6791); may be repeated. Default: --own4.",
     ),
     Option(
         name="error-pool6",
         read=ipv6_net,
         is_repeated=True,
-        help="Addresses from which errors of IPv4 routers come that nothing maps; may be repeated. Default: --own6.",
+        help="Sources of errors of IPv4 routers without a mapping; may be repeated. Default: --own6.",
     ),
     Option(
         name="errors-from-destination",
-        help="Give ICMPv6 errors of IPv4 routers as their source where the packet was to go; default: the router.",
+        help="Send ICMPv6 errors of IPv4 routers from the packet's destination; default: from the router's address.",
     ),
     Option(
         name="tell",
         metavar="RULE",
         read=str,
         is_repeated=True,
-        help="Tell sources of packets that this rule drops that they were prohibited (RFC 7915 sections 4.4 and 5.4), "
-        "such as denied or no-mapping; may be repeated.",
+        help="Answer packets that this rule drops with the error that they are prohibited (RFC 7915 sections 4.4 "
+        "and 5.4), such as denied or no-mapping; may be repeated.",
     ),
     Option(
         name="zero-checksum",
@@ -99,7 +98,7 @@ SIIT_OPTIONS = (
         name="lowest-ipv6-mtu",
         metavar="BYTES",
         read=number(1280, 65_535),
-        help="To which IPv4 packets without DF are fragmented (RFC 7915 section 4); default: 1280.",
+        help="Size to which IPv4 packets without DF are fragmented (RFC 7915 section 4); default: 1280.",
     ),
     Option(name="mtu4", metavar="BYTES", read=number(68, 65_535), help="MTU of the next hop in IPv4; default: 1500."),
     Option(name="mtu6", metavar="BYTES", read=number(1280, 65_535), help="MTU of the next hop in IPv6; default: 1500."),
@@ -107,7 +106,9 @@ SIIT_OPTIONS = (
         name="plateaus",
         metavar="BYTES,BYTES,...",
         read=numbers(1, 65_535),
-        help="MTUs that links have, for errors of IPv4 routers that tell none; default: those of RFC 1191 section 7.",
+        help=(
+            "Plausible MTUs of links, for errors of IPv4 routers without an MTU; default: those of RFC 1191 section 7."
+        ),
     ),
     Option(
         name="tos",

@@ -31,8 +31,10 @@ def _own(read: Callable[[str], str], family: int) -> Option:
     return Option(
         name=f"own{family}",
         read=read,
-        help=f"The address from which IPv{family} hosts are told of errors, such as that a packet is too long for the "
-        "tunnel; default: none, so that such packets are only dropped.",
+        help=(
+            f"Source of the errors that IPv{family} hosts get, such as for a packet that is too long for the "
+            "tunnel; default: none, and such packets are dropped without an error."
+        ),
     )
 
 

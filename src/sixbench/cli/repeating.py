@@ -26,7 +26,7 @@ MOST_REASON = 2000
 _OF_FILE = re.compile(r"[^\n]+?:\d+: ")
 """The beginning of a problem in an experiment file."""
 
-KILLED = "whoever repeated it was killed, or the machine stopped, while it was measured"
+KILLED = "the process that measured it was killed, or the machine stopped"
 
 
 class Repeating:
@@ -124,7 +124,9 @@ class Repeating:
             self._record(number, "interrupted", started_ns, code, said or "it was interrupted")
             raise Interrupted(said or f"occurrence {number} was interrupted")
         if code not in (Exit.DONE, Exit.PARTLY):
-            return self._record(number, "failed", started_ns, code, said or f"it ended with {code} and said nothing")
+            return self._record(
+                number, "failed", started_ns, code, said or f"it ended with {code} and printed no message"
+            )
         try:
             return self._kept(number, directory, started_ns, code)
         except StoreError as error:

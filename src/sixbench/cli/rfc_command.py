@@ -34,7 +34,7 @@ def rfc(
         DEFAULT_PROFILE,
         "--profile",
         metavar="2544|5180|8219|9693",
-        help="The RFC whose tests, frame sizes and clauses hold.",
+        help="The RFC whose tests, frame sizes and clauses apply.",
     ),
     frame: list[str] = typer.Option(
         [], "--frame", metavar="SIZE", help="Test only frames of this size, such as 512B; may be repeated."
@@ -80,7 +80,9 @@ def rfc(
     except ValueError as error:
         raise UsageError(f"--frame: {error}") from None
     if loaded.kernels:
-        raise UsageError(f"{experiment} runs in emulated machines, whose clock is no tester's; leave out its kernels")
+        raise UsageError(
+            f"{experiment} runs in emulated machines, whose clock a tester cannot use; leave out its kernels"
+        )
     if any(topology.is_spread for topology in loaded.topologies):
         raise UsageError(f"{experiment} has hosts, and a tester has one clock; leave out its hosts")
     require_consent(loaded.paths, allowed=allow_programs)

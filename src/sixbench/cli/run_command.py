@@ -177,7 +177,7 @@ def _go_on(
             "measure again with another --out"
         )
     if run_so_far.manifest.cells:
-        raise UsageError(f"{writer.directory} was measured by cells, and so is the rest; give --cells ADDRESS")
+        raise UsageError(f"{writer.directory} was begun by cells, which have to finish it; give --cells ADDRESS")
     if run_so_far.manifest.experiment.kernels:
         refuse_in_guests(events)
         refuse_programs_in_guests(run_so_far.manifest.experiment.paths)

@@ -47,7 +47,10 @@ def theory(
         None,
         "--experiment",
         metavar="FILE",
-        help="An experiment file, or the name of a shipped one: print what datagrams become on each link of its paths.",
+        help=(
+            "An experiment file, or the name of a shipped one: print the packets that datagrams become on each "
+            "link of its paths."
+        ),
         autocompletion=completions.experiments,
     ),
     datagram: list[str] = typer.Option(

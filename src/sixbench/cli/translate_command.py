@@ -44,7 +44,7 @@ class _OneForEachMechanism(GroupedCommands):
 
 translate_app = with_subcommands(
     "Take captured packets through a mechanism.\n\n"
-    "What comes out is written as a capture. With --explain it says which rule decided about each packet. No network "
+    "The output is a capture. With --explain, the rule that decided about each packet is printed. No network "
     "is built and no root is needed, unless --engine names a device of the kernel or of another program.",
     _OneForEachMechanism,
 )
@@ -66,7 +66,7 @@ _COMMON: dict[str, tuple[Any, Any]] = {
             None,
             "--out",
             metavar="FILE",
-            help="Where what comes out goes: a pcap file of IP packets (LINKTYPE_RAW), with the times of the packets "
+            help="The output: a pcap file of IP packets (LINKTYPE_RAW), with the times of the packets "
             "that went in; - is standard output.",
         ),
     ),
@@ -75,8 +75,10 @@ _COMMON: dict[str, tuple[Any, Any]] = {
         typer.Option(
             False,
             "--explain",
-            help="Print a line for each packet: its number, what became of it, by which rule, the addresses before and "
-            "after, and what the rule says. Standard error has it if the packets go to standard output.",
+            help=(
+                "Print a line for each packet: its number, its fate, the rule, the addresses before and after, and "
+                "the text of the rule. Standard error has it if the packets go to standard output."
+            ),
         ),
     ),
     "as_json": (bool, typer.Option(False, "--json", help="Print the same as a JSON object a line.")),
@@ -89,7 +91,7 @@ _COMMON: dict[str, tuple[Any, Any]] = {
             help="Engine that carries the packets: user, the core of the translators and tunnels alone, which is the "
             "default; "
             "or the device that experiments have, in a throw-away network: ebpf, programs in the kernel with a slow "
-            "path; tayga, another's translator, for siit and siit-dc. Networks need the rights that experiments need.",
+            "path; tayga, for siit and siit-dc. Networks need the rights that experiments need.",
         ),
     ),
 }
@@ -137,7 +139,7 @@ def _translate(
     from .packets_through import STANDARD, Journey, open_output, open_packets
 
     if out is None and not explain and not as_json:
-        raise UsageError("say where packets go with --out FILE, or ask what becomes of them with --explain")
+        raise UsageError("write the packets to a file with --out FILE, or explain their fate with --explain")
     if out == STANDARD and sys.stdout.isatty():
         raise UsageError("--out -: standard output is a terminal, and packets are no text; name a file, or a pipe")
     given = _read(kind, own)

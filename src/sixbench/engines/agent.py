@@ -66,7 +66,7 @@ def unfit(device: Device) -> str | None:
     """Why neither programs nor the slow path can be such a device, as a sentence; None if they can."""
     if isinstance(device, Tunnel) or (isinstance(device, Translator) and device.mapping["kind"] in TRANSLATIONS):
         return None
-    return f"the agent makes no {type(device).__name__.lower()} of the kind {' '.join(device.kind[1:])}"
+    return f"the agent cannot create a {type(device).__name__.lower()} of the kind {' '.join(device.kind[1:])}"
 
 
 def _user_unfit(device: Device) -> str | None:

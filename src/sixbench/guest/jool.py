@@ -103,7 +103,7 @@ def keep(tree: Path, source: Path, modules: Path, doing: str) -> None:
     built = {path.stem: path for path in source.rglob("*.ko")}
     missing = [name for name in MODULES if name not in built]
     if missing:
-        raise CapabilityError(f"{doing}: the compiler has made no {', '.join(missing)}")
+        raise CapabilityError(f"{doing}: the compiler produced no {', '.join(missing)}")
     extra = modules / "extra"
     extra.mkdir(exist_ok=True)
     for name in MODULES:

@@ -300,7 +300,7 @@ def _result(name: str, doing: str, future: Future[Any], timeout_s: float = STEP_
 
 
 def _words(done: Completed) -> str:
-    return " ".join((done.stderr or done.stdout).split()) or "it said nothing"
+    return " ".join((done.stderr or done.stdout).split()) or "it printed no message"
 
 
 def _line(text: str, done: Completed) -> str:

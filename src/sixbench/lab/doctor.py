@@ -82,7 +82,7 @@ def examine(
         Capability(
             name="network namespaces",
             answer="yes" if run is not None else refused,
-            reason="a node was made" if run is not None else why_not or "no node could be made",
+            reason="a node was created" if run is not None else why_not or "no node could be created",
             needed_for="everything but reports",
             required=True,
         )
@@ -103,7 +103,7 @@ def examine(
 
 def _try(run: Run | None, which: Which, name: str, command: list[str]) -> tuple[Answer, str]:
     if run is None:
-        return "unknown", "no node could be made to try it in"
+        return "unknown", "there is no node to test it in"
     if which(command[0]) is None:
         return "unknown", f"{command[0]} is missing, so it could not be tested"
     done = run(command)

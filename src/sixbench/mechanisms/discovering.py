@@ -77,7 +77,8 @@ def with_discovery(path: Path, topology: Topology, network: Network) -> Network:
     if by == STATIC:
         if asks_dhcp:
             raise MechanismError(
-                "a CLAT with a fixed prefix does not ask for it: give discovery: ra or dns64, or leave option-108 out",
+                "option-108 needs a CLAT that discovers its prefix: give discovery: ra or dns64, or leave option-108 "
+                "out",
                 OPTION_108.name,
             )
         return network
@@ -184,7 +185,7 @@ def wrong_prefix(discovery: Discovery, told: str | None) -> str | None:
     """What is wrong with what a node learned, as a sentence; None if nothing."""
     if told == str(discovery.prefix):
         return None
-    return f"{discovery.teller} told the prefix {told}, where the PLAT has {discovery.prefix}"
+    return f"{discovery.teller} announced the prefix {told}, but the PLAT uses {discovery.prefix}"
 
 
 def needs_discovery(path: Path) -> str | None:

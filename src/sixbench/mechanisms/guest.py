@@ -84,7 +84,7 @@ def _guest(path: Path, made: Through) -> Guest:
 
 ITSELF = Engine(
     name="guest",
-    doc="The emulated machine that the experiment names, which does all of it.",
+    doc="The emulated machine that the experiment names.",
     make=lambda device: Stage(),
 )
 GUEST = Mechanism(

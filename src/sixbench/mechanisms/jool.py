@@ -97,7 +97,7 @@ def _wrong(program: str, answer: Mapping[str, Any]) -> str | None:
     if answer.get("exit") == 0:
         return None
     said = " ".join(str(answer.get("stderr") or answer.get("stdout") or "").split())
-    return said or f"{program} ended with {answer.get('exit')}, and said nothing"
+    return said or f"{program} ended with {answer.get('exit')}, and printed no message"
 
 
 JOOL = Engine(

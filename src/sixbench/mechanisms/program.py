@@ -115,12 +115,12 @@ def _stage(path: Path, words: Mapping[str, str], families: Iterable[Family]) -> 
 
 ITSELF = Engine(
     name="program",
-    doc="The program that the experiment names, which makes its device itself.",
+    doc="The program that the experiment names, which creates its device itself.",
     make=lambda device: Stage(),
 )
 PROGRAM = Mechanism(
     name="program",
-    doc="A program of anyone's in a router, which forwards or translates as the experiment says.",
+    doc="A program of your choice in a router, which forwards or translates as the experiment says.",
     family=near_family,
     server_family=far_family,
     install=_install,

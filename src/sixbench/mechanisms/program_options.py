@@ -166,7 +166,7 @@ INTERFACE = Parameter(
     kind="interface",
     doc="the interface that the program makes; it is set up, and prefix, client-as and server-as are routed into it",
     parser=_interface,
-    unless_given="the program sees to its routes itself",
+    unless_given="the program sets up its routes itself",
 )
 HOPS = Parameter(
     name="hops",
@@ -181,8 +181,10 @@ STATE = Parameter(
     name="state",
     kind="choice",
     choices=(NOBODY, LINUX, ITS_OWN),
-    doc="keeper of the state of connections: nobody; Linux in the program's node, whose table is counted, and emptied "
-    "before each trial; or the device itself",
+    doc=(
+        "holder of the state of connections: none; Linux in the program's node, whose table is counted, and "
+        "emptied before each trial; or the device itself"
+    ),
     default=NOBODY,
 )
 DNS64 = Parameter(

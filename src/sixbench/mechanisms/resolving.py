@@ -73,8 +73,7 @@ def check_resolver(path: Path) -> None:
     """Raises `MechanismError` where a path says who resolves names, and not where."""
     if RESOLVER.name in path.options and DNS64.name not in path.options:
         raise MechanismError(
-            f"resolver says who resolves names at the node that dns64 names, and there is none: name it, such as "
-            f"dns64: {path.nodes[-1]}",
+            f"resolver needs dns64, the node on which it runs: add it, such as dns64: {path.nodes[-1]}",
             RESOLVER.name,
         )
 

@@ -176,8 +176,8 @@ def _check_nats(topology: Topology, mapped: Mapping[str, _Nat | None], relay: st
                 "(RFC 4380 section 5.4)"
             )
         raise MechanismError(
-            f'"{node}" is behind "{nat.node}", which masquerades and forgets its sessions before each trial: only who '
-            f'sends first can be behind a NAT, which is "{sender}"'
+            f'"{node}" is behind "{nat.node}", which masquerades and forgets its sessions before each trial: only '
+            f'the node that sends first can be behind a NAT, and that is "{sender}"'
         )
 
 

@@ -126,7 +126,7 @@ def _seen(
         return embedding.embed(prefix, address)
     other = f", or {PREFIX.name}" if family == 6 else f", such as {OWN}" if option is CLIENT_AS else ""
     raise MechanismError(
-        f"nothing says which IPv{family} address the device gives {address}: give {option.name}{other}", option.name
+        f"the IPv{family} address that the device gives {address} is not known: give {option.name}{other}", option.name
     )
 
 

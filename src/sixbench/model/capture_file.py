@@ -191,7 +191,7 @@ def _enhanced(body: bytes, order: str, at: int, interfaces: list[_Interface]) ->
         raise CaptureError(f"at byte {at}: a packet's block is too short")
     number, high, low, kept_bytes, original_bytes = struct.unpack(f"{order}IIIII", body[:20])
     if number >= len(interfaces):
-        raise CaptureError(f"at byte {at}: a packet came by interface {number}, which the file does not describe")
+        raise CaptureError(f"at byte {at}: a packet is of interface {number}, which the file does not describe")
     if kept_bytes > len(body) - 20:
         raise CaptureError(f"at byte {at}: a packet of {kept_bytes} bytes does not fit in its block")
     interface = interfaces[number]

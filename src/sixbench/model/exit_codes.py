@@ -26,7 +26,7 @@ class Exit(IntEnum):
     CHECK_FAILED = (
         1,
         "a check failed",
-        "The command did its work, and what it checked is not so: `compare --fail-over` found a metric that got worse, "
+        "The command finished, and its check failed: `compare --fail-over` found a metric that got worse, "
         "`monitor --fail-on-change` found a change, or `calibrate --null` found more false differences than chance "
         "explains.",
     )
@@ -39,7 +39,7 @@ class Exit(IntEnum):
     CANNOT = (
         3,
         "this machine cannot",
-        "Something is missing that the command needs: a privilege, a program, a kernel feature, room on the disk. "
+        "The command needs something that is missing: a privilege, a program, a kernel feature, room on the disk. "
         "`sixbench doctor` lists what this machine can do and how to mend the rest.",
     )
     PARTLY = (
@@ -51,7 +51,7 @@ class Exit(IntEnum):
     BUG = (
         70,
         "a bug in sixbench",
-        "sixbench itself went wrong. The records until then are intact. The message names a file with the "
+        "sixbench failed because of a bug. The records until then are intact. The message names a file with the "
         "details; please report it. The number is EX_SOFTWARE of sysexits.h.",
     )
     INTERRUPTED = (

@@ -241,7 +241,7 @@ _ALL = [
     _metric("mos_cqe", "cqe", "higher", "Conversational quality (MOS-CQE)", "ITU-T G.107 Annex B", unit="MOS"),
     _metric("r_factor", "factor", "higher", "Transmission rating factor", "ITU-T G.107 section 7.1", unit="R"),
     _share("playout_loss_ratio", "Loss after the jitter buffer", "ITU-T G.107 section 7.5"),
-    _time("mouth_to_ear", "Delay from mouth to ear", "ITU-T G.107 section 7.4"),
+    _time("mouth_to_ear", "Mouth-to-ear delay", "ITU-T G.107 section 7.4"),
     _share("loss_reverse", "Loss, server to client", "RFC 7680"),
     _share("loss_native", "Loss of the frames that go natively", "RFC 7680; RFC 8219 section 5.3"),
     _share("duplicates_ratio", "Duplicates", "RFC 5560"),
@@ -285,7 +285,7 @@ _ALL = [
     _cores("client", "CPU of the client's process", "getrusage(2)"),
     _cores("server", "CPU of the server's process", "getrusage(2)"),
     _cores("steal", "CPU time that the hypervisor took", "/proc/stat (steal)"),
-    _cores("other", "CPU of programs that are none of the bench's", "/proc/stat, getrusage(2)"),
+    _cores("other", "CPU of other programs", "/proc/stat, getrusage(2)"),
     _metric(
         "core_slowdown",
         "ratio",

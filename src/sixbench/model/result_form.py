@@ -59,7 +59,7 @@ class Histogram(Form):
     @model_validator(mode="after")
     def _is_whole(self) -> Histogram:
         if self.count and None in (self.min, self.max, self.mean, self.stdev, self.p50, self.p90, self.p99, self.p999):
-            raise ValueError("a histogram of values lacks what follows from them")
+            raise ValueError("a histogram with values lacks its statistics")
         return self
 
 
@@ -68,7 +68,7 @@ def _equally_long(series: dict[str, list[Any]]) -> dict[str, list[Any]]:
     if any(len(column) != len(times) for column in series.values()):
         raise ValueError("the columns of a series are not equally long")
     if any(type(time_ns) is not int for time_ns in times):
-        raise ValueError("the times of a series are no integers")
+        raise ValueError("the times of a series are not integers")
     return series
 
 

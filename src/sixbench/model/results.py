@@ -73,9 +73,9 @@ class PathMtu(Form):
     @model_validator(mode="after")
     def _is_whole(self) -> PathMtu:
         if (self.kernel is None) != (self.kernel_bytes is None):
-            raise ValueError("what the kernel learned lacks its bytes, or how it learned them")
+            raise ValueError("a path MTU that the kernel learned lacks its bytes or its source")
         if self.probed_bytes != ABSENT and ABSENT in (self.kernel, self.interface_bytes):
-            raise ValueError("what probing found lacks what it is held against")
+            raise ValueError("a probed path MTU lacks the kernel's, with which it is compared")
         return self
 
 

@@ -87,7 +87,7 @@ def run(
             with contextlib.suppress(OSError):
                 directory.rmdir()
     if code not in (Exit.DONE, Exit.PARTLY):
-        raise _ERRORS.get(code, SixbenchError)(said or f"sixbench run ended with {code} and said nothing")
+        raise _ERRORS.get(code, SixbenchError)(said or f"sixbench run ended with {code} and printed no message")
     if not holds_run(directory):
         raise SixbenchError(f"sixbench run ended with {code} and left no run in {directory}: {said}")
     return load(directory, frames=frames)

@@ -39,7 +39,7 @@ def check_together(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
     for key, others in _EXCLUSIVE.items():
         other = next((one for one in others if key in value and one in value), None)
         if other is not None:
-            return key, f"{key} says what {other} says too; leave one of them out"
+            return key, f"{key} and {other} set the same thing; leave one of them out"
     other = next((one for one in _DISORDERLY if one in value), None)
     if other is not None and value.get("in-order") is True:
         return "in-order", f"in-order keeps the order that {other} would change; leave one of them out"

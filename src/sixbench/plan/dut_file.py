@@ -158,13 +158,15 @@ def _ports(reader: Reader, given: dict[str, Any]) -> tuple[Sequence[str], str]:
     for one in wrong:
         reader.problem((*_PLACE, PORTS), f"{shown(one)} cannot name an interface; give names such as eth1")
     if not wrong and len(set(names)) < len(names):
-        reader.problem((*_PLACE, PORTS), f"{names[0]} stands twice; equipment stands between two interfaces")
+        reader.problem(
+            (*_PLACE, PORTS), f"{names[0]} is given twice; equipment stands between two different interfaces"
+        )
     description = given.get(DESCRIPTION)
     if not isinstance(description, str) or not description.strip() or not description.isprintable():
         reader.problem(
             (*_PLACE, DESCRIPTION) if DESCRIPTION in given else _PLACE,
-            f"the {DESCRIPTION} must say on one line what stands between the ports, such as its maker, model and "
-            "software: it is all that the record knows of it",
+            f"the {DESCRIPTION} must describe the equipment between the ports in one line, such as its maker, model "
+            "and software: the record has no other description",
         )
     return names, str(description).strip()
 

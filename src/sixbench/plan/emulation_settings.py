@@ -54,7 +54,8 @@ def _packets(value: object) -> Scalar:
             raise ValueError(f"the packets {shown(value)} must be in ascending order, each once; this fails at {word}")
         if numbers[-1] >= MAX_NUMBER or len(listed) + len(numbers) > MAX_LISTED:
             raise ValueError(
-                f"the packets {shown(value)} are too many or too far: give at most {MAX_LISTED} with numbers "
+                f"the packets {shown(value)} are too many, or their numbers are too high: give at most {MAX_LISTED} "
+                "with numbers "
                 f"under {MAX_NUMBER}"
             )
         listed.extend(numbers)
@@ -124,10 +125,7 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         name="in-order",
         kind="flag",
-        doc=(
-            "packets leave in the order in which they came, as on most links; none leaves before the one that came "
-            "before it"
-        ),
+        doc="packets leave in the order in which they came, as on most links",
         default=False,
     ),
     _share("loss", "share of packets that are dropped, each way"),
@@ -135,7 +133,7 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
         name="loss-burst",
         column="loss_burst_packets",
         kind="number",
-        doc="mean number of packets that are lost in a row (Gilbert's model); loss stays the share that is lost",
+        doc="mean number of packets that are lost in a row (Gilbert's model); loss is still the share that is lost",
         minimum=1,
         maximum=10**6,
         unless_given="at random, each packet by itself",
@@ -163,7 +161,7 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
     ),
     _list(
         "late-packets",
-        "exactly these packets are held back until as many later ones have passed as late-by says",
+        "exactly these packets are held back until late-by later ones have passed",
     ),
     Parameter(
         name="late-by",

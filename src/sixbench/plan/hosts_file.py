@@ -142,7 +142,7 @@ def read_over(
             return NOTHING
         reader.problem(
             path,
-            f"this link joins {what}, and does not say how: give over: [left, left], a cable between two of their "
+            f"this link joins {what} and needs a connection: give over: [left, left], a cable between two of their "
             f"interfaces, over: {VXLAN}, or over: {INTERNET}",
         )
         return None

@@ -35,7 +35,7 @@ def _valued(instead: str, *names: str, is_harmless: bool = False) -> Iperf3Optio
 
 _SERVER = "it belongs to the server; there write: sixbench serve"
 _TRANSPORT = "only TCP and UDP are measured"
-_AUTHENTICATION = "clients prove who they are with a key: make one with sixbench key FILE, and give it with --key FILE"
+_AUTHENTICATION = "clients authenticate with a key: make one with sixbench key FILE, and give it with --key FILE"
 _TRAFFIC_CLASS = "packets leave with the class 0, and nothing changes that yet"
 
 OTHER_OPTIONS: tuple[Iperf3Option, ...] = (
@@ -53,7 +53,7 @@ OTHER_OPTIONS: tuple[Iperf3Option, ...] = (
     _flag('pipe the output through "ts"; trials in -J and --out carry the time at which they began', "--timestamps"),
     _valued("a trial ends 15 s beyond its time at the latest", "--rcv-timeout"),
     _valued("a trial ends 15 s beyond its time at the latest", "--snd-timeout"),
-    _flag("a server that has gone is noticed without it", "--cntl-ka", is_harmless=True),
+    _flag("a lost server is noticed without it", "--cntl-ka", is_harmless=True),
     _flag(_TRANSPORT, "-m", "--mptcp"),
     _flag("there is nothing more to print; -J has everything", "-d", "--debug"),
     _flag("write: sixbench --version", "-v", "--version"),

@@ -109,7 +109,7 @@ _OF_LINKS = (
         kind="choice",
         choices=EMULATORS,
         doc="emulator of delays and losses: netem, which is the kernel's, or user, which is our own",
-        unless_given="netem where the kernel has it and it can, else user",
+        unless_given="netem where the kernel has it and it can do all of this, else user",
     ),
     Parameter(
         name="offload",

@@ -69,7 +69,7 @@ def profile_schema() -> Schema:
             | {"description": f"The link for packets {towards} the customer."}
             for side, towards in zip(SIDES, ("from", "to"), strict=True)
         },
-        "sources": {**named(text()), "description": "Where the numbers come from, by key."},
+        "sources": {**named(text()), "description": "Sources of the numbers, by key."},
     }
     assert tuple(properties) == PROFILE_KEYS, "every key of a profile has its schema"
     return object_of(properties, required=SIDES)

@@ -159,7 +159,7 @@ class Changes:
         self._looks += number
         if self._looks > MAX_LOOKS:
             raise UsageError(
-                f"{where}: what is set comes by more than {MAX_LOOKS} values in all; set less at once, or change the "
+                f"{where}: these settings pass more than {MAX_LOOKS} values in all; set less at once, or change the "
                 "file itself"
             )
 
@@ -174,7 +174,7 @@ class Changes:
         self._characters += number * (size.characters + len(part))
         limit = too_large(self._values, self._characters)
         if limit is not None:
-            raise UsageError(f"{where}: with what is set, {limit}; set less")
+            raise UsageError(f"{where}: with these settings, {limit}; set less")
 
     def put_in(self, part: str, index: int, key: str, value: Any, where: str) -> None:
         """Puts a value into one element of a list, as `put` does at `part.index.key`, without a look at the others."""

@@ -138,7 +138,7 @@ RATE_PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         name="rate",
         kind="rate",
-        doc="bits per second on the wire, each way; overhead says how packets count",
+        doc="bits per second on the wire, each way; overhead sets how packets count",
         minimum=MIN_RATE_BPS,
         maximum=MAX_RATE_BPS,
         unless_given="as fast as the machine",

@@ -114,7 +114,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "type": "array",
             "items": _workload(),
             "minItems": 1,
-            "description": "The traffic, and with it what is measured.",
+            "description": "The traffic, and so the measurements.",
         },
         "events": {
             "type": "array",
@@ -156,14 +156,14 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
         "placement": {
             "enum": list(PLACEMENTS),
             "description": (
-                "Where the nodes of a path run: all on one processor, the server on one of its own, or wherever the "
-                "kernel puts them. Left out, each workload has its own policy."
+                "Placement of the nodes of a path: all on one processor, the server on one of its own, or as the "
+                "kernel chooses. Left out, each workload has its own policy."
             ),
         },
         "keep-awake": {
             "type": "boolean",
             "description": (
-                "Whether a thread of the idle class keeps every processor from sleeping. Left out: where the machine "
+                "Keep every processor from sleeping, by a thread of the idle class. Left out: where the machine "
                 "is virtual."
             ),
         },
@@ -227,13 +227,13 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
 
 def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
     bare: Schema = {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]}
-    one = {"anyOf": [bare, ref("path")], "description": "What is tested."}
+    one = {"anyOf": [bare, ref("path")], "description": "The device under test."}
     links = {key: parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
     program = {**_arguments(mechanisms[PROGRAM]), "description": mechanisms[PROGRAM].doc}
     name = {"type": "string", "pattern": whole(DEVICE.pattern)}
     equipment: dict[str, Schema] = {
         PORTS: {**pair(name), "description": "The two interfaces of this machine between which equipment stands."},
-        DESCRIPTION: {"type": "string", "minLength": 1, "description": "Which equipment that is, for the record."},
+        DESCRIPTION: {"type": "string", "minLength": 1, "description": "Description of the equipment, for the record."},
     }
     mapping = {option.name: _option(option) for option in MAPPING}
     machine = {GUEST: _option(KERNEL), **{option.name: _option(option) for option in IN_GUEST if option is not KERNEL}}

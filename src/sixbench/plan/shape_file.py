@@ -220,7 +220,7 @@ def _merge_nodes(reader: Reader, out: WrittenOut, data: Mapping[str, Any]) -> No
         if own is None:
             out.nodes[name] = item
             continue
-        changes = reader.mapping(path, item, f"what is different at {name}")
+        changes = reader.mapping(path, item, f"the changes of {name}")
         del out.moved[path]
         for key in changes:
             out.moved.pop((*path, key), None)
@@ -247,7 +247,7 @@ def _merge_links(reader: Reader, out: WrittenOut, skeleton: Skeleton, data: Mapp
         return
     named = {f"{one}-{other}": index for index, (one, other) in enumerate(skeleton.links)}
     for name, item in reader.mapping(place, data["links"], "links").items():
-        changes = reader.mapping((*place, name), item, f"what is different at {name}")
+        changes = reader.mapping((*place, name), item, f"the changes of {name}")
         number = named.get(as_name(name))
         if number is None and "endpoints" not in changes:
             reader.problem((*place, name), f"there is no link {shown(name)}; {suggest(str(name), named)}")

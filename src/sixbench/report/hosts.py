@@ -57,7 +57,7 @@ def _words(host: HostFacts) -> str:
 def _of_hardware_clock(interface: str, clock: str | None) -> str:
     """What is known of an interface's hardware clock."""
     if clock is None:
-        return f"whether {interface} has a hardware clock is not known"
+        return f"it is not known whether {interface} has a hardware clock"
     return f"{interface} has no hardware clock" if clock == NO_HARDWARE_CLOCK else f"{interface} has {clock}"
 
 

@@ -125,13 +125,15 @@ def was_run(name: str) -> Judge:
             return "not applicable", without[0].values[0].remark
         if unknown:
             first = unknown[0]
-            why = first.failed or first.values[0].remark or f"no trial says anything, and {first.refused} were refused"
-            return "not met", f"nothing is known at {len(unknown)} of {len(found)} places: {why}"
+            why = first.failed or first.values[0].remark or f"no trial gives a value, and {first.refused} were refused"
+            return "not met", f"there is no result at {len(unknown)} of {len(found)} places: {why}"
         if tested.procedure.quick:
             return "not met", f"--quick: {test.shortened(own)}"
         fewest = min(value.trials for one in found for value in one.values if value.value is not None)
         if fewest < test.times(own):
-            return "not met", f"only {fewest} of {test.times(own)} at one place: the tester could not do the others"
+            return "not met", (
+                f"only {fewest} of {test.times(own)} at one place: the tester could not carry out the others"
+            )
         testers_own = [one for one in found if any(value.is_testers for value in one.values)]
         if testers_own:
             return "not met", f"the tester was the limit at {len(testers_own)} of {len(found)} places"
@@ -230,7 +232,10 @@ def halves(tested: Tested) -> tuple[State, str]:
         client, server = network.legs[0].source, network.legs[-1].destination
         for address, number in ((client, 0), (server, 1)):
             if not any(address.version == half.version and address in half for half in _HALVES[number]):
-                return "not met", f"the client has {client} and the server {server}, which are not apart like that"
+                return "not met", (
+                    f"the client has {client} and the server {server}, which are not in different halves of these "
+                    "addresses"
+                )
     return "met", "clients have addresses of the first half, and servers of the second"
 
 
@@ -275,7 +280,7 @@ def length(tested: Tested) -> tuple[State, str]:
 def residual(tested: Tested) -> tuple[State, str]:
     """Whether late frames are waited for."""
     if tested.own.residual_s >= 2:
-        return "met", "frames count for 2 s after the last one was sent; later ones are told as late"
+        return "met", "frames count for 2 s after the last one was sent; later ones are reported as late"
     return "not met", f"--quick: frames count for {tested.own.residual_s:g} s after the last one was sent"
 
 
@@ -285,7 +290,7 @@ def throughput(tested: Tested) -> tuple[State, str]:
         return "not met", "it was not asked for: --test throughput"
     for words, open_ones in (
         ("no rate without loss was found", [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]),
-        ("the search did not come to its end", [one for one in tested.devices if not one.goals[0].is_settled]),
+        ("the search did not end", [one for one in tested.devices if not one.goals[0].is_settled]),
     ):
         if open_ones:
             places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in open_ones[:3])
@@ -298,10 +303,12 @@ def tester(tested: Tested) -> tuple[State, str]:
     if all(one.tester_pps is None for one in tested.devices):
         return "not met", "the tester's own limit is not known"
     if all(one.goals[0].bounds.lower_pps is None for one in tested.devices):
-        return "not met", "no throughput is known that could be held against the tester's own"
+        return "not met", "no throughput is known to compare with the tester's own limit"
     limited = [one for one in tested.devices if is_at_tester(one)]
     if limited:
-        return "not met", f"the tester was the limit of {len(limited)} of {len(tested.devices)} results, which say so"
+        return "not met", (
+            f"the tester was the limit of {len(limited)} of {len(tested.devices)} results, as their remarks say"
+        )
     return "met", "without a device the tester carried more than every result, or the line was the limit"
 
 
@@ -338,5 +345,5 @@ def with_state(state: State, reason: str) -> Judge:
 def empty_table(tested: Tested) -> tuple[State, str]:
     """Whether each trial begins with an empty table (RFC 9693)."""
     if any(has_own_table(network) for network in tested.networks):
-        return "not met", "the table is the device's own, which forgets when it will"
+        return "not met", "the table is the device's own, and the device decides when entries expire"
     return "met", "each trial begins with an empty table, and no phase lasts 25 s, where entries last 30 s"

@@ -65,12 +65,12 @@ def design(
         reasons = [why for pair in networks if (why := test.unfit(*pair)) is not None]
         if test.name in named and len(reasons) == len(networks):
             raise UsageError(
-                f"the test {test.name} says nothing of {listed([one.name for one in paths])}: {reasons[0]}"
+                f"the test {test.name} does not apply to {listed([one.name for one in paths])}: {reasons[0]}"
             )
     fitting = [test for test in tests if any(test.unfit(*pair) is None for pair in networks)]
     if not fitting:
         why = tests[0].unfit(*networks[0])
-        raise UsageError(f"no test of profile {profile} says anything of {listed([one.name for one in paths])}: {why}")
+        raise UsageError(f"no test of profile {profile} applies to {listed([one.name for one in paths])}: {why}")
     tests = fitting
     own = lengths(quick)
     sized = [test for test in tests if test.by_frame_size]

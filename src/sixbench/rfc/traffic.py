@@ -114,7 +114,7 @@ def unfit(traffic: RfcTraffic, path: Path, network: Network) -> str | None:
         return why
     if traffic.native_ratio and not natively(network, traffic.params):
         other = 6 if network.family == 4 else 4
-        return f"{path.name} has no way for native IPv{other} from host to host"
+        return f"{path.name} has no route for native IPv{other} from host to host"
     if frames_parameters.PORTS.of(traffic.params) == "pseudo-random" and keeps_state(network):
-        return f"what keeps state on {path.name} takes frames from the server only to ports that it knows"
+        return f"a device that keeps state on {path.name} takes frames from the server only to ports that it knows"
     return None

@@ -44,7 +44,7 @@ def repeated(*names: str, test: str | None = None, where_unfit: State = "not met
         open_ones = [where for name in names for one in own for where in _open(tested, name, one)]
         if open_ones:
             some = f" and {len(open_ones) - 1} more" if len(open_ones) > 1 else ""
-            return "not met", f"nothing is known of {open_ones[0]}{some}"
+            return "not met", f"no result for {open_ones[0]}{some}"
         words = f"{listed(own)} over {listed(names)}"
         if procedure.quick:
             return "not met", f"--quick: {words}, in shorter trials{besides}"

@@ -21,7 +21,7 @@ from .probing_hosts import facts_of
 
 EVERYTHING = "every node on it"
 LENDING = "a cable to another host"
-CLOCKS = "a second account of the hosts' clocks"
+CLOCKS = "a second measurement of the hosts' clocks"
 _COMMAND_TIMEOUT_S = 60
 
 
@@ -131,7 +131,7 @@ def interface_capability(one: Lendable) -> Capability:
 
 def _clock_words(one: Lendable) -> str:
     if one.hardware_clock is None:
-        return "whether it has a hardware clock is not known"
+        return "it is not known whether it has a hardware clock"
     if one.hardware_clock == NO_HARDWARE_CLOCK:
         return "it has no hardware clock"
     return f"it has the hardware clock {printable(one.hardware_clock)}{_stamps_words(one)}"

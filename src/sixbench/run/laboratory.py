@@ -305,7 +305,7 @@ class Laboratory:
         for node in network.hosting:
             counted = self.agents[node].answer(DeviceCounters())
             said = self.agents[node].answer(DeviceLog()).text.strip().splitlines()
-            last = f"the device in {node} said last: {printable(said[-1])[:MAX_SAID]}" if said else None
+            last = f"the last output of the device in {node} was: {printable(said[-1])[:MAX_SAID]}" if said else None
             found += [words for words in [last if counted.ended is ABSENT else counted.ended] if words is not None]
         return found
 
@@ -338,7 +338,7 @@ class Laboratory:
         failed = [name for name, agent in self.agents.items() if agent.exit_code == NOT_HOME]
         kept = [f"{device} of {name}" for name in failed for device in self.topology.borrowed(name)]
         if kept:
-            raise LabError(f"not all interfaces came home: {', '.join(kept)}; see: sixbench-agent lendable")
+            raise LabError(f"not all interfaces were given back: {', '.join(kept)}; see: sixbench-agent lendable")
 
 
 _Key = tuple[int, str, int]

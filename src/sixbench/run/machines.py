@@ -168,7 +168,7 @@ def _between(target: Target, family: Family, found: _Found, binds: dict[Family, 
     if family == 6 and ipaddress.ip_address(server).is_link_local:
         scope_id = scope_id or _interface(zone)
         if not scope_id:
-            words = "say on which interface of this machine, such as"
+            words = "add the interface of this machine, such as"
             raise UsageError(f"{server} is a link-local address; {words} {server}%{socket.if_nameindex()[-1][1]}")
     else:
         scope_id = 0

@@ -174,4 +174,4 @@ def _why(error: AgentError, machines: Machines) -> str:
     if machines.server.ended is None:
         return str(error)
     said = machines.server.last_words.removeprefix("sixbench-agent: ")
-    return f"{machines.target.host} went away during the trial: {said or machines.server.ended}"
+    return f"{machines.target.host} was lost during the trial: {said or machines.server.ended}"

@@ -66,7 +66,7 @@ class OneWay:
             # Either clock may be fast or slow.
             self._line = line = line_of(self._before[0], after[0], 2 * MOST_DRIFT_PPM)
         except ValueError as error:
-            self.unknown = f"no one difference of the clocks agrees with the exchanges before and after it ({error})"
+            self.unknown = f"no single difference of the clocks agrees with the exchanges before and after it ({error})"
             return
         client, server = (self.setting.laboratory.agents[name].host for name in self.setting.between)
         looks = [

@@ -65,7 +65,7 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
         yield f"paper is {visible(shown(manifest.paper))}, which cannot name one"
     times_ns = [manifest.started_realtime_ns, manifest.ended_realtime_ns]
     if not all(_is_time(time_ns) for time_ns in times_ns if time_ns is not None):
-        yield "it did not start or end at a time that there is"
+        yield "its start or its end is not a valid time"
     if manifest.calibration is not None:
         yield from _of_calibration(manifest.calibration)
     yield from (problem for one in manifest.bypass for problem in _of_bypass(one))
@@ -260,7 +260,7 @@ def _of_topology(topology: Topology, between: tuple[str, str]) -> Iterator[str]:
                 if direction.rate_bps is not None and direction.rate_bps <= 0:
                     yield f"{link.name} has a rate of {direction.rate_bps} bit/s"
                 if not is_framing(direction.overhead):
-                    yield f"{link.name} has an overhead that is none: {shown(direction.overhead)}"
+                    yield f"{link.name} has an invalid overhead: {shown(direction.overhead)}"
                 yield from _of_impairments(direction.impairments, link.name)
 
 
@@ -287,13 +287,13 @@ def _of_bypass(bypass: Bypass) -> Iterator[str]:
 def _of_calibration(calibration: Calibration) -> Iterator[str]:
     known = calibration.false_alarms
     if not all(_is_time(one) for one in (calibration.realtime_ns, *([known.realtime_ns] if known else []))):
-        yield "the calibration was not made at a time that there is"
+        yield "the time of the calibration is not valid"
     if known is not None and not isfinite(known.change):
         yield f"calibration.false_alarms.change is {known.change}"
     for one in calibration.ranges:
         numbers = [one.low, one.high, one.least, one.greatest, one.uncertainty]
         if not all(isfinite(number) for number in numbers if number is not None):
-            yield f"the calibration of {visible(one.metric)} has a number that is none"
+            yield f"the calibration of {visible(one.metric)} has an invalid number"
         yield from (f"the calibration knows no metric {visible(name)}" for name in one.vouches if name not in METRICS)
 
 

@@ -103,9 +103,9 @@ def _occurrence(folder: Folder, name: str) -> Occurrence:
     if found.number != int(match[1]) or name != f"{run_name(found.number)}.json":
         wrong = f"it says that it is occurrence {found.number}"
     elif not all(0 <= at <= MOST_REALTIME_NS for at in times):
-        wrong = "a time is not one of any clock"
+        wrong = "a time is out of range"
     elif found.trials < 0 or any(one.n < 1 for one in found.values):
-        wrong = "it has a count of trials that none is"
+        wrong = "a count of trials is out of range"
     elif any(one.removed_bytes < 0 for one in found.removed):
         wrong = "it removed less than nothing"
     elif any(len(text) > MOST_TEXT for one in found.values for text in one.series.key):
@@ -126,7 +126,7 @@ def _wrong_settings(settings: Settings) -> str | None:
     if (alarms.per_look is None) == (alarms.per_year is None):
         return "false alarms have one rate"
     if not (0 < (alarms.per_look or 0.5) < 1 and (alarms.per_year or 1) > 0):
-        return "a rate of false alarms that none is"
+        return "the rate of false alarms is out of range"
     return "a bound on the disk under 0" if settings.keep_bytes < 0 else None
 
 

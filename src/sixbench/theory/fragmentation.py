@@ -97,7 +97,7 @@ def packet(
     family, crossings = network.family, network.crossings
     if network.relays and len(network.parts) > 1:
         node = network.parts[1].legs[0].near
-        raise NotPredicted(f"what becomes of datagrams behind {node}, which sends others with the same content")
+        raise NotPredicted(f"the fate of datagrams behind {node}, which sends others with the same content")
     if policy == "atomic" and family == 4:
         raise ValueError("only IPv6 has atomic fragments (RFC 6946), and the hosts speak IPv4 on this path")
     if not crossings:
@@ -232,7 +232,9 @@ class _Walk:
         node = passed[-1]
         device = next((device for device in self._network.translators if device.node == node), None)
         if device is None or device.mapping["kind"] != "siit":
-            raise NotPredicted(f"what packets become where {node} translates them to another family")
+            raise NotPredicted(
+                f"the packets behind {node}, which translates them to another family by another rule than SIIT"
+            )
         through: list[Piece] = []
         for piece in pieces:
             try:
@@ -256,8 +258,7 @@ class _Walk:
                 outer = self.sent(ends, way, depth, payload_bytes, policy)
             except TooLong as error:
                 raise NotPredicted(
-                    f"what {entry} tells the sources of packets that do not fit its tunnel {link.end_of(entry).name}: "
-                    f"{error}"
+                    f"the errors of {entry} about packets that do not fit its tunnel {link.end_of(entry).name}: {error}"
                 ) from error
             arrived = self.cross(outer, ends, way, depth)
             if self.delivered(arrived, tunnel.far, link.carrier):
@@ -283,7 +284,7 @@ class _Walk:
         fits = size_bytes <= min(below.link.mtu_bytes for below, _ in _passages(way, depth))
         if not fits and (carrier == 6 or piece.is_df):
             raise NotPredicted(
-                f"what the kernel's tunnel at {tunnel.near} does with packets that do not fit its carrier"
+                f"the fate of packets that do not fit the carrier of the kernel's tunnel at {tunnel.near}"
             )
 
     def _kept(self, pieces: list[Piece], node: str) -> list[Piece]:

@@ -39,7 +39,7 @@ class FragmentLink(Kept):
     def __post_init__(self) -> None:
         counted = (self.counted_packets, self.counted_bytes, self.agrees)
         if None in counted and counted != (None, None, None):
-            raise ValueError("what crossed the link lacks its packets, its bytes, or whether they agree")
+            raise ValueError("the counts of a link lack its packets, its bytes, or their agreement")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,7 +27,7 @@ REPETITIONS = replace(
 )
 PROBE_INTERVAL = replace(
     INTERVAL,
-    doc="time from one echo request to the next until one is answered, which is how fine the time is",
+    doc="time from one echo request to the next until one is answered: the resolution of the result",
     minimum=10**5,
     length=False,
     default=SECOND_NS // 1000,

@@ -90,7 +90,7 @@ RCVBUF = replace(SNDBUF, name="rcvbuf", column="rcvbuf_bytes", doc="SO_RCVBUF of
 PACKET_LOG = Parameter(
     name="packet-log",
     kind="flag",
-    doc="record what became of each of the first 500000 datagrams, in packets.parquet beside the record",
+    doc="record the fate of each of the first 500000 datagrams, in packets.parquet beside the record",
     length=True,
     default=False,
 )
@@ -123,8 +123,10 @@ DF = Parameter(
     name="df",
     kind="choice",
     choices=("clear", "set", "probe", "kernel"),
-    doc="fragmentation of a datagram: by any router; by nobody; by nobody, whatever path MTU is known; as the system "
-    "does",
+    doc=(
+        "fragmentation of a datagram: at any router; nowhere; nowhere, and the known path MTU is ignored; as "
+        "the system does"
+    ),
     default="clear",
 )
 

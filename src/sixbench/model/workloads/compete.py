@@ -107,7 +107,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
         measured.series.update({f"{part.name}_{name}": series for name, series in of_part.series.items()})
         streams = (own_server.get("forward_receiver") or {}).get("streams", [])
         if any("measured_bytes" not in stream for stream in streams):
-            words = f"{part.name}: one of its connections brought too little in the window for a rate"
+            words = f"{part.name}: one of its connections received too little in the window for a rate"
             measured.reject(ReasonKind.TOO_SHORT, words)
             continue
         flows_bps.setdefault(part.family, []).extend(_rates_bps(part, own_server, of_part))

@@ -43,8 +43,10 @@ NUMBER = replace(
 )
 RATE = replace(
     SHORT_RATE,
-    doc="connections to begin each second, whatever becomes of them (open loop); those that are open are asked at this "
-    "rate, too",
+    doc=(
+        "connections to begin each second, whether or not earlier ones succeed (open loop); open connections "
+        "are asked at this rate, too"
+    ),
     unless_given="as fast as they go, with at most 256 of the last 100 ms unanswered",
 )
 HOLD = Parameter(
@@ -59,8 +61,10 @@ HOLD = Parameter(
 SERVER_PORTS = Parameter(
     name="server-ports",
     kind="count",
-    doc="number of ports of the server that they go to, by turns; Linux gives the ports of a translator out for each "
-    "anew",
+    doc=(
+        "number of ports of the server to which they go in turn; for each of them, Linux can use all ports "
+        "of a translator again"
+    ),
     minimum=1,
     maximum=128,
     unless_given="one for each 10000 connections",

@@ -71,7 +71,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     if client["failed"]:
         measured.notes.append(f"the resolver failed: {in_words(client['failed'])}")
     if client["wrong"]:
-        measured.notes.append(f"{client['wrong']} answers had not the one address that is right")
+        measured.notes.append(f"{client['wrong']} answers did not have the one right address")
     if client["late"]:
         measured.notes.append(f"{client['late']} answers came after the timeout")
     return measured

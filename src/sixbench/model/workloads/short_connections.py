@@ -30,7 +30,10 @@ RATE = Parameter(
     name="rate",
     column="rate_per_s",
     kind="count",
-    doc="connections to begin each second, whatever becomes of them (open loop); times count from when each was due",
+    doc=(
+        "connections to begin each second, whether or not earlier ones have ended (open loop); times count "
+        "from the moment at which each was due"
+    ),
     minimum=1,
     maximum=10**7,
 )

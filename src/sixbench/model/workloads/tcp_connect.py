@@ -7,7 +7,7 @@ from .short_connections import kind_of
 KIND = kind_of(
     name="tcp-connect",
     title="TCP connection",
-    doc="Open a socket, connect, close: so many at once, or so many each second.",
+    doc="Open a socket, connect, close: a given number at once, or a given number each second.",
     payload_bytes=0,
     headline=("connect_p50", "connect_p99", "transactions_rate", "cpu_busy"),
     metrics=("connect_mean", "connect_p50", "connect_p99", "transactions_rate"),

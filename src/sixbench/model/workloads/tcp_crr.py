@@ -7,7 +7,10 @@ from .short_connections import kind_of
 KIND = kind_of(
     name="tcp-crr",
     title="TCP connection, request and response",
-    doc="Open a socket, connect, send one byte, get one byte back, close: so many at once, or so many each second.",
+    doc=(
+        "Open a socket, connect, send one byte, get one byte back, close: a given number at once, or a given "
+        "number each second."
+    ),
     payload_bytes=1,
     headline=("transactions_rate", "transaction_p50", "connect_p50", "cpu_busy"),
     metrics=(

@@ -62,7 +62,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     for side, receiver in (("forward", server.get("forward_receiver")), ("reverse", client.get("reverse_receiver"))):
         if not receiver and DIRECTION.of(params) in (side, "both"):
-            measured.reject(ReasonKind.NOT_TOLD, f"{side}: the receiver does not tell what it received")
+            measured.reject(ReasonKind.NOT_TOLD, f"{side}: the receiver did not report the bytes that it received")
     _receiver(measured, server.get("forward_receiver"), "goodput_bps", "forward")
     _receiver(
         measured,
@@ -201,7 +201,7 @@ def _ends() -> tuple[type[Form], type[Form]]:
         def _has_a_window(self) -> StreamReceiver:
             told = [self.measured_ns, self.measured_bytes, self.started_ns, self.ended_ns]
             if told[:2] != [ABSENT, ABSENT] and ABSENT in told:
-                raise ValueError("what was measured lacks its bytes or the edges of its window")
+                raise ValueError("a measurement lacks its bytes or the edges of its window")
             return self
 
     return StreamSender, StreamReceiver

@@ -249,14 +249,14 @@ def _check_distribution(
     given = {part for part, column in columns.items() if f"{what}_{column}" in params}
     useless = sorted(given - _TAKES[kind])
     if useless:
-        return Wrong(f"{what}.{useless[0]}", f"{what}.{useless[0]} means nothing where {what} is {kind}")
+        return Wrong(f"{what}.{useless[0]}", f"{what}.{useless[0]} has no effect where {what} is {kind}")
     optional = {"min", "max"} if kind != "uniform" else set()
     missing = sorted(_TAKES[kind] - given - optional - {"mean"})
     if missing:
         return Wrong(what, f"{what}: {kind} needs {what}.{missing[0]}")
     means = [*(given & {"mean"}), *(column for column in instead if column in params)]
     if kind == "uniform" and means:
-        return Wrong(what, f"{what}: uniform has the mean that its min and max say; leave out {name}")
+        return Wrong(what, f"{what}: the mean of a uniform distribution follows from min and max; leave out {name}")
     if kind != "uniform" and len(means) != 1:
         return Wrong(f"{what}.mean", f"give one of {name} or {what}.mean" + (", not both" if means else ""))
     low, high = params.get(f"{what}_min_{unit}"), params.get(f"{what}_max_{unit}")

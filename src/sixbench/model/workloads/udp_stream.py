@@ -39,7 +39,7 @@ DATAGRAM = Parameter(
     name="datagram",
     kind="size",
     doc="UDP payload of each datagram, from 32B to 65507B over IPv4 and 65527B over IPv6; "
-    "must be given, unless a model says it",
+    "must be given, unless a traffic model sets it",
     minimum=1,
     maximum=2**20,
     identifying=True,

@@ -10,6 +10,6 @@ EXTENSIONS = ("hop-by-hop", "destination-options", "routing", "fragment", "chain
 
 BOTH = "both directions at once, at the same rate"
 PLAIN = "the device has its plain configuration only"
-RESET = "a device of this machine is a process or a namespace: made anew, it would be another one"
-STATIC = "routes are static, and neighbours are asked for before frames go"
-SETTLING = "a trial begins once nothing of the one before it is under way, which is looked at"
+RESET = "a device on this machine is a process or a namespace: a new one would be another device"
+STATIC = "routes are static, and neighbours are resolved before frames are sent"
+SETTLING = "a trial begins only after a check that no packets of the one before it are under way"

@@ -29,7 +29,7 @@ CLAUSES = (
     ),
     Clause(
         section="section 4",
-        asks="neighbours are static, or are asked for while frames go",
+        asks="neighbours are static, or are resolved while frames are sent",
         judge=always("met", "both hosts answer neighbour discovery, as any host does"),
     ),
     Clause(section="section 5.1.1", asks="the frame sizes for Ethernet, with jumbo frames", judge=sizes),

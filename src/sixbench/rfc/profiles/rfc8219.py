@@ -61,7 +61,7 @@ CLAUSES = (
         judge=repeated(*MIXES),
     ),
     Clause(section="RFC 4814 section 4.5", asks="pseudo-random ports", judge=repeated(PORTS)),
-    Clause(section="section 6", asks="modifiers, as RFC 5180 section 6 has them", judge=always("not met", PLAIN)),
+    Clause(section="section 6", asks="modifiers of RFC 5180 section 6", judge=always("not met", PLAIN)),
     Clause(section="section 4 (RFC 2544 section 23)", asks="2 s for residual frames", judge=residual),
     Clause(
         section="section 4 (RFC 2544 section 23)",
@@ -120,7 +120,7 @@ CLAUSES = (
     Clause(
         section="section 10.1.2",
         asks="overload: n client devices at one server device",
-        judge=beyond("overload", "not met", "flows go through the devices of the path, however many they are"),
+        judge=beyond("overload", "not met", "flows go through all devices of the path"),
     ),
     Clause(
         section="section 10.2.1",

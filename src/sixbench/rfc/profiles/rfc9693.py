@@ -21,7 +21,7 @@ CLAUSES = (
     Clause(
         section="number of network flows",
         asks="limited ranges of ports, pseudo-random and without repetition",
-        judge=always("not met", "ports are unique, but the client's are those that its kernel gives"),
+        judge=always("not met", "ports are unique, but the client's kernel chooses the client's"),
     ),
     Clause(
         section="control of the table",
@@ -30,7 +30,7 @@ CLAUSES = (
     ),
     Clause(
         section="maximum connection establishment rate",
-        asks="a binary search, in which all connections of a trial are made",
+        asks="a binary search, in which all connections of a trial are established",
         judge=was_run("establishment"),
     ),
     Clause(
@@ -46,7 +46,7 @@ CLAUSES = (
     Clause(
         section="connection tracking table capacity",
         asks="a number is too large if its establishment rate drops far under the safe one",
-        judge=always("not met", "it is too large if not all are made at half of the highest rate"),
+        judge=always("not met", "it is too large if not all are established at half of the highest rate"),
     ),
     Clause(
         section="connection tear-down rate",
@@ -56,7 +56,7 @@ CLAUSES = (
     Clause(
         section="classic measurements",
         asks="throughput, latency, frame loss rate and delay variation with many connections in phase 2",
-        judge=always("not met", "they have one pair of ports; --profile 8219 has them"),
+        judge=always("not met", "they use one pair of ports; --profile 8219 runs them"),
     ),
     Clause(
         section="scalability",

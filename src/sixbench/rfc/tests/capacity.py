@@ -72,7 +72,7 @@ def _without_limit(found: Sequence[Bisected]) -> str:
     kept = max((one.highest for one in found), default=0)
     if failed is None or failed > kept / 2:
         return ""
-    return f"no limit of a table: {failed} connections were not all kept, and {kept} were"
+    return f"no limit of a table was found: one search lost some of {failed} connections, another kept all of {kept}"
 
 
 TEST = RfcTest(

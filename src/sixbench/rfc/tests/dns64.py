@@ -174,7 +174,7 @@ def _self_test(found: Sequence[float], tester: Value, records: Sequence[TrialRec
     if tester.value is None:
         failed = next((one.reasons[0].text for one in records if one.status == "failed" and one.reasons), None)
         return f"{_SELF_TEST} not passed: {failed or tester.remark}"
-    most = ", which is the most that is looked for" if tester.value >= SELF_TEST_MOST_PER_S else ""
+    most = ", the highest rate that is tried" if tester.value >= SELF_TEST_MOST_PER_S else ""
     words = f"the tester answers {tester.value:.0f}/s by itself{most}"
     if not found:
         return f"{_SELF_TEST} without a rate to compare with: {words}"

@@ -24,7 +24,7 @@ def _run(ask: Ask, place: Place) -> None:
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     name = "teardown_rate_per_s"
     rates = [record.metrics[name] for record in records if record.status == "ok" and name in record.metrics]
-    remark = "" if rates else "no establishment rate is known" if not records else "the kernel does not tell"
+    remark = "" if rates else "no establishment rate is known" if not records else "the kernel does not report the time"
     return [summary("connections torn down", "1/s", rates, place=place, remark=remark)]
 
 

@@ -107,11 +107,11 @@ def compare(answers: Answers) -> Compared:
         raise CapabilityError(f"no ptp4l answers at {_SOCKET}")
     missing = [name for name in _SETS if not answers.get(name)]
     if missing:
-        raise CapabilityError(f"ptp4l does not tell its {missing[0]}, which it does since linuxptp 3.1")
+        raise CapabilityError(f"ptp4l does not report its {missing[0]}; linuxptp 3.1 and later do")
     try:
         return _compared(answers)
     except (KeyError, ValueError) as error:
-        raise CapabilityError(f"what ptp4l says cannot be read ({printable(str(error))[:_SHOWN]})") from error
+        raise CapabilityError(f"the answer of ptp4l cannot be read ({printable(str(error))[:_SHOWN]})") from error
 
 
 def _compared(answers: Answers) -> Compared:

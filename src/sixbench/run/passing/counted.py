@@ -151,7 +151,7 @@ class Rises:
             )
         own = self._told or (not self.outcomes and self.node)
         if own:
-            did = "answered" if self._told else "kept it for reassembly" if self.is_held else "ended its way"
+            did = "answered" if self._told else "kept it for reassembly" if self.is_held else "delivered or dropped it"
             counters = ", ".join(name for name in self.node if name not in _NO_PATH_OF_ITS_OWN) or ", ".join(self.node)
             said.append(f"The device's node {did}, and not the device: {counters}.")
         return " ".join(said) or "Neither the device nor its node has counted it."

@@ -143,8 +143,8 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         if self._ended is not None and counted.passed != self._ended.passed:
             raise AgentError(
                 "agent-silent",
-                f"something came out of {self._devices[0].device} when the packet before was taken for dealt with, so "
-                "its packet is not known; try again when this machine is less busy",
+                f"{self._devices[0].device} still sent something after its packet counted as finished, so the output "
+                "cannot be assigned to a packet; try again when this machine is less busy",
             )
         return counted
 
@@ -168,7 +168,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             if time.monotonic() > end:
                 failures = "; ".join(self._lab.failures) or "it answers no echo request behind it"
                 raise AgentError(
-                    "agent-silent", f"{self._engine} has not dealt with a packet after {_PATIENCE_S:g} s: {failures}"
+                    "agent-silent", f"{self._engine} has not finished a packet after {_PATIENCE_S:g} s: {failures}"
                 )
 
     def _wait(self, packet: bytes, side: Side, before: Counted) -> Rises:
@@ -219,7 +219,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
     def _not_done(self, rises: Rises) -> AgentError:
         return AgentError(
             "agent-silent",
-            f"the device {self._devices[0].device} has not dealt with a packet after {_PATIENCE_S:g} s, so its output "
+            f"the device {self._devices[0].device} has not finished a packet after {_PATIENCE_S:g} s, so its output "
             f"cannot be assigned to packets ({rises.words})",
         )
 
@@ -257,7 +257,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             # The device had counted it before its node had it.
             held = rises.is_held
             verdict, reason = ("waits", "fragment-waits") if held else ("dropped", "node")
-            words += " Its node then kept it for reassembly." if held else " Its node then let nothing of it out."
+            words += " Its node then kept it for reassembly." if held else " Its node then sent nothing of it on."
         return PacketDecision(
             verdict=verdict or "dropped", reason=reason, section=None, words=words, packets=tuple(out)
         )

@@ -55,7 +55,7 @@ class FragmentEvidence:
 
     Attributes:
         fragments: what a record keeps.
-        notes: remarks where theory says otherwise.
+        notes: remarks where theory expects otherwise.
         unreached: the links that no packet of the trial reaches, as theory has it.
         is_loss_foretold: whether theory says that no datagram arrives, and none did.
     """
@@ -159,7 +159,7 @@ def _judged(
                 if not least <= counts[name] <= most:
                     words = _range_words(least, most)
                     differences.append(
-                        f"{node} counted {counts[name]} {COUNTED[name]} of IPv{family}, where theory says {words}"
+                        f"{node} counted {counts[name]} {COUNTED[name]} of IPv{family}, where theory expects {words}"
                     )
     return differences, expected
 
@@ -185,7 +185,7 @@ def _work(attempt: Attempt, node: str, family: Family) -> dict[str, int]:
 def _link_words(link: FragmentLink) -> str:
     counted = f"{link.counted_packets} packets of {link.counted_bytes} bytes crossed {link.link}"
     packets, octets = _range_words(*link.expected_packets), _range_words(*link.expected_bytes)
-    return f"{counted}, where theory says {packets} of {octets} bytes"
+    return f"{counted}, where theory expects {packets} of {octets} bytes"
 
 
 def _range_words(least: int, most: int) -> str:

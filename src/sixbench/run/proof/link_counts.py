@@ -85,7 +85,7 @@ def bounds(prediction: Prediction, value: Callable[[Attempt], int], sent: int, d
 
 
 def _likely(prediction: Prediction, value: Callable[[Attempt], int], sent: int, delivered: int, least: int) -> int:
-    """The least where theory says that all are lost, and where: of what the sender does not refuse to send."""
+    """The least where theory expects that all are lost, and where: of what the sender does not refuse to send."""
     if delivered or prediction.settled.outcome == "delivered":
         return least
     return min((value(attempt) for attempt in prediction.attempts if attempt.outcome != "refused"), default=0) * sent

@@ -334,7 +334,7 @@ def _count_checks(view: Viewpoint, deltas: Mapping[str, NodeCounters], traffic: 
         if crossed < payload:
             wrong.append(
                 f"{payload} bytes of payload arrived {direction}, "
-                f"but only {crossed} bytes crossed {view.link.name}: they took another way"
+                f"but only {crossed} bytes crossed {view.link.name}: they went another way"
             )
     if (
         traffic.forward_datagrams is not None

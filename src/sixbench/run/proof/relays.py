@@ -85,7 +85,7 @@ def relay_evidence(
             if passed_bytes < payload_bytes:
                 words = (
                     f"{payload_bytes} bytes of payload arrived, but the relay of {node} passed only {passed_bytes} "
-                    f"bytes on to IPv{family}: they took another way"
+                    f"bytes on to IPv{family}: they went another way"
                 )
                 found.invalid.append(Reason(kind=ReasonKind.RELAY_COUNTERS, text=words))
     return found

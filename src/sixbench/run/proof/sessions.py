@@ -12,7 +12,7 @@ from ...model.reason import Reason, ReasonKind
 FAILURES: Mapping[str, str] = {
     "insert_failed": "no entry could be made, because no address and port were left for it or another one had them",
     "drop": "packets were dropped for want of an entry",
-    "early_drop": "sessions were given up so that others could be",
+    "early_drop": "sessions were ended to make room for others",
 }
 """The kernel's counters of what went wrong with sessions, and what each means (conntrack-tools, conntrack(8), -S)."""
 

@@ -41,7 +41,7 @@ def judge_strays(
         counts[SEGMENTS] = segments
     reason = stray_reason(counts, own_packets)
     notes = [
-        f"at least {count} segments of TCP came to the hosts that nobody of the trial sent"
+        f"at least {count} TCP segments reached the hosts that did not come from the trial"
         if what == SEGMENTS
         else f"{count} stray {what} were refused or ignored"
         for what, count in counts.items()
@@ -71,8 +71,10 @@ def stray_reason(counts: Mapping[str, int], own_packets: int) -> Reason | None:
     strays = " and ".join(f"{count} stray {what}" for what, count in counts.items())
     return Reason(
         kind=ReasonKind.STRAYS,
-        text=f"{strays} came to the trial's sockets beside {own_packets} packets of its own: "
-        f"more than {MAX_STRAY_SHARE:.0%}, so they took time from what was measured",
+        text=(
+            f"{strays} reached the trial's sockets beside {own_packets} packets of the trial: more than "
+            f"{MAX_STRAY_SHARE:.0%}, so they disturbed the measurement"
+        ),
     )
 
 

@@ -69,7 +69,7 @@ def _wrong(network: Network, counted: Translators, traffic: Traffic) -> Iterator
                 yield (
                     ReasonKind.TRANSLATOR_COUNTERS,
                     f"{payload_bytes} bytes of payload arrived, but {device} of {node} translated only "
-                    f"{translated.bytes} bytes to IPv{family}: they took another way",
+                    f"{translated.bytes} bytes to IPv{family}: they went another way",
                 )
 
 

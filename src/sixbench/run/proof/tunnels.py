@@ -73,7 +73,7 @@ def check_tunnels(network: Network, ends: Mapping[str, Mapping[str, TunnelCounte
                 carried = carried_bytes[what]
                 if carried < payload:
                     words = f"{payload} bytes of payload arrived, but {node} {what} only {carried} bytes in {device}"
-                    wrong.append((ReasonKind.TUNNEL_COUNTERS, f"{words}: they took another way"))
+                    wrong.append((ReasonKind.TUNNEL_COUNTERS, f"{words}: they went another way"))
     return [Reason(kind=kind, text=words) for kind, words in wrong]
 
 
