@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import synthetic
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from synthetic_analysis import plain_analysis
 from ui_browser import CAPTURE, PATIENCE_MS, PHONE, Served, show
 
@@ -140,3 +140,28 @@ def test_runs_before_their_planned_end_are_shown_without_a_verdict(page: Page, s
     expect(page.get_by_text("live: not at the planned end, so there is no verdict yet")).to_be_visible()
     expect(page.locator("table")).to_have_count(0)
     expect(page.locator(".dot").first).to_be_attached()
+
+
+def test_a_report_that_comes_after_its_screen_was_left_is_no_error(page: Page, served: Served) -> None:
+    asked: list[Route] = []
+
+    def keep(route: Route) -> None:
+        asked.append(route)
+
+    page.route("**/report.html", keep)
+    with page.expect_request("**/report.html"):
+        page.goto(f"{served.base}#/result/small")
+    show(page, served, "runs")
+    with page.expect_event("requestfinished", lambda request: request.url.endswith("/report.html")):
+        asked[0].continue_()
+    page.unroute("**/report.html")
+    show(page, served, "result/small")  # what was wrong until here is known before it is shown
+
+
+def test_a_report_that_cannot_be_read_is_a_sentence(page: Page, served: Served) -> None:
+    show(page, served, "runs")
+    page.route("**/report.html", lambda route: route.abort())
+    page.goto(f"{served.base}#/result/small")
+    expect(page.get_by_role("alert")).to_contain_text("The report could not be read", timeout=PATIENCE_MS)
+    page.unroute("**/report.html")
+    served.wrong.clear()  # the browser's note of the request that failed
