@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -85,15 +88,43 @@ def test_a_run_on_one_kernel_has_no_contrast() -> None:
     assert analyse(on_kernels({KERNELS[0]: 1.0})).kernels == []
 
 
-@pytest.mark.parametrize("form", ["terminal", "md", "latex", "html", "json"])
-def test_every_format_has_the_contrast(form: str) -> None:
-    run = on_kernels(dict(zip(KERNELS, (1.0, 1.1, 1.0), strict=True)))
-    text = FORMATS[form].render(run, analyse(run))
+def scattered(run: Run, kernel: str) -> Run:
+    """The run, with values on a kernel that scatter by more than kernels differ."""
+    dice = random.Random(5)
+    trials = [
+        replace(trial, metrics={name: value * dice.lognormvariate(0, 0.08) for name, value in trial.metrics.items()})
+        if trial.levels["kernel"] == kernel
+        else trial
+        for trial in run.trials
+    ]
+    return replace(run, trials=tuple(trials))
+
+
+@pytest.mark.parametrize("form", ["terminal", "md", "latex", "html", "json", "csv"])
+def test_every_format_has_the_contrast_and_the_blocks_that_an_undecided_one_needs(form: str) -> None:
+    run = scattered(on_kernels(dict(zip(KERNELS, (1.0, 1.1, 1.0), strict=True))), KERNELS[2])
+    analysis = analyse(run)
+    compared = [one for one in analysis.kernels if one.metric == "goodput"]
+    needed = [one.blocks_needed for one in compared if one.mark == "undecided"]
+    assert needed
+    assert all(blocks is not None and blocks > 8 for blocks in needed)
+    text = FORMATS[form].render(run, analysis)
     if form == "json":
-        assert {one["kernel"] for one in json.loads(text)["kernels"]} == set(KERNELS[1:])
+        found = [one for one in json.loads(text)["kernels"] if one["metric"] == "goodput"]
+        assert {one["kernel"] for one in found} == set(KERNELS[1:])
+        assert [one["blocks_needed"] for one in found if one["mark"] == "undecided"] == needed
+    elif form == "csv":
+        rows = [one for one in csv.DictReader(io.StringIO(text)) if one["reference_kernel"]]
+        rows = [one for one in rows if one["metric"] == "goodput"]
+        assert {(one["reference_kernel"], one["baseline"] == one["path"]) for one in rows} == {(KERNELS[0], True)}
+        assert [int(one["blocks_needed"]) for one in rows if one["mark"] == "undecided"] == needed
+        assert [float(one["value"]) for one in rows] == [one.value for one in compared]
     else:
-        assert "Goodput, kernels against debian-5.10, Mbit/s" in " ".join(text.split())
-        assert "better" in text
+        plain = " ".join(text.replace("\u00a0", " ").replace("~", " ").split())
+        assert "Goodput, kernels against debian-5.10, Mbit/s" in plain
+        assert "better" in plain
+        assert "undecided" in plain
+        assert re.search(r"\(about \d+", plain)  # A terminal's narrow cells continue on the next line.
 
 
 def test_blocks_that_say_otherwise_are_in_the_row() -> None:

@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 import synthetic
 
+from sixbench.analysis.blocks_needed import Unanswered, more_precise
 from sixbench.analysis.run_comparison import compare_runs
 from sixbench.model.errors import UsageError
 from sixbench.model.run_comparison import Cell, RunComparison
 from sixbench.model.trial import TrialRecord
 from sixbench.report.run_comparison import document, render
+from sixbench.stats import compare_unpaired
 from sixbench.store import Guest
 
 pytestmark = pytest.mark.computes
@@ -243,3 +245,51 @@ def test_values_of_both_runs_give_the_printed_change() -> None:
     assert ratios
     for cell in ratios:
         assert cell.ratio == pytest.approx(cell.new.value / cell.old.value, rel=1e-12)
+
+
+def test_a_change_that_is_undecided_says_how_many_blocks_in_each_run_would_tell() -> None:
+    dice = random.Random(3)
+    trials = [
+        replace(one, metrics={name: value * dice.lognormvariate(0, 0.05) for name, value in one.metrics.items()})
+        for one in OLD.trials
+    ]
+    comparison = compared(replace(OLD, trials=trials))
+    open_cells = [cell for cell in cells(comparison, "goodput") if not cell.is_equivalent]
+    assert open_cells
+    for cell in open_cells:
+        assert cell.change == "inconclusive"
+        assert cell.blocks_needed is not None
+        assert cell.blocks_needed > max(cell.old.n, cell.new.n)
+    assert "undecided (about" in render(comparison)
+    assert {one["blocks_needed"] for one in document(comparison)["cells"] if one["change"] == "better"} <= {None}
+
+
+def test_a_change_within_the_margin_is_equivalent_and_not_undecided() -> None:
+    found = cells(compared(OLD), "goodput")
+    assert {(cell.is_equivalent, cell.blocks_needed) for cell in found} == {(True, None)}
+
+
+def test_the_blocks_needed_give_an_interval_as_narrow_as_they_say() -> None:
+    """Two runs of that size, simulated with the spread of the runs at hand, tell the change in the mean."""
+    dice = random.Random(8)
+    old, new = ([dice.lognormvariate(0, sigma) for _ in range(8)] for sigma in (0.03, 0.05))
+    unpaired = compare_unpaired(old, new, "ratio")
+    interval = unpaired.interval(0.95)
+    assert interval is not None
+    unanswered = Unanswered(
+        n=8,
+        ratio=unpaired.change,
+        difference=None,
+        low=interval[0],
+        high=interval[1],
+        spread=unpaired.spread,
+        unit="bit/s",
+        values=(1.0, 1.0),
+    )
+    needed = more_precise(unanswered, 0.01, 0.95)
+    assert needed is not None
+    assert needed.tells == 0.01
+    sides = [[dice.lognormvariate(0, (unpaired.spread or 0) / 2**0.5) for _ in range(needed.blocks)] for _ in range(2)]
+    narrow = compare_unpaired(sides[0], sides[1], "ratio").interval(0.95)
+    assert narrow is not None
+    assert (narrow[1] - narrow[0]) / 2 == pytest.approx(0.01, rel=0.2)

@@ -1,4 +1,4 @@
-"""About how many blocks a finding needs that gives no answer yet.
+"""About how many blocks a comparison needs that gives no answer yet.
 
 The spread of the measured pairs tells how wide the interval of a given number of pairs would be (`stats.sample_size`).
 It is an estimate for planning a longer run. It is never a rule to stop by; that rule is in `stopping`.
@@ -7,11 +7,11 @@ It is an estimate for planning a longer run. It is never a rule to stop by; that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import asinh, log
 
 from ..model.experiment import Experiment
-from ..model.finding import Finding
+from ..model.finding import Finding, is_too_variable
 from ..stats import values_needed
 
 CHANGES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
@@ -19,73 +19,135 @@ CHANGES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 interval at hand is too wide for."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Needed:
+    """About how many blocks make an answer.
+
+    Attributes:
+        blocks: of the whole run, at least one more than there are.
+        tells: the change that so many blocks would tell from none, as a share of the reference's value (of metrics that
+            are shares themselves: as a difference).
+    """
+
+    blocks: int
+    tells: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unanswered:
+    """A comparison that is not decided: of paths, of kernels or of runs.
+
+    Attributes:
+        n: blocks.
+        ratio: None where it is by `difference`.
+        low, high: confidence interval of the ratio, or of the difference.
+        spread: the standard deviation of a single block's log ratio, or difference.
+        unit: of the metric, `1` for shares.
+        values: the value that is compared, and the reference's.
+    """
+
+    n: int
+    ratio: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    spread: float | None
+    unit: str
+    values: tuple[float | None, float | None]
+
+    @property
+    def change(self) -> float | None:
+        """How large the change is, as `Needed.tells` counts."""
+        if self.ratio is not None:
+            return abs(self.ratio - 1)
+        return abs(self.difference) / self.divisor if self.difference is not None and self.divisor else None
+
+    @property
+    def precision(self) -> float | None:
+        """Half the width of the interval, as `Needed.tells` counts; None where there is nothing to compare it with."""
+        if self.low is None or self.high is None:
+            return None
+        unit = self.divisor if self.ratio is None else self.ratio
+        return (self.high - self.low) / 2 / unit if unit else None
+
+    @property
+    def divisor(self) -> float:
+        """The value that differences are divided by: the reference's, or 1 for metrics that are shares themselves."""
+        return 1.0 if self.unit == "1" else abs(self.values[1] or 0.0)
+
+    @property
+    def is_too_variable(self) -> bool:
+        """True if the interval is so wide that it says nothing."""
+        if self.low is None or self.high is None:
+            return False
+        return is_too_variable(self.low, self.high, self.ratio, self.values)
+
+
+def more_precise(unanswered: Unanswered, asked: float | None, confidence: float) -> Needed | None:
+    """The number of blocks that make the interval as narrow as the experiment asks, or as the next of `CHANGES`; where
+    it is too variable, those that would tell the change itself, if that is larger. None where the spread is not known
+    or is zero.
+
+    Args:
+        asked: the precision that the experiment asks for; None: for none.
+        confidence: of the interval; it is not adjusted for many comparisons.
+    """
+    current = unanswered.precision
+    if not unanswered.spread or current is None:
+        return None
+    changes = (*((asked,) if asked else ()), *CHANGES)
+    if unanswered.is_too_variable and (change := unanswered.change) is not None and change > changes[0]:
+        changes = (change, *changes)
+    tells = next((one for one in changes if one < current), None)
+    if tells is None:
+        return None
+    half_width = asinh(tells) if unanswered.ratio is not None else tells * unanswered.divisor
+    blocks = values_needed(unanswered.spread, half_width, confidence)
+    return None if blocks is None else Needed(blocks=max(blocks, unanswered.n + 1), tells=tells)
+
+
 def with_blocks_needed(findings: Sequence[Finding], experiment: Experiment) -> list[Finding]:
     """The findings, with `blocks_needed` and `blocks_tell` where they are undecided, too variable or within A/A.
 
-    *Undecided:* the blocks whose interval has a half-width of `blocks_tell` of the ratio, which is the precision that
-    the experiment asks for, or else one of `CHANGES`. *Too variable:* those that would tell the change itself, if that
-    is larger. *Within A/A:* the blocks whose A/A interval has a half-width of the change itself. The confidence is the
-    experiment's, not adjusted for many comparisons. Both fields stay None where the spread is not known or is zero.
+    *Undecided, too variable:* see `more_precise`. *Within A/A:* the blocks whose A/A interval has a half-width of the
+    change itself. Both fields stay None where the spread is not known or is zero.
     """
     aa_spreads: dict[tuple[str, str, bool], float | None] = {}
     for one in findings:
         if one.is_aa and one.baseline == experiment.baseline:
             aa_spreads.setdefault((one.combination, one.metric, one.ratio is None), one.spread)
     confidence, asked = experiment.statistics.confidence, experiment.blocks.precision
-    found = []
+    completed = []
     for finding in findings:
+        needed = None
         if finding.mark == "within A/A":
             spread = aa_spreads.get((finding.combination, finding.metric, finding.ratio is None))
-            found.append(_beyond_noise(finding, spread, confidence))
+            needed = _beyond_noise(_unanswered(finding), spread, confidence)
         elif finding.mark in ("undecided", "too variable"):
-            found.append(_more_precise(finding, asked, confidence))
-        else:
-            found.append(finding)
-    return found
+            needed = more_precise(_unanswered(finding), asked, confidence)
+        answers = {} if needed is None else {"blocks_needed": needed.blocks, "blocks_tell": needed.tells}
+        completed.append(replace(finding, **answers))  # type: ignore[arg-type]
+    return completed
 
 
-def _beyond_noise(finding: Finding, aa_spread: float | None, confidence: float) -> Finding:
+def _beyond_noise(unanswered: Unanswered, aa_spread: float | None, confidence: float) -> Needed | None:
     """The number of blocks that make the A/A interval narrower than the change."""
-    change = _change(finding)
-    if not aa_spread or change is None:
-        return finding
-    shift = finding.difference if finding.ratio is None else log(finding.ratio)
-    needed = None if not shift else values_needed(aa_spread, abs(shift), confidence)
-    return finding if needed is None else replace(finding, blocks_needed=max(needed, finding.n + 1), blocks_tell=change)
-
-
-def _more_precise(finding: Finding, asked: float | None, confidence: float) -> Finding:
-    """The number of blocks that make the interval as narrow as the experiment asks, or as the next of `CHANGES`."""
-    current = _precision(finding)
-    if not finding.spread or current is None:
-        return finding
-    changes = (*((asked,) if asked else ()), *CHANGES)
-    if finding.mark == "too variable" and (own := _change(finding)) is not None and own > changes[0]:
-        changes = (own, *changes)
-    tells = next((one for one in changes if one < current), None)
-    if tells is None:
-        return finding
-    half_width = asinh(tells) if finding.ratio is not None else tells * _unit(finding)
-    needed = values_needed(finding.spread, half_width, confidence)
-    return finding if needed is None else replace(finding, blocks_needed=max(needed, finding.n + 1), blocks_tell=tells)
-
-
-def _change(finding: Finding) -> float | None:
-    """How large the change is, as `blocks_tell` counts."""
-    if finding.ratio is not None:
-        return abs(finding.ratio - 1)
-    unit = _unit(finding)
-    return abs(finding.difference) / unit if finding.difference is not None and unit else None
-
-
-def _precision(finding: Finding) -> float | None:
-    """Half the width of the interval, as `blocks_tell` counts; None where there is nothing to compare it with."""
-    if finding.ci_low is None or finding.ci_high is None:
+    change = unanswered.change
+    shift = unanswered.difference if unanswered.ratio is None else log(unanswered.ratio)
+    if not aa_spread or change is None or not shift:
         return None
-    unit = _unit(finding) if finding.ratio is None else finding.ratio
-    return (finding.ci_high - finding.ci_low) / 2 / unit if unit else None
+    blocks = values_needed(aa_spread, abs(shift), confidence)
+    return None if blocks is None else Needed(blocks=max(blocks, unanswered.n + 1), tells=change)
 
 
-def _unit(finding: Finding) -> float:
-    """The value that differences are divided by: the baseline's value, or 1 for metrics that are shares themselves."""
-    return 1.0 if finding.unit == "1" else abs(finding.values[1] or 0.0)
+def _unanswered(finding: Finding) -> Unanswered:
+    return Unanswered(
+        n=finding.n,
+        ratio=finding.ratio,
+        difference=finding.difference,
+        low=finding.ci_low,
+        high=finding.ci_high,
+        spread=finding.spread,
+        unit=finding.unit,
+        values=finding.values,
+    )

@@ -128,21 +128,32 @@ def compare_candidates(
 ) -> list[Comparison]:
     """The comparisons, in order. Those of combinations with `looks` have the interval of the last look and a p-value
     that holds for all of them."""
+    return compare_each(
+        [candidate.pairs for candidate in compared],
+        [statistics.margin_of(candidate.combination.workload.kind) for candidate in compared],
+        statistics,
+        [looks.get(candidate.combination.name) for candidate in compared],
+    )
+
+
+def compare_each(
+    pairs: Sequence[Pairs], margins: Sequence[float], statistics: Statistics, looks: Sequence[Looks | None]
+) -> list[Comparison]:
+    """The comparisons of these pairs, each with its margin and the looks at it (None: one look), in order."""
     groups: dict[tuple[Looks | None, float], list[int]] = defaultdict(list)
-    for index, candidate in enumerate(compared):
-        margin = statistics.margin_of(candidate.combination.workload.kind)
-        groups[looks.get(candidate.combination.name), margin].append(index)
+    for index, key in enumerate(zip(looks, margins, strict=True)):
+        groups[key].append(index)
     error = 1 - statistics.confidence
-    results: list[Comparison] = [Comparison(n=0)] * len(compared)
+    results: list[Comparison] = [Comparison(n=0)] * len(pairs)
     for (look, margin), indices in groups.items():
-        made = compare_all(
-            [compared[index].pairs for index in indices],
+        compared = compare_all(
+            [pairs[index] for index in indices],
             confidence=statistics.confidence if look is None else 1 - look.level(error),
             equivalence=None if look is None else 1 - look.level(min(1.0, 2 * error)),
             margin=margin,
             estimator=statistics.estimator,
         )
-        for index, one in zip(indices, made, strict=True):
+        for index, one in zip(indices, compared, strict=True):
             adjusted = one.p_value if look is None or one.p_value is None else look.adjusted(one.p_value)
             results[index] = replace(one, p_value=adjusted)
     return results

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..model.experiment import Combination, Statistics
@@ -12,8 +11,9 @@ from ..model.finding import KernelContrast
 from ..model.kernels import COLUMN
 from ..model.metric import Metric
 from ..model.workloads import WORKLOADS
-from ..stats import Comparison, Pairs, compare_all
-from .candidates import adjusted_within, common_blocks, direction, pairs_of, verdict
+from ..stats import Comparison, Pairs
+from .blocks_needed import Unanswered, more_precise
+from .candidates import adjusted_within, common_blocks, compare_each, direction, pairs_of, verdict
 from .clock import RunClock, shown_metric
 from .estimates import PathTrials, group_trials, measured_metrics
 from .mixtures import apart_pairs
@@ -37,24 +37,15 @@ def kernel_contrasts(run: Run, clock: RunClock) -> list[KernelContrast]:
     """One contrast for each path but A/A ones, kernel but the first, combination of the other levels, and metric that
     both have in some block. Empty for a run on one kernel. P-values are adjusted over all contrasts of a metric
     (Holm)."""
-    statistics = run.manifest.experiment.statistics
+    experiment = run.manifest.experiment
+    statistics, asked = experiment.statistics, experiment.blocks.precision
     contrasts = list(_contrasts(run))
-    comparisons: list[Comparison] = [Comparison(n=0)] * len(contrasts)
-    by_margin: dict[float, list[int]] = defaultdict(list)
-    for index, contrast in enumerate(contrasts):
-        by_margin[statistics.margin_of(contrast.combination.workload.kind)].append(index)
-    for margin, indices in by_margin.items():
-        results = compare_all(
-            [contrasts[index].pairs for index in indices],
-            confidence=statistics.confidence,
-            margin=margin,
-            estimator=statistics.estimator,
-        )
-        for index, result in zip(indices, results, strict=True):
-            comparisons[index] = result
+    margins = [statistics.margin_of(contrast.combination.workload.kind) for contrast in contrasts]
+    pairs = [contrast.pairs for contrast in contrasts]
+    comparisons = compare_each(pairs, margins, statistics, [None] * len(pairs))
     p_values = adjusted_within([contrast.metric.name for contrast in contrasts], comparisons)
     return [
-        _result(contrast, comparison, p_value, statistics, clock)
+        _with_blocks_needed(_result(contrast, comparison, p_value, statistics, clock), asked, statistics.confidence)
         for contrast, comparison, p_value in zip(contrasts, comparisons, p_values, strict=True)
     ]
 
@@ -120,8 +111,27 @@ def _result(
         ci_low=_divided(comparison.low, ends_divisor),
         ci_high=_divided(comparison.high, ends_divisor),
         p_value=p_value,
+        spread=_divided(comparison.spread, ends_divisor),
         headline=contrast.metric.name in WORKLOADS[contrast.combination.workload.kind].headline,
     )
+
+
+def _with_blocks_needed(contrast: KernelContrast, asked: float | None, confidence: float) -> KernelContrast:
+    """The contrast, with the blocks that would decide it where it is undecided or too variable."""
+    if contrast.mark not in ("undecided", "too variable"):
+        return contrast
+    unanswered = Unanswered(
+        n=contrast.n,
+        ratio=contrast.ratio,
+        difference=contrast.difference,
+        low=contrast.ci_low,
+        high=contrast.ci_high,
+        spread=contrast.spread,
+        unit=contrast.unit,
+        values=contrast.values,
+    )
+    needed = more_precise(unanswered, asked, confidence)
+    return contrast if needed is None else replace(contrast, blocks_needed=needed.blocks, blocks_tell=needed.tells)
 
 
 def _divided(value: float | None, divisor: float) -> float | None:

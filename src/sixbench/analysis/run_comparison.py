@@ -21,12 +21,14 @@ from math import exp, fsum, log, log1p, sinh
 from typing import TYPE_CHECKING
 
 from ..model.errors import UsageError
+from ..model.experiment import Experiment
 from ..model.metric import METRICS, Metric
 from ..model.parameter import Scalar
 from ..model.run_comparison import Cell, Change, Lacking, RunComparison, Sample
 from ..model.workloads import WORKLOADS
 from ..stats import Unpaired, compare_unpaired, half_width, holm
 from ..stats.comparison import LARGEST_LOG
+from .blocks_needed import Unanswered, more_precise
 from .clock import RunClock, clock_of, shown_metric
 from .estimates import PathTrials, group_trials, measured_metrics
 from .run_settings import check_comparable, differing_settings
@@ -71,7 +73,7 @@ def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collec
         confidence=confidence,
         limit=limit,
         settings=differing_settings(old, new),
-        cells=_judged(compared, limit, 1 - confidence),
+        cells=_judged(compared, limit, old.manifest.experiment),
         lacking=_lacking(before, after),
     )
 
@@ -151,18 +153,45 @@ def _sample(values: Sequence[float], confidence: float, *, is_ratio: bool) -> Sa
     )
 
 
-def _judged(compared: Sequence[_Compared], limit: float | None, error: float) -> list[Cell]:
+def _judged(compared: Sequence[_Compared], limit: float | None, experiment: Experiment) -> list[Cell]:
+    """The cells with what was decided of them.
+
+    Args:
+        experiment: the old run's: its margins, its confidence, and the precision that it asks for.
+    """
     cells = [one.cell for one in compared]
+    error = 1 - experiment.statistics.confidence
     for name in METRICS:
         indices = [index for index, one in enumerate(compared) if one.metric.name == name]
         for index, p_value in zip(indices, holm([compared[i].unpaired.p_none() for i in indices]), strict=True):
-            change = _change(compared[index], p_value, error)
-            cells[index] = replace(cells[index], p_value=p_value, change=change)
+            cells[index] = _answered(compared[index], p_value, experiment)
     if limit is not None:
         gated = [index for index, one in enumerate(compared) if one.is_gated]
         for index, p_value in zip(gated, holm([_p_within(compared[i], limit) for i in gated]), strict=True):
             cells[index] = replace(cells[index], is_over=None if p_value is None else p_value < error / 2)
     return cells
+
+
+def _answered(one: _Compared, p_value: float | None, experiment: Experiment) -> Cell:
+    """The cell with its change, with its equivalence, and with the blocks that would tell where it has neither."""
+    error = 1 - experiment.statistics.confidence
+    change = _change(one, p_value, error)
+    is_equivalent = one.unpaired.is_within(_bound(one, experiment.statistics.margin_of(one.cell.workload)), error)
+    cell = replace(one.cell, p_value=p_value, change=change, is_equivalent=is_equivalent)
+    if p_value is None or change != "inconclusive" or is_equivalent:
+        return cell
+    unanswered = Unanswered(
+        n=max(cell.old.n, cell.new.n),
+        ratio=cell.ratio,
+        difference=cell.difference,
+        low=cell.ci_low,
+        high=cell.ci_high,
+        spread=one.unpaired.spread,
+        unit=cell.unit,
+        values=(cell.new.value, cell.old.value),
+    )
+    needed = more_precise(unanswered, experiment.blocks.precision, experiment.statistics.confidence)
+    return cell if needed is None else replace(cell, blocks_needed=needed.blocks, blocks_tell=needed.tells)
 
 
 def _change(one: _Compared, p_value: float | None, error: float) -> Change:

@@ -136,9 +136,7 @@ class Finding:
             return "small" if self.direction is not None and not self.is_within_noise else "equivalent"
         if self.verdict in ("higher", "lower"):
             return "within A/A" if self.is_within_noise else "decided"
-        if self.n < 2 or self.ci_low is None or self.ci_high is None:
-            return "not compared"
-        return "too variable" if self._is_too_variable else "undecided"
+        return _mark_of_undecided(self.n, self.ci_low, self.ci_high, self.ratio, self.values)
 
     @property
     def is_within_noise(self) -> bool:
@@ -151,15 +149,17 @@ class Finding:
             return abs(value) <= max(map(abs, ends))
         return _times(value) <= max(map(_times, ends))
 
-    @property
-    def _is_too_variable(self) -> bool:
-        if self.ci_low is None or self.ci_high is None:
-            return False
-        return is_too_variable(self.ci_low, self.ci_high, self.ratio, self.values)
-
 
 FINDING_KEYS = (*(one.name for one in fields(Finding)), "mark")
 """What is told of a finding, as JSON and as CSV."""
+
+
+def _mark_of_undecided(
+    n: int, low: float | None, high: float | None, ratio: float | None, values: Iterable[float | None]
+) -> Mark:
+    if n < 2 or low is None or high is None:
+        return "not compared"
+    return "too variable" if is_too_variable(low, high, ratio, values) else "undecided"
 
 
 def is_too_variable(low: float, high: float, ratio: float | None, values: Iterable[float | None]) -> bool:
@@ -318,7 +318,7 @@ class KernelContrast:
         ci_low, ci_high: confidence interval of the ratio (of the difference where `ratio` is None).
         p_value: Holm-adjusted within the metric; None where n is too small.
         verdict: `higher` or `lower` than on the reference; `equivalent` within the margin; else `inconclusive`.
-        direction, apart, apart_low, apart_high: as of a `Finding`.
+        direction, apart, apart_low, apart_high, spread, blocks_needed, blocks_tell: as of a `Finding`.
     """
 
     workload: str
@@ -342,6 +342,24 @@ class KernelContrast:
     ci_high: float | None = None
     p_value: float | None = None
     headline: bool = False
+    spread: float | None = None
+    blocks_needed: int | None = None
+    blocks_tell: float | None = None
+
+    @property
+    def values(self) -> tuple[float | None, float | None]:
+        """The values on both kernels."""
+        return self.value, self.reference_value
+
+    @property
+    def mark(self) -> Mark:
+        """The result, as of a `Finding` without A/A paths: `decided`, `small`, `equivalent`, `undecided`, `too
+        variable` or `not compared`."""
+        if self.verdict == "equivalent":
+            return "equivalent" if self.direction is None else "small"
+        if self.verdict in ("higher", "lower"):
+            return "decided"
+        return _mark_of_undecided(self.n, self.ci_low, self.ci_high, self.ratio, self.values)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,11 @@ class Cell:
         ci_low, ci_high: confidence interval of the ratio, or of the difference; None where a run has fewer than two
             valid trials.
         p_value: of no change, Holm-adjusted within the metric; None likewise.
+        is_equivalent: whether the change is within the old run's margin of equivalence, by two one-sided tests; None
+            where no interval is known.
+        blocks_needed: about how many blocks in each run would tell a change of `blocks_tell` from none, where neither
+            a change nor equivalence is shown; None where that is not known.
+        blocks_tell: as a share of the old value (of metrics that are shares themselves: as a difference).
         is_over: whether it has become worse by more than the limit, Holm-adjusted over all cells that the limit is for;
             None where there is no limit, where it is not for this metric, or where no interval is known.
     """
@@ -55,6 +60,9 @@ class Cell:
     ci_low: float | None = None
     ci_high: float | None = None
     p_value: float | None = None
+    is_equivalent: bool | None = None
+    blocks_needed: int | None = None
+    blocks_tell: float | None = None
     is_over: bool | None = None
     headline: bool = False
 

@@ -36,8 +36,7 @@
                     (workload, metric, unit, levels, combination, path, baseline, p_value, cells: cell, n, ratio,
                     difference, ci_low, ci_high), apart (how many trials came late or twice); null: it was one machine
     kernels         of a run on several kernels: one object a path on a kernel against the same path on the first
-                    kernel, workload, metric, unit, levels, path, kernel, reference, n, verdict, value,
-                    reference_value, ratio, difference, ci_low, ci_high, p_value, headline; empty: it was one kernel
+                    kernel: the fields of `model.finding.KernelContrast`, and its `mark`; empty: it was one kernel
     calibration     of the machine, when the run began: realtime_ns, quick, ranges (metric, label, path, workload,
                     vouches, column, low, high, least, greatest, uncertainty, scale), false_alarms, outside (sentences
                     about results that lie outside); null: none
@@ -97,7 +96,7 @@ def document(run: Run, analysis: Analysis) -> JsonObject:
         "remarks": [*analysis.remarks, *analysis.notes],
         "rfc": rfc.document(run),
         "cells": _cells(run, analysis),
-        "kernels": [_plain(asdict(contrast)) for contrast in analysis.kernels],
+        "kernels": [_plain(asdict(contrast) | {"mark": contrast.mark}) for contrast in analysis.kernels],
         "calibration": _calibration(run, analysis),
     }
 

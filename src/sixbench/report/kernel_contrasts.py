@@ -64,7 +64,7 @@ def _verdict(contrast: KernelContrast) -> str:
     within the margin; and what blocks that lie apart say."""
     better = METRICS[contrast.metric].better if contrast.metric in METRICS else "neither"
     if contrast.verdict == "inconclusive":
-        return marks.in_most("undecided", contrast)
+        return marks.in_most(marks.undecided(contrast), contrast)
     if contrast.verdict == "equivalent":
         small = f"slightly {contrast.direction}" if contrast.direction else "equal" if contrast.apart else "equivalent"
         return marks.in_most(small, contrast)

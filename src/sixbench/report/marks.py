@@ -71,8 +71,7 @@ def verdict(finding: Finding) -> str:
         middle = "equal" if finding.mark == "equivalent" else _middle(finding) if plain == "mixed" else plain
         return f"{'mixed: ' if plain == 'mixed' else ''}{middle} {_in_most(finding)}; {_apart(finding)}"
     if finding.mark in ("undecided", "too variable", "within A/A"):
-        told = " ".join(filter(None, (plain, _blocks_of([finding]).strip())))
-        return "; ".join(filter(None, (told, _aside(finding))))
+        return "; ".join(filter(None, (undecided(finding), _aside(finding))))
     return f"{plain}, constant" if finding.constant and finding.mark in ("decided", "small") else plain
 
 
@@ -233,16 +232,31 @@ def count_marks(findings: Sequence[Finding], statistics: Statistics) -> str:
     return ", ".join(part + _blocks_of(groups[name]) for part, name in zip(parts, groups, strict=True))
 
 
-def _blocks_of(findings: Sequence[Finding]) -> str:
+def undecided(compared: Finding | KernelContrast) -> str:
+    """The mark of what is not decided, with the blocks that would decide it: `undecided (about 40 blocks)`."""
+    return f"{compared.mark}{_blocks_of([compared])}"
+
+
+def about_blocks(needed: int | None) -> str:
+    """The blocks that would tell: `about 40 blocks`; empty where that is not known."""
+    return _blocks_between([] if needed is None else [needed])
+
+
+def _blocks_of(findings: Sequence[Finding | KernelContrast]) -> str:
     """The blocks that would tell, of several: ` (about 40 to 200 blocks)`; empty where none is known."""
-    needed = sorted(known for finding in findings if (known := finding.blocks_needed) is not None)
+    text = _blocks_between([known for finding in findings if (known := finding.blocks_needed) is not None])
+    return f" ({text})" if text else ""
+
+
+def _blocks_between(needed: Sequence[int]) -> str:
+    """The least and the most of these: `about 40 to 200 blocks`; empty for none."""
     if not needed:
         return ""
-    if needed[0] > MANY_BLOCKS:
-        return f" (over {words.whole(MANY_BLOCKS)} blocks)"
-    low, high = _rounded(needed[0]), _rounded(needed[-1])
+    low, high = _rounded(min(needed)), _rounded(max(needed))
+    if min(needed) > MANY_BLOCKS:
+        return f"over {words.whole(MANY_BLOCKS)} blocks"
     most = f"over {words.whole(MANY_BLOCKS)}" if high > MANY_BLOCKS else words.whole(high)
-    return f" (about {words.whole(low)} blocks)" if low == high else f" (about {words.whole(low)} to {most} blocks)"
+    return f"about {words.whole(low)} blocks" if low == high else f"about {words.whole(low)} to {most} blocks"
 
 
 _ORDER: tuple[Mark, ...] = (

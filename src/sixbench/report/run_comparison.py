@@ -67,7 +67,7 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
     ]
     found, left_out = tables(comparison, everything=everything)
     for heading, rows in found:
-        parts.append(f"\n{heading}\n" + aligned([HEADS, *rows], left=2))
+        parts.append(f"\n{heading}\n" + aligned([HEADS, *rows], left=2, words_last=True))
     if left_out:
         parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change. Show them with --all.\n")
     parts += lacking_lines(comparison.lacking)
@@ -137,7 +137,6 @@ def _heading(cell: Cell) -> str:
 
 
 def _row(cell: Cell) -> tuple[str, ...]:
-    verdict = f"{cell.change}, over the limit" if cell.is_over else cell.change
     change = _change(cell)
     scales = (_scale(cell.new, cell.unit)[0], _scale(cell.old, cell.unit)[0])
     digits = 4 if change is None else agreeing_digits(change, cell.new.value, cell.old.value, scales, 4)
@@ -148,8 +147,19 @@ def _row(cell: Cell) -> tuple[str, ...]:
         _sample(cell.new, cell.unit, digits),
         words.MISSING if change is None else change.text,
         _interval(cell, change),
-        "" if verdict == "inconclusive" else verdict,
+        _verdict_of(cell),
     )
+
+
+def _verdict_of(cell: Cell) -> str:
+    """Such as `worse, over the limit`, `equivalent`, or `undecided (about 40 blocks in each run)`; empty without an
+    interval."""
+    if cell.change != "inconclusive":
+        return f"{cell.change}, over the limit" if cell.is_over else cell.change
+    if cell.p_value is None or cell.is_equivalent:
+        return "equivalent" if cell.is_equivalent else ""
+    needed = marks.about_blocks(cell.blocks_needed)
+    return f"undecided ({needed} in each run)" if needed else "undecided"
 
 
 def _scale(sample: Sample, unit: str) -> tuple[float, str]:

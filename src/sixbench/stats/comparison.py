@@ -258,39 +258,85 @@ def _by_ratio(
     """`confidences`: of the interval, and of the one that has to be within the margin for equivalence."""
     logs = np.log(path) - np.log(baseline)
     values = _values(path, baseline, np.ones_like(path))
-    centre = logs.mean(axis=1)
-    n = logs.shape[1]
-    if n < 2:
-        return [Comparison(n=n, **one) for one in values]
-    width, equivalence_width = half_widths(logs, confidences, seed)
-    low = np.exp(np.clip(centre - width, -LARGEST_LOG, LARGEST_LOG)).tolist()
-    high = np.exp(np.clip(centre + width, -LARGEST_LOG, LARGEST_LOG)).tolist()
-    constant = _constant(path, baseline)
-    p_values = _p_values(logs, np.full(len(logs), SAME), exact & constant).tolist()
-    equivalent = (np.abs(centre) + equivalence_width <= np.log1p(margin) + SAME).tolist()
-    spreads = _spreads(logs)
-    rest = zip(low, high, p_values, equivalent, spreads, constant.tolist(), strict=True)
-    # The ends hold the change in spite of rounding.
-    return [
-        Comparison(
-            n=n,
-            **one,
-            low=min(lo, one["ratio"]),
-            high=max(hi, one["ratio"]),
-            p_value=p,
-            equivalent=e,
-            spread=s,
-            constant=same,
-        )
-        for one, (lo, hi, p, e, s, same) in zip(values, rest, strict=True)
-    ]
+    tests = _mean_tests(logs, np.full(len(logs), SAME), exact & _constant(path, baseline), confidences, seed)
+    if tests is None:
+        return [Comparison(n=logs.shape[1], **side) for side in values]
+    return _comparisons(values, tests, np.full(len(logs), np.log1p(margin) + SAME), _constant(path, baseline))
 
 
 class _Values(TypedDict):
     value: float
     baseline: float
-    ratio: float
+    ratio: float | None
     difference: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tests:
+    """The centres of samples, half the widths of their intervals at two confidences, p-values, standard deviations."""
+
+    n: int
+    centre: Array
+    width: Array
+    equivalence_width: Array
+    p_values: Array
+    spreads: Array
+
+
+def _mean_tests(
+    samples: Array, resolution: Array, certain: NDArray[np.bool_], confidences: tuple[float, float], seed: int
+) -> _Tests | None:
+    """The tests of means, of samples of equal size; None for fewer than two values. For `resolution` and `certain` see
+    `_p_values`."""
+    n = samples.shape[1]
+    if n < 2:
+        return None
+    width, equivalence_width = half_widths(samples, confidences, seed)
+    return _Tests(
+        n=n,
+        centre=samples.mean(axis=1),
+        width=width,
+        equivalence_width=equivalence_width,
+        p_values=_p_values(samples, resolution, certain),
+        spreads=_spreads(samples),
+    )
+
+
+def _comparisons(
+    values: Sequence[_Values], tests: _Tests, margins: Array, constant: NDArray[np.bool_]
+) -> list[Comparison]:
+    """The comparisons of these values, by ratio where they have one.
+
+    Args:
+        margins: how far the end of an equivalent's interval may be from no difference, in the unit of the samples.
+        constant: which of them have the same value in every pair on both sides.
+    """
+    equivalent = np.abs(tests.centre) + tests.equivalence_width <= margins
+    comparisons = []
+    for index, side in enumerate(values):
+        low, high = (float(tests.centre[index] + sign * tests.width[index]) for sign in (-1, 1))
+        change = side["difference"] if side["ratio"] is None else side["ratio"]
+        if side["ratio"] is not None:
+            low, high = _as_ratio(low), _as_ratio(high)
+        comparisons.append(
+            Comparison(
+                n=tests.n,
+                **side,
+                # The ends hold the change in spite of rounding.
+                low=min(low, change),
+                high=max(high, change),
+                p_value=float(tests.p_values[index]),
+                equivalent=bool(equivalent[index]),
+                spread=float(tests.spreads[index]),
+                constant=bool(constant[index]),
+            )
+        )
+    return comparisons
+
+
+def _as_ratio(shift: float) -> float:
+    """The ratio of a log ratio, which stays a number."""
+    return float(np.exp(np.clip(shift, -LARGEST_LOG, LARGEST_LOG)))
 
 
 def _values(path: Array, baseline: Array, weights: Array) -> list[_Values]:
@@ -327,23 +373,20 @@ def _by_biweight(
         for index, one in zip(without.tolist(), means, strict=True):
             results[index] = one
     width, equivalence_width = biweight.half_widths(error, n, confidences)
-    values = _values(path, baseline, weights)
-    low = np.exp(np.clip(centre - width, -LARGEST_LOG, LARGEST_LOG))
-    high = np.exp(np.clip(centre + width, -LARGEST_LOG, LARGEST_LOG))
-    p_values = np.clip(biweight.p_values(centre / np.where(has_scale, error, 1.0), n), LEAST_P, 1.0)
+    tests = _Tests(
+        n=n,
+        centre=centre,
+        width=width,
+        equivalence_width=equivalence_width,
+        p_values=np.clip(biweight.p_values(centre / np.where(has_scale, error, 1.0), n), LEAST_P, 1.0),
+        spreads=error * np.sqrt(n),
+    )
+    margins, never = np.full(len(logs), np.log1p(margin) + SAME), np.zeros(len(logs), dtype=np.bool_)
+    comparisons = _comparisons(_values(path, baseline, weights), tests, margins, never)
     outlying = weights < biweight.LITTLE
     for index in np.flatnonzero(has_scale).tolist():
-        results[index] = Comparison(
-            n=n,
-            **values[index],
-            low=min(float(low[index]), values[index]["ratio"]),
-            high=max(float(high[index]), values[index]["ratio"]),
-            p_value=float(p_values[index]),
-            equivalent=bool(abs(centre[index]) + equivalence_width[index] <= np.log1p(margin) + SAME),
-            spread=float(error[index] * np.sqrt(n)),
-            estimator="biweight",
-            outlying=tuple(np.flatnonzero(outlying[index]).tolist()),
-        )
+        far = tuple(np.flatnonzero(outlying[index]).tolist())
+        results[index] = replace(comparisons[index], estimator="biweight", outlying=far)
     return results
 
 
@@ -356,42 +399,24 @@ def _by_difference(
     margin: float,
     seed: int,
 ) -> list[Comparison]:
-    samples = path - baseline
-    values = zip(path.mean(axis=1).tolist(), baseline.mean(axis=1).tolist(), strict=True)
-    sides = [{"value": value, "baseline": base, "difference": value - base} for value, base in values]
-    centre = samples.mean(axis=1)
-    n = samples.shape[1]
-    if n < 2:
-        return [Comparison(n=n, **side) for side in sides]
-    width, equivalence_width = half_widths(samples, confidences, seed)
-    resolution = SAME * np.maximum(np.abs(path), np.abs(baseline)).max(axis=1)
-    margins = np.where(shares, margin, margin * np.abs(baseline.mean(axis=1)))
-    equivalent = (np.abs(centre) + equivalence_width <= margins + resolution).tolist()
-    constant = _constant(path, baseline)
-    p_values = _p_values(samples, resolution, exact & constant).tolist()
-    low, high = (centre - width).tolist(), (centre + width).tolist()
-    rest = zip(low, high, p_values, equivalent, _spreads(samples), constant.tolist(), strict=True)
-    return [
-        Comparison(
-            n=n,
-            **side,
-            low=min(lo, side["difference"]),
-            high=max(hi, side["difference"]),
-            p_value=p,
-            equivalent=e,
-            spread=s,
-            constant=same,
-        )
-        for side, (lo, hi, p, e, s, same) in zip(sides, rest, strict=True)
+    sides = zip(path.mean(axis=1).tolist(), baseline.mean(axis=1).tolist(), strict=True)
+    values: list[_Values] = [
+        {"value": value, "baseline": base, "ratio": None, "difference": value - base} for value, base in sides
     ]
+    resolution = SAME * np.maximum(np.abs(path), np.abs(baseline)).max(axis=1)
+    constant = _constant(path, baseline)
+    tests = _mean_tests(path - baseline, resolution, exact & constant, confidences, seed)
+    if tests is None:
+        return [Comparison(n=path.shape[1], **side) for side in values]
+    margins = np.where(shares, margin, margin * np.abs(baseline.mean(axis=1)))
+    return _comparisons(values, tests, margins + resolution, constant)
 
 
-def _spreads(samples: Array) -> list[float]:
+def _spreads(samples: Array) -> Array:
     """The standard deviation of each sample. It is exactly 0 where all values are equal, in spite of rounding."""
-    deviations = samples.std(axis=1, ddof=1)
+    deviations: Array = samples.std(axis=1, ddof=1)
     deviations[np.ptp(samples, axis=1) == 0] = 0.0
-    found: list[float] = deviations.tolist()
-    return found
+    return deviations
 
 
 def _p_values(samples: Array, resolution: Array, certain: NDArray[np.bool_]) -> Array:

@@ -26,6 +26,7 @@ class Unpaired:
             has fewer than two values.
         degrees: the degrees of freedom; infinite without spread.
         resolution: shifts that are less than this apart are equal.
+        spread: the standard deviation of a single value of the new sample less one of the old; None like `error`.
     """
 
     is_ratio: bool
@@ -33,6 +34,7 @@ class Unpaired:
     error: float | None
     degrees: float
     resolution: float
+    spread: float | None
 
     @property
     def change(self) -> float:
@@ -56,6 +58,12 @@ class Unpaired:
     def p_at_least(self, bound: float) -> float | None:
         """The same for the hypothesis that it is at least the bound."""
         return None if self.error is None else self._tail(bound - self.shift, self.error)
+
+    def is_within(self, bound: float, error: float) -> bool | None:
+        """True if two one-sided tests with this error show that `shift` is nearer to zero than the bound. None where no
+        spread is known."""
+        sides = [p for p in (self.p_at_least(bound), self.p_at_most(-bound)) if p is not None]
+        return max(sides) < error if sides else None
 
     def p_none(self) -> float | None:
         """Two-sided p-value of the hypothesis that there is no shift."""
@@ -90,6 +98,7 @@ def compare_unpaired(old: Sequence[float], new: Sequence[float], scale: Scale) -
         error=error,
         degrees=degrees,
         resolution=SAME if is_ratio else SAME * largest,
+        spread=_spread((old_error, len(old)), (new_error, len(new))),
     )
 
 
@@ -102,6 +111,13 @@ def _moments(values: Sequence[float]) -> tuple[float, float | None]:
         return values[0], 0.0
     mean = fsum(values) / len(values)
     return mean, hypot(*(value - mean for value in values)) / sqrt(len(values) * (len(values) - 1))
+
+
+def _spread(*samples: tuple[float | None, int]) -> float | None:
+    """The standard deviation of the difference of single values, from the error of the mean and the size of both
+    samples."""
+    known = [error * sqrt(count) for error, count in samples if error is not None]
+    return hypot(*known) if len(known) == len(samples) else None
 
 
 def _welch(*samples: tuple[float | None, int]) -> tuple[float | None, float]:

@@ -9,7 +9,7 @@ const table = (heads, rows, kind) => h("table", { class: kind }, h("thead", {}, 
   h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), rest.map((cell) => h("td", {}, cell))))));
 
 // What changed, number by number, with the colours of the report's verdicts. The last column has words for some rows; it is left out where it has none.
-const tone = (verdict) => (["better", "worse"].find((one) => verdict.startsWith(one)) ?? "changed");
+const tone = (verdict) => (["better", "worse"].find((one) => verdict.startsWith(one)) ?? (/^(higher|lower)/.test(verdict) ? "changed" : "quiet"));
 const values = (heads, rows) => {
   const shown = rows.some((row) => row[row.length - 1]) ? heads.length : heads.length - 1;
   return table(heads.slice(0, shown), rows.map((row) => [...row.slice(0, heads.length - 1), row.at(-1) && h("span", { class: `badge ${tone(row.at(-1))}` }, row.at(-1))].slice(0, shown)), "values");
