@@ -179,7 +179,7 @@ class Agent:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs, as far as is known."""
+        """True if it still runs, as far as is known."""
         return self._ended is None
 
     def _send(self, line: bytes) -> None:
@@ -334,7 +334,7 @@ class AgentHub(AbstractContextManager["AgentHub"]):
                 agent.submit("hello", protocol=PROTOCOL, version=__version__)
 
     def has_joined(self, host: str) -> bool:
-        """Whether it is connected to a host, as far as is known."""
+        """True if it is connected to a host, as far as is known."""
         return self._hosts is not None and self._hosts.is_connected(host)
 
     def start(self, names: list[str], seats: Mapping[str, Seat] | None = None) -> dict[str, Agent]:

@@ -77,7 +77,7 @@ class SshHosts:
             raise failures[0]
 
     def is_connected(self, name: str) -> bool:
-        """Whether there is a connection to a host, as far as is known."""
+        """True if there is a connection to a host, as far as is known."""
         return name in self._hosts and self._hosts[name].is_connected
 
     def __getitem__(self, name: str) -> SshHost:
@@ -126,7 +126,7 @@ class SshHost:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it is there, as far as is known."""
+        """True if it is there, as far as is known."""
         return any(not one.connection.is_closed() for one in self._connections)
 
     def start(self, name: str, arguments: Sequence[str]) -> AgentProcess:

@@ -75,7 +75,7 @@ def design(metrics: Iterable[CalibratedMetric], *, quick: bool, blocks: int | No
 
 
 def is_calibration(experiment: Experiment) -> bool:
-    """Whether `design` made it."""
+    """True if `design` made it."""
     return all(FACTOR in combination.levels for combination in experiment.combinations)
 
 

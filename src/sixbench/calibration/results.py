@@ -17,7 +17,7 @@ class Interval:
 
     @property
     def has_zero(self) -> bool:
-        """Whether the value cannot be told from zero."""
+        """True if the value cannot be told from zero."""
         return self.low <= 0 <= self.high
 
 

@@ -1,4 +1,4 @@
-"""Whether what cells sent is what they were asked for, held against the run before anything of it is written."""
+"""Checks whether what cells sent is what they were asked for, held against the run before anything of it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a scheduler with our key is at an address, found out before Dask tries for long."""
+"""Checks whether a scheduler with our key is at an address, found out before Dask tries for long."""
 
 from __future__ import annotations
 

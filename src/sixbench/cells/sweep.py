@@ -181,7 +181,7 @@ class _Sweep:
         self.observer.ended(state, self.trials)
 
     def _is_done(self, block: int) -> bool:
-        """Whether a block has the trials of all combinations that go on."""
+        """True if a block has the trials of all combinations that go on."""
         there = self.blocks.get(block)
         if there is None:
             return False
@@ -248,7 +248,7 @@ class _Sweep:
                 return
 
     def _would_end_late(self, block: int) -> bool:
-        """Whether a block would end after the time of the run. The minimum of blocks is run in any case."""
+        """True if a block would end after the time of the run. The minimum of blocks is run in any case."""
         blocks = self.experiment.blocks
         if blocks.time_ns is None or block <= blocks.minimum:
             return False

@@ -129,7 +129,7 @@ def _doctor_of_host(destination: str, sudo: bool, json: bool) -> int:
 
 
 def conclusion_lines(conclusion: Conclusion) -> list[str]:
-    """Whether runs are possible, then each limit with what mends it, in 80 columns."""
+    """Checks whether runs are possible, then each limit with what mends it, in 80 columns."""
     lines = [conclusion.sentence]
     for number, limit in enumerate((*conclusion.missing, *conclusion.limits), start=1):
         head = f"{number}. "
@@ -170,7 +170,7 @@ def reasons(answers: Iterable[EngineAnswer]) -> list[str]:
 
 
 def counters_capability(refusal: str | None) -> Capability:
-    """Whether cycles and instructions can be counted.
+    """Checks whether cycles and instructions can be counted.
 
     Args:
         refusal: why not; None if they can be counted.
@@ -186,7 +186,7 @@ def counters_capability(refusal: str | None) -> Capability:
 
 
 def kvm_capability() -> Capability:
-    """Whether emulated machines can use KVM."""
+    """Checks whether emulated machines can use KVM."""
     from ..guest import find_qemu, kept_kernels, why_no_kvm
     from ..lab.doctor import Capability
     from ..model.errors import CapabilityError

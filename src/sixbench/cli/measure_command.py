@@ -179,7 +179,7 @@ def _host(argument: str | None, option: str | None) -> str:
 
 
 def _shows(options: MeasureOptions, experiment: Experiment) -> bool:
-    """Whether lines for intervals are wanted: for a single trial unless `-i 0` is given, for several only if `-i` is
+    """True if lines for intervals are wanted: for a single trial unless `-i 0` is given, for several only if `-i` is
     given."""
     if options.interval is not None:
         return options.interval.strip("0.") != ""

@@ -112,7 +112,7 @@ class Measuring:
         return Exit.DONE if whole and len(valid) == len(self.experiment.paths) else Exit.PARTLY
 
     def _needs_progress(self) -> bool:
-        """Whether somebody at a terminal would otherwise see nothing: each trial's own line goes elsewhere."""
+        """True if somebody at a terminal would otherwise see nothing: each trial's own line goes elsewhere."""
         return self.total > 1 and sys.stderr.isatty() and (self.as_json or not sys.stdout.isatty())
 
     def _begins(self) -> None:

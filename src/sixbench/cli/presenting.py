@@ -55,7 +55,7 @@ def terminal_report(run: Run, analysis: Analysis, report_path: Path | None = Non
 
 
 def _has_ascii_only(encoding: str | None) -> bool:
-    """Whether a terminal of this encoding lacks the characters that bars are drawn with."""
+    """True if a terminal of this encoding lacks the characters that bars are drawn with."""
     from ..report import bars
 
     try:

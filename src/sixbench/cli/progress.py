@@ -152,7 +152,7 @@ class Progress(Observer):
         return [] if last is None else [f"last {last.what}: {last.text} over {last.path}"]
 
     def _is_due(self) -> bool:
-        """Whether it is time for a line of a log."""
+        """True if it is time for a line of a log."""
         from ..run.environment import GUEST
 
         now_s = self._clock_s()

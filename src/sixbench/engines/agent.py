@@ -63,7 +63,7 @@ def _request(device: Device, engine: str) -> Request:
 
 
 def unfit(device: Device) -> str | None:
-    """Why neither programs nor the slow path can be such a device, as a sentence; None if they can."""
+    """The reason why neither programs nor the slow path can be such a device, as a sentence; None if they can."""
     if isinstance(device, Tunnel) or (isinstance(device, Translator) and device.mapping["kind"] in TRANSLATIONS):
         return None
     return f"the agent cannot create a {type(device).__name__.lower()} of the kind {' '.join(device.kind[1:])}"

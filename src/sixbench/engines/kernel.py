@@ -41,7 +41,7 @@ def make(device: Device) -> Stage:
 
 
 def unfit(device: Device) -> str | None:
-    """Why Linux has no such device, as a sentence; None if it has."""
+    """The reason why Linux has no such device, as a sentence; None if it has."""
     if not isinstance(device, Tunnel):
         return f"Linux has no {type(device).__name__.lower()}"
     if not device.ecn:
@@ -59,13 +59,13 @@ def settled(device: Device) -> Device:
 
 
 def _inherits_ttl(tunnel: Tunnel) -> bool:
-    """Whether outer packets have the inner packet's TTL: those of sit that may be fragmented, as ip-tunnel(8) has
+    """True if outer packets have the inner packet's TTL: those of sit that may be fragmented, as ip-tunnel(8) has
     it."""
     return tunnel.payload == "ipv6" and tunnel.outer == 4 and tunnel.pmtu == "static"
 
 
 def refusal(stderr: str, lines: Sequence[str]) -> str:
-    """Why `ip -batch` refused, in words. The first of `lines`, which it was given, makes the device."""
+    """The reason why `ip -batch` refused, in words. The first of `lines`, which it was given, makes the device."""
     said = " ".join(stderr.partition("Command failed")[0].split())
     if "Unknown device type" in said or "Operation not supported" in said:
         _, _, kind = lines[0].partition(" type ")

@@ -51,7 +51,7 @@ def group_that_opens(device: Path) -> int | None:
 
 
 def is_another_user() -> bool:
-    """Whether QEMU is not who this process is."""
+    """True if QEMU is not who this process is."""
     return _user() is not None
 
 

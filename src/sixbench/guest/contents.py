@@ -154,7 +154,7 @@ def _name(requirement: str) -> str:
 
 
 def _may_load(path: Path) -> bool:
-    """Whether it is a program or a library that a dynamic linker loads."""
+    """True if it is a program or a library that a dynamic linker loads."""
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"\x7fELF"

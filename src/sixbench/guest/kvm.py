@@ -1,4 +1,4 @@
-"""Whether KVM works here. It is tried, because `/dev/kvm` says little inside another virtual machine."""
+"""Checks whether KVM works here. It is tried, because `/dev/kvm` says little inside another virtual machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEVICE = Path("/dev/kvm")
 
 
 def why_no_kvm(qemu: Path, vmlinuz: Path) -> str | None:
-    """Why KVM cannot be used; None where this kernel starts by it, finds no file system and ends, within
+    """The reason why KVM cannot be used; None where this kernel starts by it, finds no file system and ends, within
     `KVM_ANSWER_S`."""
     if not _DEVICE.exists():
         return f"there is no {_DEVICE}"

@@ -87,7 +87,7 @@ class Running:
 
     @property
     def failure(self) -> str | None:
-        """Why it does not run any more; None if it does."""
+        """The reason why it does not run any more; None if it does."""
         if not self.completed.done():
             return None
         what = f"{self.program.name or shlex.join(self.program.argv)} in {self.node}"

@@ -47,7 +47,7 @@ def ordinary_user() -> User | None:
 
 
 def _is_mapped(uid: int) -> bool:
-    """Whether there is such a user in this user namespace (user_namespaces(7))."""
+    """True if there is such a user in this user namespace (user_namespaces(7))."""
     ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
     return any(first <= uid < first + count for first, _, count in ranges)
 

@@ -33,7 +33,7 @@ def agent_of(host: str) -> str:
 
 
 def is_machine(agent: str) -> bool:
-    """Whether an agent of that name is a machine, as it is."""
+    """True if an agent of that name is a machine, as it is."""
     return agent.startswith(_MACHINE)
 
 

@@ -47,7 +47,7 @@ def unfit(link: Link) -> str | None:
 
 
 def _are_alike(one: Directions, other: Directions) -> bool:
-    """Whether both do the same to packets."""
+    """True if both do the same to packets."""
     return [direction.impairments for direction in one] == [direction.impairments for direction in other]
 
 

@@ -1,4 +1,4 @@
-"""Whether this process may make network namespaces, and the user namespace that lets anyone do so."""
+"""Checks whether this process may make network namespaces, and the user namespace that lets anyone do so."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER_NAMESPACE = ["--user", "--map-root-user"]
 
 
 def in_user_namespace() -> bool:
-    """Whether this process runs in a user namespace of its own making."""
+    """True if this process runs in a user namespace of its own making."""
     return os.environ.get(INSIDE) == "1"
 
 

@@ -28,7 +28,7 @@ class ProcessId:
 
     @property
     def alive(self) -> bool:
-        """Whether that very process still runs."""
+        """True if that very process still runs."""
         return start_ticks(self.pid) == self.start_ticks
 
 
@@ -222,7 +222,7 @@ def _files(pattern: str) -> list[Path]:
 
 
 def _is_ours(place: Path) -> bool:
-    """Whether it is a directory of this user in which nobody else may write. A link is not one, wherever it leads."""
+    """True if it is a directory of this user in which nobody else may write. A link is not one, wherever it leads."""
     try:
         found = place.lstat()
     except OSError:

@@ -198,7 +198,7 @@ def _stages(network: Blueprint, node: str, make: Callable[[Device], Stage]) -> l
 
 
 def carries_ipv6(link: Link) -> bool:
-    """Whether the kernel lets a link of this MTU carry IPv6 (RFC 8200 section 5)."""
+    """True if the kernel lets a link of this MTU carry IPv6 (RFC 8200 section 5)."""
     return link.mtu_bytes >= ETHERNET_MIN_MTU_V6
 
 

@@ -95,7 +95,7 @@ def device_interrupts(text: str) -> dict[int, int]:
 
 
 def is_fast(link: Link) -> bool:
-    """Whether packets may come so close together that each has to wait until the receiver is done with those before
+    """True if packets may come so close together that each has to wait until the receiver is done with those before
     it."""
     return any((direction.rate_bps or 0) >= FAST_BPS for state in link.states for direction in state)
 

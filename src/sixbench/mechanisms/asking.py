@@ -16,12 +16,12 @@ from .resolving import DNS64
 
 
 def asks_resolver(workload: Workload) -> bool:
-    """Whether the packets of a trial are questions to the path's resolver."""
+    """True if the packets of a trial are questions to the path's resolver."""
     return WORKLOADS[workload.kind].asks_resolver and not SELF_TEST.of(workload.params)
 
 
 def unasked(path: Path) -> str | None:
-    """Why nobody can be asked on a path, as a sentence; None if somebody can."""
+    """The reason why nobody can be asked on a path, as a sentence; None if somebody can."""
     if not path.options.get(DNS64.name):
         return "it has no resolver with DNS64; give nat64 or trt with dns64: NODE, or a program with dns64: true"
     if path.family != 6:
@@ -30,7 +30,7 @@ def unasked(path: Path) -> str | None:
 
 
 def _is_program(path: Path) -> bool:
-    """Whether the resolver is a program under test, in the path's own node."""
+    """True if the resolver is a program under test, in the path's own node."""
     return path.options[DNS64.name] is True
 
 

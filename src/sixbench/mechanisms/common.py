@@ -84,7 +84,7 @@ _PRIVATE = tuple(IPv4Network(network) for network in ("10.0.0.0/8", "172.16.0.0/
 
 
 def is_private(address: IPv4Address) -> bool:
-    """Whether it is a private address of RFC 1918."""
+    """True if it is a private address of RFC 1918."""
     return any(address in network for network in _PRIVATE)
 
 

@@ -33,7 +33,7 @@ def kernel_file_of(path: Path) -> str | None:
 
 
 def _is_one_of(path: Path, shipped: Mapping[str, Mapping[str, Any]], options: Sequence[Parameter]) -> bool:
-    """Whether a path runs what sixbench brings, with its files."""
+    """True if a path runs what sixbench brings, with its files."""
     return any(
         all(
             path.options.get(one.name) == (one.parse(options_of[one.name]) if one.name in options_of else None)

@@ -56,7 +56,7 @@ LEASE_S = 3600
 
 
 def discovers(path: Path) -> bool:
-    """Whether the path's CLAT learns its prefix."""
+    """True if the path's CLAT learns its prefix."""
     return path.options.get(DISCOVERY.name, STATIC) != STATIC
 
 
@@ -189,7 +189,7 @@ def wrong_prefix(discovery: Discovery, told: str | None) -> str | None:
 
 
 def needs_discovery(path: Path) -> str | None:
-    """Why nothing can be learned on a path, as a sentence; None if it can."""
+    """The reason why nothing can be learned on a path, as a sentence; None if it can."""
     if discovers(path):
         return None
     return (

@@ -62,7 +62,7 @@ def make(device: Device) -> Stage:
 
 
 def unfit(device: Device) -> str | None:
-    """Why Jool is no such device, as a sentence; None if it is."""
+    """The reason why Jool is no such device, as a sentence; None if it is."""
     if not isinstance(device, Translator) or device.mapping["kind"] not in _PROGRAMS:
         return "Jool is a translator (siit, nat64)"
     if device.through_node:

@@ -54,7 +54,7 @@ def make(device: Device) -> Stage:
 
 
 def unfit(device: Device) -> str | None:
-    """Why miredo is no such device, as a sentence; None if it is."""
+    """The reason why miredo is no such device, as a sentence; None if it is."""
     kinds = (CLIENT, RELAY)
     fits = device.mapping["kind"] in kinds if isinstance(device, Tunnel) else not isinstance(device, Translator)
     return None if fits else "miredo carries Teredo only: its client, relay and server"

@@ -113,7 +113,7 @@ def authority_of(topology: Topology, node: str, server: str) -> Address | None:
 
 
 def _tracks_ipv4(network: Network, node: str) -> bool:
-    """Whether the node tracks connections over IPv4, as a translator with Linux's NAT44 does."""
+    """True if the node tracks connections over IPv4, as a translator with Linux's NAT44 does."""
     return any(4 in stages[node].tracks for stages in network.stages if node in stages)
 
 

@@ -28,7 +28,7 @@ def make(device: Device) -> Stage:
 
 
 def unfit(device: Device) -> str | None:
-    """Why tayga is no such device, as a sentence; None if it is."""
+    """The reason why tayga is no such device, as a sentence; None if it is."""
     if not isinstance(device, Translator) or device.mapping["kind"] != "siit":
         return "tayga is a translator (siit)"
     if device.discovery is not None:

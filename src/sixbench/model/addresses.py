@@ -35,7 +35,7 @@ def _hint(text: str, option: str) -> str:
 
 
 def why_no_host(text: str) -> str | None:
-    """Why a text is neither an address nor the name of a host, in words; None: it is one."""
+    """The reason why a text is neither an address nor the name of a host, in words; None: it is one."""
     name = text.partition("%")[0]
     try:
         ip_address(name)

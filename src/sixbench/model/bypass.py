@@ -53,7 +53,7 @@ def bypassed_column(kind: WorkloadKind, params: Params) -> str | None:
 
 
 def is_tester_limited(column: str, metrics: Mapping[str, float], bypass: Mapping[str, float]) -> bool:
-    """Whether a result is within a tenth of what the tester can do, or beyond."""
+    """True if a result is within a tenth of what the tester can do, or beyond."""
     value, limit = metrics.get(column), bypass.get(column)
     if value is None or limit is None or limit <= 0:
         return False

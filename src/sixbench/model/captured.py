@@ -22,7 +22,7 @@ class Fragment(Kept):
 
     @property
     def is_atomic(self) -> bool:
-        """Whether it is the whole packet, which has a Fragment header all the same (RFC 6946)."""
+        """True if it is the whole packet, which has a Fragment header all the same (RFC 6946)."""
         return self.offset_bytes == 0 and not self.more
 
 

@@ -83,7 +83,7 @@ class Impairments:
 
     @property
     def any(self) -> bool:
-        """Whether anything happens to packets."""
+        """True if anything happens to packets."""
         return bool(
             self.delay_ns
             or self.jitter_ns
@@ -117,7 +117,7 @@ class Impairments:
 
     @property
     def lists_packets(self) -> bool:
-        """Whether any packet is chosen by its number."""
+        """True if any packet is chosen by its number."""
         chosen = (self.loss, self.duplicate, self.corrupt, self.overtaking)
         return bool(self.late) or any(isinstance(one, Chosen) and one.packets for one in chosen)
 

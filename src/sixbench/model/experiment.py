@@ -40,7 +40,7 @@ class Blocks:
 
     @property
     def may_end_early(self) -> bool:
-        """Whether a rule or the time may end a combination before the maximum."""
+        """True if a rule or the time may end a combination before the maximum."""
         return any(rule is not None for rule in (self.precision, self.deviation, self.until, self.time_ns))
 
 
@@ -121,7 +121,7 @@ class Combination:
         return self.topology_by_path.get(path, self.topology)
 
     def goes_over(self, path: str) -> bool:
-        """Whether it has trials on a path of that name."""
+        """True if it has trials on a path of that name."""
         return not self.paths or path in self.paths
 
 
@@ -147,7 +147,7 @@ class Experiment:
     placement: Placement | None = None
     """Where the nodes of a path run. None: each workload's own policy."""
     keep_awake: bool | None = None
-    """Whether processors are kept from sleeping. None: where the machine is virtual."""
+    """True if processors are kept from sleeping. None: where the machine is virtual."""
     notes: tuple[str, ...] = field(default=())
     traces: dict[str, Trace] = field(default_factory=dict)
     """The datagrams of the captures that the workloads name, by the name."""

@@ -140,7 +140,7 @@ class Finding:
 
     @property
     def is_within_noise(self) -> bool:
-        """Whether the A/A comparison's interval reaches as far from no difference as the change does."""
+        """True if the A/A comparison's interval reaches as far from no difference as the change does."""
         value = self.difference if self.ratio is None else self.ratio
         if self.is_aa or value is None or self.noise_low is None or self.noise_high is None:
             return False
@@ -163,7 +163,7 @@ def _mark_of_undecided(
 
 
 def is_too_variable(low: float, high: float, ratio: float | None, values: Iterable[float | None]) -> bool:
-    """Whether an interval of a change is so wide that it says nothing.
+    """True if an interval of a change is so wide that it says nothing.
 
     Of a ratio: it is wider than a factor of `TOO_VARIABLE_FACTOR` on each side of the estimate. Of a difference
     (`ratio` is None): its half-width is more than so many times the larger of the two values that differ.

@@ -16,7 +16,7 @@ COLUMN = "kernel"
 
 
 def is_kernel_name(name: str) -> bool:
-    """Whether a text names a kernel: one of these, or `FILE:MODULES`. It does not look whether there is such a file."""
+    """True if a text names a kernel: one of these, or `FILE:MODULES`. It does not look whether there is such a file."""
     file, _, modules = name.rpartition(":")
     return name in DEBIAN_KERNELS or name == HOST_KERNEL or bool(file and modules)
 

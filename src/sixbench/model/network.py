@@ -36,7 +36,7 @@ class Blueprint:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is made in it besides wires."""
+        """True if nothing is made in it besides wires."""
         return not self.devices and not self.stages and not self.guests
 
     @property

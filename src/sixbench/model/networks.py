@@ -40,7 +40,7 @@ def pools(bits: Iterable[int] = ()) -> list[Prefix]:
 
 
 def within(one: Prefix, other: Prefix) -> bool:
-    """Whether all of a prefix is in another one."""
+    """True if all of a prefix is in another one."""
     if isinstance(one, IPv4Network):
         return isinstance(other, IPv4Network) and one.subnet_of(other)
     return isinstance(other, IPv6Network) and one.subnet_of(other)

@@ -1,4 +1,4 @@
-"""Why a trial does not count: a kind that programs tell apart, and a sentence for people."""
+"""The reason why a trial does not count: a kind that programs tell apart, and a sentence for people."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ EXCUSED: Mapping[Excuse, frozenset[ReasonKind]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why a trial is `invalid` or `failed`. `str` gives the sentence, whose words may be those of other machines and
-    programs (`quoting.sentence`)."""
+    """The reason why a trial is `invalid` or `failed`. `str` gives the sentence, whose words may be those of other
+    machines and programs (`quoting.sentence`)."""
 
     kind: ReasonKind
     text: str
@@ -114,11 +114,11 @@ class Reason:
 
     @property
     def is_of_machine(self) -> bool:
-        """Whether it says that the machine was disturbed, and nothing of the path or of the result."""
+        """True if it says that the machine was disturbed, and nothing of the path or of the result."""
         return self.kind in OF_MACHINE
 
     def is_excused_by(self, excuse: Excuse) -> bool:
-        """Whether it follows from the excuse."""
+        """True if it follows from the excuse."""
         return self.kind in EXCUSED[excuse]
 
     def to_json(self) -> dict[str, str]:

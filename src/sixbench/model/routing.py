@@ -42,7 +42,7 @@ class Route:
 
     @property
     def is_over_wire(self) -> bool:
-        """Whether packets leave by a wire, rather than into a device that a mechanism has made."""
+        """True if packets leave by a wire, rather than into a device that a mechanism has made."""
         return self.link is not None and not self.link.is_tunnel
 
 
@@ -147,7 +147,7 @@ class _Finder:
         self.is_plain = all(len(one.links) == 1 and one.domain is None for one in self.targets) and all(
             (one.base, one.length) != (other.base, other.length) for one, other in pairwise(self.targets)
         )
-        """Whether each prefix is that of one link and known everywhere."""
+        """True if each prefix is that of one link and known everywhere."""
         if self.is_plain:
             self.aggregates = Aggregates(self.targets, _BITS[family])
             self.places: list[int | None] = [None] * len(topology.links)
@@ -156,7 +156,7 @@ class _Finder:
             self.spans = by_bridges(topology, family, self.places) or {}
 
     def asks_for_ways(self, node: str) -> bool:
-        """Whether the node's own ways to all others are needed."""
+        """True if the node's own ways to all others are needed."""
         return node not in self.spans and _needs_many(self.topology, node, self.family)
 
     def routes(self, node: str, reached: _Reached | None) -> list[Route]:
@@ -219,13 +219,13 @@ def _overlapping(prefixes: set[Prefix]) -> set[Prefix]:
 
 
 def _needs_many(topology: Topology, node: str, family: Family) -> bool:
-    """Whether a default route is not enough."""
+    """True if a default route is not enough."""
     own = [link for link in topology.links_of(node) if link.carries(family)]
     return len(own) > 1 and (topology.nodes[node].kind == "router" or bool(_routers(topology, node, own)))
 
 
 def _has_default(topology: Topology, node: str, family: Family) -> bool:
-    """Whether a default route leads to all that the node reaches."""
+    """True if a default route leads to all that the node reaches."""
     own = [link for link in topology.links_of(node) if link.carries(family)]
     return not _needs_many(topology, node, family) and len(own) == 1 and bool(_routers(topology, node, own))
 

@@ -131,5 +131,5 @@ class RunComparison:
 
     @property
     def fails(self) -> bool:
-        """Whether the new run is over the limit."""
+        """True if the new run is over the limit."""
         return self.limit is not None and bool(self.over or self.lost)

@@ -120,7 +120,7 @@ class SenderValues(_OfFlow):
 
 
 class EventReason(Form):
-    """Why a trial is not `ok`: its kind and the sentence."""
+    """The reason why a trial is not `ok`: its kind and the sentence."""
 
     kind: Name
     text: Text

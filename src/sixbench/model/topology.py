@@ -90,7 +90,7 @@ class Node:
 
     @property
     def filters(self) -> bool:
-        """Whether it has rules for the packets that it forwards."""
+        """True if it has rules for the packets that it forwards."""
         is_open = self.icmp == "all" and self.drop == "none" and not self.filter_rules
         return self.masquerade or self.mss_clamp or not is_open
 
@@ -180,7 +180,7 @@ class Link:
 
     @property
     def is_tunnel(self) -> bool:
-        """Whether it is a tunnel: its packets cross other links inside other packets."""
+        """True if it is a tunnel: its packets cross other links inside other packets."""
         return bool(self.headers)
 
     @property
@@ -194,7 +194,7 @@ class Link:
         return 4 if self.headers[0] == "ipv4" else 6
 
     def carries(self, family: Family) -> bool:
-        """Whether packets of that family can cross it: both ends have addresses, and its MTU is enough (RFC 8200
+        """True if packets of that family can cross it: both ends have addresses, and its MTU is enough (RFC 8200
         section 5)."""
         if family == 6 and self.mtu_bytes < ETHERNET_MIN_MTU_V6:
             return False
@@ -213,17 +213,17 @@ class Link:
 
     @property
     def is_emulated(self) -> bool:
-        """Whether anything happens to packets on it, at any time."""
+        """True if anything happens to packets on it, at any time."""
         return any(direction.impairments.any for state in self.states for direction in state)
 
     @property
     def has_rate(self) -> bool:
-        """Whether a direction of it is slower than the machine."""
+        """True if a direction of it is slower than the machine."""
         return any(direction.rate_bps is not None for direction in self.directions)
 
     @property
     def offload_on(self) -> bool:
-        """Whether segmentation offload is on. It is off on links with a rate or impairments, unless it is asked for, so
+        """True if segmentation offload is on. It is off on links with a rate or impairments, unless it is asked for, so
         that what crosses them are packets of their MTU."""
         return not self.has_rate and not self.is_emulated if self.offload is None else self.offload
 
@@ -264,12 +264,12 @@ class Topology:
 
     @cached_property
     def is_spread(self) -> bool:
-        """Whether a node of it is on a machine that it names."""
+        """True if a node of it is on a machine that it names."""
         return any(node.on is not None for node in self.nodes.values())
 
     @cached_property
     def is_exclusive(self) -> bool:
-        """Whether it has what only one network can have at a time: interfaces of machines, or their own network."""
+        """True if it has what only one network can have at a time: interfaces of machines, or their own network."""
         return bool(self.ports) or any(link.over is not None for link in self.links)
 
     def borrowed(self, node: str) -> tuple[str, ...]:
@@ -352,7 +352,7 @@ class Topology:
 
     @cached_property
     def is_alike(self) -> bool:
-        """Whether both families have the same routes: every link carries both, or neither."""
+        """True if both families have the same routes: every link carries both, or neither."""
         return self._neighbours[4] == self._neighbours[6]
 
     @cached_property

@@ -93,7 +93,7 @@ class TrialRecord:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether it is invalid for no other reason than that the machine was disturbed."""
+        """True if it is invalid for no other reason than that the machine was disturbed."""
         return self.status == "invalid" and bool(self.reasons) and all(one.is_of_machine for one in self.reasons)
 
     def to_json(self) -> dict[str, Any]:

@@ -65,5 +65,5 @@ def _rivals(key: str) -> set[str]:
 
 
 def _is_idle(key: str, value: Mapping[str, Scalar]) -> bool:
-    """Whether a setting lacks all the settings that it needs."""
+    """True if a setting lacks all the settings that it needs."""
     return key in value and key in NEEDS and all(value.get(one) in _IDLE for one in NEEDS[key])

@@ -1,4 +1,4 @@
-"""Whether the frames of an experiment can leave the hosts' interfaces and pass each path whole."""
+"""Checks whether the frames of an experiment can leave the hosts' interfaces and pass each path whole."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def _read_cable(
 
 
 def _is_one(on: tuple[str | None, str | None], hosts: Mapping[str, Host]) -> bool:
-    """Whether both nodes are on one machine, by whichever name."""
+    """True if both nodes are on one machine, by whichever name."""
     first, second = (None if one is None or hosts[one].ssh is None else one for one in on)
     return first == second
 

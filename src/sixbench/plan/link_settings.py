@@ -49,7 +49,7 @@ def check_mtu(mtu_bytes: int, wants_ipv6: bool) -> str | None:
 
 
 def is_per_link(value: object) -> bool:
-    """Whether an MTU changes from link to link."""
+    """True if an MTU changes from link to link."""
     return isinstance(value, str) and "link" in value
 
 

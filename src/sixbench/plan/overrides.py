@@ -284,7 +284,7 @@ def _quick_count(item: Any) -> int | None:
 
 
 def _is_timed(item: Any) -> bool:
-    """Whether a workload, as it is written, has a duration of its own."""
+    """True if a workload, as it is written, has a duration of its own."""
     if isinstance(item, str):
         item = {item: None}
     if not isinstance(item, dict) or len(item) != 1:

@@ -102,7 +102,7 @@ def always(state: State, reason: str) -> Judge:
 
 
 def was_run(name: str) -> Judge:
-    """Whether a test was run in full length at every place where it says something, and has its results."""
+    """Checks whether a test was run in full length at every place where it says something, and has its results."""
 
     def judge(tested: Tested) -> tuple[State, str]:
         test, own = TESTS[name], tested.own
@@ -154,7 +154,7 @@ def beyond(name: str, state: State, reason: str) -> Judge:
 
 
 def tagged(tested: Tested) -> tuple[State, str]:
-    """Whether so many frames of each stream had a tag (RFC 8219 section 7.2)."""
+    """Checks whether so many frames of each stream had a tag (RFC 8219 section 7.2)."""
     rates = [value.rate_pps for one in tested.values if one.test == "latency" for value in one.values if value.rate_pps]
     if not rates:
         return "not met", "latency was not measured"
@@ -168,7 +168,7 @@ def tagged(tested: Tested) -> tuple[State, str]:
 
 
 def latency(tested: Tested) -> tuple[State, str]:
-    """Whether the latency was measured, and by whose time stamps."""
+    """Checks whether the latency was measured, and by whose time stamps."""
     state, why = was_run("latency")(tested)
     if state != "met":
         return state, why
@@ -184,7 +184,7 @@ def _stamped(tested: Tested) -> int | None:
 
 
 def self_test(tested: Tested) -> tuple[State, str]:
-    """Whether the tester can answer 2.2 times as many questions by itself (RFC 8219 section 9.2.1)."""
+    """Checks whether the tester can answer 2.2 times as many questions by itself (RFC 8219 section 9.2.1)."""
     testers = tested.procedure.testers
     found = [value for one in tested.values if one.test == "dns64" and one.path not in testers for value in one.values]
     if not found:
@@ -207,7 +207,7 @@ _HALVES = (
 
 
 def addresses(tested: Tested) -> tuple[State, str]:
-    """Whether the hosts, and the networks behind them, have addresses that are for benchmarking alone."""
+    """Checks whether the hosts, and the networks behind them, have addresses that are for benchmarking alone."""
     clients = [leg.source for network in tested.networks for leg in network.legs[:1]]
     others = [
         address
@@ -226,8 +226,8 @@ def addresses(tested: Tested) -> tuple[State, str]:
 
 
 def halves(tested: Tested) -> tuple[State, str]:
-    """Whether clients and servers are each in a half of their own of the addresses for benchmarking (RFC 2544 appendix
-    C.2.2.1, RFC 5180 section 5.2.2)."""
+    """Checks whether clients and servers are each in a half of their own of the addresses for benchmarking (RFC 2544
+    appendix C.2.2.1, RFC 5180 section 5.2.2)."""
     for network in tested.networks:
         client, server = network.legs[0].source, network.legs[-1].destination
         for address, number in ((client, 0), (server, 1)):
@@ -240,7 +240,7 @@ def halves(tested: Tested) -> tuple[State, str]:
 
 
 def prefixes(tested: Tested) -> tuple[State, str]:
-    """Whether interfaces have prefixes as RFC 5180 section 5.2.1 allows them."""
+    """Checks whether interfaces have prefixes as RFC 5180 section 5.2.1 allows them."""
     lengths = {
         end.ipv6.network.prefixlen
         for network in tested.networks
@@ -257,7 +257,7 @@ def prefixes(tested: Tested) -> tuple[State, str]:
 
 
 def sizes(tested: Tested) -> tuple[State, str]:
-    """Whether every frame size of the profile was tested."""
+    """Checks whether every frame size of the profile was tested."""
     with_ipv6 = any(path.family == 6 or path.server_family == 6 for path in tested.run.manifest.experiment.paths)
     done = {result.frame_bytes for result in tested.devices}
     wanted = sizes_of(tested.procedure.profile, with_ipv6 or LEAST_OVER_IPV6 in done)
@@ -270,7 +270,7 @@ def sizes(tested: Tested) -> tuple[State, str]:
 
 
 def length(tested: Tested) -> tuple[State, str]:
-    """Whether the final trials of searches last 60 s."""
+    """Checks whether the final trials of searches last 60 s."""
     goal = tested.own.goals[0]
     if goal.final_s >= 60:
         return "met", f"shorter trials search; those that decide last {goal.final_s:g} s"
@@ -278,14 +278,14 @@ def length(tested: Tested) -> tuple[State, str]:
 
 
 def residual(tested: Tested) -> tuple[State, str]:
-    """Whether late frames are waited for."""
+    """Checks whether late frames are waited for."""
     if tested.own.residual_s >= 2:
         return "met", "frames count for 2 s after the last one was sent; later ones are reported as late"
     return "not met", f"--quick: frames count for {tested.own.residual_s:g} s after the last one was sent"
 
 
 def throughput(tested: Tested) -> tuple[State, str]:
-    """Whether each throughput is known."""
+    """Checks whether each throughput is known."""
     if not tested.devices:
         return "not met", "it was not asked for: --test throughput"
     for words, open_ones in (
@@ -299,7 +299,7 @@ def throughput(tested: Tested) -> tuple[State, str]:
 
 
 def tester(tested: Tested) -> tuple[State, str]:
-    """Whether the tester was faster than what it tested (RFC 2544 section 6)."""
+    """Checks whether the tester was faster than what it tested (RFC 2544 section 6)."""
     if all(one.tester_pps is None for one in tested.devices):
         return "not met", "the tester's own limit is not known"
     if all(one.goals[0].bounds.lower_pps is None for one in tested.devices):
@@ -313,14 +313,14 @@ def tester(tested: Tested) -> tuple[State, str]:
 
 
 def line(tested: Tested) -> tuple[State, str]:
-    """Whether the results can be held against a line's rate."""
+    """Checks whether the results can be held against a line's rate."""
     if any(one.line_pps is not None for one in tested.devices):
         return "met", "beside each result, less the overhead of the mechanism"
     return "not applicable", "no link of the paths has a rate"
 
 
 def mtus(tested: Tested) -> tuple[State, str]:
-    """Whether all links have one MTU, of at least 1280 bytes and the overhead (RFC 8219 section 5.1)."""
+    """Checks whether all links have one MTU, of at least 1280 bytes and the overhead (RFC 8219 section 5.1)."""
     wires = [link for network in tested.networks for link in network.topology.links if not link.is_tunnel]
     found = {link.mtu_bytes for link in wires}
     least = ETHERNET_MIN_MTU_V6 + max(overhead_bytes(network) for network in tested.networks)
@@ -343,7 +343,7 @@ def with_state(state: State, reason: str) -> Judge:
 
 
 def empty_table(tested: Tested) -> tuple[State, str]:
-    """Whether each trial begins with an empty table (RFC 9693)."""
+    """Checks whether each trial begins with an empty table (RFC 9693)."""
     if any(has_own_table(network) for network in tested.networks):
         return "not met", "the table is the device's own, and the device decides when entries expire"
     return "met", "each trial begins with an empty table, and no phase lasts 25 s, where entries last 30 s"

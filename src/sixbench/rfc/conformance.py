@@ -1,4 +1,4 @@
-"""Whether a run meets each clause of its profile."""
+"""Checks whether a run meets each clause of its profile."""
 
 from __future__ import annotations
 

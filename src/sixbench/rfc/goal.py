@@ -83,8 +83,8 @@ class _Load:
 
     @property
     def is_lower(self) -> bool | None:
-        """Whether the rate is a lower bound (True) or an upper one (False); None: more trials may make it either
-        (RFC 9971 section 6.1, load classification)."""
+        """True if the rate is a lower bound (True) or an upper one (False); None: more trials may make it either (RFC
+        9971 section 6.1, load classification)."""
         sums, exceed = self.sums, self.goal.exceed_ratio
         balanced = sums.good_short * exceed / (1 - exceed)
         bad = sums.bad_long + max(0.0, sums.bad_short - balanced)

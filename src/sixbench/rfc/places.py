@@ -60,7 +60,7 @@ class Places:
                     yield test, combination, path
 
     def unfit(self, test: RfcTest, path: Path) -> str | None:
-        """Why a test says nothing of a path. None: it does."""
+        """The reason why a test says nothing of a path. None: it does."""
         return test.unfit(path, install(path, self.experiment.topologies[0], self.experiment.between))
 
     def network(self, combination: Combination, path: Path) -> Network:

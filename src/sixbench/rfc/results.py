@@ -55,7 +55,7 @@ class Found:
 
 
 def is_at_tester(one: AtSize) -> bool:
-    """Whether the tester, rather than the device or the line, set a throughput."""
+    """True if the tester, rather than the device or the line, set a throughput."""
     bounds = one.goals[0].bounds
     if one.line_pps is not None and (bounds.lower_pps or 0.0) >= 0.99 * one.line_pps:
         return False

@@ -139,7 +139,7 @@ ATTEMPTS = 3
 
 
 def is_valid(record: TrialRecord) -> bool:
-    """Whether a trial counts."""
+    """True if a trial counts."""
     return record.status == "ok"
 
 

@@ -43,12 +43,12 @@ class Throughput:
 
     @property
     def is_testers(self) -> bool:
-        """Whether the tester rather than the device set it."""
+        """True if the tester rather than the device set it."""
         return self.bounds.upper_pps is None and self.refused_pps is not None
 
     @property
     def is_settled(self) -> bool:
-        """Whether the search came to its end: the bounds are as near to each other as the goal asks."""
+        """True if the search came to its end: the bounds are as near to each other as the goal asks."""
         lower_pps, upper_pps = self.bounds.lower_pps, self.bounds.upper_pps
         if upper_pps is None:
             return lower_pps is not None
@@ -106,7 +106,7 @@ def load_of(record: TrialRecord) -> float:
 
 
 def is_refused(record: TrialRecord) -> bool:
-    """Whether a trial says nothing of the device: the tester did not send what it should, or it was disturbed."""
+    """True if a trial says nothing of the device: the tester did not send what it should, or it was disturbed."""
     return record.status == "invalid" and load_trial(record) is None
 
 
@@ -124,12 +124,12 @@ def load_trial(record: TrialRecord) -> LoadTrial | None:
 
 
 def says_loss(record: TrialRecord) -> bool:
-    """Whether a trial says how much the device loses: also where that was all."""
+    """True if a trial says how much the device loses: also where that was all."""
     return load_trial(record) is not None
 
 
 def spoiled_by_tester(record: TrialRecord) -> bool:
-    """Whether the tester did not do what it should, or a line went down: what was lost then is not the device's."""
+    """True if the tester did not do what it should, or a line went down: what was lost then is not the device's."""
     return any(reason.kind in _SPOILED for reason in record.reasons)
 
 

@@ -108,7 +108,7 @@ def traffics_of(profile: str) -> list[RfcTraffic]:
 
 
 def unfit(traffic: RfcTraffic, path: Path, network: Network) -> str | None:
-    """Why such frames cannot go over a path. None: they can."""
+    """The reason why such frames cannot go over a path. None: they can."""
     why = next((words for _, words in unfit_frames(network, path, traffic.params)), None)
     if why is not None:
         return why

@@ -1,4 +1,4 @@
-"""Whether the tests were repeated over frames that differ from plain ones, as a clause asks."""
+"""Checks whether the tests were repeated over frames that differ from plain ones, as a clause asks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .traffic import TRAFFICS, unfit
 
 
 def repeated(*names: str, test: str | None = None, where_unfit: State = "not met") -> Judge:
-    """Whether the tests were repeated over each of these frames, on every path that can have them.
+    """Checks whether the tests were repeated over each of these frames, on every path that can have them.
 
     Args:
         test: only that test. None: all that were run.

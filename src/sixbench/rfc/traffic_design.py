@@ -117,7 +117,7 @@ def repeated(
 
 
 def _is_of_another(traffic: RfcTraffic, path: Path, networks: Pairs) -> bool:
-    """Whether plain forwarding of IPv6 has the same frames: 10 % of IPv6 beside IPv4 are 90 % of IPv4 beside IPv6."""
+    """True if plain forwarding of IPv6 has the same frames: 10 % of IPv6 beside IPv4 are 90 % of IPv4 beside IPv6."""
     others = {one.mechanism for one, _ in networks}
     return traffic.native_ratio > 0 and path.mechanism == "native4" and "native6" in others
 
@@ -125,7 +125,7 @@ def _is_of_another(traffic: RfcTraffic, path: Path, networks: Pairs) -> bool:
 def unfit_sizes(
     networks: Iterable[tuple[Path, Network]], size: int, traffic: RfcTraffic | None = None
 ) -> Iterator[str]:
-    """Why frames of a size cannot go over a path. `traffic`: what they are like; None: plain ones."""
+    """The reason why frames of a size cannot go over a path. `traffic`: what they are like; None: plain ones."""
     for path, network in networks:
         least = (
             frames_parameters.LEAST_BYTES[network.family] if traffic is None else traffic.least_bytes(network.family)

@@ -33,7 +33,7 @@ def check_guests_of(network: Blueprint, file: str, line: int | None, key: str) -
 
 
 def why_no_guest(network: Blueprint) -> str | None:
-    """Why a network's machines cannot be started now; None if they can."""
+    """The reason why a network's machines cannot be started now; None if they can."""
     try:
         find_qemu()
     except CapabilityError as error:

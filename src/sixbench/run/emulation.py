@@ -40,7 +40,7 @@ def choose_emulators(probe: Agent, topologies: tuple[Topology, ...]) -> tuple[To
 
 
 def netem_works(probe: Agent) -> bool:
-    """Whether the kernel has netem, by trying it."""
+    """True if the kernel has netem, by trying it."""
     arguments = ["tc", "qdisc", "replace", "dev", "lo", "root", "netem", "delay", "1ms"]
     return probe.answer(Exec(argv=arguments)).exit == 0
 

@@ -73,8 +73,8 @@ def _check_programs(path: Path, network: Blueprint, file: str) -> None:
 
 
 def why_not(probe: Agent, network: Blueprint, engine: str) -> str | None:
-    """Why an engine cannot make the devices of a network, found out by trying one of each kind in a throw-away node;
-    None if it can."""
+    """The reason why an engine cannot make the devices of a network, found out by trying one of each kind in a
+    throw-away node; None if it can."""
     can = find_engine(engine)
     unfit = next((reason for device in network.devices if (reason := can.unfit(device))), None)
     if unfit is not None:

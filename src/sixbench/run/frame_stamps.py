@@ -1,4 +1,4 @@
-"""Whether both ends of frames have the interfaces of this machine, which may stamp frames by hardware."""
+"""Checks whether both ends of frames have the interfaces of this machine, which may stamp frames by hardware."""
 
 from __future__ import annotations
 

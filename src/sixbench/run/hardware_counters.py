@@ -61,7 +61,7 @@ class HardwareCounters:
 
 
 def ask(agent: Agent) -> str | None:
-    """Why cycles and instructions cannot be counted here; None where they can. Raises `AgentError`."""
+    """The reason why cycles and instructions cannot be counted here; None where they can. Raises `AgentError`."""
     found = Counted()
     counters = HardwareCounters(agent, found)
     counters.start()

@@ -67,7 +67,7 @@ def _agent_words(facts: HostFacts) -> str:
 
 
 def ptp_capability(facts: HostFacts) -> Capability:
-    """Whether PTP tells how a host's clock stands to a grandmaster."""
+    """Checks whether PTP tells how a host's clock stands to a grandmaster."""
     told = next((one for one in facts.clock if one.source == PTP), None)
     if told is None:
         return Capability(
@@ -118,7 +118,7 @@ def _interfaces(machine: Agent) -> list[Capability]:
 
 
 def interface_capability(one: Lendable) -> Capability:
-    """Whether an interface can be borrowed for a cable, and what of it matters there."""
+    """Checks whether an interface can be borrowed for a cable, and what of it matters there."""
     refused = one.refused or one.in_use
     carrier = "it can be borrowed" + ("" if one.has_carrier else ", and has no carrier now")
     return Capability(

@@ -102,7 +102,7 @@ class Kernel:
 
     @property
     def why_not(self) -> str | None:
-        """Why the processors were last not kept awake; None where nothing ended and nothing was refused."""
+        """The reason why the processors were last not kept awake; None where nothing ended and nothing was refused."""
         return self._refused
 
     @property
@@ -144,7 +144,7 @@ class Kernel:
 
 
 def is_virtual(cpuinfo: Path = CPUINFO, vendor: Path = VENDOR, read: Read = read_here) -> bool:
-    """Whether a machine is virtual, and no emulated machine of ours. There the clock stands still while nothing runs,
+    """True if a machine is virtual, and no emulated machine of ours. There the clock stands still while nothing runs,
     and a thread that spins would make it run.
 
     Args:

@@ -167,9 +167,9 @@ class Laboratory:
         self._guests = network.guests
         self.engine = engine
         self.unwatchable: str | None = None
-        """Why its kernel does not report drops, once it has refused to."""
+        """The reason why its kernel does not report drops, once it has refused to."""
         self.hides_timers = False
-        """Whether its kernel has refused to tell when its timers run."""
+        """True if its kernel has refused to tell when its timers run."""
         self._undo: list[Undo] = []
         self._programs: list[Running] = []
         self.learned: Mapping[Address, Address] = {}
@@ -213,12 +213,12 @@ class Laboratory:
 
     @property
     def has_user_space(self) -> bool:
-        """Whether programs in user space may carry packets."""
+        """True if programs in user space may carry packets."""
         return self.engine != "kernel" or self.emulator is not None
 
     @property
     def alive(self) -> bool:
-        """Whether every node is still held, and every program in them runs."""
+        """True if every node is still held, and every program in them runs."""
         return all(agent.alive for agent in self._all_agents().values()) and not self.failures
 
     @property

@@ -32,7 +32,7 @@ def check_ports(topologies: Iterable[Topology], file: str, *, means_it: bool) ->
 
 
 def why_not_lent(name: str, interfaces: dict[str, Lendable], *, may_lend: bool, means_it: bool) -> str | None:
-    """Why an interface is not lent, and what would help; None where it is.
+    """The reason why an interface is not lent, and what would help; None where it is.
 
     Args:
         may_lend: whether this user may move interfaces.

@@ -139,7 +139,7 @@ class Processors:
             self._own = own
 
     def is_off(self, placed: Placed) -> bool:
-        """Whether this process keeps off the processors of the nodes."""
+        """True if this process keeps off the processors of the nodes."""
         return bool(placed.by_kernel) and self._own.isdisjoint(placed.by_kernel.get(self.here, frozenset()))
 
     def close(self) -> None:

@@ -180,7 +180,7 @@ class _Loop:
                 break
 
     def _is_time_over(self, planned: PlannedTrial, rest: Sequence[PlannedTrial]) -> bool:
-        """Whether a trial and the rest of this combination's block would end after the time of the run. The minimum of
+        """True if a trial and the rest of this combination's block would end after the time of the run. The minimum of
         blocks is run in any case."""
         blocks = self.experiment.blocks
         if blocks.time_ns is None or planned.block <= blocks.minimum:

@@ -83,14 +83,14 @@ def settle(
 
 
 def is_still(earlier: Counters, later: Counters) -> bool:
-    """Whether nothing has passed since the earlier look, and nothing waits."""
+    """True if nothing has passed since the earlier look, and nothing waits."""
     return not any(map(is_waiting, later.values())) and all(
         node in earlier and _passed(earlier[node]) == _passed(counters) for node, counters in later.items()
     )
 
 
 def is_waiting(counters: CountersAnswer) -> bool:
-    """Whether packets wait in a node. What a kernel does not tell counts as none."""
+    """True if packets wait in a node. What a kernel does not tell counts as none."""
     queued = any(queue.waiting for queues in (counters.queues or {}).values() for queue in queues)
     return queued or bool(counters.softirq_waiting) or bool(counters.emulated_waiting)
 

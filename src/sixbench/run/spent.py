@@ -111,7 +111,7 @@ def _add_hardware(measured: Measured, packets: int, observed: Observed) -> None:
 
 
 def is_saturated(setting: Setting, observed: Observed) -> bool:
-    """Whether a processor of the receiving end was busy nearly all of the time. One that a sender spins on tells
+    """True if a processor of the receiving end was busy nearly all of the time. One that a sender spins on tells
     nothing."""
     end, span = setting.hosts.server, find_span(observed.server)
     if span is None:

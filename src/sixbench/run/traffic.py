@@ -166,7 +166,7 @@ class Observed:
         ]
 
     def are_kept_awake(self, kernel: Kernel) -> bool:
-        """Whether threads of the idle class spin on its processors."""
+        """True if threads of the idle class spin on its processors."""
         return "watched" in self.cpu_before.get(kernel, {})
 
 
@@ -208,7 +208,7 @@ class Setting:
 
     @property
     def has_dhcp(self) -> bool:
-        """Whether a CLAT asks by DHCP whether it can do without IPv4."""
+        """True if a CLAT asks by DHCP whether it can do without IPv4."""
         clat = self.network.learning
         return clat is not None and clat.discovery is not None and clat.discovery.dhcp is not None
 
@@ -241,7 +241,7 @@ class Setting:
 
     @property
     def has_one_clock(self) -> bool:
-        """Whether client and server are on one machine."""
+        """True if client and server are on one machine."""
         client, server = (self.laboratory.agents[name] for name in self.between)
         return client.host == server.host
 

@@ -396,7 +396,8 @@ def event_failures(due: Sequence[LinkChange], happened: Sequence[LinkEvent]) -> 
 
 
 def machine_changes(client: Result, server: Result) -> list[Reason]:
-    """Why a trial is invalid during which a machine's clock was stepped, or its processors became more or fewer."""
+    """The reason why a trial is invalid during which a machine's clock was stepped, or its processors became more or
+    fewer."""
     spans = [span for span in map(find_span, (client, server)) if span]
     found = []
     step_ns = max(map(clock_step_ns, spans), key=abs, default=0)
@@ -422,7 +423,7 @@ def _limited_by(measured: Measured, expected: Mapping[str, float], setting: Sett
 
 
 def _not_the_path(limited_by: str, goodput: str) -> Reason:
-    """Why a trial is invalid whose path was to be the limit."""
+    """The reason why a trial is invalid whose path was to be the limit."""
     if limited_by == "cpu":
         kind, what = ReasonKind.CPU_LIMITED, "the machine's CPU"
     else:

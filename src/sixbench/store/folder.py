@@ -126,7 +126,7 @@ class Folder:
             return sorted(entry.name for entry in entries)
 
     def has(self, name: str) -> bool:
-        """Whether there is anything of that name."""
+        """True if there is anything of that name."""
         try:
             os.stat(component(name), dir_fd=self.descriptor, follow_symlinks=False)
         except OSError:

@@ -52,7 +52,7 @@ def _process(pid: int) -> Iterator[int]:
 
 
 def _has_locked(pid: int, identity: tuple[int, int]) -> bool:
-    """Whether a process has locked the directory of that device and inode. Raises `PermissionError` where this user may
+    """True if a process has locked the directory of that device and inode. Raises `PermissionError` where this user may
     not know."""
     own = Path(f"/proc/{pid}")
     with contextlib.suppress(FileNotFoundError):  # it has just ended

@@ -1,4 +1,4 @@
-"""Whether a manifest that was read describes a run: what it names exists, and its numbers are possible.
+"""Checks whether a manifest that was read describes a run: what it names exists, and its numbers are possible.
 
 A manifest may come from anyone. What passes here can be computed with and shown without a further look.
 """
@@ -145,7 +145,7 @@ def _of_way(path: Path, topology: Topology, between: tuple[str, str]) -> Iterato
 
 
 def _is_time(realtime_ns: int) -> bool:
-    """Whether it is in the years from 1970 on that a signed number of 64 bits has."""
+    """True if it is in the years from 1970 on that a signed number of 64 bits has."""
     return 0 <= realtime_ns < 2**63
 
 

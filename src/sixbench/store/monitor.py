@@ -54,7 +54,7 @@ _NUMBERED = re.compile(r"(\d{6,10})(\.json|\.parquet)?")
 
 
 def holds_monitor(directory: Path) -> bool:
-    """Whether a monitor was begun there."""
+    """True if a monitor was begun there."""
     try:
         return Folder.open(directory).has_file(MONITOR)
     except OSError:

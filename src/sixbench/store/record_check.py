@@ -1,4 +1,4 @@
-"""Whether a record that was read belongs to its run.
+"""Checks whether a record that was read belongs to its run.
 
 A record may come from anyone. `model.record_form` says which form it has; here it is held against the experiment. What
 passes both can be computed with and shown without a further look.

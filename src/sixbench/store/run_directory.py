@@ -90,7 +90,7 @@ class Run:
 
 
 def holds_run(directory: Path | Folder) -> bool:
-    """Whether a run was begun there."""
+    """True if a run was begun there."""
     try:
         return (Folder.open(directory) if isinstance(directory, Path) else directory).has_file(MANIFEST)
     except OSError:

@@ -55,7 +55,7 @@ _MAY_CONTROL = re.compile(r"\\u(00|20)|\\[bfr]")
 
 
 def _may_control(text: str) -> bool:
-    """Whether JSON has any of them. Looked for apart, because most records have not even a backslash."""
+    """True if JSON has any of them. Looked for apart, because most records have not even a backslash."""
     return ("\\" in text and _MAY_CONTROL.search(text) is not None) or _CONTROLS.search(text) is not None
 
 

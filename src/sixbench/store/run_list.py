@@ -40,8 +40,8 @@ def _holds(folder: Folder, name: str) -> bool:
 
 
 def is_being_run(directory: Path | Folder) -> bool:
-    """Whether a process is adding trials at this moment. Such a process holds a lock for as long as it lives.
-    Raises `StoreError`."""
+    """True if a process is adding trials at this moment. Such a process holds a lock for as long as it lives. Raises
+    `StoreError`."""
     folder = opened(directory).reopened()
     try:
         fcntl.flock(folder.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -284,7 +284,7 @@ def check_free(directory: Path, experiment: str) -> bool:
 
 
 def _is_free(folder: Folder, experiment: str) -> bool:
-    """Whether a run can begin in a directory: it is empty, or holds no more than what a run of the same experiment
+    """True if a run can begin in a directory: it is empty, or holds no more than what a run of the same experiment
     leaves that is killed before it has a manifest. Raises `OSError`."""
     names = {name.removesuffix(PARTIAL_SUFFIX) for name in folder.names()}
     if not names:

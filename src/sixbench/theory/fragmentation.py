@@ -195,7 +195,7 @@ class _Walk:
         return pieces
 
     def delivered(self, pieces: list[Piece], node: str, family: Family) -> bool:
-        """Whether the packet is whole at its destination."""
+        """True if the packet is whole at its destination."""
         return self._collected(pieces, node, family, tracked=False) is not None
 
     def _forwarded(

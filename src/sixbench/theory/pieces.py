@@ -56,12 +56,12 @@ class Piece:
 
     @property
     def is_fragment(self) -> bool:
-        """Whether it is only a part of a packet."""
+        """True if it is only a part of a packet."""
         return self.has_more or self.offset_bytes > 0
 
     @property
     def is_marked(self) -> bool:
-        """Whether its headers say that it is a fragment, even if it is whole."""
+        """True if its headers say that it is a fragment, even if it is whole."""
         return self.is_fragment or self.is_atomic
 
     def size_bytes(self, family: Family) -> int:
@@ -145,7 +145,7 @@ def payload_of(pieces: Iterable[Piece]) -> int:
 
 
 def is_complete(pieces: Sequence[Piece]) -> bool:
-    """Whether they are all fragments of a packet, in order."""
+    """True if they are all fragments of a packet, in order."""
     at = 0
     for piece in pieces:
         if piece.offset_bytes != at:

@@ -27,7 +27,7 @@ class Treatment:
     drops: FragmentPolicy = "none"
 
     def drops_piece(self, piece: Piece) -> bool:
-        """Whether the node drops that packet."""
+        """True if the node drops that packet."""
         if self.drops == "fragments":
             return piece.is_marked
         if self.drops == "none" or not piece.is_fragment:

@@ -52,9 +52,7 @@ def test_a_choice_stays_when_the_answer_to_an_earlier_one_comes_late(page: Page,
     page.route("**/api/gallery/quickstart", hold)
     with page.expect_request("**/api/gallery/quickstart"):
         show(page, served, "new")
-    page.get_by_role("button", name="mtu", exact=False).filter(has_text="Cost of IPv6's larger header").press(
-        "Enter"
-    )
+    page.get_by_role("button", name="mtu", exact=False).filter(has_text="Cost of IPv6's larger header").press("Enter")
     expect(page.get_by_text("sixbench run mtu --quick")).to_be_visible(timeout=PATIENCE_MS)
     with page.expect_response("**/api/gallery/quickstart") as late:
         for route in held:

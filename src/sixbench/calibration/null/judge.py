@@ -60,17 +60,17 @@ class Judged:
 
     @property
     def is_decided(self) -> bool:
-        """Whether there were enough valid trials for a test."""
+        """True if there were enough valid trials for a test."""
         return self.finding.p_value is not None
 
     @property
     def is_different(self) -> bool:
-        """Whether a difference was declared."""
+        """True if a difference was declared."""
         return self.finding.verdict in ("higher", "lower")
 
     @property
     def is_different_by_test(self) -> bool:
-        """Whether a difference would have been declared without the margin."""
+        """True if a difference would have been declared without the margin."""
         low, high, p_value = self.finding.ci_low, self.finding.ci_high, self.finding.p_value
         if low is None or high is None or p_value is None:
             return False
@@ -79,7 +79,7 @@ class Judged:
 
     @property
     def is_found(self) -> bool:
-        """Whether the real difference was declared."""
+        """True if the real difference was declared."""
         return self.finding.verdict == "lower"
 
     @property

@@ -43,7 +43,7 @@ def sentences(result: NullResult) -> list[str]:
 
 
 def is_alarming(result: NullResult) -> bool:
-    """Whether differences are declared more often, or found less often, than chance explains."""
+    """True if differences are declared more often, or found less often, than chance explains."""
     return bool(_alarms(result))
 
 

@@ -260,7 +260,7 @@ MAX_BEHIND = 0.01
 
 
 def is_behind(taken: float, due_per_s: float, measured_s: float) -> bool:
-    """Whether a generator measured itself, not the path (RFC 2544 section 6): it is behind its schedule by more than a
+    """True if a generator measured itself, not the path (RFC 2544 section 6): it is behind its schedule by more than a
     hundredth and by at least one. Where there are only a few, the last one being a little late says nothing about the
     rate."""
     behind = due_per_s * measured_s - taken

@@ -110,7 +110,7 @@ def _sum(failed: Mapping[str, int], reasons: frozenset[str]) -> int:
 
 
 def _schedule(measured: Measured, params: Params, client: Result) -> None:
-    """Whether the connections began when they were due."""
+    """Checks whether the connections began when they were due."""
     rate_per_s = params.get(RATE.column)
     if not isinstance(rate_per_s, int):
         return

@@ -78,7 +78,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 
 def _schedule(measured: Measured, params: Params, client: Result) -> None:
-    """Whether the questions were asked when they were due."""
+    """Checks whether the questions were asked when they were due."""
     sent, due, measured_s = client["sent"], client["due"], client["measured_ns"] / 1e9
     if sent < due or is_behind(sent - 1, float(params[RATE.column]), measured_s):
         words = f"{sent} questions were asked in {measured_s:.3g} s, where {due} were due at {params[RATE.column]}/s"

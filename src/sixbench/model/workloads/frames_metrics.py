@@ -118,8 +118,8 @@ def _recovery_ns(params: Params, direction: str, lost: int, receiver: Result) ->
 
 
 def _generator(measured: Measured, params: Params, direction: str, sender: Result) -> None:
-    """Whether the tester sent what it should, when it should: else the trial says nothing of the device (RFC 2544
-    section 6)."""
+    """Checks whether the tester sent what it should, when it should: else the trial says nothing of the device (RFC
+    2544 section 6)."""
     sent, due = sender["sent"], sender["due"]
     if sent < due:
         measured.reject(ReasonKind.TESTER_LIMITED, f"the sender sent {sent} of the {due} frames that were due")

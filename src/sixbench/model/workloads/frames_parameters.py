@@ -177,10 +177,10 @@ def extension_bytes(params: Params) -> int:
 
 
 def has_native(params: Params) -> bool:
-    """Whether some frames go natively, over the other family."""
+    """True if some frames go natively, over the other family."""
     return float(NATIVE.of(params)) > 0
 
 
 def has_networks(params: Params) -> bool:
-    """Whether frames go to several networks behind a host."""
+    """True if frames go to several networks behind a host."""
     return int(NETWORKS.of(params)) > 1

@@ -18,7 +18,7 @@ HARDWARE_STAMPS = "hardware_stamps"
 """What agents are told where the interfaces of both hosts may stamp frames; and what their results have of it."""
 
 REFUSED = "hardware_stamps_refused"
-"""Why an interface does not."""
+"""The reason why an interface does not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Stamped:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether a frame arrived before it was sent, so that somebody has set the clock meanwhile."""
+        """True if a frame arrived before it was sent, so that somebody has set the clock meanwhile."""
         return any(delay_ns < 0 for delay_ns in self.delays_ns)
 
 

@@ -78,7 +78,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 
 def _schedule(measured: Measured, params: Params, client: Result) -> None:
-    """Whether the connections began when they were due."""
+    """Checks whether the connections began when they were due."""
     rate_per_s, attempts = params.get(RATE.column), client.get("attempts", 0)
     if not isinstance(rate_per_s, int) or not attempts:
         return

@@ -151,12 +151,12 @@ class Range(NamedTuple):
 
 
 def is_drawn(params: Params) -> bool:
-    """Whether anything in a flow is random, so that there is a seed."""
+    """True if anything in a flow is random, so that there is a seed."""
     return any(parameter.of(params) != "constant" for parameter in (GAPS, SIZES, ON_OFF))
 
 
 def has_constant_gaps(params: Params) -> bool:
-    """Whether the rate holds at every moment, not only in the mean."""
+    """True if the rate holds at every moment, not only in the mean."""
     return "trace" not in params and GAPS.of(params) == "constant" and "on_ns" not in params
 
 
@@ -202,7 +202,7 @@ def mean_gap_ns(params: Params) -> float | None:
 
 
 def has_model(params: Params) -> bool:
-    """Whether there is any parameter of a model."""
+    """True if there is any parameter of a model."""
     return model_in(params) is not None
 
 

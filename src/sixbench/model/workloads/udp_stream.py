@@ -95,7 +95,7 @@ def _too_many(params: Params) -> Wrong | None:
 
 
 def _not_atomic(params: Params, families: frozenset[Family]) -> Wrong | None:
-    """Why atomic fragments, which are asked for, cannot be sent; None if they can."""
+    """The reason why atomic fragments, which are asked for, cannot be sent; None if they can."""
     if POLICY.of(params) != ATOMIC:
         return None
     if 4 in families:
@@ -162,7 +162,7 @@ def _flow(params: Params, client: Result, server: Result) -> Measured:
 
 
 def _generator(measured: Measured, params: Params, client: Result) -> None:
-    """Whether the datagrams left when they were due."""
+    """Checks whether the datagrams left when they were due."""
     if client["sent"] < 2 or not client["measured_ns"]:
         return
     # What was refused had its place in the schedule.

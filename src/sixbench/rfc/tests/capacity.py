@@ -66,8 +66,8 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
 
 
 def _without_limit(found: Sequence[Bisected]) -> str:
-    """Whether so few connections failed in one search, and so many were kept in another one, that no table was the
-    limit. A device that loses packets by chance, such as an emulated one on a busy machine, is like that."""
+    """Checks whether so few connections failed in one search, and so many were kept in another one, that no table was
+    the limit. A device that loses packets by chance, such as an emulated one on a busy machine, is like that."""
     failed = min((one.lowest for one in found if one.lowest is not None), default=None)
     kept = max((one.highest for one in found), default=0)
     if failed is None or failed > kept / 2:

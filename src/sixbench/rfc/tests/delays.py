@@ -65,7 +65,8 @@ def _by_hardware(value: Value, stamped: Sequence[Stamped]) -> Value:
 
 
 def remark_of(records: Sequence[TrialRecord], place: Place) -> str:
-    """Why there is no delay, or the loss in the midst of the trials, which are at a rate that lost nothing before."""
+    """The reason why there is no delay, or the loss in the midst of the trials, which are at a rate that lost nothing
+    before."""
     if place.throughput_pps is None:
         return NO_THROUGHPUT
     valid = [record for record in records if record.status == "ok"]

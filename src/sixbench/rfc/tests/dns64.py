@@ -37,7 +37,7 @@ _SELF_TEST, _PASSED = "self-test", "self-test passed"
 
 
 def self_test_of(value: Value) -> tuple[bool, str]:
-    """Whether the self-test of a result was passed, and what is said of it."""
+    """Checks whether the self-test of a result was passed, and what is said of it."""
     words = value.remark[max(0, value.remark.rfind(_SELF_TEST)) :]
     return words.startswith(_PASSED), words
 
@@ -121,7 +121,7 @@ def _highest(ask: Ask, place: Place) -> Rate:
 
 
 def _says_answers(record: TrialRecord) -> bool:
-    """Whether a trial says what the resolver answered: also where it answered nothing, or wrongly, which is its failure
+    """True if a trial says what the resolver answered: also where it answered nothing, or wrongly, which is its failure
     whether the tester was late or not."""
     silent = any(reason.kind is ReasonKind.NOTHING_ARRIVED for reason in record.reasons)
     is_wrong = bool(record.metrics.get("questions_wrong_ratio"))

@@ -75,13 +75,13 @@ def transport(place: Place) -> dict[str, Scalar]:
 
 
 def says_connections(record: TrialRecord) -> bool:
-    """Whether a trial says which connections the device made: also where it made none."""
+    """True if a trial says which connections the device made: also where it made none."""
     made_none = any(reason.kind is ReasonKind.NOTHING_ARRIVED for reason in record.reasons)
     return record.status == "ok" or (made_none and not spoiled_by_tester(record))
 
 
 def all_alive(record: TrialRecord) -> bool:
-    """Whether all connections of a trial were established and answered at the end."""
+    """True if all connections of a trial were established and answered at the end."""
     return record.status == "ok" and record.metrics.get("connections_alive_count") == record.params.get("count")
 
 
@@ -116,7 +116,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
 
 
 def unfit(path: Path, network: Network) -> str | None:
-    """Why tests of connections say nothing of a path."""
+    """The reason why tests of connections say nothing of a path."""
     return None if keeps_state(network) else "nothing on the path keeps state of connections"
 
 

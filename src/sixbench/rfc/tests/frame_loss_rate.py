@@ -53,7 +53,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
 
 
 def _why_not(refused: Sequence[TrialRecord]) -> str:
-    """Why there is no loss at a rate."""
+    """The reason why there is no loss at a rate."""
     why = "".join(f": {reason.text}" for reason in refused[-1].reasons[:1])
     return f"the tester could not send it{why}"
 

@@ -35,7 +35,7 @@ class Barrier:
         return head[:10] + struct.pack("!H", _checksum(head)) + head[12:] + echo
 
     def is_answer(self, packet: bytes) -> bool:
-        """Whether a packet answers the last request."""
+        """True if a packet answers the last request."""
         return packet[16:20] == SOURCE.packed and packet.endswith(self._token)
 
 

@@ -121,7 +121,7 @@ class Rises:
 
     @property
     def is_held(self) -> bool:
-        """Whether the node keeps it as a fragment of a packet that is not whole yet."""
+        """True if the node keeps it as a fragment of a packet that is not whole yet."""
         return any(f"{ip}.ReasmReqds" in self.node and f"{ip}.ReasmOKs" not in self.node for ip in ("Ip", "Ip6"))
 
     @property

@@ -82,7 +82,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
 
     @property
     def _device_is_silent(self) -> bool:
-        """Whether it has no counters."""
+        """True if it has no counters."""
         return self._engine not in ("ebpf", "user")
 
     def _prepare(self) -> None:
@@ -202,7 +202,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         return bool(rises.node) and not is_error
 
     def _is_open(self, now: Counted, rises: Rises, *, arrived: bool) -> bool:
-        """Whether user space has got something that it has not dealt with."""
+        """True if user space has got something that it has not dealt with."""
         if self._device_is_silent:
             return False
         if now.done is not None:
@@ -211,7 +211,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         return told < rises.handed + int(arrived)
 
     def _is_delivered(self, packet: bytes, rises: Rises) -> bool:
-        """Whether the node gave the slow path of a tunnel a packet."""
+        """True if the node gave the slow path of a tunnel a packet."""
         group = "Ip" if packet[0] >> 4 == 4 else "Ip6"
         is_tunneled = destination_of(packet) in self._network.local and _protocol(packet) == self._network.protocol
         return is_tunneled and f"{group}.InDelivers" in rises.node

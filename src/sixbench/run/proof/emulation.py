@@ -1,4 +1,4 @@
-"""Whether links with a known truth did what they claim, and which packets they lost as configured."""
+"""Checks whether links with a known truth did what they claim, and which packets they lost as configured."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Emulated:
 
 
 def assess(topology: Topology, records: Mapping[str, EmulateAnswer]) -> Emulated:
-    """Whether the links did what they claim."""
+    """Checks whether the links did what they claim."""
     links: dict[str, EmulatedLink] = {}
     invalid: list[Reason] = []
     for link in topology.wires:
@@ -87,7 +87,7 @@ def lost_places(topology: Topology, records: Mapping[str, EmulateAnswer]) -> lis
 
 
 def _behind(delay_ns: int, record: EmulatorRecord) -> str | None:
-    """Why the emulator did not do what was configured, in words; None if it did.
+    """The reason why the emulator did not do what was configured, in words; None if it did.
 
     Args:
         delay_ns: the least that was configured, 0 where none was.

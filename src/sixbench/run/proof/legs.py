@@ -39,7 +39,7 @@ class _Way:
         ]
 
     def _has(self, layer: IpHeader, source: Address, destination: Address) -> bool:
-        """Whether a header has these addresses, or goes to a network behind its destination."""
+        """True if a header has these addresses, or goes to a network behind its destination."""
         seen = _address(layer.destination)
         return _address(layer.source) == source and (seen == destination or seen in self.destinations)
 

@@ -1,4 +1,4 @@
-"""Whether the interfaces on a trial's path stayed up, by the nodes' counters before and after."""
+"""Checks whether the interfaces on a trial's path stayed up, by the nodes' counters before and after."""
 
 from __future__ import annotations
 

@@ -173,13 +173,13 @@ def _lost(flows: Sequence[tuple[Result, Result]]) -> int | None:
 
 
 def _has_ring(client: Result, server: Result) -> bool:
-    """Whether an end took whole frames, so that a filter drops what the kernel brings to its socket."""
+    """True if an end took whole frames, so that a filter drops what the kernel brings to its socket."""
     ends = [end for side in (client, server) for end in (side, *side.values()) if isinstance(end, Mapping)]
     return any("ring_drops" in end for end in ends)
 
 
 def _is_copy(report: Drop, has_networks: bool) -> bool:
-    """Whether a drop is of the kernel's copies of what the receiver's ring has had."""
+    """True if a drop is of the kernel's copies of what the receiver's ring has had."""
     how = report.reason, report.side
     return how in RING_COPIES or (has_networks and how in NOBODYS_COPIES)
 
@@ -234,7 +234,7 @@ def _located(
 
 
 def _may_be_the_trials(transports: Collection[Transport], report: Drop) -> bool:
-    """Whether packets that nobody named may be the trial's."""
+    """True if packets that nobody named may be the trial's."""
     protocol = report.protocol
     if report.reason == NO_SOCKET and protocol in PROTOCOLS["tcp"]:
         return False

@@ -174,7 +174,7 @@ def _seen_on(segments: Sequence[Segment], family: Family) -> tuple[str, ...]:
 
 
 def _is_of(stack: str, families: Collection[Family]) -> bool:
-    """Whether the innermost packet is of one of these families."""
+    """True if the innermost packet is of one of these families."""
     return any(f"{stack} in ".startswith(f"ipv{family} in ") for family in families)
 
 
@@ -266,7 +266,7 @@ def _segment(
 
 
 def _keeps_the_link_going(layers: Sequence[Layer]) -> bool:
-    """Whether a packet is neighbour or multicast listener discovery, IGMP, or a bubble of Teredo (RFC 4380 section
+    """True if a packet is neighbour or multicast listener discovery, IGMP, or a bubble of Teredo (RFC 4380 section
     2.8), which say nothing about the trial's path. They occur on the link itself, and in a tunnel, because the kernel
     sends them on its device too."""
     network = [layer for layer in layers if layer.kind not in FRAME_HEADERS]
@@ -286,7 +286,7 @@ def _error(layers: Sequence[Layer]) -> str | None:
 
 
 def _has_error(layers: Sequence[Layer]) -> bool:
-    """Whether an ICMP error is in a packet. Any router on the way may have sent it."""
+    """True if an ICMP error is in a packet. Any router on the way may have sent it."""
     return any(_is_error(layer) for layer in layers)
 
 
@@ -299,7 +299,7 @@ def _is_later_fragment(layers: Sequence[Layer]) -> bool:
 
 
 def _is_atomic_fragment(layer: Layer) -> bool:
-    """Whether it is the header of an IPv6 packet that is whole and has a Fragment header (RFC 6946)."""
+    """True if it is the header of an IPv6 packet that is whole and has a Fragment header (RFC 6946)."""
     return isinstance(layer, IpHeader) and layer.fragment is not None and layer.fragment.is_atomic
 
 

@@ -60,7 +60,7 @@ def stray_counts(*results: Result) -> dict[str, int]:
 
 
 def stray_reason(counts: Mapping[str, int], own_packets: int) -> Reason | None:
-    """Why a trial with so many strays is invalid; None where they are few.
+    """The reason why a trial with so many strays is invalid; None where they are few.
 
     Args:
         own_packets: the packets of the trial itself that arrived, both ways.
