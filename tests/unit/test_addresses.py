@@ -15,6 +15,8 @@ from sixbench.model.identifiers import SSH_DESTINATION
 from sixbench.plan.hosts_override import apply_hosts
 from sixbench.plan.yaml_source import parse_yaml
 
+pytestmark = pytest.mark.computes
+
 LONG = "a" * 300
 
 

@@ -10,6 +10,8 @@ import pytest
 from sixbench.model.experiment import Experiment
 from sixbench.plan.addressing import link_ipv4, link_ipv6
 
+pytestmark = pytest.mark.computes
+
 
 def test_the_first_links() -> None:
     assert link_ipv4(0) == (IPv4Interface("198.18.0.1/24"), IPv4Interface("198.18.0.2/24"))

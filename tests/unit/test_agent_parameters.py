@@ -16,6 +16,8 @@ from sixbench.model.parameter import Parameter, Params, Scalar
 from sixbench.model.workload import WorkloadKind
 from sixbench.model.workloads import WORKLOADS
 
+pytestmark = pytest.mark.computes
+
 ROOT = Path(__file__).parents[2]
 AGENT: dict[str, dict[str, Any]] = json.loads((ROOT / "crates/traffic/parameters.json").read_text())
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()

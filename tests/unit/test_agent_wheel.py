@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+pytestmark = pytest.mark.computes
+
 check_agent_wheel = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "tools" / "check-agent-wheel")))
 
 VERSIONS = """\

@@ -12,6 +12,8 @@ from sixbench.model.errors import AgentError
 from sixbench.model.observer import Arrived, Observer, SenderSample
 from sixbench.run.arriving import SHORTEST_NS, Ends, Watching, ends_of
 
+pytestmark = pytest.mark.computes
+
 
 class Receiver:
     """Gives one answer after another, and none any more after the last."""

@@ -11,6 +11,8 @@ from looked_at import CLOSED, COMPARED, OPEN, Equivalence, Stretch, ValidTrials,
 from sixbench.model.trial import TrialRecord
 from sixbench.ui.priority import left_by_nodes
 
+pytestmark = pytest.mark.computes
+
 VALID = next(one for one in synthetic.small().trials if one.status == "ok")
 
 

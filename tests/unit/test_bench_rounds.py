@@ -13,6 +13,8 @@ from table import MOST_ROUNDS, Figure, Table, aim_of, show_figures
 
 from sixbench.model.errors import LabError
 
+pytestmark = pytest.mark.computes
+
 
 def test_a_drift_that_is_even_leaves_the_ratio_as_it_is() -> None:
     clock = [0]

@@ -14,6 +14,8 @@ from sixbench.cli.bugs import keeping_trials, tell
 from sixbench.model.errors import Bug, LabError
 from sixbench.store import read_run
 
+pytestmark = pytest.mark.computes
+
 
 def broken(*_: Any, **__: Any) -> Any:
     raise KeyError("sent")

@@ -15,6 +15,8 @@ from sixbench.model.trial import TrialRecord
 from sixbench.model.workloads import WORKLOADS
 from sixbench.run.bypass import by_workload, bypass_of, measure_bypass
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 TIMES = {"duration_ns": 10**9}
 TEXT = """

@@ -20,6 +20,8 @@ from sixbench.model.errors import StoreError
 from sixbench.store import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from sixbench.store.calibration_file import calibration_path
 
+pytestmark = pytest.mark.computes
+
 METRIC = CalibratedMetric(
     name="made-up",
     label="Made up",

@@ -14,6 +14,8 @@ from sixbench.report import FORMATS
 from sixbench.stats import alike_p_value
 from sixbench.store import Cell, Run
 
+pytestmark = pytest.mark.computes
+
 CELLS = ("lab1", "lab2")
 
 

@@ -32,6 +32,8 @@ from sixbench.model.repeats import attempts
 from sixbench.plan.schedule import all_trials, block_order, numbered
 from sixbench.store import Cell, Manifest, Run, create_run, open_run, read_run, trial_files, verify_run
 
+pytestmark = pytest.mark.computes
+
 BLOCKS = 6
 ALL_MEASURED = synthetic.small(BLOCKS)
 ONE = replace(ALL_MEASURED.manifest.experiment, combinations=ALL_MEASURED.manifest.experiment.combinations[:1])

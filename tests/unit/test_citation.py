@@ -6,9 +6,12 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 import sixbench
+
+pytestmark = pytest.mark.computes
 
 REPOSITORY = Path(__file__).parents[2]
 

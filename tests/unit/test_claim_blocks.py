@@ -9,6 +9,8 @@ import pytest
 from sixbench.analysis.claim_blocks import blocks_of_a_trend, blocks_to_decide
 from sixbench.stats import student_quantile, values_needed
 
+pytestmark = pytest.mark.computes
+
 CONFIDENCE = 0.95
 
 

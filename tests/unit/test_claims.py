@@ -23,6 +23,8 @@ from sixbench.model.paper import (
 )
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 # Direction
 
 

@@ -25,6 +25,8 @@ from sixbench.model.paper import (
 )
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 NEWER_IS_HIGHER = Contrast(selector=GOODPUT, of="value", factor=SYSTEM, at="old", then="new", expect="rises")
 
 

@@ -18,6 +18,8 @@ from sixbench.model.workload import Measured, Traffic
 from sixbench.model.workloads.connections import KIND
 from sixbench.run.proof.sessions import judge_sessions, session_evidence, session_memory_bytes
 
+pytestmark = pytest.mark.computes
+
 EMPTY = {"unit": "ns", "count": 0, "buckets": []}
 CLIENT: dict[str, Any] = {
     "attempts": 1000,

@@ -21,6 +21,8 @@ from sixbench.run.cpu import (
 )
 from sixbench.run.trial import machine_changes
 
+pytestmark = pytest.mark.computes
+
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 

@@ -12,6 +12,8 @@ from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
 
+pytestmark = pytest.mark.computes
+
 
 def test_a_flow_of_datagrams() -> None:
     measured = summarise("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER)

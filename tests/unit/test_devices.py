@@ -21,6 +21,8 @@ from sixbench.theory import NotPredicted, predict
 from sixbench.theory.expected import path_mtu
 from sixbench.theory.treatment import treatments
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 PREFIX, POOL = IPv6Network("64:ff9b::/96"), IPv4Network("192.0.2.0/24")

@@ -23,6 +23,8 @@ from sixbench.run.proof.discovered import dhcp_evidence, without_questions
 from sixbench.run.proof.packets import viewpoints
 from sixbench.run.proof.translators import translator_evidence
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 TEXT = """

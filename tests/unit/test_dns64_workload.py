@@ -17,6 +17,8 @@ from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
 
+pytestmark = pytest.mark.computes
+
 TEXT = """\
 topology:
   nodes: {{client: host, r1: router, server: host}}

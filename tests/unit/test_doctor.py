@@ -10,6 +10,8 @@ from sixbench.lab.doctor import Answer, examine
 from sixbench.mechanisms import MECHANISMS
 from sixbench.run.mechanism_doctor import EngineAnswer, unknown_mechanisms
 
+pytestmark = pytest.mark.computes
+
 
 def answer(mechanism: str, engine: str, answer: Answer, reason: str = "seen") -> EngineAnswer:
     return EngineAnswer(mechanism=mechanism, engine=engine, answer=answer, reason=reason)

@@ -10,6 +10,8 @@ from sixbench.lab.render import render_path
 from sixbench.mechanisms import MechanismError
 from sixbench.model.network import Network
 
+pytestmark = pytest.mark.computes
+
 SITE = "h1-r1 h3-r1 r1-r2 r2-r3 r3-h2"
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from sixbench.model.e_model import Equipment, effective_ie, mos_cqe, r_factor
 
+pytestmark = pytest.mark.computes
+
 NOTHING = Equipment(ie=0, bpl=1)
 G729A_VAD = Equipment(ie=11, bpl=19)
 

@@ -19,6 +19,8 @@ from sixbench.mechanisms.embedding import (
     table_of,
 )
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.mark.parametrize(
     ("prefix", "address"),

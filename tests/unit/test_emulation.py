@@ -25,6 +25,8 @@ from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.emulation import seeds_of
 from sixbench.run.proof.emulation import assess
 
+pytestmark = pytest.mark.computes
+
 EXPERIMENT = """
 topology:
   nodes: {{h1: host, h2: host}}

@@ -6,6 +6,8 @@ import pytest
 
 from sixbench.model.exit_codes import Exit
 
+pytestmark = pytest.mark.computes
+
 
 class Process:
     """A process with what it ended with; None: it goes on."""

@@ -12,6 +12,8 @@ from endurance.parts import PARTS
 from endurance.serve_flood import Served
 from pages import END
 
+pytestmark = pytest.mark.computes
+
 
 def test_the_page_has_the_figures_that_were_measured() -> None:
     data = json.loads(document.DATA.read_text(encoding="utf-8"))

@@ -22,6 +22,8 @@ from sixbench.model.observer import Arrived, Observer, Observers
 from sixbench.model.run_events import RUN_EVENTS, check_event
 from sixbench.store import EventLog
 
+pytestmark = pytest.mark.computes
+
 PAGE = Path(__file__).parents[2] / "docs/run-events.md"
 
 

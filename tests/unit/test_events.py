@@ -18,6 +18,8 @@ from sixbench.model.path import Path
 from sixbench.report.link_descriptions import event_words
 from sixbench.theory import expected, expected_amid_changes
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sixbench.model import errors
 from sixbench.model.exit_codes import Exit
+
+pytestmark = pytest.mark.computes
 
 DOCS = Path(__file__).parents[2] / "docs"
 Command = Callable[..., Any]

@@ -15,6 +15,8 @@ from sixbench.model.experiment import Blocks, Experiment, Statistics
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -10,6 +10,8 @@ from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.path import Path
 from sixbench.model.trial import TrialRecord
 
+pytestmark = pytest.mark.computes
+
 COMBINATION = combination_of("c1")
 STEADY = [100.0, 100.1, 99.9, 100.2, 99.8]
 SHAKY = [100.0, 130.0, 80.0, 110.0, 95.0]

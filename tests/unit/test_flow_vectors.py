@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.computes
+
 VECTORS = Path(__file__).parents[2] / "vectors" / "flow"
 FILES = sorted(VECTORS.glob("*.json"))
 

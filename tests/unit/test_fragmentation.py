@@ -18,6 +18,8 @@ from sixbench.model.topology import Topology
 from sixbench.theory import NotPredicted, Policy, Prediction, expected, predict
 from sixbench.theory.pieces import Piece, TooLong, forward, forward_reassembled, is_complete, originate
 
+pytestmark = pytest.mark.computes
+
 BETWEEN = ("h1", "h2")
 MASQUERADE = {"masquerade": True}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from matplotlib.axes import Axes
 from synthetic import standard
 
@@ -15,6 +16,8 @@ from sixbench.model.trial import TrialRecord
 from sixbench.report.figures import fragments, save, style
 from sixbench.report.figures.data import Context
 from sixbench.report.figures.drawing import Drawing
+
+pytestmark = pytest.mark.computes
 
 Read = Callable[[str], Experiment]
 

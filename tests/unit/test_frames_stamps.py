@@ -24,6 +24,8 @@ from sixbench.mechanisms import MECHANISMS, install  # isort: skip
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
 
+pytestmark = pytest.mark.computes
+
 PARAMS = {"frame_bytes": 64, "rate_pps": 1000, "count": 10}
 LATENESS = {"count": 10, "buckets": [[5000, 10]], "min": 5000, "max": 5000, "mean": 5000.0, "stdev": 0.0}
 TIMES = LATENESS | {"p50": 5000, "p90": 5000, "p99": 5000, "p999": 5000}

@@ -14,6 +14,8 @@ from sixbench.model.headers import wire_bytes
 from sixbench.model.topology import Link
 from sixbench.theory.expected import expected
 
+pytestmark = pytest.mark.computes
+
 EXPERIMENT = """
 title: A line
 topology:

@@ -18,6 +18,8 @@ from sixbench.guest.kernels import BOOT_MODULES, FETCHING_BYTES
 from sixbench.model.errors import CapabilityError, UsageError
 from sixbench.run import emulated
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

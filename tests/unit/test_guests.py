@@ -22,6 +22,8 @@ from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run import guests
 from sixbench.store import Manifest, RunWriter, create_run, open_run, read_run
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sixbench.lab.heat import governors, throttle_count, throttle_counters
+
+pytestmark = pytest.mark.computes
 
 
 def write(sysfs: Path, name: str, text: str) -> None:

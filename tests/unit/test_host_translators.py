@@ -15,6 +15,8 @@ from sixbench.model.network import Network
 from sixbench.theory.expected import path_mtu
 from sixbench.theory.fragmentation import predict
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -19,6 +19,8 @@ from sixbench.report.hosts import drift_ppm
 from sixbench.store import ClockReading
 from sixbench.ui.check import checked
 
+pytestmark = pytest.mark.computes
+
 HOSTS = """
 hosts:
   lab1: {ssh: bench@lab1.example, address: 192.0.2.1, interfaces: {left: eth0, right: eth2}}

@@ -13,6 +13,8 @@ from sixbench.cli.iperf3_arguments import without_others
 from sixbench.model.errors import UsageError
 from sixbench.plan.iperf3_options import OTHER_BY_NAME, OTHER_OPTIONS
 
+pytestmark = pytest.mark.computes
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "two-machines.md"
 
 IPERF3 = [

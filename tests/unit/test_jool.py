@@ -17,6 +17,8 @@ from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path as NetworkPath
 from sixbench.run.mechanism_doctor import BETWEEN, _line
 
+pytestmark = pytest.mark.computes
+
 
 def network(mechanism: str, engine: str | None = "jool", **options: Scalar) -> Network:
     kind = MECHANISMS[mechanism]

@@ -12,6 +12,8 @@ import pytest
 import synthetic
 from command_tree import commands
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 
 PRINTS_NO_TABLE = {

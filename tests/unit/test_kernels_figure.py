@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from sixbench.model.experiment import Experiment
 from sixbench.model.finding import Analysis, Estimate
 from sixbench.report.figures import kernels, style
 from sixbench.report.figures.data import Context
+
+pytestmark = pytest.mark.computes
 
 Read = Callable[[str], Experiment]
 

@@ -12,6 +12,8 @@ from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Blueprint
 
+pytestmark = pytest.mark.computes
+
 TEXT = """\
 topology:
   nodes: {client: host, r1: router, r2: router, server: host}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from observed import timers
 from synthetic import link
 
@@ -9,6 +10,8 @@ from sixbench.lab.queues import MIN_BURST_FRAMES
 from sixbench.model.evidence.links import LateTimers
 from sixbench.model.reason import ReasonKind
 from sixbench.run.proof.timers import Bucket, buckets, judge_timers, timer_evidence
+
+pytestmark = pytest.mark.computes
 
 
 def test_both_directions_of_a_link_with_a_rate_have_a_bucket() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.computes
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/sixbench"
 DESIGN = (ROOT / "docs/design.md").read_text()

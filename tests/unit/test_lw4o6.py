@@ -7,6 +7,8 @@ from installed import Installed
 
 from sixbench.mechanisms import MechanismError
 
+pytestmark = pytest.mark.computes
+
 HOMES = "h1-r1 h2-r2 r1-r9 r2-r9 r9-h9"
 
 

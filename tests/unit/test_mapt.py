@@ -12,6 +12,8 @@ from sixbench.mechanisms import MechanismError
 from sixbench.model.map_rule import Rule
 from sixbench.model.network import Network
 
+pytestmark = pytest.mark.computes
+
 HOMES = "h1-r1 h2-r2 r1-p p-r9 r2-p r9-h9"
 
 

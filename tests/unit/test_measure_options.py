@@ -11,6 +11,8 @@ from sixbench.model.parameter import Scalar
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.measure_options import MeasureOptions, read_rate, read_seconds, workload_of_options
 
+pytestmark = pytest.mark.computes
+
 TCP = {"duration_ns": 10 * 10**9, "warmup_ns": 500_000_000, "interval_ns": 10**9}
 UDP = TCP | {"datagram_bytes": 1400, "rate_bps": 10**6}
 

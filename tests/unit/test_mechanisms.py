@@ -13,6 +13,8 @@ from sixbench.model.device import MAX_DEVICE_NAME
 from sixbench.model.experiment import Experiment
 from sixbench.model.parameter import Scalar
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 

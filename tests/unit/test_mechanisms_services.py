@@ -16,6 +16,8 @@ from sixbench.mechanisms.sixover4 import multicast_group, own_address
 from sixbench.model.experiment import Experiment
 from sixbench.model.path import Path
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 

@@ -12,6 +12,8 @@ from sixbench.mechanisms.sixrd import delegated
 from sixbench.mechanisms.sixtofour import site_prefix
 from sixbench.model.parameter import Scalar
 
+pytestmark = pytest.mark.computes
+
 PAPER = {"r1-r2": "10.1.0.25/30, 10.1.0.26/30", "r2-r3": "172.26.1.2/30, 172.26.1.1/30"}
 """Two links of herrera-6to4-tunnel."""
 

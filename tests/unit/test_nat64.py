@@ -13,6 +13,8 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.stage import Stage
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -10,6 +10,8 @@ from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 
+pytestmark = pytest.mark.computes
+
 TEXT = """
 topology:
   nodes: {{h1: host, r1: router, r2: router, h2: host}}

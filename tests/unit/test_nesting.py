@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from sixbench.model.nesting import depth, json_depth
 
+pytestmark = pytest.mark.computes
+
 MOST = 12
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(alphabet='[]{}"\\\\a', max_size=6),

@@ -11,6 +11,8 @@ import pytest
 
 from sixbench.plan.templates import templates
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 
 

@@ -12,6 +12,8 @@ from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.experiment import Experiment
 from sixbench.model.topology import Node
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

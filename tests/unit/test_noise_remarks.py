@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import synthetic
 
 from sixbench.analysis.noise import awake_remarks, load_remarks, slowdown_remarks, steal_remarks
 from sixbench.model.trial import TrialRecord
+
+pytestmark = pytest.mark.computes
 
 
 def trials(*stolen_cores: float, column: str = "cpu_steal_cores") -> list[TrialRecord]:

@@ -9,6 +9,8 @@ import pytest
 from sixbench.calibration.null.design import BLOCKS, CHANGED_KINDS, KINDS, plan_comparisons
 from sixbench.plan.schedule import all_trials
 
+pytestmark = pytest.mark.computes
+
 
 def test_all_kinds_and_numbers_of_blocks_are_equally_often() -> None:
     planned = plan_comparisons(10 * len(KINDS), 4 * len(CHANGED_KINDS))

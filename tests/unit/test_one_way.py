@@ -18,6 +18,8 @@ from sixbench.run.clock_sources.link import flow_of
 from sixbench.run.one_way import corrected, leave_out_what_is_too_short, summarise_with
 from sixbench.stats.two_clocks import Line, Offset
 
+pytestmark = pytest.mark.computes
+
 US, MS, SECOND_NS = 1000, 10**6, 10**9
 AHEAD_NS = 5 * SECOND_NS
 START_NS = 1_764_000_000 * SECOND_NS

@@ -4,7 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from sixbench.model.device import QUIET_DROPS
+
+pytestmark = pytest.mark.computes
 
 ROOT = Path(__file__).parents[2]
 DROPPED_BY_THE_SLOW_PATH = "outer-too-big"

@@ -13,6 +13,8 @@ from sixbench.plan.overrides import apply, apply_quick, apply_set
 from sixbench.plan.size_limits import MAX_DOTTED_CHARACTERS, MAX_STEPS, MAX_VALUES
 from sixbench.plan.yaml_source import Source, parse_yaml
 
+pytestmark = pytest.mark.computes
+
 TEXT = """\
 factors: {time: [1s, 60s]}
 topology:

@@ -14,6 +14,8 @@ from sixbench.model.observation import Count, CountersAnswer, InterfaceCounters,
 from sixbench.run.passing.counted import Backlogs, Counted, of_translator
 from sixbench.run.passing.network import translator_network, tunnel_network
 
+pytestmark = pytest.mark.computes
+
 LOCAL, REMOTE = "192.0.2.1", "192.0.2.2"
 SIIT = {"prefix": ["2001:db8:64::/96"]}
 MAP = {"rule-prefix": "2001:db8::/40", "rule-ipv4": "192.0.2.0/24", "ea-bits": 16, "br": "2001:db8:b::1"}

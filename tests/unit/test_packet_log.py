@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from sixbench.store.packet_log import packet_log_files, packet_log_parquet
 
+pytestmark = pytest.mark.computes
+
 
 def column(numbers: list[int], form: str) -> str:
     return base64.b64encode(np.array(numbers, dtype=form).tobytes()).decode()

@@ -19,6 +19,8 @@ from sixbench.model.paper import Amount, Contrast, Direction, Magnitude, OurMeas
 from sixbench.report.tables import paper_table
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 COLUMNS = """\
     columns:
       - {heading: Event, block: true}

@@ -13,6 +13,8 @@ import pytest
 from sixbench.plan.loading import load_paper
 from sixbench.plan.shipped import shipped_names
 
+pytestmark = pytest.mark.computes
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "papers.md"
 PAPERS = [name for name in shipped_names() if load_paper(name) is not None]
 

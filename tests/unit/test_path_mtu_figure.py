@@ -8,6 +8,8 @@ from stored import bare_record
 from sixbench.model.trial import TrialRecord
 from sixbench.report.figures.path_mtu import _arrived, _searched
 
+pytestmark = pytest.mark.computes
+
 
 def trial(**metrics: float) -> TrialRecord:
     return bare_record("udp-stream", metrics=metrics)

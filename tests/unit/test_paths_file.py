@@ -13,6 +13,8 @@ import pytest
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.experiment import Experiment
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -21,6 +21,8 @@ from peer_bench.verdicts import MOST_PAIRS, Value, judge, limits, rows, still_op
 from sixbench.model.workloads import WORKLOADS
 from sixbench.store import Environment
 
+pytestmark = pytest.mark.computes
+
 KEYS = {comparison.key: comparison for comparison in COMPARISONS}
 ENDS = {
     4: Ends(family=4, client="198.18.0.1", server="198.18.0.2"),

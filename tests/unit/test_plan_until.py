@@ -11,6 +11,8 @@ from sixbench.cli.plan_text import blocks_words, time_words, trials_words
 from sixbench.model.experiment import Experiment
 from sixbench.run.estimate import estimate
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 

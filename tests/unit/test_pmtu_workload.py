@@ -9,6 +9,8 @@ from reasons import texts
 from sixbench.model.workload import Measured, Traffic
 from sixbench.model.workloads import WORKLOADS
 
+pytestmark = pytest.mark.computes
+
 PMTU = WORKLOADS["pmtu"]
 
 

@@ -19,6 +19,8 @@ from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
 from sixbench.store import Manifest, Run
 
+pytestmark = pytest.mark.computes
+
 SPAN_NS = SECOND_NS // 2
 
 

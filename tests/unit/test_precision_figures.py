@@ -15,6 +15,8 @@ from synthetic import small
 
 from sixbench.analysis import analyse
 
+pytestmark = pytest.mark.computes
+
 
 def test_the_page_has_the_figures_that_were_measured() -> None:
     data = json.loads(document.DATA.read_text(encoding="utf-8"))

@@ -20,6 +20,8 @@ from sixbench.plan.link_settings import DIRECTION_SETTINGS
 from sixbench.plan.profile_file import shipped_profiles
 from sixbench.plan.yaml_source import read_yaml
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -17,6 +17,8 @@ from sixbench.model.network import Network
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
 
+pytestmark = pytest.mark.computes
+
 RUNS: dict[str, Any] = {"start": "sleep infinity", "ready": "true"}
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from synthetic import standard
 
 from sixbench.analysis import analyse
 from sixbench.model.evidence.devices import ProgramUse
 from sixbench.report.sections import SECTIONS, ReportData
 from sixbench.store import Run
+
+pytestmark = pytest.mark.computes
 
 [SECTION] = [one for one in SECTIONS if one.name == "programs-under-test"]
 

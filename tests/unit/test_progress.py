@@ -16,6 +16,8 @@ from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.run.record import Trial, blank_record
 
+pytestmark = pytest.mark.computes
+
 TEXT = """\
 experiment: small
 topology:

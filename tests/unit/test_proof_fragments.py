@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from fragments_lab import Profile
 from observed import by_node
 
 from sixbench.model.evidence.fragments import FragmentLink, Fragments
 from sixbench.model.path import Path
 from sixbench.run.proof.fragments import FragmentEvidence, fragment_evidence
+
+pytestmark = pytest.mark.computes
 
 NARROW = Profile(mtus=(1500, 1300, 1500), mechanism="native4")
 NARROW_6 = Profile(mtus=(1500, 1300, 1500), mechanism="native6")

@@ -15,6 +15,8 @@ from sixbench.model.headers import stack_name
 from sixbench.model.leg import Crossing
 from sixbench.run.proof.legs import LegMatch
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 EXPERIMENT = """

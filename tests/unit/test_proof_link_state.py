@@ -14,6 +14,8 @@ from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.proof.link_state import link_failures
 from sixbench.run.proof.packets import viewpoints
 
+pytestmark = pytest.mark.computes
+
 EXPERIMENT = """
 experiment: states
 topology:

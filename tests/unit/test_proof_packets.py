@@ -12,6 +12,8 @@ from sixbench.model.topology import Family
 from sixbench.model.workload import Traffic
 from sixbench.run.proof.packets import Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.mark.parametrize(
     ("kinds", "seen"),

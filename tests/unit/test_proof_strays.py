@@ -16,6 +16,8 @@ from sixbench.run.measure_trials import assess
 from sixbench.run.proof.segments import segment_evidence
 from sixbench.run.proof.strays import FEW_STRAYS, MAX_STRAY_SHARE, judge_strays, stray_counts, stray_reason
 
+pytestmark = pytest.mark.computes
+
 RTT = {"unit": "ns", "count": 2000, "p50": 1000, "buckets": []}
 RR_CLIENT = {"transactions": 2000, "warmup_transactions": 500, "measured_ns": 10**9, "rtt": RTT, "rtt_jitter": RTT}
 OWN_PACKETS = 5000

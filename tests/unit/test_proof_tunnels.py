@@ -18,6 +18,8 @@ from sixbench.model.path import Path
 from sixbench.model.workload import Traffic
 from sixbench.run.proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Counted = dict[str, Any]
 

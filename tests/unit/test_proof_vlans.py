@@ -10,6 +10,8 @@ from reasons import texts
 
 from sixbench.run.proof.packets import Viewpoint
 
+pytestmark = pytest.mark.computes
+
 
 def in_vlan(link: str, view: Viewpoint, vlan_id: int | None, **more: int) -> Packet:
     """A packet of the path in a frame with the tag of a VLAN."""

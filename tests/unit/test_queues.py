@@ -11,6 +11,8 @@ from sixbench.model.direction import Queue
 from sixbench.model.experiment import Experiment
 from sixbench.model.topology import Link
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

@@ -10,6 +10,8 @@ from sixbench.model.reason import Excuse, Reason, ReasonKind, sentences
 from sixbench.model.workload import Measured
 from sixbench.model.workloads import WORKLOADS
 
+pytestmark = pytest.mark.computes
+
 EXCUSES = {
     Excuse.FORETOLD_LOSS: {ReasonKind.NOTHING_ARRIVED},
     Excuse.DF_POLICY: {ReasonKind.NOTHING_ARRIVED},

@@ -14,6 +14,8 @@ from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run import refused_settings
 from sixbench.run.refused_settings import check_setting_names
 
+pytestmark = pytest.mark.computes
+
 NODES = """\
 topology:
   nodes:

@@ -25,6 +25,8 @@ from sixbench.report import FORMATS, validity
 from sixbench.report.run_description import method, run_properties
 from sixbench.store import Run, create_run, open_run, read_run, verify_run, write_derived
 
+pytestmark = pytest.mark.computes
+
 LATE, STEP, CPU = ReasonKind.LATE_TIMERS, ReasonKind.CLOCK_STEP, ReasonKind.CPU_LIMITED
 MACHINE = (LATE, STEP, ReasonKind.PROCESSORS_CHANGED, ReasonKind.EMULATOR_LATE)
 

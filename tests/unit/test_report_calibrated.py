@@ -10,6 +10,8 @@ from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
 from sixbench.report import calibrated, json, terminal
 from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
 
+pytestmark = pytest.mark.computes
+
 GOODPUT = Calibrated(
     metric="tcp-goodput",
     label="Goodput, TCP",

@@ -17,6 +17,8 @@ from sixbench.report import FORMATS, html
 from sixbench.report.run_description import environment_properties
 from sixbench.store import Environment, Guest, Run
 
+pytestmark = pytest.mark.computes
+
 BANNER = "All times in this run come from a virtual clock"
 TIMED = re.compile(r"[0-9(][ \u00a0]?(?:[kMG]?bit/s|[kM]?packets/s|[nmµ]s)\b(?! an instruction)")
 

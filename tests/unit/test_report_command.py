@@ -12,6 +12,8 @@ import synthetic
 
 from sixbench.report import FORMATS, find_format
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.fixture(scope="module")
 def run_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import synthetic
 
 from sixbench.report.conditions import node_properties, socket_properties
 from sixbench.report.run_description import environment_properties
 from sixbench.run.node_settings import merged
 from sixbench.store import Run
+
+pytestmark = pytest.mark.computes
 
 CONGESTION, METRICS = "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_no_metrics_save"
 

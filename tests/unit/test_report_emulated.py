@@ -9,6 +9,8 @@ import pytest
 from sixbench.model.emulation import Chosen, GilbertElliott, Impairments
 from sixbench.report.link_descriptions import impairments_words
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.mark.parametrize(
     ("settings", "words"),

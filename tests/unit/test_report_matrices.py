@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from sixbench.model.finding import Analysis, Estimate
 from sixbench.report.matrices import matrices
+
+pytestmark = pytest.mark.computes
 
 
 def estimate(path: str, levels: dict[str, Any], value: float, half: float | None = None, **more: Any) -> Estimate:

@@ -13,6 +13,8 @@ from sixbench.model.evidence import NO_EVIDENCE
 from sixbench.report.processors import processor_properties
 from sixbench.store import HostFacts, Manifest, ProcessorUse, Run, create_run, read_run
 
+pytestmark = pytest.mark.computes
+
 AWAKE = ProcessorUse(usable=(0, 1), kept_awake=(0, 1), latency_ns=0)
 
 

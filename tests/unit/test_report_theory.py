@@ -11,6 +11,8 @@ from synthetic_analysis import plain_analysis
 from sixbench.report import rows
 from sixbench.report.figures import data, dots, style, sweep
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.mark.parametrize(
     ("interval", "shown"),

@@ -17,6 +17,8 @@ from sixbench.model.trial import TrialRecord
 from sixbench.report import bars, rows, validity, words
 from sixbench.report.answers import Answer, answer_rows
 
+pytestmark = pytest.mark.computes
+
 
 def finding(**changes: Any) -> Finding:
     """Goodput over IPv6 that is 1.4 % lower."""

@@ -15,6 +15,8 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.run.engines import _check_programs
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 TEXT = """

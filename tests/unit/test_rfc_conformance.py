@@ -18,6 +18,8 @@ from sixbench.rfc.profiles import CLAUSES
 from sixbench.rfc.sizes import SIZES
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 
 def decided(dut: str, profile: str) -> dict[str, Judged]:
     """The clauses of a run that has no trials yet, by what they ask."""

@@ -18,6 +18,8 @@ from sixbench.rfc.lengths import FULL, QUICK
 from sixbench.rfc.sizes import line_pps
 from sixbench.rfc.throughput import is_refused, load_trial, read
 
+pytestmark = pytest.mark.computes
+
 WIRE = """
 experiment: wire
 topology:

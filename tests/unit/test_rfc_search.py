@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from sixbench.rfc.goal import Bounds, Goal, LoadTrial, bounds
 from sixbench.rfc.search import ATTEMPTS, LEAST_PPS, MAX_REFUSED, search
 
+pytestmark = pytest.mark.computes
+
 STRICT = Goal(name="none", loss_ratio=0.0, exceed_ratio=0.0, width=0.01, initial_s=1.0, final_s=60.0, sum_s=60.0)
 LOOSE = Goal(name="loose", loss_ratio=0.005, exceed_ratio=0.5, width=0.01, initial_s=1.0, final_s=1.0, sum_s=3.0)
 LINE_PPS = 148_809.5

@@ -18,6 +18,8 @@ from sixbench.rfc.tests import TESTS, with_needed
 from sixbench.rfc.tests.dns64 import self_test_of
 from sixbench.rfc.throughput import Throughput, load_trial
 
+pytestmark = pytest.mark.computes
+
 LINE_PPS = 100_000.0
 
 

@@ -25,6 +25,8 @@ from sixbench.rfc.results import results_of, values_of
 from sixbench.rfc.sizes import line_pps
 from sixbench.store import Run
 
+pytestmark = pytest.mark.computes
+
 NETWORKS, MIXES = "networks-256", ("native-10", "native-50", "native-90")
 PREFIXES = ("prefix-48", "prefix-126", "prefix-128")
 EXTENSIONS = ("hop-by-hop", "destination-options", "routing", "fragment", "chain")

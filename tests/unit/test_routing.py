@@ -15,6 +15,8 @@ from sixbench.model.path import Path
 from sixbench.model.routing import all_routes, routes
 from sixbench.model.topology import Family, Topology, Way
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 

@@ -12,6 +12,8 @@ from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.trial import TrialRecord
 from sixbench.run.remaining import rest_of_run
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[TrialRecord]]:

@@ -13,6 +13,8 @@ import synthetic
 
 from sixbench.store import open_run
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 
 

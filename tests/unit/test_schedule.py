@@ -11,6 +11,8 @@ import pytest
 from sixbench.model.experiment import Experiment, PlannedTrial
 from sixbench.plan.schedule import all_trials, block_order, trial_counts
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 

@@ -14,6 +14,8 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.leg import Address
 from sixbench.model.path import Path
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 

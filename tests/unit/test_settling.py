@@ -19,6 +19,8 @@ from sixbench.run.settling import (
     settle,
 )
 
+pytestmark = pytest.mark.computes
+
 MS = 1_000_000
 
 

@@ -13,6 +13,8 @@ import pytest
 from sixbench.model.errors import UsageError
 from sixbench.plan.shipped import find_experiment, shipped_directory, shipped_names
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 
 OTHER = "name: other\n"

@@ -20,6 +20,8 @@ from sixbench.run.proof.translators import check_translators, translation_notes,
 from sixbench.theory.expected import expected, path_mtu
 from sixbench.theory.fragmentation import predict
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 Problems = Callable[[str], list[str]]
 

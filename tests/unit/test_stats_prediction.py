@@ -1,7 +1,11 @@
 import random
 
+import pytest
+
 from sixbench.stats import held_out
 from sixbench.stats.prediction import half_width
+
+pytestmark = pytest.mark.computes
 
 
 def test_a_value_is_held_against_the_others_only():

@@ -11,6 +11,8 @@ from synthetic import chain
 from sixbench.lab.steering import RPS_DEFAULT_MASK, Steering, device_interrupts, is_fast, steering, usable_processors
 from sixbench.model.direction import Direction
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.mark.parametrize(
     ("receivers", "mask"),

@@ -14,6 +14,8 @@ from sixbench.model.errors import StoreError
 from sixbench.model.reason import ReasonKind
 from sixbench.store import Manifest, create_run, read_run
 
+pytestmark = pytest.mark.computes
+
 
 def test_what_is_no_run_directory(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere", Path("/dev/null")):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pytest
 from stored import record
 
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.store import Manifest
 from sixbench.store.table import trials_parquet
+
+pytestmark = pytest.mark.computes
 
 
 def test_the_table_of_trials_tells_reasons_and_their_kinds(manifest: Manifest) -> None:

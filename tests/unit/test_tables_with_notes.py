@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sixbench.report import tables
 from sixbench.report.tables import Column, Table
+
+pytestmark = pytest.mark.computes
 
 COLUMNS = [Column(name="path"), Column(name="rate", align="right"), Column(name="remark")]
 ROWS = [["ipv4", "10", "as fast as the tester"], ["ipv6", "20", ""], ["nat64", "30", "as fast as the tester"]]

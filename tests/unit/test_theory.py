@@ -31,6 +31,8 @@ from sixbench.theory import (
     wire_bytes,
 )
 
+pytestmark = pytest.mark.computes
+
 MBIT = 1_000_000
 IPV4_PATH = Path(name="ipv4", mechanism="native4", family=4)
 IPV6_PATH = Path(name="ipv6", mechanism="native6", family=6)

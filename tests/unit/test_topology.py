@@ -9,6 +9,8 @@ import pytest
 from sixbench.model.experiment import Experiment
 from sixbench.model.topology import Topology
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 

@@ -18,6 +18,8 @@ from sixbench.model.trace import MAX_PACKETS
 from sixbench.plan.trace_file import read_trace
 from sixbench.run.proof.pcapng import to_pcapng
 
+pytestmark = pytest.mark.computes
+
 SECOND = 10**9
 ETHERNET = b"\xaa" * 12
 

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+pytestmark = pytest.mark.computes
+
 VECTORS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "vectors/traffic-models.json").read_text(encoding="utf-8")
 )

@@ -11,6 +11,8 @@ import pytest
 from ip_packets import datagram, ipv4, pcap
 from packets_through import packets_through
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 Through = Callable[..., list[tuple[str, str, list[bytes]]]]
 

@@ -11,6 +11,8 @@ import pytest
 from ip_packets import ICMP, UDP, checksum, datagram, ipv4, ipv6, pcap
 from packets_through import packets_through
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 Through = Callable[..., list[tuple[str, str, list[bytes]]]]
 

@@ -17,6 +17,8 @@ import pytest
 from ip_packets import ICMP, ICMPV6, TCP, UDP, checksum, ipv4, ipv6, pcap
 from packets_through import packets_through
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 Translated = Callable[..., list[tuple[str, str, list[bytes]]]]
 

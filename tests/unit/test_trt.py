@@ -21,6 +21,8 @@ from sixbench.model.workloads import WORKLOADS
 from sixbench.run.proof.relays import relay_evidence
 from sixbench.theory import NotPredicted, expected, path_mtu, predict
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 TEXT = """

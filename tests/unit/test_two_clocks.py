@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from sixbench.stats.two_clocks import Exchange, Flow, histogram_of, line_of, matched
 
+pytestmark = pytest.mark.computes
+
 EPOCH_NS = 1_764_000_000 * 10**9
 SECOND_NS, MS, US = 10**9, 10**6, 1000
 MOST_PPM = 1000

@@ -10,6 +10,8 @@ from sixbench.model.experiment import Experiment
 from sixbench.ui.learn import lesson
 from sixbench.ui.runs import topology
 
+pytestmark = pytest.mark.computes
+
 EXPERIMENT = """
 title: A line
 topology:

@@ -19,6 +19,8 @@ from sixbench.run import underlays
 from sixbench.store import Environment, Manifest, Run, Underlay, UnderlayReading, UnderlayWay
 from sixbench.theory import expected
 
+pytestmark = pytest.mark.computes
+
 TEXT = """
 hosts:
   lab1: {{ssh: lab1, address: {near}}}

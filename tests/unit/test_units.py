@@ -9,6 +9,8 @@ import pytest
 
 from sixbench.model import units
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.mark.parametrize(
     ("parse", "text", "value"),

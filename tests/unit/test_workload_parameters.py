@@ -9,6 +9,8 @@ import pytest
 from sixbench.model.parameter import Params
 from sixbench.model.workloads import WORKLOADS
 
+pytestmark = pytest.mark.computes
+
 FOUR_SIX = frozenset({4, 6})
 DATAGRAMS = {"datagram_bytes": 100}
 

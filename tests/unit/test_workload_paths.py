@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from stored import record
 from synthetic_trials import combination_of, experiment_of, trial_of
 
@@ -18,6 +19,8 @@ from sixbench.plan.schedule import all_trials, trial_counts
 from sixbench.store import Environment, Manifest, Run
 from sixbench.store.manifest_check import _of_experiment
 from sixbench.store.record_check import Planned, problems_of
+
+pytestmark = pytest.mark.computes
 
 Read = Callable[[str], Experiment]
 Command = Callable[..., Any]

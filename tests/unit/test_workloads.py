@@ -26,6 +26,8 @@ from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic, WorkloadKind
 from sixbench.model.workloads import WORKLOADS
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.mark.parametrize("kind", WORKLOADS.values(), ids=lambda kind: kind.name)
 def test_every_metric_of_a_workload_is_declared(kind: WorkloadKind) -> None:

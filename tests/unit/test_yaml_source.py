@@ -11,6 +11,8 @@ from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.plan.size_limits import MAX_DEPTH, MAX_FILE_BYTES
 from sixbench.plan.yaml_source import parse_yaml, read_yaml
 
+pytestmark = pytest.mark.computes
+
 
 @pytest.mark.parametrize(
     ("text", "data"),
