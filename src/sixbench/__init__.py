@@ -27,7 +27,7 @@ __all__ = ["LoadedRun", "SixbenchError", "load", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """What the package offers, imported at the first use, so that `import sixbench` is quick."""
+    """The package's public names, imported at the first use, so that `import sixbench` is quick."""
     from importlib import import_module
 
     if name == "run":

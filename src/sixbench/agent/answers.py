@@ -52,7 +52,7 @@ class Nothing(Form):
 
 
 class HelloAnswer(Form):
-    """Who the agent is."""
+    """The agent's identity."""
 
     protocol: int
     version: str
@@ -61,7 +61,7 @@ class HelloAnswer(Form):
 
 
 class ExecAnswer(Form):
-    """How a command ended."""
+    """The end of a command."""
 
     exit: int
     stdout: str
@@ -92,7 +92,7 @@ class Decoded(Form):
 
 
 class PacketAnswer(Form):
-    """What became of a packet in a mechanism; `packets` are hexadecimal."""
+    """The outcome of a packet in a mechanism; `packets` are hexadecimal."""
 
     verdict: Literal["translated", "answered", "dropped", "waits"]
     reason: str
@@ -102,13 +102,13 @@ class PacketAnswer(Form):
 
 
 class PacketsEnd(Form):
-    """What there is to say when all packets have come."""
+    """The counts after all packets have come."""
 
     fragments_in_vain: Natural
 
 
 class ServeAnswer(Form):
-    """Where a server listens."""
+    """Addresses at which a server listens."""
 
     port: Annotated[int, Field(ge=0, lt=2**16)]
     cookie: bool = ABSENT
@@ -123,7 +123,7 @@ class ArrivedDatagrams(Form):
 
 
 class SendersSample(Form):
-    """How senders of TCP fare, at a moment of the measured window."""
+    """State of the senders of TCP at a moment of the measured window."""
 
     t_ns: Natural
     rtt_ns: Natural = ABSENT
@@ -132,7 +132,7 @@ class SendersSample(Form):
 
 
 class ProgressAnswer(Form):
-    """What has arrived at a session so far, and how its senders fare."""
+    """Bytes that have arrived at a session so far, and the state of its senders."""
 
     now_ns: Natural
     first_ns: Natural = ABSENT
@@ -155,15 +155,15 @@ class TranslatorAnswer(Form):
 
 
 class RouterAnswer(Form):
-    """What a router said."""
+    """A router's advertisement."""
 
     router: str
     prefixes: list[Mapping[str, Any]]
 
 
 class BringUpAnswer(Form):
-    """When a CLAT began to ask, was told to do without IPv4, had its prefix, and translated: times of the monotonic
-    clock."""
+    """Times at which a CLAT began to ask, learned that it can do without IPv4, had its prefix, and translated, by the
+    monotonic clock."""
 
     dhcp: WithoutIpv4 = ABSENT
     dhcp_ns: Natural = ABSENT
@@ -174,13 +174,13 @@ class BringUpAnswer(Form):
 
 
 class BrokerAnswer(Form):
-    """Where a broker listens."""
+    """Addresses at which a broker listens."""
 
     port: Natural
 
 
 class DnsAnswer(Form):
-    """What a resolver was asked, and what became of it."""
+    """Questions that a resolver got, and their outcome."""
 
     udp: Natural
     tcp: Natural
@@ -192,13 +192,13 @@ class DnsAnswer(Form):
 
 
 class DeviceAnswer(Form):
-    """How long a device took to be ready."""
+    """Time that a device took to be ready."""
 
     ready_after_ns: Natural
 
 
 class LeaseAnswer(Form):
-    """What a broker gave: an address, and the other end of the tunnel."""
+    """A broker's answer: an address, and the other end of the tunnel."""
 
     device: str
     address: str

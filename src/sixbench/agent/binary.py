@@ -1,4 +1,4 @@
-"""Where the agent's binary is."""
+"""Search for the agent's binary."""
 
 from __future__ import annotations
 

@@ -41,18 +41,18 @@ MAX_VALUES = 2**22
 """The most values of an answer, by the characters that begin them. A series has a million intervals at most. Each value
 takes up to 120 bytes of memory, so that 64 MiB of braces would take gigabytes."""
 HELLO_TIMEOUT_S = 60.0
-"""How long an agent may take to make its namespace and greet. It waits while the kernel removes other namespaces: those
-of a network of 1,000 nodes that was taken down just before take over ten seconds."""
+"""Longest time that an agent may take to make its namespace and greet. It waits while the kernel removes other
+namespaces: those of a network of 1,000 nodes that was taken down just before take over ten seconds."""
 CONNECT_TIMEOUT_S = 20.0
-"""How long another machine may take from the connection to its greeting."""
+"""Longest time that another machine may take from the connection to its greeting."""
 CALL_TIMEOUT_S = 40.0
 SEND_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 10.0
-"""How long an agent whose output has ended has to end. One that was killed has closed it, and is not gone before the
-kernel has taken away what it had loaded there: each of its programs and events takes a grace period, and on a busy
+"""Time that an agent has to end after the end of its output. One that was killed has closed it, and is not gone before
+the kernel has taken away what it had loaded there: each of its programs and events takes a grace period, and on a busy
 machine all of them take seconds."""
 KILL_TIMEOUT_S = 5.0
-"""How long a killed one may take to be gone."""
+"""Longest time that a killed one may take to be gone."""
 
 _STDERR_TAIL_BYTES = 4096
 _EXIT_USAGE = 2
@@ -174,7 +174,7 @@ class Agent:
 
     @property
     def ended(self) -> AgentError | None:
-        """How it ended; None while it runs, as far as is known."""
+        """The way in which it ended; None while it runs, as far as is known."""
         return self._ended
 
     @property
@@ -480,7 +480,7 @@ class AgentHub(AbstractContextManager["AgentHub"]):
 
 
 def _why_not(agent: Agent) -> str:
-    """What an agent said when it could not be a node, and what would help."""
+    """The last words of an agent that could not be a node, and advice."""
     said = agent.last_words.removeprefix("sixbench-agent: ")
     if agent.host is None:
         return said

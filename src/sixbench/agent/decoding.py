@@ -14,8 +14,7 @@ from .answers import Decoded, check
 from .packets import message_of
 
 MOST_HEADER_BYTES = 1024
-"""What is decoded of a frame. 16 layers, which are the most that are told, have fewer bytes unless they have many
-options."""
+"""The decoded parts of a frame."""
 TIMEOUT_S = 40.0
 
 

@@ -1,4 +1,4 @@
-"""What the agent's program tells of a machine (docs/protocol.md): which interfaces nodes may borrow (`sixbench-agent
+"""Reports of the agent's program about a machine (docs/protocol.md): which interfaces nodes may borrow (`sixbench-agent
 lendable`), and what a hardware clock says (`sixbench-agent hardware-clock`)."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIMEOUT_S = 60.0
 
 
 class Stamps(Form):
-    """Which frames the hardware of an interface stamps.
+    """Frames that the hardware of an interface stamps.
 
     Attributes:
         sends: those that it sends, where they ask for it.
@@ -68,12 +68,12 @@ class _Readings(Form):
 
 
 def read_lendable(said: str) -> list[Lendable]:
-    """What the command printed. Raises `AgentError`."""
+    """The printed answer of the command. Raises `AgentError`."""
     return check(_All, {"interfaces": _told(said)}, LENDABLE).interfaces
 
 
 def read_hardware_clock(said: str) -> list[HardwareTimes]:
-    """What the command printed. Raises `AgentError`."""
+    """The printed answer of the command. Raises `AgentError`."""
     return check(_Readings, _told(said), HARDWARE_CLOCK).readings
 
 

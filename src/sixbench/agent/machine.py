@@ -1,4 +1,5 @@
-"""Where agents are: on this machine, or on a host over SSH (`ssh`). Who starts them knows no more of it than this."""
+"""Machines on which agents run: this one, or on a host over SSH (`ssh`). Who starts them knows no more of it than
+this."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ..model.errors import CapabilityError
 
 BORROW = "--borrow"
 GIVING_BACK_S = 15.0
-"""How long an agent may take to give interfaces back. If it is killed then, it goes on without it."""
+"""Longest time that an agent may take to give interfaces back. If it is killed then, it goes on without it."""
 
 LONGEST_SILENCE_S = 30
 ENDS_IN_SILENCE = ("--end-after-silence", str(LONGEST_SILENCE_S))
@@ -22,7 +23,7 @@ ENDS_IN_SILENCE = ("--end-after-silence", str(LONGEST_SILENCE_S))
 
 @dataclass(frozen=True, kw_only=True)
 class Seat:
-    """Where a node is.
+    """The place of a node.
 
     Attributes:
         on: the name of its host; None: this machine.
@@ -66,7 +67,7 @@ class AgentProcess(Protocol):
 
     @property
     def exit_code(self) -> int | None:
-        """What it has ended with, -signal where that killed it; None where it runs, or nobody knows."""
+        """Its exit code, -signal where that killed it; None where it runs, or nobody knows."""
 
     @property
     def how_it_ended(self) -> str:

@@ -27,7 +27,7 @@ _MAX_TIME_NS = 2**63
 
 @dataclass(frozen=True, kw_only=True)
 class PacketDecision:
-    """What became of a packet.
+    """The outcome of a packet.
 
     Attributes:
         reason: the rule that decided, in one word.
@@ -76,7 +76,7 @@ class PacketMechanism(AbstractContextManager["PacketMechanism"]):
             stream.close()
 
     def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:
-        """What becomes of packets, one after the other. Raises `UsageError` where the mechanism cannot be as it was
+        """The decisions about packets, one after the other. Raises `UsageError` where the mechanism cannot be as it was
         told, and `AgentError`.
 
         Args:
@@ -164,7 +164,7 @@ def _line(message: Mapping[str, Any]) -> bytes:
 
 
 def message_of(line: bytes) -> Any:
-    """What a line of the agent's output says. Raises `AgentError` where it is no JSON."""
+    """The meaning of a line of the agent's output. Raises `AgentError` where it is no JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -36,7 +36,8 @@ MOST_SHELL_BYTES = 2**16
 """The most that a host's shell may write while the host is prepared, on either of its outputs. It has five lines to
 write, and may greet."""
 SESSIONS = 8
-"""How many agents share a connection: sshd allows ten sessions each unless it is told otherwise (MaxSessions)."""
+"""Number of agents that share a connection: sshd allows ten sessions each unless it is configured otherwise
+(MaxSessions)."""
 
 _LOOK = """d="${XDG_CACHE_HOME:-$HOME/.cache}/sixbench"; f="$d/agent-HASH"
 if [ -x "$f" ] && [ "$(sha256sum < "$f" | cut -c 1-64)" = HASH ]; then echo has; else echo lacks; fi
@@ -179,7 +180,7 @@ class SshHost:
             return free
 
     async def _ask(self, connection: SSHClientConnection, script: str, data: bytes = b"") -> str:
-        """What a script says. Raises `CapabilityError`."""
+        """The output of a script. Raises `CapabilityError`."""
         import asyncssh
 
         doing = f"preparing {self.host.name}"
@@ -315,7 +316,7 @@ class RemoteProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """What it has ended with; None where nobody knows."""
+        """Its exit code; None where nobody knows."""
         return self._code
 
     @property

@@ -1,4 +1,4 @@
-"""Where a scheduler is, as people write it."""
+"""The address of a scheduler, as people write it."""
 
 from __future__ import annotations
 

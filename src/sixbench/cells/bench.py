@@ -1,4 +1,4 @@
-"""What a cell measures with: agents, the networks of the run at hand, and what is known of the machine."""
+"""The tools of a cell's measurements: agents, the networks of the run at hand, and what is known of the machine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Bench:
         self._at_hand: _AtHand | None = None
 
     def choose(self, run: str) -> Chosen:
-        """What this machine would measure of a run."""
+        """The plan of this machine for a run."""
         try:
             manifest = manifest_from_text(run, "a run that the scheduler handed out")
             refuse_foreign(manifest.experiment)
@@ -80,7 +80,7 @@ class Bench:
         return Chosen(cell=self.name, run=manifest_to_text(chosen), why=None)
 
     def measure(self, wire: str, is_wanted: Callable[[], bool]) -> Reply:
-        """What became of a block.
+        """The outcome of a block.
 
         Args:
             wire: the job.

@@ -20,7 +20,7 @@ IDLE_S = 10.0
 """After this time without a block a cell takes its networks down and lets the processors sleep."""
 
 RETRY_S = 1.0
-"""How often a cell looks whether its scheduler is there again."""
+"""Interval at which a cell looks for its lost scheduler."""
 
 
 def run_cell(address: Address, security: Security, name: str, bench: Bench, told: Told) -> None:

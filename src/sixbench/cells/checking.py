@@ -78,6 +78,6 @@ def checked(job: Job, reply: Measured, manifest: Manifest) -> list[TrialRecord]:
 
 
 def _identity(cell: Cell) -> tuple[str, ...]:
-    """What a machine cannot change while it is a cell of a run."""
+    """The facts that a machine cannot change while it is a cell of a run."""
     environment = cell.environment
     return environment.kernel, environment.machine, environment.cpu, str(environment.cores)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from distributed.security import Security
 
 CONNECT_S = 30.0
-"""How long a scheduler may be gone until the run ends."""
+"""Time for which a scheduler may be gone until the run ends."""
 
 POLL_S = 0.5
-"""How often a run that waits looks whether the cells are free."""
+"""Interval at which a waiting run looks for free cells."""
 
 
 class _Client(Client):
@@ -83,8 +83,8 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         self._client.close(timeout=5)
 
     def choose(self, run: str) -> dict[str, str]:
-        """What each cell would measure of a run: its manifest, by the cell's name. Raises `CapabilityError` where a
-        cell cannot measure it, or has another version of sixbench."""
+        """The plan of each cell for a run: its manifest, by the cell's name. Raises `CapabilityError` where a cell
+        cannot measure it, or has another version of sixbench."""
         found = {}
         answers = self._asked("choose", run=run, cells=list(self._known))
         for place, cell in self._known.items():
@@ -119,7 +119,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         future.add_done_callback(lambda done: self._came.put((job, done)))
 
     def next(self, timeout_s: float) -> Came | None:
-        """What came of a job; None where nothing came in time."""
+        """The outcome of a job; None where nothing came in time."""
         try:
             job, future = self._came.get(timeout=timeout_s)
         except queue.Empty:

@@ -1,4 +1,5 @@
-"""Where a cell's tasks wait for its main thread, which measures: signals reach it, and no event loop waits for it."""
+"""Queue in which a cell's tasks wait for its main thread, which measures: signals reach it, and no event loop waits for
+it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ..model.json_object import JsonObject
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a task asks for: the text that came with it, and where the answer goes."""
+    """A task's request: the text that came with it, and where the answer goes."""
 
     text: str
     answer: Future[JsonObject] = field(default_factory=Future)
@@ -21,7 +22,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class AskedToChoose(Asked):
-    """Whether a run can be measured here, and with which engines."""
+    """Asks if a run can be measured here, and with which engines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class AskedToMeasure(Asked):
 
 
 class Desk:
-    """What a cell was asked for and has not done yet."""
+    """Requests that a cell has not yet carried out."""
 
     def __init__(self) -> None:
         self._asked: queue.Queue[Asked | None] = queue.Queue()
@@ -47,7 +48,7 @@ class Desk:
         self._asked.put(None)
 
     def next(self, timeout_s: float) -> Asked | None:
-        """What is to be done next; None where `close` was called. Raises `TimeoutError` where nothing was asked for so
+        """The next request; None where `close` was called. Raises `TimeoutError` where nothing was asked for so
         long."""
         try:
             return self._asked.get(timeout=timeout_s)

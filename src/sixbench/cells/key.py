@@ -28,7 +28,7 @@ KEY_BYTES = 32
 
 _KEY = re.compile(rb"[0-9a-fA-F]{64}\s*")
 _DERIVED = b"sixbench cells, TLS, 1"
-"""What the key is for, so that the same key in another use is another one (RFC 5869 section 3.2)."""
+"""The purpose of the key, so that the same key in another use is another one (RFC 5869 section 3.2)."""
 
 _FROM, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
 """The certificate is as old as its key, whatever a machine's clock says."""
@@ -77,7 +77,7 @@ def read_key(file: Path | None) -> bytes:
 
 
 def security_of(key: bytes) -> Security:
-    """What Dask needs for connections that only holders of the key can make."""
+    """Dask's settings for connections that only holders of the key can make."""
     from distributed.security import Security
 
     certificate, private = _pair(key)

@@ -1,4 +1,4 @@
-"""What orchestrator and cells send each other: a block to be measured, and what became of it.
+"""Messages between orchestrator and cells: a block to be measured, and its outcome.
 
 Texts are JSON as a run directory has it, and are read by the same readers.
 """
@@ -42,7 +42,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What no other attempt is called."""
+        """A name that no other attempt has."""
         return f"b{self.block:03d}-a{self.attempt}-{self.fence}"
 
 
@@ -172,8 +172,8 @@ def other_version(cell: str, version: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """What a cell would measure of a run: the manifest, as text, with the engines that work there and its own
-    environment; or why it cannot."""
+    """The plan of a cell for a run: the manifest, as text, with the engines that work there and its own environment; or
+    why it cannot."""
 
     cell: str
     run: str | None

@@ -1,4 +1,4 @@
-"""What no cell does for others: run commands of an experiment, lend its interfaces, or reach other machines."""
+"""Refusals of a cell: it does not run commands of an experiment, lend its interfaces, or reach other machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Dask is set, whatever a machine's own configuration of it says."""
+"""Dask's settings, whatever a machine's own configuration of it says."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SETTINGS: Mapping[str, Any] = {
 }
 
 HEARTBEAT = "2s"
-"""How often a cell says that it is there."""
+"""Interval at which a cell reports that it is alive."""
 
 
 def set_up() -> None:

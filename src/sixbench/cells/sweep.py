@@ -31,10 +31,10 @@ from .checking import checked, with_cell
 from .messages import Broken, Job, Measured, Refused, Reply
 
 MOST_ATTEMPTS = 5
-"""How often a block is handed out whose cells die. A block that kills each of its cells is no accident."""
+"""Number of times that a block is handed out whose cells die. A block that kills each of its cells is no accident."""
 
 LOOK_S = 2.0
-"""How often is looked whether cells have come or gone, while nothing else happens."""
+"""Interval of looks for cells that have come or gone, while nothing else happens."""
 
 PATIENCE_S, PATIENCE = 60.0, 3.0
 """A block that takes more than this time, and more than so many times as long as the longest one so far, is handed to
@@ -43,7 +43,7 @@ another cell as well, if one has nothing to do."""
 
 @dataclass(frozen=True, kw_only=True)
 class Came:
-    """What became of a job: a reply, or None where its cell died."""
+    """The outcome of a job: a reply, or None where its cell died."""
 
     job: Job
     reply: Reply | None
@@ -60,7 +60,8 @@ class Cells(Protocol):
         """Gives a block to a cell that has none, or to the first that ends."""
 
     def next(self, timeout_s: float) -> Came | None:
-        """What came of a job; None where nothing came in time. Raises `StoreError` for a reply that cannot be read."""
+        """The outcome of a job; None where nothing came in time. Raises `StoreError` for a reply that cannot be
+        read."""
 
 
 def sweep(
@@ -332,12 +333,12 @@ class _Sweep:
 
 
 def _to_hand_out(manifest: Manifest) -> Manifest:
-    """What a cell needs of a manifest: nothing of what was measured."""
+    """The parts of a manifest that a cell needs: nothing of what was measured."""
     return replace(manifest, accepted={}, cells={}, bypass=(), lab_build_ns=[], install_ns={}, notes=[], command=[])
 
 
 def _longest_ns(done: Iterable[TrialRecord]) -> int:
-    """How long the cell measured that measured longest."""
+    """The longest measuring time of any cell."""
     by_cell: dict[str | None, int] = {}
     for record in done:
         by_cell[record.cell] = by_cell.get(record.cell, 0) + record.elapsed_ns

@@ -1,4 +1,4 @@
-"""What users are told where sixbench itself is wrong: one sentence, and the traceback in a file."""
+"""The message to users about a bug of sixbench: one sentence, and the traceback in a file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _summary(text: str) -> str:
 
 
 def _keep(text: str, directory: Path | None) -> Path | None:
-    """Where the traceback was written: in the run's directory, else a temporary file; None where neither could be."""
+    """The file to which the traceback was written: in the run's directory, else a temporary file; None where neither
+    could be."""
     when = time.strftime("%Y-%m-%d %H:%M:%S")
     heading = f"sixbench {__version__}, {when}: {' '.join(sys.argv)}\n"
     content = f"{heading}{text}\n".encode(errors="backslashreplace")

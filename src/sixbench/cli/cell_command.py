@@ -96,7 +96,7 @@ def cell(
 
 
 def ready_for_cells() -> Callable[[bytes], Security]:
-    """What makes the TLS of a key, once Dask is set up. Raises `CapabilityError` where it is not installed."""
+    """The TLS of a key, once Dask is set up. Raises `CapabilityError` where it is not installed."""
     from ..cells.settings import set_up, why_missing
 
     missing = why_missing()

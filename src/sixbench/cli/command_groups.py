@@ -53,6 +53,6 @@ def grouped(commands: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def first_line(command: Any) -> str:
-    """What a command does: the first paragraph of its help."""
+    """The purpose of a command: the first paragraph of its help."""
     text = command.short_help or (command.help or "").partition("\n\n")[0]
     return " ".join(text.split())

@@ -1,4 +1,5 @@
-"""What a shell offers after Tab: names of experiments, papers, formats, run directories, kernels and the like.
+"""Completions that a shell offers after Tab: names of experiments, papers, formats, run directories, kernels and the
+like.
 
 Each function takes the word so far and gives the words that begin with it, some with a line that says what they are.
 Nothing here raises: a shell would print that into the command line.

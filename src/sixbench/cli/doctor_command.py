@@ -25,7 +25,7 @@ EXIT_NOT_READY = 3
 """Something is missing that every run needs. With limits alone the exit code is 0."""
 
 NOT_ITS_ENGINE = "-"
-"""What the table has where a mechanism has no such engine."""
+"""The cell of the table for a mechanism without such an engine."""
 
 YES_MEANS = (
     '"yes" means that echoes went from end to end of a throw-away network, in the headers that the mechanism claims'

@@ -1,4 +1,4 @@
-"""What the commands share that take `--events FILE`."""
+"""Helpers of the commands that take `--events FILE`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 RETRY_S = 0.02
-"""How soon an interrupt that waits is looked at again."""
+"""Interval at which a waiting interrupt is looked at again."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

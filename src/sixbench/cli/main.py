@@ -175,7 +175,7 @@ def _commands() -> Any:
 
 
 def _words_of(error: typer.TyperException) -> str:
-    """What is wrong with a command line, and how to get help."""
+    """The fault of a command line, and the way to get help."""
     command = getattr(getattr(error, "ctx", None), "command_path", "sixbench")
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return message if message.startswith("Usage:") else f"{message.rstrip('.')}. See: {command} --help"

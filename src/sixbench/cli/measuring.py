@@ -201,7 +201,7 @@ def _keep(run: Run, analysis: Analysis) -> Path:
 
 
 class _Shown(Observer):
-    """What arrives while a trial goes on, printed as it does."""
+    """Lines about arriving data, printed while a trial goes on."""
 
     wants_values = True
 

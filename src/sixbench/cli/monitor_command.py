@@ -134,8 +134,8 @@ def _settings(
     rate: FalseAlarms | None,
     keep_bytes: int | None,
 ) -> Settings:
-    """What is fixed beforehand: that of the monitor that is there, which these options may not contradict, or that of
-    the new one. Raises `UsageError`."""
+    """The settings that are fixed beforehand: those of the existing monitor, which these options may not contradict, or
+    those of the new one. Raises `UsageError`."""
     from dataclasses import replace
 
     from ..model.monitoring import Settings

@@ -1,4 +1,4 @@
-"""What the options of `sixbench monitor` mean."""
+"""Meaning of the options of `sixbench monitor`."""
 
 from __future__ import annotations
 

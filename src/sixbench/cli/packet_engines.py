@@ -1,4 +1,4 @@
-"""What carries the packets of `sixbench translate`: the core alone, or an engine's device in a throw-away network."""
+"""The carriers of packets for `sixbench translate`: the core alone, or an engine's device in a throw-away network."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ _REFUSED = {
     "tos": "--tos: its programs take the octet from the IPv6 packet",
     "traffic-class": "--traffic-class: its programs take the octet from the IPv4 packet",
 }
-"""What translators of `ebpf` do not do, by option."""
+"""Options that translators of `ebpf` lack."""
 _STATE_OF_LINUX = ("static", "filtering", "seed", "max-sessions", *(f"{kind}-timeout" for kind in TIMEOUTS))
-"""What connection tracking has no setting for, or another one, by option."""
+"""Options that connection tracking lacks, or has with another meaning."""
 _ICMPV6, _FIRST_INFORMATIONAL = 58, 128
 """RFC 4443 section 2.1."""
 _MAX_HOSTS = 1024
-"""How many rows the table of a translator's programs may have."""
+"""Largest number of rows in the table of a translator's programs."""
 _MAX_EDGES = 64
-"""How many customer edges a border relay may have: each has a tunnel, which takes some 50 ms to make."""
+"""Largest number of customer edges of a border relay: each has a tunnel, which takes some 50 ms to make."""
 _OF_TAYGA = frozenset({"prefix", "eam", "role", "mtu4", "mtu6"})
-"""What tayga.conf(5) has a word for, as experiments write it, and what is of its node's links."""
+"""Options with a word in tayga.conf(5), and those about its node's links."""
 
 
 class Carrying(Protocol):
-    """What takes packets."""
+    """A function that takes packets."""
 
     def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:
-        """What becomes of packets, each with its time in nanoseconds."""
+        """A function from packets to their outcome, each with its time in nanoseconds."""
 
     def finish(self) -> int:
-        """How many fragments waited in vain."""
+        """Number of fragments that waited in vain."""
 
 
 @contextmanager
@@ -64,8 +64,8 @@ def carrying(
     arguments: list[str],
     packets: Callable[[], Iterable[bytes]] = tuple,
 ) -> Iterator[Carrying]:
-    """What takes packets through a mechanism by an engine. Raises `UsageError` where it cannot as it is told, and
-    `CapabilityError`, `LabError` and `AgentError`.
+    """The function that takes packets through a mechanism by an engine. Raises `UsageError` where it cannot as it is
+    told, and `CapabilityError`, `LabError` and `AgentError`.
 
     Args:
         arguments: of the command, which may have to begin anew in a user namespace.

@@ -1,4 +1,4 @@
-"""What `sixbench translate lw4o6` is told of the lwAFTR and its binding table, or of an lwB4."""
+"""Options of `sixbench translate lw4o6` for the lwAFTR and its binding table, or of an lwB4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sixbench translate map-t` and `map-e` are told of a domain's rule."""
+"""Options of `sixbench translate map-t` and `map-e` for a domain's rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sixbench translate nat64` and `464xlat` are told of a translator with state, and of a CLAT."""
+"""Options of `sixbench translate nat64` and `464xlat` for a translator with state, and for a CLAT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_PORT = 65_535
 _POOL = "IPV4/N[:FIRST-LAST], such as 192.0.2.0/28:1024-65535"
 _BINDING = "tcp|udp|icmp,IPV4:PORT,[IPV6]:PORT, such as udp,192.0.2.1:53,[2001:db8::1]:53"
 TIMEOUTS = ("udp", "tcp-established", "tcp-transitory", "icmp")
-"""Of what a session is, each with an option."""
+"""Kinds of sessions, each with an option."""
 CLAT_NETWORK = "192.0.0.0/29"
 """The IPv4 service continuity prefix (RFC 7335)."""
 DUMMY4 = "192.0.0.8"

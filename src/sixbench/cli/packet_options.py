@@ -49,7 +49,7 @@ class Option:
 
     @property
     def shown_as(self) -> str:
-        """How help shows its value."""
+        """The placeholder of its value in the help."""
         return self.metavar or (self.read.metavar if isinstance(self.read, Reader) else "")
 
 

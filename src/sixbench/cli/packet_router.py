@@ -1,4 +1,4 @@
-"""What `sixbench translate lw4o6` and `map-e` are told of the router that an lwAFTR or a border relay is."""
+"""Options of `sixbench translate lw4o6` and `map-e` for the router that an lwAFTR or a border relay is."""
 
 from __future__ import annotations
 

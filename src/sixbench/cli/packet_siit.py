@@ -1,4 +1,4 @@
-"""What `sixbench translate siit` and `siit-dc` are told of a translator without state."""
+"""Options of `sixbench translate siit` and `siit-dc` for a translator without state."""
 
 from __future__ import annotations
 

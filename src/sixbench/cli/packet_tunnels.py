@@ -1,4 +1,4 @@
-"""What `sixbench translate` is told of one end of a tunnel."""
+"""Options of `sixbench translate` for one end of a tunnel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from .packet_options import Given, Option, choice, ipv4, ipv6, number
 
 _MOST_MTU = 65_535 - 48
-"""What the longest outer headers, IPv6 with GRE and its key, leave of the longest packet."""
+"""Room that the longest outer headers, IPv6 with GRE and its key, leave in the longest packet."""
 
 
 def local(read: Callable[[str], str]) -> Option:
@@ -93,7 +93,7 @@ def tunnel_line(given: Given, name: str, outer: str, payload: str, mapping: dict
 
 
 def fixed(name: str, outer: str, payload: str) -> Callable[[Given], dict[str, Any]]:
-    """What makes the first line for an end of a tunnel with one other end."""
+    """Makes the first line for an end of a tunnel with one other end."""
     return lambda given: tunnel_line(given, name, outer, payload, {"kind": "fixed", "remote": given["remote"]})
 
 

@@ -121,7 +121,7 @@ def open_packets(file: str) -> Iterator[Packets]:
 
 @contextlib.contextmanager
 def open_output(file: str | None) -> Iterator[PcapWriter | None]:
-    """Where packets go: a file that is there whole at the end or not at all, standard output, or nowhere."""
+    """Destination of packets: a file that is there whole at the end or not at all, standard output, or nowhere."""
     if file is None:
         yield None
     elif file == STANDARD:
@@ -192,7 +192,7 @@ class Journey:
             raise UsageError(f"{self._packets.name}: packet {packet.number}: {error}") from error
 
     def summary(self) -> str:
-        """How many packets there were, and what became of how many by which rule."""
+        """Number of packets, with the counts of each outcome and rule."""
         verdicts: dict[str, Counter[str]] = {}
         for (verdict, reason), count in sorted(self._counts.items()):
             verdicts.setdefault(verdict, Counter())[reason] += count

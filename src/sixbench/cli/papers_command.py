@@ -115,7 +115,7 @@ def _print_paper(paper: Paper, runs: list[PaperRun]) -> None:
 
 
 def _numbers(paper: Paper) -> int:
-    """How many numbers of the paper are results: those that only say what a table's row is about do not count."""
+    """Number of the paper's values that are results: values that only identify a table's row do not count."""
     cells = sum(
         cell is not None and column.level is None and not column.is_block
         for table in paper.tables

@@ -1,4 +1,4 @@
-"""What `sixbench plan --commands` prints: the network as the commands that build it, the rest as comments."""
+"""The output of `sixbench plan --commands`: the network as the commands that build it, the rest as comments."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def script_of(experiment: Experiment, estimated: Estimate, list_trials: bool) ->
 
 
 def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list[str]:
-    """How a path's network differs from the plain one: its ends, its headers by link, and what is done to install it.
-    Nothing where it does not differ."""
+    """Differences of a path's network from the plain one: its ends, its headers by link, and the commands that install
+    it. Nothing where it does not differ."""
     from ..lab.render import render, render_path, script_text
     from ..mechanisms import engine_of, install
     from ..model.network import Blueprint

@@ -1,4 +1,4 @@
-"""What `sixbench plan` prints: how much and how long, then the network, the paths, the addresses, the workloads."""
+"""The output of `sixbench plan`: numbers and times, then the network, the paths, the addresses, the workloads."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def summary_of(experiment: Experiment, estimated: Estimate, name: str, list_tria
 
 
 def time_reason(experiment: Experiment, estimated: Estimate) -> str:
-    """What the estimate is made of, and what it leaves out."""
+    """The parts of the estimate, and its omissions."""
     parts = [
         f"{duration_words(estimated.traffic_ns)} of traffic",
         f"{duration_words(estimated.between_ns)} between trials",
@@ -105,7 +105,7 @@ def time_reason(experiment: Experiment, estimated: Estimate) -> str:
 
 
 def _early_end(experiment: Experiment, estimated: Estimate) -> str:
-    """What ends the blocks of a combination where answers or the time do."""
+    """The end of a combination's blocks where answers or the time decide it."""
     blocks = experiment.blocks
     text = ""
     if blocks.until is not None:
@@ -167,7 +167,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _processor_rows(experiment: Experiment) -> list[tuple[str, str]]:
-    """Where nodes run in the trials of each workload, and whether processors are kept awake."""
+    """Placement of nodes in the trials of each workload, and whether processors are kept awake."""
     from ..run.processors import placement_of
 
     found: dict[str, dict[str, None]] = {}

@@ -40,7 +40,7 @@ def blocks_words(experiment: Experiment) -> str:
 
 
 def repeats_words(experiment: Experiment) -> str:
-    """Which trials are repeated, and how often."""
+    """The rule for repeated trials, and their largest number."""
     if not experiment.repeats:
         return "no trial is repeated"
     times = "once" if experiment.repeats == 1 else f"{experiment.repeats} times"

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 PLAIN_EVERY_S = 15.0
-"""How often a line is printed where there is no terminal, during the first `PLAIN_EARLY_S`."""
+"""Interval of lines where there is no terminal, during the first `PLAIN_EARLY_S`."""
 
 PLAIN_EARLY_S = 120.0
 
 PLAIN_LATER_EVERY_S = 60.0
-"""How often a line is printed after that: a run of hours fills no log. A guest keeps to the shorter time, because the
-machine around it takes a longer silence for a guest that hangs (`run.guests.QUIET_S`)."""
+"""Interval of lines after that: a run of hours fills no log. A guest keeps to the shorter time, because the machine
+around it takes a longer silence for a guest that hangs (`run.guests.QUIET_S`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

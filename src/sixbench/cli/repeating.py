@@ -90,7 +90,7 @@ class Repeating:
         return one
 
     def _size_of_run(self, number: int) -> int:
-        """What the run of an occurrence takes on the disk; 0 where it is no longer there."""
+        """Room on the disk of an occurrence's run; 0 where it is no longer there."""
         from ..store import used_bytes
 
         try:
@@ -234,7 +234,7 @@ class Repeating:
 
 
 def next_start_ns(first_ns: int, every_ns: int, now_ns: int) -> tuple[int, int]:
-    """When the next occurrence begins after one that was to begin at `first_ns`, and how many are left out because that
+    """Start of the occurrence after one that was to begin at `first_ns`, and the number of those left out because that
     took longer than the time between two."""
     missed = max(0, now_ns - first_ns) // every_ns
     return first_ns + (missed + 1) * every_ns, missed

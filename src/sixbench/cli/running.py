@@ -1,4 +1,4 @@
-"""What commands share that run experiments on this machine."""
+"""Helpers of the commands that run experiments on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tell(sentence: str) -> None:
 
 
 def agent_hub() -> AgentHub:
-    """What starts agents. Raises `CapabilityError` where there is no agent."""
+    """A function that starts agents. Raises `CapabilityError` where there is no agent."""
     from ..agent import AgentHub, find_agent
 
     return AgentHub(find_agent())

@@ -103,7 +103,7 @@ def _without_mapping(text: str) -> str:
 
 
 def listening_words(line: str) -> str:
-    """What the agent's line of JSON says, in words; any other line as it is."""
+    """The agent's line of JSON, in words; any other line as it is."""
     try:
         said = json.loads(line)
         places = [(str(place["address"]), int(place["port"])) for place in said["listening"]]

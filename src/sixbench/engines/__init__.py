@@ -1,4 +1,4 @@
-"""Who executes a mechanism: how each engine makes a device. Pure.
+"""Engines, which execute mechanisms: each makes devices in its own way. Pure.
 
 One module an engine, and this list. A mechanism may bring an engine of its own, which is not in it.
 """

@@ -18,7 +18,7 @@ DHCP_ASK = "dhcp-ask"
 """The request by which it learns that it can do without IPv4 on its link."""
 
 RELAY_PORT = 3142
-"""Where a relay listens for what is redirected to it: any port that nothing else in the node has."""
+"""Port of a relay for redirected packets: any port that nothing else in the node has."""
 
 
 def ebpf(device: Device) -> Stage:

@@ -1,4 +1,4 @@
-"""What an engine is."""
+"""The type of an engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..model.stage import Stage
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Who executes a mechanism.
+    """An executor of mechanisms.
 
     Attributes:
         make: what makes a device. It is up and has its MTU, and no addresses.

@@ -19,14 +19,15 @@ HALF_MADE = ".making-"
 
 
 KEPT = 2
-"""How many of one kind the cache has at most: for instance images of an installed sixbench and of a source tree."""
+"""Largest number of images of one kind in the cache: for instance images of an installed sixbench and of a source
+tree."""
 
 IN_USE_S = 600
-"""How old one must be to be removed: a younger one may belong to a guest that is being started."""
+"""Least age of an image to be removed: a younger one may belong to a guest that is being started."""
 
 
 def cache_directory() -> Path:
-    """Where kernels and images are kept: `$XDG_CACHE_HOME/sixbench`, or below `~/.cache`."""
+    """Directory of kernels and images: `$XDG_CACHE_HOME/sixbench`, or below `~/.cache`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sixbench"
 
 

@@ -35,7 +35,7 @@ PROGRAMS = (
 """The programs that the guest's start and a run call, and the Debian packages that have them."""
 
 DATA = ("/usr/lib/tc", "/usr/share/tc", "/etc/iproute2", "/usr/share/iproute2", "/usr/lib/iproute2")
-"""Where iproute2 and netem keep their tables and distributions, if there are any."""
+"""Directories of the tables and distributions of iproute2 and netem, if there are any."""
 
 REPORTS_ONLY = ("duckdb", "jinja2", "matplotlib")
 """Requirements of sixbench that only reports use, which are made outside the guest. A run notes their versions."""

@@ -32,7 +32,7 @@ from .machine import CPU, find_qemu, qemu_version
 from .programs import find_program, libraries, run_program
 
 READY = "sixbench: the guest is ready"
-"""What it says on its console once it forwards."""
+"""The line on its console once it forwards."""
 
 CONSOLE, SETUP, START = "console", "setup", "start"
 """The files of the device's private directory: what was on the console, the commands, and what starts QEMU."""
@@ -48,7 +48,7 @@ exit $code
 """It says last why it has ended. Linux itself says on the console that it is reset."""
 
 EMULATOR_BYTES = 1 << 30
-"""What QEMU itself may take beside the machine's memory: the code that it has translated, and its own."""
+"""Memory that QEMU itself may take beside the machine's: the code that it has translated, and its own."""
 
 _PROGRAMS = (
     *(("sh", "dash"), ("mount", "mount"), ("umount", "mount")),
@@ -64,7 +64,7 @@ OFFLOADS = (
     *("csum", "gso", "guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo"),
     *("host_tso4", "host_tso6", "host_ecn", "host_ufo"),
 )
-"""What QEMU's interfaces could take off the guest's processor, and do not."""
+"""Offloads of QEMU's interfaces, which would spare the guest's processor and are off."""
 
 _ARCHIVE = "initramfs"
 _FOLDERS = ("dev", "proc", "sys", "run", "tmp", "lib/modules", "usr/lib/modules")
@@ -125,7 +125,7 @@ exec sleep infinity
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceGuest:
-    """What a machine with a kernel starts from.
+    """The files from which a machine with a kernel starts.
 
     Attributes:
         version: of QEMU.
@@ -165,7 +165,7 @@ def device_fields(
     commands: Sequence[GuestCommand],
     memory_bytes: int,
 ) -> dict[str, Any]:
-    """What a `device-start` is told of it.
+    """The parameters of its `device-start`.
 
     Args:
         directory: the device's private one, as the device sees it.

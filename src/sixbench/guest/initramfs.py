@@ -32,7 +32,7 @@ _PROGRAMS = (
 )
 _FOLDERS = ("dev", "proc", "sys", "new")
 _DISKS_WAIT = 200
-"""How many hundredths of a second the disks may take to appear."""
+"""Longest time, in hundredths of a second, until the disks appear."""
 
 
 def first_script(modules: Sequence[str]) -> str:

@@ -17,10 +17,10 @@ from .debian import dependencies, fetch_more
 from .programs import find_program, run_program
 
 FOLDER = "jool"
-"""What the directory of the programs is called, beside the modules' own."""
+"""Name of the directory of the programs, beside the modules' own."""
 
 PROGRAMS = f"/usr/lib/modules/{FOLDER}/bin"
-"""Where a guest has the programs."""
+"""Directory of the programs in a guest."""
 
 PARTS = ("common", "nat64", "siit")
 """The directories of src/mod that are built, in order: the other modules need the symbols of the first."""
@@ -28,7 +28,7 @@ PARTS = ("common", "nat64", "siit")
 MODULES = ("jool_common", "jool", "jool_siit")
 
 BUILDING_BYTES = 256 * 2**20
-"""How much room headers and objects may take for a while."""
+"""Room that headers and objects may take for a while."""
 
 _SOURCE, _TOOLS = "jool-dkms", "jool-tools"
 _COMMANDS = ("jool", "jool_siit")

@@ -25,12 +25,12 @@ BOOT_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")
 """The modules that a guest needs to see its memory as disks, in the order of loading. They exist from Linux 4.0 on."""
 
 FETCHING_BYTES = 512 * 2**20
-"""How much room fetching a kernel may take for a while: apt's lists, the package, its files and the image of its
+"""Room that fetching a kernel may take for a while: apt's lists, the package, its files and the image of its
 modules."""
 
 _ABOUT = "kernel.json"
 _SETUP_BYTES = 66 * 1024
-"""How far into a bzImage its version can be."""
+"""Furthest place of the version in a bzImage."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ from .confinement import confined, group_that_opens, is_another_user
 from .memory import anonymous_copy
 
 KVM_ANSWER_S = 10.0
-"""How long KVM may take to answer. It takes a second or hangs, where it is inside another KVM and does not work."""
+"""Longest time that KVM may take to answer. It takes a second or hangs, where it is inside another KVM and does not
+work."""
 
 KVM_CPU = "max,la57=off,arch-capabilities=off"
 """The processor of a guest under KVM. Inside another virtual machine, setting the register of this feature is often

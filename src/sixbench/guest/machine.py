@@ -41,7 +41,7 @@ PARAMETERS = (
 ends."""
 
 BOOT_S = 120.0
-"""How long a guest may take to start; it takes some 5 s here."""
+"""Longest time that a guest may take to start; it takes some 5 s here."""
 
 SHOWN_LINES = 8
 MOST_CONSOLE_BYTES = 2**26

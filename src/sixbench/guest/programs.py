@@ -16,7 +16,7 @@ PATH = with_usual_places(os.environ.get("PATH", ""))
 """The folders of ip, tc and mke2fs, which not every user has in the PATH."""
 
 LIMIT_S = 900
-"""How long a program may run: several times what fetching a kernel over a slow line takes."""
+"""Time that a program may run: several times what fetching a kernel over a slow line takes."""
 
 _LIBRARY = re.compile(r"(?:=> |^\s+)(/\S+) \(0x", re.MULTILINE)
 

@@ -21,11 +21,11 @@ from .node_script import NodeScript
 from .render import fill_pids, render, render_path
 
 STEP_S = 60.0
-"""How long a step may take."""
+"""Longest time that a step may take."""
 
 _NO_ROUTE = "No route to host"
-"""What ip says of a route through an address to which the kernel has no route. All routes are the network's own, so it
-has not added that of an interface's address. A worker of the kernel makes room for the counts of each processor
+"""ip's message about a route through an address to which the kernel has no route. All routes are the network's own, so
+it has not added that of an interface's address. A worker of the kernel makes room for the counts of each processor
 ("percpu: allocation failed" in its log), and may come too late for 1,000 nodes at once."""
 
 _MAX_VERSION = 200
@@ -100,7 +100,7 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """What installing a path has left.
+    """Things that installing a path has left.
 
     Attributes:
         install_ns: how long it took.

@@ -1,4 +1,4 @@
-"""What this machine can do. Each capability is tested in a throw-away node: yes, no (why) or unknown (why)."""
+"""Capabilities of this machine. Each capability is tested in a throw-away node: yes, no (why) or unknown (why)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Run = Callable[[list[str]], Completed]
 """Runs a command in a throw-away node and waits for it."""
 
 Which = Callable[[str], str | None]
-"""Where a program is; None: it is not there."""
+"""Path of a program; None: it is missing."""
 
 _PROGRAMS = (
     ("ip", "iproute2", "building networks", True),

@@ -33,7 +33,7 @@ class User:
 
 
 def ordinary_user() -> User | None:
-    """Who is to take root's place: the user who called sudo (sudo(8)), or nobody where root itself is logged in. None:
+    """The user who takes root's place: the one who called sudo (sudo(8)), or None where root itself is logged in. None:
     this process is not root, or it is root only of a user namespace in which there is nobody else."""
     if os.geteuid() != 0 or not _is_mapped(NOBODY):
         return None

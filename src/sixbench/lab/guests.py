@@ -16,7 +16,7 @@ from .emulation import SILENT_SYSCTL
 from .node_script import NodeScript
 
 QUEUED_FRAMES = 1000
-"""How many frames wait at a tap until QEMU takes them. More are dropped, and counted there."""
+"""Number of frames that wait at a tap until QEMU takes them. More are dropped, and counted there."""
 
 TAP = "sixtap"
 _REDIRECT = "u32 match u32 0 0 action mirred egress redirect dev"
@@ -71,13 +71,13 @@ def in_guest(script: NodeScript, topology: Topology, guest: Guest, addresses: di
 
 
 def start_lines(request: Request) -> list[str]:
-    """What the agent starts, and what is done in it, as comments."""
+    """The agent's command, and the machine's commands, as comments."""
     lines = [f"# the agent: QEMU with {request.fields['kernel']}, whose interfaces are at these taps; in it:"]
     return [*lines, *(f"#   {command['line']}" for command in request.fields["commands"])]
 
 
 def commands(script: NodeScript, guest: Guest) -> list[GuestCommand]:
-    """What is done in the machine: what would be in the node's namespace, and then its setup."""
+    """The machine's commands: those of the node's namespace, and then its setup."""
     settings = [f"sysctl -qw {shlex.quote(f'{name}={value}')}" for name, value in script.sysctl.items()]
     lines = [f"ip {line}" for line in (*script.devices, *script.routes)]
     # Nothing is taken off the machine's processor. What is switched off for the link is so here too.

@@ -1,4 +1,4 @@
-"""What slows processors down: heat, and the governor of their frequency
+"""Causes of slow processors: heat, and the governor of their frequency
 (Documentation/ABI/testing/sysfs-devices-system-cpu of Linux)."""
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Read = Callable[[Path], str | None]
 
 
 def read_here(file: Path) -> str | None:
-    """What is in a file of this machine."""
+    """Content of a file of this machine."""
     try:
         return file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:  # a processor that is offline, or a machine without it

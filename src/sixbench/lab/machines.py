@@ -22,7 +22,7 @@ INTERNET_HOP_LIMIT = 64
 """With which packets of a link over a network that is not ours leave, so that what it took is known where they
 arrive."""
 UNDERLAID = ("vxlan", "internet")
-"""What `Link.over` calls the networks of machines."""
+"""Names of the machines' networks in `Link.over`."""
 
 _MACHINE = "(host "
 

@@ -1,4 +1,4 @@
-"""What would give a machine a capability that it lacks: a command, or words where no command does.
+"""Remedies for capabilities that a machine lacks: a command, or words where no command does.
 
 Nothing here tries anything: what is known of the machine comes as an argument.
 """
@@ -44,7 +44,7 @@ _NAMESPACE_SYSCTLS = (
 
 @dataclass(frozen=True, kw_only=True)
 class MachineState:
-    """What decides which command helps.
+    """Facts that decide which command helps.
 
     Attributes:
         is_root: whether commands need no `sudo`.
@@ -58,7 +58,7 @@ class MachineState:
 
 
 def machine_state() -> MachineState:
-    """What this machine is."""
+    """The facts of this machine."""
     settings = (_setting(path) for path, _, _ in _NAMESPACE_SYSCTLS)
     return MachineState(
         is_root=os.geteuid() == 0,
@@ -70,7 +70,7 @@ def machine_state() -> MachineState:
 
 
 def mend_capability(capability: Capability, machine: MachineState) -> str:
-    """What would make the answer `yes`."""
+    """The remedy that would make the answer `yes`."""
     name, reason = capability.name, capability.reason
     if name == "agent":
         return "make install, or pip install sixbench-agent"
@@ -97,7 +97,7 @@ def mend_capability(capability: Capability, machine: MachineState) -> str:
 
 
 def mend_engine(engine: str, reason: str, machine: MachineState) -> str:
-    """What would let an engine make tunnels that it cannot make for that reason."""
+    """The remedy for an engine that cannot make tunnels for that reason."""
     found = _KIND.search(reason)
     if found is not None and found[1] in DEVICE_MODULES:
         return mend_module(DEVICE_MODULES[found[1]], machine)

@@ -9,15 +9,15 @@ from ..model.emulation import Chosen, Distribution, GilbertElliott, Impairments,
 from ..model.topology import Link
 
 LIMIT_PACKETS = 100_000
-"""How many packets netem may hold. It drops further ones, and counts them."""
+"""Number of packets that netem may hold. It drops further ones, and counts them."""
 MAX_DELAY_NS = 274 * 10**9
 """The longest delay: tc passes it as up to 2^32 ticks of 64 ns."""
 MAX_JITTER_NS = 2**31 - 1
 """The largest jitter: the kernel computes with 32 bits (`tabledist` of sch_netem.c)."""
 
 REACH: dict[Distribution, int] = {"normal": 1, "pareto": 6}
-"""How many times our jitter tc is told, for a distribution with a long tail: a table's numbers end at four times the
-jitter that tc is told."""
+"""Multiple of our jitter that tc gets, for a distribution with a long tail: a table's numbers end at four times the
+jitter that tc gets."""
 TABLES = Path(__file__).with_name("distributions")
 """Our own tables of distributions. iproute2's Pareto distribution is cut off at four times the jitter, which takes a
 sixth from its standard deviation, and Debian keeps its tables where another `tc` does not look."""

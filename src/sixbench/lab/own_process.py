@@ -20,7 +20,7 @@ _OF_FILE = re.compile(r".+?:\d+: ")
 """The beginning of a problem in an experiment file."""
 
 _END_TIMEOUT_S = 60
-"""How long an interrupted run may take to remove its network and write what it has."""
+"""Longest time that an interrupted run may take to remove its network and write what it has."""
 
 
 def call(arguments: list[str], quiet: bool) -> tuple[int, str]:

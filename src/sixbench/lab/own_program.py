@@ -1,4 +1,4 @@
-"""How sixbench starts itself again: from its own files, whatever stands where the user does."""
+"""Starts sixbench again: from its own files, whatever stands where the user does."""
 
 from __future__ import annotations
 

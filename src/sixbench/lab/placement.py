@@ -1,4 +1,4 @@
-"""Which processors the nodes of a path run on.
+"""Processors of the nodes of a path.
 
 On a machine of few processors this decides more than anything else between round trips of 25 and of 130 us: where the
 client and the server are on two processors, each message wakes one of them.

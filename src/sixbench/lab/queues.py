@@ -69,9 +69,9 @@ def frame_bytes(link: Link, direction: Direction) -> int:
 
 
 def bucket_slack_ns(link: Link, direction: Direction) -> int:
-    """How late the timer of a direction that has a rate may be without a loss of tokens: the time in which the bucket
-    fills, less that of the frame that waits for its tokens. The kernel counts the bucket as one frame of that length,
-    with its overhead and its cells (sch_tbf.c, `tbf_change` by `psched_l2t_ns`)."""
+    """Lateness that the timer of a direction with a rate may have without a loss of tokens: the time in which the
+    bucket fills, less that of the frame that waits for its tokens. The kernel counts the bucket as one frame of that
+    length, with its overhead and its cells (sch_tbf.c, `tbf_change` by `psched_l2t_ns`)."""
     assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
     bucket_bytes = direction.framing.wire_bytes(burst_bytes(link, direction) - ETHERNET.size_bytes, link.tag_bytes)
     room_bytes = bucket_bytes - frame_bytes(link, direction)
@@ -79,7 +79,7 @@ def bucket_slack_ns(link: Link, direction: Direction) -> int:
 
 
 def queue_bytes(link: Link, direction: Direction) -> int:
-    """How many bytes the queue of a direction that has a rate can hold."""
+    """Number of bytes that the queue of a direction with a rate can hold."""
     packets = _limit_packets(link, direction)
     return _limit_bytes(direction) if packets is None else packets * (link.mtu_bytes + ETHERNET.size_bytes)
 

@@ -52,7 +52,7 @@ _ETC_SUFFIX, _CLAIM_SUFFIX = ".etc", ".claim"
 
 
 def start_ticks(pid: int) -> int | None:
-    """When a process started; None where there is none (or only its exit code is left)."""
+    """Start time of a process; None where there is none (or only its exit code is left)."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -70,7 +70,7 @@ def process(pid: int) -> ProcessId:
 
 
 def directory() -> Path:
-    """Where the files are: for root /run/sixbench, else in the user's runtime directory."""
+    """Directory of the files: for root /run/sixbench, else in the user's runtime directory."""
     if _outer_uid() == "0":
         return Path("/run/sixbench")
     runtime = os.environ.get("XDG_RUNTIME_DIR")

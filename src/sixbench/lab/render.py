@@ -64,8 +64,8 @@ was idle for a minute, where all networks of the machine together have over 128 
 then begins with a round trip of neighbour discovery, for which its first datagrams wait."""
 
 FIRST_PROBE_MS = REACHABLE_MS
-"""How long after its first use a neighbour that has only asked is probed (RFC 4861 section 7.3.3). By default it is
-5 s, and the probes of each link and family fall into a trial of a run's first seconds."""
+"""Time after its first use at which a neighbour that has only asked is probed (RFC 4861 section 7.3.3). By default it
+is 5 s, and the probes of each link and family fall into a trial of a run's first seconds."""
 
 FIRST_INTERFACE = 10
 """Number of the first interface; lower ones are the namespace's own."""

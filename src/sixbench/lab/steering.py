@@ -1,4 +1,4 @@
-"""Which processors carry the packets of emulated links.
+"""Processors that carry the packets of emulated links.
 
 A packet that our emulator sends runs the whole path of the node that receives it before the next one is sent, 10 to 20
 us each, unless another processor does that (receive packet steering, Documentation/networking/scaling.rst of Linux).
@@ -47,14 +47,14 @@ class Steering:
 
     @property
     def sysctl(self) -> dict[str, str]:
-        """What is set in the nodes at emulated links before they have interfaces."""
+        """Settings of the nodes at emulated links before they have interfaces."""
         mask = sum(1 << processor for processor in self.receivers)
         words = [f"{mask >> shift & 0xFFFFFFFF:08x}" for shift in range(0, max(1, mask.bit_length()), 32)]
         return {RPS_DEFAULT_MASK: ",".join(reversed(words))}
 
 
 def steering(usable: Sequence[int]) -> Steering | None:
-    """How these processors are divided, the best for the emulator; None where there is one only."""
+    """Division of these processors, the best for the emulator; None where there is one only."""
     if len(usable) < 2:
         return None
     emulator, *receivers = usable
@@ -77,7 +77,7 @@ def best_first(processors: Iterable[int], interrupts: str) -> tuple[int, ...]:
 
 
 def device_interrupts(text: str) -> dict[int, int]:
-    """How many device interrupts each processor has taken so far. They come before every thread.
+    """Number of device interrupts that each processor has taken so far. They come before every thread.
 
     Args:
         text: the content of `/proc/interrupts`: a heading with processors, then lines whose label is a number for a

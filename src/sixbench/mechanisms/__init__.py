@@ -54,7 +54,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
 
 
 def engine_of(path: Path) -> str:
-    """Who executes it: the engine that was chosen, or the first that is tried."""
+    """The engine that executes it: the one that was chosen, or the first that is tried."""
     return path.engine or MECHANISMS[path.mechanism].engines[0]
 
 

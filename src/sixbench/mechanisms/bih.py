@@ -23,7 +23,7 @@ DEFAULT_POOL = "172.21.112.0/20"
 """A part of RFC 1918's addresses that few networks use."""
 DEFAULT_HOST_PREFIX = "2001:db8:b1b::/96"
 FEWEST_ADDRESSES = 4
-"""Of a pool: without the first and the last one, there are the host's and one node's."""
+"""Size of the pool: without the first and the last one, there are the host's and one node's."""
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:

@@ -28,7 +28,7 @@ class PortRange:
         return f"{self.first}-{self.last}"
 
     def having(self, field: str) -> str:
-        """What nft(8) asks of a field with a port of the range."""
+        """The condition of nft(8) for a field with a port of the range."""
         return f" {field} {self}"
 
 
@@ -55,7 +55,7 @@ class PortSet:
         return cls(lowest=lowest, mask=((1 << bits) - 1) << shift, value=value << shift)
 
     def having(self, field: str) -> str:
-        """What nft(8) asks of a field with a port of the set."""
+        """The condition of nft(8) for a field with a port of the set."""
         least = f" {field} >= {self.lowest}" if self.lowest else ""
         return least + (f" {field} & {self.mask:#06x} == {self.value:#06x}" if self.mask else "")
 

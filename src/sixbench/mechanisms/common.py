@@ -1,4 +1,4 @@
-"""What the mechanisms share: routes over the carrier, addresses, tunnels, and errors of a path."""
+"""Helpers of several mechanisms: routes over the carrier, addresses, tunnels, and errors of a path."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How a CLAT learns the prefix of its network's NAT64: it has it from the start, or a Router Advertisement (RFC 8781)
-or a resolver with DNS64 (RFC 7050) tells it. Before that, it may ask by DHCP whether it needs IPv4 on its link at all
+"""Discovery of the NAT64's prefix by a CLAT: it has it from the start, or learns it by a Router Advertisement (RFC
+8781) or from a resolver with DNS64 (RFC 7050). Before that, it may ask by DHCP whether it needs IPv4 on its link at all
 (RFC 8925)."""
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ OPTION_108 = Parameter(
 )
 
 TIMEOUT_NS = 5_000_000_000
-"""How long a CLAT asks, with pauses that begin at 100 ms and double (RFC 7559)."""
+"""Time for which a CLAT asks, with pauses that begin at 100 ms and double (RFC 7559)."""
 ROUTER_LIFETIME_S = 1800
 """RFC 4861 section 6.2.1. The prefix has the same lifetime (RFC 8781 section 4.1)."""
 V6ONLY_WAIT_S = 1800
 """RFC 8925 section 3.4."""
 LEASE_S = 3600
-"""How long hosts that need IPv4 have their addresses. Nothing depends on it here."""
+"""Time for which hosts that need IPv4 have their addresses. Nothing depends on it here."""
 
 
 def discovers(path: Path) -> bool:
@@ -182,7 +182,7 @@ def _requests(discovery: Discovery) -> tuple[Request, ...]:
 
 
 def wrong_prefix(discovery: Discovery, told: str | None) -> str | None:
-    """What is wrong with what a node learned, as a sentence; None if nothing."""
+    """The problem with what a node learned, as a sentence; None if nothing."""
     if told == str(discovery.prefix):
         return None
     return f"{discovery.teller} announced the prefix {told}, but the PLAT uses {discovery.prefix}"

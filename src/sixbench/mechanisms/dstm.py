@@ -74,7 +74,7 @@ class _Pool:
 
     @property
     def room(self) -> int:
-        """How many leases there are."""
+        """Number of leases."""
         return max(self.prefix.num_addresses - _NOT_LEASED, 0)
 
 
@@ -208,12 +208,12 @@ class _Asked:
 
     @property
     def address(self) -> str:
-        """Where it listens: at the address that the first host reaches first."""
+        """Address at which it listens: the one that the first host reaches first."""
         return str(self.hosts[0].asking.local(self.server))
 
     @property
     def token(self) -> str:
-        """What proves that a host may ask."""
+        """Proof that a host may ask."""
         return sha256(f"{self.address} {self.pool.prefix}".encode()).hexdigest()[:32]
 
     @property

@@ -1,4 +1,4 @@
-"""How translators write addresses of one family in the other: embedded in a prefix (RFC 6052), or by a table of
+"""Addresses of one family, as translators write them in the other: embedded in a prefix (RFC 6052), or by a table of
 explicit address mappings (RFC 7757)."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_ROWS = 1024
 
 
 def check_prefix(prefix: IPv6Network) -> str | None:
-    """What is wrong with a prefix for IPv4 addresses, as a sentence; None if nothing."""
+    """The problem with a prefix for IPv4 addresses, as a sentence; None if nothing."""
     if prefix.prefixlen not in PREFIX_LENGTHS:
         lengths = ", ".join(f"/{length}" for length in PREFIX_LENGTHS)
         return f"the prefix {prefix} has another length than {lengths} (RFC 6052 section 2.2)"
@@ -132,7 +132,7 @@ def _check_apart(networks: Sequence[IPv4Network] | Sequence[IPv6Network]) -> Non
 
 
 def find(rows: Iterable[Mapping], address: Address) -> Address | None:
-    """What stands for an address in the other family by a table; None if it has no row for it."""
+    """The address of the other family for an address, by a table; None if it has no row for it."""
     for row in rows:
         found = row.to_ipv6(address) if isinstance(address, IPv4Address) else row.to_ipv4(address)
         if found is not None:

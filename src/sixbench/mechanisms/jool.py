@@ -18,7 +18,7 @@ NAT64 = "nat64"
 """The kind of mapping of a stateful translator. No other engine has it."""
 
 HOPS = 1
-"""What is translated is not forwarded besides."""
+"""Translated packets are not forwarded besides."""
 
 _PROGRAMS = {"siit": "jool_siit", NAT64: "jool"}
 """The program that configures each kind, which has the name of the module."""

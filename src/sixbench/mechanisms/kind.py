@@ -1,5 +1,4 @@
-"""What a transition mechanism is: how experiments name it, which options it has, and how it is installed in a
-network."""
+"""The type of a transition mechanism: its name in experiments, its options, and its installation in a network."""
 
 from __future__ import annotations
 

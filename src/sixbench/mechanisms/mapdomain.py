@@ -1,5 +1,5 @@
-"""What MAP-T and MAP-E share: the options of a domain's rule, its customer edges, and their translation of addresses
-and ports."""
+"""Parts that MAP-T and MAP-E share: the options of a domain's rule, its customer edges, and their translation of
+addresses and ports."""
 
 from __future__ import annotations
 

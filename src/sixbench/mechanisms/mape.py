@@ -55,7 +55,7 @@ def _ends(one: CustomerEdge, subscriber: Subscriber, tunnels: Sequence[Tunnel]) 
 
 
 def _binding(one: CustomerEdge, subscriber: Subscriber) -> Binding:
-    """What the rule says of a customer edge."""
+    """The rule's values for a customer edge."""
     ports = PortSet.of(one.rule.psid_bits, one.psid, one.rule.psid_offset)
     return Binding(subscriber=subscriber, address=one.ipv4, ports=ports)
 

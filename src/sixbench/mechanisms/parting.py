@@ -1,5 +1,4 @@
-"""How translators part a network into stretches that carry one family each, and the prefix in which IPv4 addresses are
-embedded there."""
+"""Translators part a network into stretches that carry one family each. Their prefix embeds IPv4 addresses there."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _check_start(path: Path, *, is_equipment: bool) -> None:
 
 
 def _started(path: Path, made: Through) -> tuple[Mapping[str, Stage], ...]:
-    """What starts the program, and waits until it is ready."""
+    """The command that starts the program, and waits until it is ready."""
     [node] = path.nodes
     asked = _asked(path, made.place, made.prefix) if path.options.get(DNS64.name) else ()
     authority = authority_of(made.place.topology, node, made.legs[-1].far) if asked else None
@@ -78,7 +78,7 @@ def _started(path: Path, made: Through) -> tuple[Mapping[str, Stage], ...]:
 
 
 def _asked(path: Path, place: Place, prefix: IPv6Network | None) -> tuple[Mapping[str, Stage], ...]:
-    """What asks a resolver whether it makes addresses in the prefix. Raises `MechanismError` where it cannot."""
+    """The command that asks a resolver if it makes addresses in the prefix. Raises `MechanismError` where it cannot."""
     [node] = path.nodes
     if prefix is None:
         raise MechanismError(f"a resolver with DNS64 makes addresses in a prefix: give {PREFIX.name}", DNS64.name)
@@ -91,7 +91,7 @@ def _asked(path: Path, place: Place, prefix: IPv6Network | None) -> tuple[Mappin
 
 
 def _stage(path: Path, words: Mapping[str, str], families: Iterable[Family]) -> Stage:
-    """What starts the program. `families`: those of its packets."""
+    """The command that starts the program. `families`: those of its packets."""
     options = path.options
     given = json.loads(str(options.get(FILES.name, "{}")))
 

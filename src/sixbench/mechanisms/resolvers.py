@@ -18,7 +18,7 @@ TESTED_ZONE = "dns64perf.test"
 """The zone whose names the workload `dns64` asks for. Its authority is the server of a trial."""
 
 TTL_S = 60
-"""How long an answer may be kept. Our own resolver has the same."""
+"""Time for which an answer may be kept. Our own resolver has the same."""
 
 _WELL_KNOWN = ("ipv4only.arpa. A 192.0.0.170", "ipv4only.arpa. A 192.0.0.171")
 """RFC 7050 section 8.2."""
@@ -54,7 +54,7 @@ def resolver_program(
     names: Mapping[str, Iterable[Address]],
     authority: Address | None,
 ) -> Program:
-    """What runs in the node: a script with the zone and the configuration, which starts the resolver.
+    """The node's script with the zone and the configuration, which starts the resolver.
 
     The shell stays, because a resolver that gives up rights loses the signal at its parent's end. Its PID namespace
     ends with it.

@@ -1,4 +1,4 @@
-"""What mechanisms with a translator share for names: a resolver in one of the nodes, with DNS64 (RFC 6147) for all, or
+"""Name resolution for mechanisms with a translator: a resolver in one of the nodes, with DNS64 (RFC 6147) for all, or
 in a host for its own IPv4 programs (RFC 6535)."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RESOLVER = Parameter(
 )
 
 READY_NS = 15_000_000_000
-"""How long a resolver of others may take to begin."""
+"""Longest time that a resolver of others may take to begin."""
 
 _LABELS = re.compile(r"(?!.*\.\.)(?!(.*\.)?arpa\Z).*[^.]", re.IGNORECASE)
 """Names of nodes that DNS can have: no label is empty (RFC 1035 section 3.1), and `arpa` is that of addresses."""

@@ -1,4 +1,4 @@
-"""Which destination a host with several addresses takes: RFC 6724 section 6, for pairs whose source is known."""
+"""Destination address selection of a host: RFC 6724 section 6, for pairs whose source is known."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ PORT = 3545
 MTU_BYTES = ETHERNET_MIN_MTU_V6
 """RFC 4380 section 5: whatever the links have room for."""
 FLAGS = 0xFFFF << 48
-"""Of an address: twelve of these bits are random (RFC 5991 section 3). So descriptions have zeros."""
+"""The flags of an address: twelve of these bits are random (RFC 5991 section 3). So descriptions have zeros."""
 SERVER_DEVICE = "teredo-srv"
 
 

@@ -22,7 +22,7 @@ from .program_options import CLIENT_AS, FAMILIES, FAMILY, HOPS, INTERFACE, ITS_O
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the device stands in a network.
+    """Place of the device in a network.
 
     Attributes:
         near, far: the legs on the client's side and on the server's.
@@ -133,7 +133,7 @@ def _seen(
 def _led_here(
     place: Place, prefix: IPv6Network | None, source: Address, destination: Address
 ) -> list[IPv4Network | IPv6Network]:
-    """What all nodes have routes to that lead to the device's node."""
+    """Addresses to which all nodes have routes that lead to the device's node."""
     led: list[IPv4Network | IPv6Network] = [] if prefix is None else [prefix]
     for address, actual in ((source, {place.near.source, *place.own}), (destination, {place.far.destination})):
         is_led = prefix is not None and address in prefix
@@ -179,7 +179,7 @@ def _device(
 
 
 def words_of(path: Path, made: Through, others: Mapping[str, object]) -> dict[str, str]:
-    """What stands for the names in braces in commands and files. `others`: what stands for further names."""
+    """Values of the names in braces in commands and files. `others`: what stands for further names."""
     [node] = path.nodes
     place, legs = made.place, made.legs
     known: dict[str, object] = {

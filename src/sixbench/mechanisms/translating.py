@@ -1,4 +1,4 @@
-"""What mechanisms with translators share: the addresses on each side of them, and their devices."""
+"""Parts that mechanisms with translators share: the addresses on each side of them, and their devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOPS = 2
 """The node forwards packets into the translator, and what comes out of it."""
 _HOPS_BY_ENGINE = {tayga.TAYGA.name: tayga.HOPS, jool.JOOL.name: jool.HOPS}
 HOPS_OF_OWN = 1
-"""What the node itself sends into the translator is not forwarded before."""
+"""Packets that the node itself sends into the translator are not forwarded before."""
 
 PREFIX = Parameter(
     name="prefix",
@@ -62,7 +62,7 @@ OPTIONS = (PREFIX, ALLOW_PRIVATE, ZERO_CHECKSUM, LOWEST_IPV6_MTU, ERRORS_FROM_DE
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """How addresses of one family are written in the other.
+    """Form of the addresses of one family in the other.
 
     Attributes:
         prefix: in which IPv4 addresses are embedded; None: in none, so that the rows have all that there are.

@@ -1,4 +1,4 @@
-"""What the tester itself can do: a workload between two hosts with nothing between them but a link."""
+"""Limits of the tester itself: a workload between two hosts with nothing between them but a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far this machine's numbers can be trusted: the part of a calibration that later runs use."""
+"""Trust in this machine's numbers: the part of a calibration that later runs use."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Calibrated:
 
 @dataclass(frozen=True, kw_only=True)
 class FalseAlarms:
-    """How often comparisons were wrong whose truth was known.
+    """Error rates of comparisons whose truth was known.
 
     Attributes:
         realtime_ns: when they were made.

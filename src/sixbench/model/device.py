@@ -53,7 +53,7 @@ class Device:
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What an engine must be able to do. Of devices of one kind it makes all or none."""
+        """Abilities that an engine must have. Of devices of one kind it makes all or none."""
         return (type(self).__name__,)
 
 
@@ -95,7 +95,7 @@ class Tunnel(Device):
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
-    """How a CLAT learns the prefix of the NAT64.
+    """Way in which a CLAT learns the prefix of the NAT64.
 
     Attributes:
         by: `ra` (RFC 8781) or `dns64` (RFC 7050).

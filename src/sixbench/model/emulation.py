@@ -18,7 +18,7 @@ WAYS = ("forward", "reverse")
 """The directions of a link: from the first of its ends, and from the second."""
 
 QUANTILES = 4097
-"""How many points describe a distribution to an emulator."""
+"""Number of points that describe a distribution to an emulator."""
 
 PARETO_SHAPE = 3.0
 """The shape of netem's table of that name (iproute2, netem/pareto.c): long delays are rare and very long."""
@@ -56,7 +56,7 @@ class GilbertElliott:
 
 @dataclass(frozen=True, kw_only=True)
 class Impairments:
-    """What happens to the packets of one direction of a link.
+    """Impairments of the packets of one direction of a link.
 
     Attributes:
         delay_ns: before jitter.

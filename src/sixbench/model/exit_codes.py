@@ -1,4 +1,4 @@
-"""What a command ends with, for scripts: the one place that says which code means what.
+"""Exit codes of commands, for scripts: the one place that defines each code.
 
 `sixbench --help`, the man pages and `docs/exit-codes.md` are held to it by tests.
 """

@@ -145,15 +145,14 @@ class Experiment:
     bottleneck: Literal["any", "path"] = "any"
     """`path`: a trial that the machine rather than the path limited is invalid."""
     placement: Placement | None = None
-    """Where the nodes of a path run. None: each workload's own policy."""
+    """Placement of the nodes of a path. None: each workload's own policy."""
     keep_awake: bool | None = None
     """True if processors are kept from sleeping. None: where the machine is virtual."""
     notes: tuple[str, ...] = field(default=())
     traces: dict[str, Trace] = field(default_factory=dict)
     """The datagrams of the captures that the workloads name, by the name."""
     repeats: int = 0
-    """How often a trial may be repeated within its block during which the machine was disturbed (`repeats`). 0: as the
-    runs of earlier versions, measurements between machines, and tests by an RFC."""
+    """Largest number of repeats, within its block, of a trial during which the machine was disturbed (`repeats`)."""
     kernels: tuple[str, ...] = ()
     """The kernels with which it is run, each in an emulated machine. Where there are several, the kernel is a level of
     each combination. Empty: it is run on this machine."""
@@ -174,8 +173,8 @@ class Experiment:
         return tuple(path for path in self.paths if combination.goes_over(path.name))
 
     def baseline_of(self, combination: Combination) -> str:
-        """What the other paths of a combination are compared with: the baseline, or the first path that the combination
-        names where it does not go over that one."""
+        """Reference of the other paths of a combination: the baseline, or the first path that the combination names
+        where it does not go over that one."""
         return self.baseline if combination.goes_over(self.baseline) else combination.paths[0]
 
     @property

@@ -17,7 +17,7 @@ nothing on pairs that lie apart; its `mark` knows no `small` and no `mixed`."""
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
 Direction = Literal["higher", "lower"]
 Mark = Literal["decided", "small", "mixed", "within A/A", "equivalent", "undecided", "too variable", "not compared"]
-"""What a comparison comes to when its noise floor is taken into account; see `Finding.mark`."""
+"""Result of a comparison with its noise floor taken into account; see `Finding.mark`."""
 
 TOO_VARIABLE_FACTOR = 2.0
 """An undecided change whose interval reaches beyond half and twice the estimate tells nothing about the paths."""
@@ -121,7 +121,7 @@ class Finding:
 
     @property
     def mark(self) -> Mark:
-        """What the comparison comes to.
+        """The result of the comparison.
 
         `decided`: higher or lower, adjusted for many comparisons, and by more than the baseline may differ from itself.
         `small`: the same, but within the margin: it is real, and too small to matter. `mixed`: the path or its baseline
@@ -151,7 +151,7 @@ class Finding:
 
 
 FINDING_KEYS = (*(one.name for one in fields(Finding)), "mark")
-"""What is told of a finding, as JSON and as CSV."""
+"""The public values of a finding, as JSON and as CSV."""
 
 
 def _mark_of_undecided(
@@ -176,7 +176,7 @@ def is_too_variable(low: float, high: float, ratio: float | None, values: Iterab
 
 
 def _times(ratio: float) -> float:
-    """How many times larger the larger of the two is: the same for a ratio and its inverse."""
+    """Ratio of the larger to the smaller: the same for a ratio and its inverse."""
     return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
 
 
@@ -204,7 +204,7 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimResult:
-    """What became of a paper's claim.
+    """The outcome of a paper's claim.
 
     Attributes:
         blocks_needed: about how many blocks would decide it, where it is undecided and blocks would.

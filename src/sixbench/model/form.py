@@ -85,7 +85,7 @@ class Kept:
 
 
 def words_of(error: ValidationError) -> Iterator[str]:
-    """What makes a value another than a form says, each with the keys that lead there, such as
+    """The differences of a value from its form, each with the keys that lead there, such as
     `evidence.segments.0.packets is 5, which is not a list`."""
     for one in error.errors(include_url=False):
         place = ".".join(visible(str(key)) for key in one["loc"] if key != "[key]")
@@ -109,7 +109,7 @@ _EXPECTED = {
     "greater_": "a number that a trial can have",
     "less_": "a number that a trial can have",
 }
-"""What the value must be, by the beginning of the error's type (docs.pydantic.dev/latest/errors/validation_errors)."""
+"""The expected value, by the beginning of the error's type (docs.pydantic.dev/latest/errors/validation_errors)."""
 
 
 def _words(place: str, error: ErrorDetails) -> str:

@@ -9,12 +9,12 @@ from typing import Literal
 from .identifiers import DEVICE, NAME, SSH_DESTINATION, require
 
 Over = Literal["cable", "vxlan", "internet"]
-"""What carries a link between two machines: a cable between two interfaces that their nodes borrow, or the network that
-the machines have, in VXLAN: one that is known (`vxlan`), or one that is not ours, of which only what can be seen from
-its ends is known (`internet`)."""
+"""The carrier of a link between two machines: a cable between two interfaces that their nodes borrow, or the network
+that the machines have, in VXLAN: one that is known (`vxlan`), or one that is not ours, of which only what can be seen
+from its ends is known (`internet`)."""
 
 NO_HARDWARE_CLOCK = "none"
-"""What stands in place of the device of an interface's hardware clock where it has none."""
+"""Placeholder for the device of an interface's hardware clock where it has none."""
 
 MOST_DRIFT_PPM = 500
 """By how many millionths a kernel lets a clock be slewed (adjtimex(2)). Of one that nobody is known to steer no more is

@@ -31,7 +31,8 @@ _PORT = "(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}
 
 _SSH_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,252}"
 SSH_DESTINATION = re.compile(rf"(?:{_SSH_NAME}@)?(?:\[[0-9A-Fa-f:.]+\]|{_SSH_NAME})(?::{_PORT})?")
-"""What ssh(1) is given: a name or an address (IPv6 in brackets), perhaps with a user before it and a port behind it."""
+"""Destination of ssh(1): a name or an address (IPv6 in brackets), perhaps with a user before it and a port behind
+it."""
 
 SSH_RULE = "as ssh takes it, such as user@lab1.example, or lab1:2222 with a port from 1 to 65535"
 

@@ -13,8 +13,8 @@ Address = IPv4Address | IPv6Address
 
 @dataclass(frozen=True, kw_only=True)
 class Leg:
-    """What packets of a path look like between two points where their addresses change: the hosts, and the nodes on the
-    way that translate addresses.
+    """Packets of a path between two points where their addresses change: the hosts, and the nodes on the way that
+    translate addresses.
 
     The first leg has the addresses that the client knows, the last one those that the server knows.
 

@@ -14,7 +14,7 @@ MAX_PSID_OFFSET = 15
 DEFAULT_PSID_OFFSET = 6
 """RFC 7597 section 5.1: the system ports are nobody's."""
 MAX_END_USER_BITS = 64
-"""What leaves room for the interface identifier. A longer End-user IPv6 prefix takes the place of its first bits
+"""Bits that leave room for the interface identifier. A longer End-user IPv6 prefix takes the place of its first bits
 (RFC 7597 section 6)."""
 PORT_BITS = 16
 DEFAULT_RULE_PREFIX = "2001:db8:ce00::/42"
@@ -24,7 +24,7 @@ DEFAULT_RULE_IPV4 = "192.0.2.1/32"
 _THIS_NETWORK = IPv4Network("0.0.0.0/8")
 """RFC 1122 section 3.2.1.3."""
 _IPV4_END_BITS = 112
-"""Where the IPv4 address ends in an interface identifier (RFC 7597 section 6)."""
+"""End of the IPv4 address in an interface identifier (RFC 7597 section 6)."""
 
 
 class RuleError(Exception):
@@ -124,23 +124,23 @@ class Rule:
 
     @property
     def suffix_bits(self) -> int:
-        """How many bits of an IPv4 address follow the Rule IPv4 prefix."""
+        """Number of bits of an IPv4 address behind the Rule IPv4 prefix."""
         return 32 - self.ipv4.prefixlen
 
     @property
     def spare_bits(self) -> int:
-        """How many last bits of its IPv4 addresses a customer edge has to itself, as it has an IPv4 prefix (RFC 7597
+        """Number of last bits of IPv4 addresses that a customer edge has to itself, as it has an IPv4 prefix (RFC 7597
         section 5.2)."""
         return max(0, self.suffix_bits - self.ea_bits)
 
     @property
     def psid_bits(self) -> int:
-        """How many bits a PSID has."""
+        """Number of bits of a PSID."""
         return self.psid.bits if self.psid is not None else self._embedded_bits
 
     @property
     def _embedded_bits(self) -> int:
-        """How many EA bits are behind those of the IPv4 address."""
+        """Number of EA bits behind those of the IPv4 address."""
         return max(0, self.ea_bits - self.suffix_bits)
 
     @property
@@ -149,7 +149,7 @@ class Rule:
         return self.ipv6.prefixlen + self.ea_bits
 
     def psid_of(self, port: int) -> int | None:
-        """Which port set has a port (RFC 7597 section 5.1); None: no one of this rule."""
+        """The port set of a port (RFC 7597 section 5.1); None: no one of this rule."""
         if self.psid_bits == 0:
             return 0
         if self.psid_offset and not port >> (PORT_BITS - self.psid_offset):

@@ -14,7 +14,7 @@ Scale = Literal["ratio", "difference"]
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """What is measured.
+    """A measured quantity.
 
     Attributes:
         name: as findings name it, such as `rtt_p50`.

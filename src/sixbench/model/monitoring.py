@@ -14,14 +14,15 @@ OccurrenceState = Literal["complete", "partly", "failed", "interrupted"]
 """`partly`: some of its trials failed. `failed`: it measured nothing that could be used."""
 
 Part = Literal["captures", "run", "table"]
-"""What is removed to keep within the bound on the disk: the captures of a run, the run, its rows of the data set."""
+"""Parts that are removed to keep within the bound on the disk: the captures of a run, the run, its rows of the data
+set."""
 
 YEAR_NS = 365 * 86_400 * 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
 class FalseAlarms:
-    """How often a look may find a change where there is none, in all series together. One of both is given.
+    """Rate of changes that are found where there are none, in all series together. One of both is given.
 
     Attributes:
         per_look: the chance at each look.
@@ -34,7 +35,7 @@ class FalseAlarms:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is fixed when a monitor begins; only `keep_bytes` may change later.
+    """Settings that are fixed when a monitor begins; only `keep_bytes` may change later.
 
     Attributes:
         command: the words after `sixbench` of what is repeated.
@@ -51,7 +52,8 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """What is followed over time: a headline metric of one path, or of the comparison of a path with its baseline path.
+    """A series that is followed over time: a headline metric of one path, or of the comparison of a path with its
+    baseline path.
 
     Attributes:
         against: the path that it is compared with; None: it is the path's own value.
@@ -138,7 +140,7 @@ class Monitor:
 
 @dataclass(frozen=True, kw_only=True)
 class Deviation:
-    """What a look found in a series.
+    """Result of a look at a series.
 
     Attributes:
         kind: `sudden`: one value alone is too far from the baseline. `lasting`: the last `over` values together are.
@@ -199,7 +201,7 @@ class Followed:
 
     @property
     def changed(self) -> Deviation | None:
-        """What the last look at it found."""
+        """Result of the last look at it."""
         return self.points[-1].deviation if self.points else None
 
     @property

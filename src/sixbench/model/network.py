@@ -103,7 +103,7 @@ class Network(Blueprint):
 
     @property
     def blueprint(self) -> Blueprint:
-        """What has to be built, whichever hosts use it."""
+        """The parts that have to be built, whichever hosts use it."""
         return Blueprint(
             topology=self.topology,
             devices=self.devices,
@@ -196,8 +196,8 @@ class Network(Blueprint):
         return tuple(found)
 
     def _hops_taken(self, lengths: Sequence[int]) -> list[int | None]:
-        """How much is taken from the hop limit before each link of the legs, and behind the last one. `lengths`: how
-        many links each leg has."""
+        """Decrease of the hop limit before each link of the legs, and behind the last one. `lengths`: how many links
+        each leg has."""
         hops = {device.node: device.hops for device in self.devices if isinstance(device, Translator)}
         taken: list[int | None] = [0]
         for leg, length in zip(self.legs, lengths, strict=True):

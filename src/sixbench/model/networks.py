@@ -17,7 +17,7 @@ from .leg import Address
 from .topology import Family, Topology
 
 MAX_HOSTS = 2
-"""How many hosts can have such networks."""
+"""Largest number of hosts with such networks."""
 LENGTHS: dict[Family, int] = {4: 25, 6: 64}
 """The lengths of their prefixes, unless others are asked for."""
 HOST_NUMBER = 2

@@ -1,4 +1,4 @@
-"""What agents observe of a trial, in the forms in which they answer (docs/protocol.md).
+"""Observations of agents about a trial, in the forms in which they answer (docs/protocol.md).
 
 `agent` holds answers against these forms when they arrive. `run` keeps them, and `run.proof` judges by them.
 """
@@ -36,7 +36,7 @@ class InterfaceCounters(Form):
 
 
 class LinkState(Form):
-    """Whether an interface is up, and how often it lost its carrier."""
+    """State of an interface, and the number of times that it lost its carrier."""
 
     is_up: bool = ABSENT
     carrier_losses: Natural = ABSENT
@@ -64,7 +64,7 @@ class CountersAnswer(Form):
 
 
 class LoopTimesAnswer(Form):
-    """How long a loop took that keeps all units of a core busy."""
+    """Time of a loop that keeps all units of a core busy."""
 
     median_ns: Positive
     least_ns: Positive
@@ -99,12 +99,12 @@ class Packet(Form):
 
     @property
     def kept(self) -> KeptPacket:
-        """What a record keeps of it."""
+        """Its part of a record."""
         return KeptPacket(wire_bytes=self.wire_bytes, layers=tuple(self.layers))
 
 
 class CaptureAnswer(Form):
-    """What a capture saw."""
+    """Packets that a capture saw."""
 
     packets: list[Packet]
     matched: Natural
@@ -133,7 +133,7 @@ class DropsAnswer(Form):
 
 
 class DeviceTimers(Form):
-    """What the timers of a device's queueing disciplines did."""
+    """Counts of the timers of a device's queueing disciplines."""
 
     netns_inode: Natural
     device: str
@@ -167,7 +167,7 @@ class WatchedProcessor(Form):
 
 
 class AwakeStarted(Form):
-    """How long processors may take to wake from now on; absent where that could not be set."""
+    """Time that processors may take to wake from now on; absent where that could not be set."""
 
     latency_ns: Natural = ABSENT
 
@@ -187,7 +187,7 @@ class Count(Form):
 
 
 class ProgramTime(Form):
-    """How often a program ran, and for how long in all."""
+    """Number of runs of a program, and its total time."""
 
     runs: Natural
     run_time_ns: Natural
@@ -275,7 +275,7 @@ class RelayedDatagrams(Form):
 
 
 class RelayAnswer(Form):
-    """What a relay did."""
+    """Counts of a relay."""
 
     tcp: RelayedStreams
     udp: RelayedDatagrams
@@ -284,7 +284,7 @@ class RelayAnswer(Form):
 
 
 class DeviceCountersAnswer(Form):
-    """What a device has used; of one that has ended, how."""
+    """Resources that a device has used, and its end if it has ended."""
 
     cpu_ns: Natural = ABSENT
     peak_memory_bytes: Natural = ABSENT
@@ -295,14 +295,14 @@ class DeviceCountersAnswer(Form):
 
 
 class DeviceLogAnswer(Form):
-    """What a device said, and how many bytes of that are gone."""
+    """Output of a device, and the number of its lost bytes."""
 
     text: str
     omitted_bytes: Natural
 
 
 class EmulatorRecord(Form):
-    """What an emulated link did in one direction."""
+    """Counts of an emulated link in one direction."""
 
     lost: Natural
     no_room: Natural
@@ -324,7 +324,7 @@ class EmulatorRecord(Form):
 
 
 class EmulateAnswer(Form):
-    """What an emulated link did in both directions."""
+    """Counts of an emulated link in both directions."""
 
     forward: EmulatorRecord
     reverse: EmulatorRecord

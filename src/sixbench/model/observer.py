@@ -1,4 +1,4 @@
-"""Whoever is told how a run goes on, while it does: the progress line, the log of run events, tests."""
+"""Observers of a run while it goes on: the progress line, the log of run events, tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ is the time of the run."""
 
 @dataclass(frozen=True, kw_only=True)
 class Arrived:
-    """What arrived at a receiver in an interval of a trial that is being measured.
+    """Data that arrived at a receiver in an interval of a trial that is being measured.
 
     Attributes:
         key: of the trial.
@@ -48,7 +48,7 @@ class Arrived:
 
 @dataclass(frozen=True, kw_only=True)
 class SenderSample:
-    """How senders of TCP fare at a moment of a trial that is being measured. What the kernel does not tell is None.
+    """State of the senders of TCP at a moment of a trial that is being measured. What the kernel does not tell is None.
 
     Attributes:
         key: of the trial.
@@ -97,10 +97,10 @@ class Observer:
         """So many cells measure these blocks; `progress` was called before."""
 
     def arrived(self, seen: Arrived) -> None:
-        """What a receiver told during a trial. Threads call it, one at a time of each flow and direction."""
+        """A receiver's report during a trial. Threads call it, one at a time of each flow and direction."""
 
     def sampled(self, seen: SenderSample) -> None:
-        """What senders told during a trial. Threads call it, one at a time of each flow and direction."""
+        """The senders' report during a trial. Threads call it, one at a time of each flow and direction."""
 
     def trial_ended(self, record: TrialRecord) -> None:
         """A trial was recorded."""

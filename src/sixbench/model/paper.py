@@ -14,8 +14,8 @@ from .metric import METRICS
 from .parameter import Scalar
 
 Formula = Literal["value", "of-baseline", "of-larger", "of-mean", "points"]
-"""How a number is made from two values, a path's and what it is compared with (by default the baseline at the same
-levels):
+"""The formula of a number from two values, a path's and the one that it is compared with (by default the baseline at
+the same levels):
 
 - `value`: the path's alone, in the metric's unit;
 - `of-baseline`: 100 (path - baseline) / baseline;
@@ -27,8 +27,8 @@ Papers drop the sign and use several of these; here the sign is always that of p
 """
 
 Quantifier = Literal["all", "most", "any"]
-"""How many of a test's comparisons, one for each combination of levels, have to agree: every one, more than half, or at
-least one."""
+"""Share of a test's comparisons, one for each combination of levels, that has to agree: every one, more than half, or
+at least one."""
 
 Of = Literal["value", "ratio"]
 """The subject of a trend or a contrast: the path's value, or its ratio to the baseline."""

@@ -58,7 +58,7 @@ Params = Mapping[str, Scalar]
 
 
 class Wrong(NamedTuple):
-    """What is wrong with parameters that are each right on their own.
+    """The problem with parameters that are each right on their own.
 
     Attributes:
         name: the parameter that it is about; None: no single one.
@@ -148,7 +148,7 @@ class Parameter:
 
     @property
     def default_text(self) -> str:
-        """What holds where it is not given, as an experiment would write it or in words; empty: nothing."""
+        """The default, as an experiment would write it or in words; empty: nothing."""
         if self.unless_given or self.default is None:
             return self.unless_given
         return "0" if self.default == 0 and not isinstance(self.default, bool) else self.format(self.default)

@@ -11,7 +11,7 @@ from .topology import Family
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """How traffic gets from end host to end host.
+    """The way of traffic from end host to end host.
 
     Attributes:
         name: the experiment's name for it, such as `ipv4` or `host-to-host`.

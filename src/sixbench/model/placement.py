@@ -1,4 +1,4 @@
-"""Where the nodes of a path run: the policies."""
+"""Placement of the nodes of a path: the policies."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ TRAFFIC_LEVEL = "rfc_traffic"
 
 @dataclass(frozen=True, kw_only=True)
 class Procedure:
-    """What is tested, and by which rules.
+    """The tested equipment and the rules of the tests.
 
     Attributes:
         profile: the RFC's number, such as `8219`.

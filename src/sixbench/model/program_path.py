@@ -1,4 +1,4 @@
-"""Where programs are looked for."""
+"""Directories of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routers of a network reach by each of their links, without asking anew for every router.
+"""Destinations behind each link of the network's routers, without asking anew for every router.
 
 Most links of large networks are bridges: without such a link, what lies behind it could not be reached. Each router
 then uses it for the same prefixes, which are found once, from the leaves to the root of a depth-first search (R. E.
@@ -20,7 +20,7 @@ Span = tuple[int, int]
 def by_bridges(
     topology: Topology, family: Family, places: Sequence[int | None]
 ) -> dict[str, list[tuple[Span, Link]]] | None:
-    """What each router reaches by each of its links, for the routers whose links to other routers are all bridges.
+    """Destinations behind each link of each router, for the routers whose links to other routers are all bridges.
 
     Args:
         places: the place of each link's prefix in a list; None: the link does not carry the family.
@@ -110,7 +110,7 @@ def _search(graph: _Graph, root: str, places: Sequence[int | None], seen: dict[s
 
 
 def _sides(visit: _Visit, seen: dict[str, _Visit], links: Sequence[Link]) -> list[tuple[Span, Link]]:
-    """What lies behind each link of a router whose links to routers are all bridges."""
+    """Destinations behind each link of a router whose links to routers are all bridges."""
     found = [(span, links[index]) for index, child in visit.children for span in seen[child].behind]
     if visit.parent is not None:
         link = links[visit.parent_link]

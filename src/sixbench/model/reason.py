@@ -11,7 +11,7 @@ from .quoting import sentence, shown, visible
 
 
 class ReasonKind(StrEnum):
-    """What is wrong with a trial."""
+    """The fault of a trial."""
 
     AGENT_FAILED = "agent-failed"
     """An agent refused, died, fell silent, or answered with what its protocol does not allow."""
@@ -79,7 +79,7 @@ emulator's account of its own work. No kind is among them that looks at a metric
 
 
 class Excuse(StrEnum):
-    """What makes of a reason a remark."""
+    """The excuse that makes a remark of a reason."""
 
     FORETOLD_LOSS = "foretold-loss"
     """Theory says that no datagram arrives, and none did."""
@@ -91,7 +91,7 @@ EXCUSED: Mapping[Excuse, frozenset[ReasonKind]] = {
     Excuse.FORETOLD_LOSS: frozenset({ReasonKind.NOTHING_ARRIVED}),
     Excuse.DF_POLICY: frozenset({ReasonKind.NOTHING_ARRIVED}),
 }
-"""What follows from an excuse, and no more: whatever else is wrong with such a trial is still wrong."""
+"""Consequences of an excuse, and no more: whatever else is wrong with such a trial is still wrong."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which trials are repeated within their block: a rule that is fixed before the run.
+"""The rule for repeats of trials within their block, which is fixed before the run.
 
 A trial is repeated if it is invalid and each of its reasons says that the machine was disturbed
 (`TrialRecord.is_disturbed`), as often as the experiment allows (`Experiment.repeats`). The rule reads no metric. Every
@@ -15,7 +15,7 @@ from .trial import TrialRecord
 
 
 def next_attempt(planned: PlannedTrial, recorded: Mapping[str, TrialRecord], most: int) -> PlannedTrial | None:
-    """What is to be run next of a planned trial: itself, or the repeat that is due. None: nothing is.
+    """The next run of a planned trial: itself, or the repeat that is due. None: nothing is.
 
     It depends on the recorded trials only, so that a run that was killed between two attempts goes on with the second.
 
@@ -69,7 +69,7 @@ def _wrong_with(record: TrialRecord, known: Mapping[str, TrialRecord], most: int
 
 @dataclass(frozen=True, kw_only=True)
 class Repeated:
-    """What repeats came to.
+    """Summary of the repeats.
 
     Attributes:
         trials: the planned trials that were repeated.
@@ -83,7 +83,7 @@ class Repeated:
 
 
 def repeated(records: Iterable[TrialRecord]) -> Repeated:
-    """What the repeats among these trials came to."""
+    """Summary of the repeats among these trials."""
     found = [record for record in records if record.repeat is not None]
     return Repeated(
         trials=sum(record.repeat == 1 for record in found),

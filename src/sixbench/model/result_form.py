@@ -30,7 +30,7 @@ class Core(Form):
 
 
 class CpuSample(Form):
-    """What the machine and the agent had spent until a moment."""
+    """Resources that the machine and the agent had spent until a moment."""
 
     clock_ns: Natural
     realtime_ns: Natural

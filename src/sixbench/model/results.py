@@ -18,7 +18,7 @@ MAX_HOPS = 255
 
 
 class Socket(Form):
-    """What the kernel granted to a socket."""
+    """Settings that the kernel granted to a socket."""
 
     sndbuf_bytes: Natural = ABSENT
     rcvbuf_bytes: Natural = ABSENT
@@ -29,14 +29,14 @@ class Socket(Form):
 
 
 class KernelPathMtu(Form):
-    """What the kernel learned of the path MTU."""
+    """The path MTU that the kernel learned."""
 
     confirmed: bool
     silent: bool
 
 
 class TcpPathMtu(Form):
-    """What TCP made of the path MTU."""
+    """TCP's use of the path MTU."""
 
     stalled: bool
     bytes_acked: Natural = ABSENT
@@ -87,7 +87,7 @@ class SequenceSet(Form):
 
 
 class Sequences(Form):
-    """Which datagrams were lost, came again, or came late."""
+    """Datagrams that were lost, came again, or came late."""
 
     lost: SequenceSet
     duplicate: SequenceSet
@@ -95,13 +95,13 @@ class Sequences(Form):
 
 
 class KeptEnd(Form):
-    """What a record keeps of one end of a flow."""
+    """The record's part about one end of a flow."""
 
     socket: Socket = ABSENT
 
 
 class KeptResult(KeptEnd):
-    """What a record keeps of a side's result. A workload of several flows has the result of each in `parts`."""
+    """The record's part about a side's result. A workload of several flows has the result of each in `parts`."""
 
     sent: Natural = ABSENT
     sequences: Sequences = ABSENT

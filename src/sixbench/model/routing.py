@@ -130,7 +130,7 @@ class _Target(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class _Reached:
-    """What a node reaches: the route to every other node, and for each link of the topology the link that leads to
+    """Destinations of a node: the route to every other node, and for each link of the topology the link that leads to
     it."""
 
     ways: Mapping[str, Way]

@@ -98,7 +98,7 @@ class TrialStarted(_OfTrial):
 
 
 class Values(_OfFlow):
-    """What arrived at a receiver between two moments of a trial, by its own clock."""
+    """Data that arrived at a receiver between two moments of a trial, by its own clock."""
 
     event: Literal["values"]
     from_ns: Natural
@@ -110,7 +110,7 @@ class Values(_OfFlow):
 
 
 class SenderValues(_OfFlow):
-    """How senders of TCP fare at a moment of a trial, by their own clock."""
+    """State of the senders of TCP at a moment of a trial, by their own clock."""
 
     event: Literal["sender-values"]
     t_ns: Natural

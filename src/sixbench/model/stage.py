@@ -1,4 +1,4 @@
-"""What is done in the nodes of a network once its wires exist: requests, commands, programs."""
+"""Steps in the nodes of a network once its wires exist: requests, commands, programs."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Port:
 
     @property
     def place(self) -> str:
-        """Where the experiment names it, in words."""
+        """Its place in the experiment, in words."""
         return "at dut.ports" if self.line is None else f"at dut.ports in line {self.line}"
 
 
@@ -185,7 +185,7 @@ class Link:
 
     @property
     def tag_bytes(self) -> int:
-        """What a VLAN's tag adds to each of its frames. Its MTU is that of IP, and stays."""
+        """Bytes that a VLAN's tag adds to each of its frames. Its MTU is that of IP, and stays."""
         return 0 if self.vlan_id is None else VLAN_TAG.size_bytes
 
     @property
@@ -207,7 +207,7 @@ class Link:
 
     @property
     def impairments(self) -> tuple[Impairments, Impairments]:
-        """What happens to packets that leave the first end, and to those that leave the second."""
+        """Impairments of packets that leave the first end, and of those that leave the second."""
         first, second = self.directions
         return first.impairments, second.impairments
 
@@ -242,7 +242,7 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """How a node is reached from another.
+    """The route to a node from another.
 
     Attributes:
         rank: by which routes are compared, the lowest being the best: the number of links, then which links they are.

@@ -30,7 +30,7 @@ def _no_evidence() -> Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRecord:
-    """What one trial was, what it measured and what proves it.
+    """One trial: its settings, its measurements and its proof.
 
     Attributes:
         key: block, combination and path, and which repeat it is: unique in a run.

@@ -1,4 +1,4 @@
-"""What a link over the network of the machines costs on that network: Ethernet in VXLAN in UDP."""
+"""Cost of a link over the network of the machines: Ethernet in VXLAN in UDP."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from .headers import ETHERNET, IPV4, IPV6, UDP, VXLAN
 
 
 def overhead_bytes(address: IPv4Address | IPv6Address) -> int:
-    """What is before each packet of the link, in packets between machines with addresses of that family."""
+    """Bytes before each packet of the link, in packets between machines with addresses of that family."""
     outer = IPV4 if address.version == 4 else IPV6
     return sum(header.size_bytes for header in (outer, UDP, VXLAN, ETHERNET))

@@ -1,4 +1,4 @@
-"""What a workload is: its parameters, its metrics, and how the two agents' results become them.
+"""The type of a workload: its parameters, its metrics, and the way from the two agents' results to them.
 
 The kinds themselves live in `model.workloads`, one file each.
 """
@@ -31,7 +31,7 @@ CONNECTION_PACKETS = 4
 """The packets that each TCP connection has at least: SYN, SYN with ACK, ACK, and one that ends it (RFC 9293 section
 3.5)."""
 MAX_INTERVALS = 200_000
-"""How many intervals of a series fit into one line of the protocol of the agent."""
+"""Number of intervals of a series that fit into one line of the protocol of the agent."""
 Result = Mapping[str, Any]
 """An agent's result, as docs/protocol.md describes it."""
 Side = Literal["client", "server"]
@@ -98,7 +98,7 @@ class Traffic:
 
     @property
     def packets(self) -> int:
-        """How many packets of the trial arrived at least, both ways."""
+        """Least number of the trial's packets that arrived, both ways."""
         payload_bytes = self.forward_payload_bytes + self.reverse_payload_bytes
         return max(self.messages, -(-payload_bytes // SEGMENT_BYTES))
 
@@ -119,7 +119,7 @@ class Expected:
 
 
 def nothing_of_its_own(side: Side, params: Params) -> tuple[Expected, ...]:
-    """What is expected of a side that tells no more than any."""
+    """Expected result of a side that reports no more than any."""
     from .result_form import SideResult
 
     return (Expected(form=SideResult),)
@@ -248,11 +248,11 @@ class WorkloadKind:
         return (dict(self.when_together) if placement == "together" else {}) | dict(params)
 
     def wrong(self, params: Params, families: frozenset[Family]) -> Wrong | None:
-        """What is wrong with parameters that are each right on their own; None if nothing is."""
+        """The problem with parameters that are each right on their own; None if nothing is."""
         return self.check(params, families) or self._too_long(params)
 
     def _too_long(self, params: Params) -> Wrong | None:
-        """What is wrong if the series of a trial would have too many intervals."""
+        """The problem of a trial whose series would have too many intervals."""
         interval, duration_ns = self.parameter("interval"), params.get("duration_ns")
         if interval is None or not self.has_series or not isinstance(duration_ns, int):
             return None

@@ -99,8 +99,8 @@ class LoadedRun:
         return self._frame([_estimate(estimate) for estimate in self.analysis.estimates], _ESTIMATE)
 
     def series(self, key: str) -> Frame:
-        """What a trial recorded at intervals: `source`, `t_ns` (since the measured window opened), `quantity`, whose
-        name has its unit, and `value`. Without rows where the trial recorded none.
+        """The values that a trial recorded at intervals: `source`, `t_ns` (since the measured window opened),
+        `quantity`, whose name has its unit, and `value`. Without rows where the trial recorded none.
 
         Raises:
             UsageError: the run has no such trial.
@@ -117,7 +117,7 @@ class LoadedRun:
         return self._frame(rows, {"source": str, "t_ns": int, "quantity": str, "value": float})
 
     def packets(self, key: str, *, reverse: bool = False) -> Frame:
-        """What became of each datagram of a trial: `sequence`, `payload_bytes`, `sent_realtime_ns`,
+        """The outcome of each datagram of a trial: `sequence`, `payload_bytes`, `sent_realtime_ns`,
         `received_realtime_ns` and `status` (`received`, `duplicate` or `lost`).
 
         Args:

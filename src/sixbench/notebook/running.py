@@ -95,7 +95,8 @@ def run(
 
 @contextlib.contextmanager
 def _as_argument(experiment: str | Path | Mapping[str, Any]) -> Iterator[str]:
-    """What the command line takes: a name or a file. Texts and mappings become a file for as long as it is needed."""
+    """The command line's argument for an experiment: a name or a file. Texts and mappings become a file for as long as
+    it is needed."""
     is_text = isinstance(experiment, str) and "\n" in experiment
     if not is_text and not isinstance(experiment, Mapping):
         yield str(experiment)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a run: its answers, as a small HTML table without scripts or style sheets."""
+"""A notebook's view of a run: its answers, as a small HTML table without scripts or style sheets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def summary(run: Run, analysis: Analysis) -> str:
 
 
 def _bar(answer: answers.Answer) -> str:
-    """Where a single interval lies beside no difference; text, so that no style is needed."""
+    """Position of a single interval beside no difference; text, so that no style is needed."""
     return bars.text(answer.bars[0], _BAR_CELLS, bars.BLOCKS).replace(" ", "\u00b7") if len(answer.bars) == 1 else ""
 
 

@@ -16,12 +16,11 @@ PREFIX_V4 = 24
 PREFIX_V6 = 64
 
 LINKS_OF_24 = 2 ** (PREFIX_V4 - POOL_V4.prefixlen)
-"""How many links can have an IPv4 prefix of 24 bits of their own: 512."""
+"""Number of links that can have an IPv4 prefix of 24 bits of their own: 512."""
 
 
 def prefix_length_v4(links: int) -> int:
-    """How long the IPv4 prefixes of an experiment with that many links are: 24, or more if the pool would not
-    suffice."""
+    """Length of the IPv4 prefixes of an experiment with that many links: 24, or more if the pool would not suffice."""
     return max(PREFIX_V4, POOL_V4.prefixlen + (links - 1).bit_length())
 
 

@@ -25,10 +25,10 @@ FEWEST_DECIDED = 3
 """The fewest blocks with `until: decided`. Two pairs have an interval of 12.7 standard errors each way."""
 
 DEFAULT_REPEATS = 2
-"""Of late timers that hit one trial in six, by chance, one planned trial in two hundred is left without a valid one
-after two repeats. A third repeat would seldom help: what hits three trials in a row goes on, and each takes time."""
+"""By chance, late timers that hit one trial in six leave one planned trial in two hundred without a valid one after two
+repeats. A third repeat would seldom help: what hits three trials in a row goes on, and each takes time."""
 MAX_REPEATS = 10
-"""What ten repeats do not get past is no disturbance, but what the machine is like."""
+"""A fault that outlasts ten repeats is no disturbance, but a property of the machine."""
 
 BLOCKS_KEYS = ("min", "max", "precision", "deviation", "until", "time")
 UNTIL = ("decided",)

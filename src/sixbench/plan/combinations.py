@@ -23,7 +23,7 @@ from .workload_file import WorkloadTemplate, check_workload, constant_levels
 MAX_COMBINATIONS = 20_000
 
 MAX_NODES_IN_ALL = 100_000
-"""How many nodes the networks of an experiment may have, each form of a network counted. Each form is written out,
+"""Largest number of nodes of the networks of an experiment, each form of a network counted. Each form is written out,
 checked and kept in the manifest, which takes some 0.1 ms a node for each path."""
 
 _TAKEN_COLUMNS = COLUMNS.keys() | {field.name for field in fields(TrialRecord)}

@@ -35,7 +35,7 @@ _WORDS = {"queue-discipline": "a queue-discipline of codel or fq_codel"}
 
 
 def check_together(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
-    """What is wrong with settings that are each right on their own: the key, and the sentence."""
+    """The problem with settings that are each right on their own: the key, and the sentence."""
     for key, others in _EXCLUSIVE.items():
         other = next((one for one in others if key in value and one in value), None)
         if other is not None:

@@ -44,7 +44,7 @@ EQUIPMENT = "equipment"
 
 OF_GUEST = tuple(option.name for option in IN_GUEST if option is not KERNEL)
 MAPPED = tuple(option.name for option in MAPPING)
-"""What equipment and guests make of addresses."""
+"""Addresses of equipment and guests."""
 DUT_KEYS = ("mechanism", PROGRAM, GUEST, *OF_GUEST, PORTS, DESCRIPTION, *MAPPED, *LINK_SETTINGS)
 REPLACED = ("topology", "between", "paths")
 """The parts of an experiment that a device gives."""

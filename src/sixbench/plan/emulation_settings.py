@@ -173,11 +173,11 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
         default=1,
     ),
 )
-"""What a link can do to packets, in the order of the documents."""
+"""Impairments of a link, in the order of the documents."""
 
 
 def impairments(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> Impairments:
-    """What happens to packets, by the settings that the file gives."""
+    """Impairments of packets, by the settings that the file gives."""
     loss: Chosen | GilbertElliott | None = _chosen(value, "loss", "lost-packets")
     if "gilbert-elliott" in value:
         loss = GilbertElliott(
@@ -210,7 +210,7 @@ def impairments(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) ->
 
 
 def check_impairments(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
-    """What is wrong with settings of one direction that are each right on their own: the key, and the sentence."""
+    """The problem with settings of one direction that are each right on their own: the key, and the sentence."""
     delay_ns, jitter_ns = int(value.get("delay", 0)), int(value.get("jitter", 0))
     if jitter_ns > delay_ns:
         jitter, delay = units.format_duration(jitter_ns), units.format_duration(delay_ns)

@@ -126,7 +126,7 @@ def check_events(
 
 
 def _check_rates(reader: Reader, event: EventTemplate, before: LinkState, after: LinkState) -> None:
-    """What is wrong with a change that a kernel cannot make while packets wait."""
+    """The problem with a change that a kernel cannot make while packets wait."""
     for way, old, new in zip(WAYS, before.ways, after.ways, strict=True):
         if "rate" in new and "rate" not in old:
             words = f"{event.link.name} has no rate that could change; give the link one, such as rate: 1Gbit"

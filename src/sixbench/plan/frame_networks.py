@@ -61,7 +61,7 @@ def with_networks(
 
 
 def links_in_the_way(topology: Topology, bits: Iterable[OtherBits] = ()) -> Iterator[str]:
-    """What is wrong with links that have addresses of those networks."""
+    """The problem with links that have addresses of those networks."""
     taken = pools(bits)
     for link in topology.links:
         own = [address.network for address in (link.ends[0].ipv4, link.ends[0].ipv6) if address is not None]

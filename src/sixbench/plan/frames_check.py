@@ -140,6 +140,6 @@ def _other(family: Family) -> Family:
 
 
 def _place_of(reader: Reader, name: str) -> KeyPath:
-    """Where the parameter stands; where the workloads do if several entries have it."""
+    """Place of the parameter; that of the workloads if several entries have it."""
     known = [key for key in reader.source.lines if key[:1] == ("workloads",) and key[2:] == (frames.KIND.name, name)]
     return known[0] if len(known) == 1 else ("workloads",)

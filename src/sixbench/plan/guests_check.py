@@ -1,4 +1,4 @@
-"""What networks with an emulated machine in them cannot have."""
+"""Features that networks with an emulated machine cannot have."""
 
 from __future__ import annotations
 

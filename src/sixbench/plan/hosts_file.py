@@ -35,7 +35,7 @@ _FORMS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Carried:
-    """What carries a link that joins machines.
+    """The carrier of a link that joins machines.
 
     Attributes:
         devices: of a cable, the machines' names of the interfaces at its ends.
@@ -126,7 +126,7 @@ def read_over(
     hosts: Mapping[str, Host],
     taken: dict[tuple[str, str], str],
 ) -> Carried | None:
-    """What carries a link. None where that is wrong, or missing.
+    """The carrier of a link. None where that is wrong, or missing.
 
     Args:
         places: the hosts of nodes, by their names.

@@ -32,12 +32,12 @@ def direction(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> D
 
 
 def check_direction(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:
-    """What is wrong with settings of one direction that are each right on their own: the key, and the sentence."""
+    """The problem with settings of one direction that are each right on their own: the key, and the sentence."""
     return check_together(value) or check_rate(value, mtu_bytes) or check_impairments(value)
 
 
 def check_mtu(mtu_bytes: int, wants_ipv6: bool) -> str | None:
-    """What is wrong with the MTU of a link."""
+    """The problem with the MTU of a link."""
     if not MIN_MTU_V4 <= mtu_bytes <= MAX_MTU:
         return f"an MTU of {mtu_bytes} is out of range: give {MIN_MTU_V4} (RFC 791) to {MAX_MTU}"
     if wants_ipv6 and mtu_bytes < ETHERNET_MIN_MTU_V6:
@@ -81,7 +81,7 @@ def _profile(value: object) -> Scalar:
 
 _IN_DIRECTIONS = {parameter.name: parameter for parameter in (*RATE_PARAMETERS, *EMULATION_PARAMETERS)}
 DIRECTION_SETTINGS: Mapping[str, Parameter] = _IN_DIRECTIONS
-"""What each direction of a link can have for itself, by name."""
+"""Settings that each direction of a link can have for itself, by name."""
 
 MTU = Parameter(
     name="mtu",

@@ -28,13 +28,14 @@ class LinkState:
     ways: tuple[dict[str, Scalar], dict[str, Scalar]]
 
     def directions(self, delays_ns: Mapping[str, tuple[int, ...]]) -> Directions:
-        """What packets meet in each direction. The argument has what files with delays say, by their names."""
+        """Impairments that packets meet in each direction. The argument has what files with delays say, by their
+        names."""
         forward, reverse = (direction(value, delays_ns.get(str(value.get("delay-file")), ())) for value in self.ways)
         return forward, reverse
 
     def flaw(self, wants_ipv6: bool) -> tuple[str | None, str, str] | None:
-        """What is wrong with settings that are each right on their own: the direction if it is one direction's fault,
-        the key, and the sentence."""
+        """The problem with settings that are each right on their own: the direction if it is one direction's fault, the
+        key, and the sentence."""
         wrong = check_mtu(self.mtu_bytes, wants_ipv6)
         if wrong is not None:
             return None, "mtu", wrong
@@ -98,8 +99,8 @@ class LinkTemplate:
         return LinkState(mtu_bytes=self._mtu_bytes(value), ways=(forward, reverse))
 
     def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
-        """What is wrong with it at one combination of levels, although each setting is right on its own: the key, and
-        the sentence."""
+        """The problem with it at one combination of levels, although each setting is right on its own: the key, and the
+        sentence."""
         found = self.state(assignment).flaw(wants_ipv6 and self.has_ipv6)
         if found is None:
             return None

@@ -14,7 +14,7 @@ from ..model.workloads import WORKLOADS
 from .experiment_file import DEFAULT_SEED
 
 DEFAULT_BLOCKS = 6
-"""How many blocks a comparison of two families has. The number is even, so that each family begins half of the blocks
+"""Number of blocks of a comparison of two families. The number is even, so that each family begins half of the blocks
 (`plan.schedule`)."""
 
 PATH_NAMES: dict[Family, str] = {4: "ipv4", 6: "ipv6"}

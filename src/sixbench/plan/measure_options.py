@@ -28,7 +28,7 @@ DEFAULT_DURATION_NS = 10 * 10**9
 """The default of -t in iperf3."""
 
 DEFAULT_COMPARED_DURATION_NS = 2 * 10**9
-"""How long each trial is where two families are compared. Many short trials tell more than few long ones."""
+"""Length of each trial where two families are compared. Many short trials tell more than few long ones."""
 
 DEFAULT_INTERVAL_NS = 10**9
 """The default of -i in iperf3."""

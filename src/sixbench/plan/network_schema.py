@@ -76,7 +76,7 @@ def profile_schema() -> Schema:
 
 
 def network_definitions() -> dict[str, Schema]:
-    """What explicit networks and short forms share."""
+    """Parts that explicit networks and short forms share."""
     links = {f"link-{key}": parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
     nodes = {f"node-{key}": parameter_schema(parameter) for key, parameter in NODE_SETTINGS.items()}
     sysctl = {

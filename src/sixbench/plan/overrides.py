@@ -22,7 +22,7 @@ from .size_limits import MAX_DEPTH, MAX_DOTTED_CHARACTERS, MAX_LOOKS, MAX_STEPS,
 from .yaml_source import KeyPath, Source, parse_yaml
 
 QUICK_BLOCKS = 3
-"""How many blocks a quick run has if its experiment does not say. Fewer give no usable interval."""
+"""Number of blocks of a quick run if its experiment gives none. Fewer give no usable interval."""
 
 QUICK_DURATION = "1s"
 
@@ -125,7 +125,7 @@ class Changes:
         self._values, self._characters, self._looks = size.values, size.characters, 0
         self._overrides = dict(source.overrides)
         self._above = Counter(prefix for path in self._overrides for prefix in _prefixes(path))
-        """How many overrides are at a path or below it."""
+        """Number of overrides at a path or below it."""
 
     def source(self) -> Source:
         """The source with all that was put in."""
@@ -209,7 +209,7 @@ def _lacks(target: Any, name: str) -> bool:
 
 
 def _nothing_there(where: str, source: Source, parts: list[str], targets: list[tuple[KeyPath, Any]]) -> UsageError:
-    """What is wrong with a dotted path whose last part leads nowhere, with the names that would lead somewhere.
+    """The problem with a dotted path whose last part leads nowhere, with the names that would lead somewhere.
 
     Args:
         targets: where its parts before the last one lead.

@@ -1,4 +1,4 @@
-"""How `published.yaml` says which of our results are meant, and how a claim is tested on them."""
+"""The selection of our results in `published.yaml`, and the test of a claim on them."""
 
 from __future__ import annotations
 

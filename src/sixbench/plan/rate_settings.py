@@ -67,7 +67,7 @@ def _limit(limit: Scalar | None) -> Queue:
 
 
 def check_rate(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:
-    """What is wrong with settings of one direction that are each right on their own: the key, and the sentence."""
+    """The problem with settings of one direction that are each right on their own: the key, and the sentence."""
     both = {one.name: one.default for one in (CODEL_TARGET, CODEL_INTERVAL)}
     target_ns, interval_ns = (int(value.get(key) or default or 0) for key, default in both.items())
     if target_ns >= interval_ns:
@@ -187,4 +187,4 @@ RATE_PARAMETERS: tuple[Parameter, ...] = (
         unless_given="2ms at the rate, at least two frames",
     ),
 )
-"""What makes a link send more slowly, in the order of the documents."""
+"""Settings that make a link send more slowly, in the order of the documents."""

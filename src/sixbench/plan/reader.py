@@ -14,7 +14,7 @@ from .yaml_source import KeyPath, Source
 _T = TypeVar("_T")
 
 MAX_PROBLEMS = 100
-"""How many problems of one file are shown. A file with more has one mistake many times."""
+"""Number of shown problems of one file. A file with more has one mistake many times."""
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -1,4 +1,4 @@
-"""What the schema of experiment files is made of: types of JSON, definitions, and values of parameters."""
+"""Parts of the schema of experiment files: types of JSON, definitions, and values of parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOUNDED = ("count", "number", "mtu")
 
 
 def parameter_schema(parameter: Parameter) -> Schema:
-    """What a file may give a parameter: a value, or levels of it."""
+    """The schema of a parameter's value: a value, or levels of it."""
     described = parameter.doc
     if parameter.kind not in _BOUNDED and parameter.minimum is not None and parameter.maximum is not None:
         described += f"; from {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
@@ -25,7 +25,7 @@ def parameter_schema(parameter: Parameter) -> Schema:
 
 
 def description_of(parameter: Parameter, doc: str) -> str:
-    """What is said of a parameter, and its default."""
+    """The description of a parameter, and its default."""
     return f"{doc}; unless given: {parameter.default_text}" if parameter.default_text else doc
 
 

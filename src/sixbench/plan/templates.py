@@ -21,7 +21,7 @@ _NAME_LINE = "experiment: NAME\n"
 
 
 def templates() -> dict[str, str]:
-    """What each template is for, by name; the one that is taken where none is named stands first."""
+    """The purpose of each template, by name; the default stands first."""
     names = sorted(path.stem for path in _DIRECTORY.glob("*.yaml"))
     names.sort(key=lambda name: name != DEFAULT_TEMPLATE)
     return {name: _read(name).partition("\n")[0].removeprefix("# ") for name in names}

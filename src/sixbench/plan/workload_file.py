@@ -25,12 +25,12 @@ class WorkloadTemplate:
     path: KeyPath
     settings: dict[str, Setting]
     places: dict[str, KeyPath]
-    """Where each parameter that is given stands, by its name."""
+    """The place of each given parameter, by its name."""
     paths: tuple[str, ...] = ()
     """The paths that it goes over; empty: all."""
 
     def place_of(self, name: str | None) -> KeyPath:
-        """Where the parameter of that name stands; where the workload does if it is not given."""
+        """The place of the parameter of that name; that of the workload if it is not given."""
         return self.path if name is None else self.places.get(name, self.path)
 
     def factors(self) -> list[Any]:

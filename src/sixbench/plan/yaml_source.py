@@ -130,7 +130,7 @@ def _check_events(text: str, loader: type[yaml.SafeLoader], file: str) -> None:
 
 
 def _hint(text: str, mark: yaml.error.Mark | None, words: str) -> str:
-    """What helps with an error, for the errors that people meet."""
+    """Advice about an error, for the errors that people meet."""
     following = text[mark.index : mark.index + 1] if mark else ""
     if following == "\t":
         return "; indent with spaces, not tabs"

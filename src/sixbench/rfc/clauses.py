@@ -1,4 +1,4 @@
-"""What a clause is, and what decides whether a run meets it: one of the functions here.
+"""Clauses, and the functions that decide if a run meets them.
 
 `profiles` has the clauses, one file a profile.
 """
@@ -57,7 +57,7 @@ class Tested:
 
     @property
     def procedure(self) -> Procedure:
-        """Which tests were run, by which rules."""
+        """The tests that were run, and their rules."""
         return self.places.procedure
 
     @property
@@ -83,7 +83,7 @@ Judge = Callable[[Tested], tuple[State, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Clause:
-    """What an RFC asks for.
+    """An RFC's requirement.
 
     Attributes:
         section: where, such as `RFC 2544 section 24`.
@@ -97,7 +97,7 @@ class Clause:
 
 
 def always(state: State, reason: str) -> Judge:
-    """What does not depend on the run."""
+    """A judgement that does not depend on the run."""
     return lambda tested: (state, reason)
 
 
@@ -144,7 +144,7 @@ def was_run(name: str) -> Judge:
 
 
 def beyond(name: str, state: State, reason: str) -> Judge:
-    """What holds of any run of a test, where the test says something of the devices."""
+    """A judgement that holds for any run of a test, where the test applies to the devices."""
 
     def judge(tested: Tested) -> tuple[State, str]:
         own, why = was_run(name)(tested)
@@ -177,7 +177,7 @@ def latency(tested: Tested) -> tuple[State, str]:
 
 
 def _stamped(tested: Tested) -> int | None:
-    """How many frames of each stream, at least, have the hardware time stamps of which a latency is made. None: no
+    """Least number of frames of each stream that have the hardware time stamps of which a latency is made. None: no
     latency is made of such."""
     values = [value for one in tested.values if one.test == "latency" for value in one.values]
     return min((value.stamped for value in values if value.stamped is not None), default=None)
@@ -332,7 +332,7 @@ def mtus(tested: Tested) -> tuple[State, str]:
 
 
 def with_state(state: State, reason: str) -> Judge:
-    """What holds of a run whose devices keep state."""
+    """A judgement that holds for runs whose devices keep state."""
 
     def judge(tested: Tested) -> tuple[State, str]:
         if any(keeps_state(network) for network in tested.networks):

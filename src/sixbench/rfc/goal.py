@@ -62,7 +62,7 @@ class Bounds:
 
 @dataclass
 class _Sums:
-    """How long trials at a rate were, in seconds: full-length and shorter ones, good and bad."""
+    """Lengths of the trials at a rate, in seconds: full-length and shorter ones, good and bad."""
 
     good_long: float = 0.0
     bad_long: float = 0.0

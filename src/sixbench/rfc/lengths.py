@@ -1,4 +1,4 @@
-"""How long trials are, how many there are, and the goals of a search: as the RFCs have them, and with `--quick`."""
+"""Length and number of trials, and the goals of a search: as the RFCs have them, and with `--quick`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .goal import Goal
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
-    """How long the trials of a run are.
+    """Lengths of the trials of a run.
 
     Attributes:
         goals: of a search for a throughput. The first one has RFC 2544's loss: none.

@@ -72,7 +72,7 @@ class Places:
         return self._networks[key]
 
     def place(self, combination: Combination, path: Path) -> Place:
-        """What a test knows of a place."""
+        """A test's knowledge of a place."""
         size = combination.levels.get(SIZE_LEVEL)
         frame_bytes = None if size is None else int(size)
         traffic = traffic_of(combination)
@@ -117,7 +117,7 @@ class Places:
 
 
 def traffic_of(combination: Combination) -> str:
-    """What its frames are like."""
+    """The traits of its frames."""
     return str(combination.levels.get(TRAFFIC_LEVEL, PLAIN))
 
 

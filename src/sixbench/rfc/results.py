@@ -1,4 +1,4 @@
-"""What the trials of a run say, test by test."""
+"""The results of the trials of a run, test by test."""
 
 from __future__ import annotations
 

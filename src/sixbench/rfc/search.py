@@ -19,14 +19,15 @@ LEAST_PPS = 20.0
 """The lowest rate of a search. A trial of a second then has frames enough to tell 5 % of loss."""
 
 ATTEMPTS = 3
-"""How often a trial is tried that the tester could not carry out."""
+"""Number of attempts at a trial that the tester could not carry out."""
 
 UNDER_REFUSED = 0.9
-"""How near to a rate above the tester's limit the one has to be at which the search goes on, as a share of it."""
+"""Largest distance between a rate above the tester's limit and the rate at which the search goes on, as a share of
+it."""
 
 MAX_REFUSED = 60
-"""How many trials of a search the tester may fail to carry out. A tester that can do some of the rates needs about ten
-to find these; one that has failed so often is on a machine that is busy with something else."""
+"""Number of trials of a search that the tester may fail to carry out. A tester that can do some of the rates needs
+about ten to find these; one that has failed so often is on a machine that is busy with something else."""
 
 LONGEST_S = 10.0**7
 """The library stops a search by the time that it took. Ours has none, so that it repeats."""

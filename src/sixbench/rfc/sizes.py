@@ -21,7 +21,7 @@ SIZES: dict[str, tuple[int, ...]] = {
 """RFC 2544 section 9.1, RFC 5180 section 5.1.1, RFC 8219 section 5.1.1, which RFC 9693 takes."""
 
 LEAST_OVER_IPV6 = 84
-"""Where IPv6 comes in, it takes the place of 64 (RFC 8219 section 5.1.1)."""
+"""Size in place of 64 where IPv6 comes in (RFC 8219 section 5.1.1)."""
 
 FRAME_BYTES = ETHERNET.size_bytes + FCS_BYTES
 """The bytes of a frame beside its packet."""

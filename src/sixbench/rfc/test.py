@@ -1,4 +1,4 @@
-"""What a test is: the trials that it asks for at a place, and what these say."""
+"""Tests: the trials that each asks for at a place, and their results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ failed one: a failure ends the test at this place."""
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a test asks for trials: a path, with frames of a size.
+    """Place at which a test asks for trials: a path, with frames of a size.
 
     Attributes:
         is_tester: whether it has no device.
@@ -135,7 +135,7 @@ class RfcTest:
 
 
 ATTEMPTS = 3
-"""How often a trial is tried that the tester could not carry out."""
+"""Number of attempts at a trial that the tester could not carry out."""
 
 
 def is_valid(record: TrialRecord) -> bool:

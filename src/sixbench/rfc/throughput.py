@@ -12,10 +12,10 @@ from .lengths import Lengths
 from .search import LEAST_PPS, Measure, search
 
 FIRST_PPS = 10_000.0
-"""Where the ramp begins that looks for a rate that the tester cannot send."""
+"""First rate of the ramp that looks for a rate that the tester cannot send."""
 
 LAST_PPS = 2.0**14 * FIRST_PPS
-"""Where it ends: 100 Gbit/s of the least frames."""
+"""Its last rate: 100 Gbit/s of the least frames."""
 
 _DEVICES_OWN = frozenset({ReasonKind.NOTHING_ARRIVED})
 """The reason that a trial has whose frames were all lost, which is what it measured."""
@@ -77,7 +77,7 @@ def _ramp(measure: Measure, own: Lengths) -> float:
 
 
 def read(records: Sequence[TrialRecord], goals: Sequence[Goal]) -> list[Throughput]:
-    """What the trials of one path at one frame size say, for each goal."""
+    """Results of the trials of one path at one frame size, for each goal."""
     said = [trial for record in records if (trial := load_trial(record)) is not None]
     refused = [record for record in records if is_refused(record)]
     why = refused[-1].reasons[0].text if refused and refused[-1].reasons else None
@@ -111,7 +111,7 @@ def is_refused(record: TrialRecord) -> bool:
 
 
 def load_trial(record: TrialRecord) -> LoadTrial | None:
-    """What a trial says of the device. None: nothing."""
+    """Meaning of a trial for the device. None: nothing."""
     is_all_lost = record.status == "invalid" and any(reason.kind in _DEVICES_OWN for reason in record.reasons)
     if record.status != "ok" and not (is_all_lost and not spoiled_by_tester(record)):
         return None
@@ -148,11 +148,11 @@ _FLOWS: tuple[tuple[str, str, str, str], ...] = (
     ("client", "forward_sender", "server", "forward_receiver"),
     ("server", "reverse_sender", "client", "reverse_receiver"),
 )
-"""Where a record has the sender and the receiver of each direction."""
+"""Places of the sender and the receiver of each direction in a record."""
 
 
 def _counts(record: TrialRecord, sender: str, sent: str, receiver: str, received: str) -> tuple[int, int]:
-    """How many frames were sent, and how many of them arrived whole, in time and once."""
+    """Number of sent frames, and number of those that arrived whole, in time and once."""
     ends = {"client": record.client, "server": record.server}
     return int(_number(ends[sender].get(sent), "sent")), int(_number(ends[receiver].get(received), "unique"))
 

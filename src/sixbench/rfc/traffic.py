@@ -1,6 +1,6 @@
-"""What frames are like over which the RFCs have their tests repeated: to 256 networks, also with prefixes of other
-lengths, with pseudo-random ports, shares of native frames, and extension headers. A new one is an entry here, and its
-clauses in `profiles`."""
+"""Kinds of frames over which the RFCs have their tests repeated: to 256 networks, also with prefixes of other lengths,
+with pseudo-random ports, shares of native frames, and extension headers. A new one is an entry here, and its clauses in
+`profiles`."""
 
 from __future__ import annotations
 

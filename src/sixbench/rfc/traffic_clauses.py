@@ -75,7 +75,7 @@ def _is_repeatable(name: str) -> bool:
 
 
 def _open(tested: Tested, traffic: str, test: str) -> list[str]:
-    """Where nothing is known, in words."""
+    """Places without a result, in words."""
     found = [(one.path, one.frame_bytes, is_known) for one, is_known in _known(tested, test) if one.traffic == traffic]
     if not found:
         return [f"{test} over {traffic}"]

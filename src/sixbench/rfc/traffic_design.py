@@ -40,7 +40,7 @@ class At:
 
     @property
     def levels(self) -> dict[str, Scalar]:
-        """What tells its combination from others."""
+        """The parameters that tell its combination from others."""
         levels: dict[str, Scalar] = {TEST_LEVEL: self.test.name}
         if self.size is not None:
             levels[SIZE_LEVEL] = self.size
@@ -48,7 +48,7 @@ class At:
 
     @property
     def params(self) -> Mapping[str, Scalar]:
-        """What its frames have besides those of plain ones."""
+        """Traits that its frames have besides those of plain ones."""
         return {} if self.traffic is None else self.traffic.params
 
 

@@ -16,7 +16,7 @@ from ..model.parameter import Params
 from .session import ANSWER_TIMEOUT_S
 
 FIRST_LOOK_S = 0.1
-"""How often receivers are asked until something has arrived."""
+"""Interval at which receivers are asked until something has arrived."""
 
 SHORTEST_NS = 100 * 10**6
 """Shorter intervals are only in the results, because the questions use the same network."""

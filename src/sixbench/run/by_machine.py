@@ -20,7 +20,7 @@ def by_machine(agents: Iterable[Agent]) -> list[list[Agent]]:
 
 
 def with_namespaces(told: Iterable[_Told], agents: Iterable[Agent]) -> list[_Told]:
-    """What a machine tells of its namespaces, with the numbers of `Agent.namespace` in place of its own."""
+    """A machine's report about its namespaces, with the numbers of `Agent.namespace` in place of its own."""
     numbers = {agent.netns_inode: agent.namespace for agent in agents}
     return [
         one.model_copy(update={"netns_inode": numbers[one.netns_inode]}) for one in told if one.netns_inode in numbers

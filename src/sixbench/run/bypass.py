@@ -89,7 +89,7 @@ def bypass_of(experiment: Experiment, combination: Combination, path: Path, meas
 
 
 def bypass_runs(experiment: Experiment) -> tuple[int, int]:
-    """How many runs `measure_bypass` makes before the first trial, and how long the traffic of each lasts (ns)."""
+    """Number of runs that `measure_bypass` makes before the first trial, and the length of the traffic of each (ns)."""
     wanted = len(_all_wanted(experiment))
     return (wanted, round((1 + WARMUP_SHARE) * _length_ns(experiment, wanted))) if wanted else (0, 0)
 

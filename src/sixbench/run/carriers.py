@@ -12,8 +12,8 @@ from ..model.errors import LabError
 from ..model.topology import Topology
 
 CARRIER_S = 10.0
-"""How long a line may take to come up: a second or two for gigabit Ethernet over copper, which negotiates; more for
-equipment that has just been switched on."""
+"""Longest time that a line may take to come up: a second or two for gigabit Ethernet over copper, which negotiates;
+more for equipment that has just been switched on."""
 LOOK_EVERY_S = 0.05
 ANSWER_TIMEOUT_S = 10.0
 

@@ -16,8 +16,8 @@ Core = dict[str, int]
 
 
 class Sample(TypedDict, total=False):
-    """What a machine had spent until a moment. It is a part of results, as docs/protocol.md describes it. Where the
-    trial runs on this machine, we add what we know of it ourselves.
+    """Resources that a machine had spent until a moment. It is a part of results, as docs/protocol.md describes it.
+    Where the trial runs on this machine, we add what we know of it ourselves.
 
     Attributes:
         orchestrator_ns: the CPU time of the process that runs the trials.
@@ -101,7 +101,7 @@ def add_cpu_of_ends(
 
 
 def core_shares(span: Span, *, are_kept_awake: bool = False) -> list[float]:
-    """How busy each core was in the time that the hypervisor left it, from 0 to 1. `are_kept_awake`: as for
+    """Load of each core in the time that the hypervisor left it, from 0 to 1. `are_kept_awake`: as for
     `machine_cores`."""
     ticks, _ = _ticks(span, are_kept_awake=are_kept_awake)
     shares = []
@@ -143,19 +143,19 @@ def busy_ns(span: Span, *, are_kept_awake: bool = False) -> float | None:
 
 
 def clock_step_ns(span: Span) -> int:
-    """How far the realtime clock moved against the monotonic one."""
+    """Move of the realtime clock against the monotonic one."""
     start, end = span["from"], span["to"]
     return int((end["realtime_ns"] - end["clock_ns"]) - (start["realtime_ns"] - start["clock_ns"]))
 
 
 def processors(span: Span) -> tuple[int, int]:
-    """How many processors the machine had at the start and at the end; 0 where that is not known."""
+    """Number of processors of the machine at the start and at the end; 0 where that is not known."""
     return len(span["from"].get("cores") or []), len(span["to"].get("cores") or [])
 
 
 def throttled(span: Span) -> int:
-    """How often processors were slowed down for heat between the two samples; 0 also where the kernel does not count
-    it."""
+    """Number of times that processors were slowed down for heat between the two samples; 0 also where the kernel does
+    not count it."""
     return span["to"].get("throttled", 0) - span["from"].get("throttled", 0)
 
 
@@ -165,8 +165,8 @@ def orchestrator_ns(span: Span) -> int:
 
 
 def watched_ns(span: Span, processors: Collection[int] | None = None) -> float | None:
-    """How long these processors, or all of the machine, were busy, by the threads that keep them awake; None where one
-    of them has none."""
+    """Time for which these processors, or all of the machine, were busy, by the threads that keep them awake; None
+    where one of them has none."""
     if "watched" not in span["from"] or "watched" not in span["to"]:
         return None
     before, after = (

@@ -1,4 +1,4 @@
-"""What follows from all that `sixbench doctor` tried: whether runs are possible here, and what limits them."""
+"""The conclusion from all that `sixbench doctor` tried: whether runs are possible here, and what limits them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Conclusion:
-    """Whether experiments can be run.
+    """State of readiness for experiments.
 
     Attributes:
         ready: nothing is missing that every run needs.
@@ -53,7 +53,7 @@ class Conclusion:
 
 
 def conclude(capabilities: Sequence[Capability], answers: Sequence[EngineAnswer], machine: MachineState) -> Conclusion:
-    """What all answers come to. What is unknown because something else is missing is not told a second time."""
+    """The conclusion from all answers. What is unknown because something else is missing is not told a second time."""
     missing = tuple(_of_capability(one, machine) for one in capabilities if one.required and one.answer == "no")
     if missing:
         return Conclusion(ready=False, missing=missing, limits=())

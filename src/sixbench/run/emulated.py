@@ -45,7 +45,7 @@ def why_no_guest(network: Blueprint) -> str | None:
 
 
 def found(kernel: str) -> DeviceGuest:
-    """What a machine with a kernel starts from. Raises `CapabilityError`."""
+    """The files from which a machine with a kernel starts. Raises `CapabilityError`."""
     return device_guest(find_kernel(kernel))
 
 

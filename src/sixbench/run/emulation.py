@@ -81,7 +81,7 @@ def begin(laboratory: Laboratory, seed: str, token: str | None = None) -> None:
 
 
 def end(laboratory: Laboratory, unanswered: list[AgentError]) -> dict[str, EmulateAnswer]:
-    """What our emulator did since `begin`, by link; what it does not answer is added to `unanswered`."""
+    """Counts of our emulator since `begin`, by link; what it does not answer is added to `unanswered`."""
     records: dict[str, EmulateAnswer] = {}
     if laboratory.emulator is not None:
         links = [link.name for _, link in emulated_links(laboratory.topology)]

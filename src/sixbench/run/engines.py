@@ -1,4 +1,5 @@
-"""Which engine executes a path's mechanism: the one that the experiment names, or the first that works here."""
+"""Choice of the engine that executes a path's mechanism: the one that the experiment names, or the first that works
+here."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ PROGRAM_NS = 200_000_000
 
 
 NOT_FOUND = 127
-"""What a shell ends with that does not find a command (POSIX, Shell Command Language, 2.8.2)."""
+"""Exit code of a shell that does not find a command (POSIX, Shell Command Language, 2.8.2)."""
 
 
 def choose_engines(probe: Agent, experiment: Experiment) -> Experiment:
@@ -135,7 +136,7 @@ def _end(probe: Agent, device: Device, name: str) -> None:
 
 
 def _failure(probe: Agent, program: Program) -> str | None:
-    """What a program said that failed; None if it did what it is for and ended."""
+    """The message of a program that failed; None if it ended as it should."""
     try:
         done = probe.answer(Exec(argv=[*program.argv], stdin=program.stdin))
     except AgentError as error:
@@ -144,7 +145,7 @@ def _failure(probe: Agent, program: Program) -> str | None:
 
 
 def _ending(probe: Agent, program: Program) -> str | None:
-    """What a program said that ended at once; None if it ran on."""
+    """The message of a program that ended at once; None if it ran on."""
     try:
         done = probe.answer(Exec(argv=[*program.argv], stdin=program.stdin, timeout_ns=PROGRAM_NS))
     except AgentError as error:

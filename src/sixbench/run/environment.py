@@ -1,4 +1,4 @@
-"""Where a run takes place: kernel, machine, versions, settings."""
+"""The environment of a run: kernel, machine, versions, settings."""
 
 from __future__ import annotations
 

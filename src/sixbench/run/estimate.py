@@ -1,4 +1,4 @@
-"""How long an experiment takes, computed before it is run."""
+"""Estimated length of an experiment, computed before it is run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .bypass import bypass_runs
 from .parts import trial_expected_ns
 
 TRIAL_OVERHEAD_NS = 40_000_000
-"""What a trial takes beyond its warm-up and measuring. Measured on two cores, quiet: 24 to 35 ms; more where they are
+"""Time of a trial beyond its warm-up and measuring. Measured on two cores, quiet: 24 to 35 ms; more where they are
 busy. A run that goes on corrects this value as trials end."""
 
 BUILD_NS = 40_000_000
-"""What building a network takes. Measured with three nodes: 31 ms."""
+"""Time for building a network. Measured with three nodes: 31 ms."""
 
 INSTALL_NS = 100_000_000
-"""What installing a path with tunnels takes. Measured: 70 to 120 ms, most of it the kernel's verifier."""
+"""Time for installing a path with tunnels. Measured: 70 to 120 ms, most of it the kernel's verifier."""
 
 BITS_PER_BYTE = 8
 SECOND_NS = 10**9
@@ -28,7 +28,7 @@ SECOND_NS = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """How long a run takes, by what is known before it.
+    """Length of a run, by what is known before it.
 
     Attributes:
         least_ns, most_ns: with the least and the most blocks, the latter within the time of the run.
@@ -47,7 +47,7 @@ class Estimate:
 
 
 def estimate(experiment: Experiment) -> Estimate:
-    """How long a run of that experiment takes on this machine, in its own network namespaces."""
+    """Length of a run of that experiment on this machine, in its own network namespaces."""
     blocks = experiment.blocks
     times = {
         (combination.name, path.name): trial_time_ns(experiment, combination, path.name)
@@ -69,8 +69,8 @@ def estimate(experiment: Experiment) -> Estimate:
 
 
 def trial_time_ns(experiment: Experiment, combination: Combination, path: str) -> tuple[int, bool]:
-    """How long the warm-up and measuring of a trial take, and whether that is known: else it is the least that the
-    rates and delays of the links allow."""
+    """Time of the warm-up and measuring of a trial, and whether that is known: else it is the least that the rates and
+    delays of the links allow."""
     kind, params = WORKLOADS[combination.workload.kind], combination.workload.params
     timed_ns = trial_expected_ns(kind, params)
     if timed_ns is not None:
@@ -95,13 +95,13 @@ def trial_time_ns(experiment: Experiment, combination: Combination, path: str) -
 
 
 def bypass_runs_ns(experiment: Experiment) -> int:
-    """How long the bypass runs before the first trial take."""
+    """Time of the bypass runs before the first trial."""
     runs, time_ns = bypass_runs(experiment)
     return runs * (time_ns + TRIAL_OVERHEAD_NS)
 
 
 def building_ns(experiment: Experiment) -> int:
-    """How long building each network once takes, and installing each path that needs more than wires."""
+    """Time for building each network once, and for installing each path that needs more than wires."""
     used = {(path.name, combination.topology_of(path.name)) for combination, path in experiment.cells}
     installed = sum(
         not install(experiment.path(name), experiment.topologies[index], experiment.between).is_plain

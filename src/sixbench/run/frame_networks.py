@@ -1,4 +1,4 @@
-"""What both ends of frames are told of the networks behind the hosts."""
+"""Parameters of both ends of frames about the networks behind the hosts."""
 
 from __future__ import annotations
 

@@ -31,22 +31,22 @@ START_S = 120
 """The time that a guest has on its own clock for everything but trials: a start takes some 5 s, a network 1 s."""
 
 DOCTOR_S = 600
-"""How long examining a kernel may take on its guest's clock; it takes some 20 s."""
+"""Longest time that examining a kernel may take on its guest's clock; it takes some 20 s."""
 
 BETWEEN_NS = 2 * 10**9
-"""How long a trial may take on the guest's clock beyond its measuring; it takes 0.5 s."""
+"""Longest time that a trial may take on the guest's clock beyond its measuring; it takes 0.5 s."""
 
 REAL_PER_VIRTUAL = 40
 """A virtual second costs 3 real ones here, and many times that on a machine that others use."""
 
 QUIET_S = 15
-"""How often a guest reports its progress on its clock, between two trials."""
+"""Interval at which a guest reports its progress on its clock, between two trials."""
 
 FILE = "experiment.yaml"
-"""What a guest calls the experiment's file, whatever it is called here."""
+"""A guest's name for the experiment's file, whatever it is called here."""
 
 _PROBLEM = re.compile(rf"{re.escape(FILE)}:(?P<line>[0-9]{{1,9}}): (?P<key>topology\S*): (?P<message>.+)")
-"""What the run in the guest says of a setting that its kernel refuses."""
+"""The guest's message about a setting that its kernel refuses."""
 
 Told = Callable[[str, str], None]
 """A function that gets a kernel, and a line that the run on it printed."""
@@ -104,17 +104,17 @@ def on_kernel(experiment: Experiment, kernel: str) -> Experiment:
 
 
 def limit_s(experiment: Experiment) -> int:
-    """How long an experiment may take in a guest on its clock."""
+    """Longest time that an experiment may take in a guest on its clock."""
     return START_S + (1 + experiment.repeats) * sum(_longest_ns(experiment)) * experiment.blocks.maximum // 10**9
 
 
 def silence_s(experiment: Experiment) -> float:
-    """How long a guest may be silent, by this machine's clock."""
+    """Longest silence of a guest, by this machine's clock."""
     return REAL_PER_VIRTUAL * (QUIET_S + max(_longest_ns(experiment), default=0) / 1e9)
 
 
 def _longest_ns(experiment: Experiment) -> list[int]:
-    """How long each trial of a block may take at most, in ns on the guest's clock."""
+    """Longest time of each trial of a block, in ns on the guest's clock."""
     times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c, _ in experiment.cells]
     return [BETWEEN_NS + (UNTIMED_LIMIT_NS if time_ns is None else time_ns + GRACE_NS) for time_ns in times]
 
@@ -173,7 +173,7 @@ def _take_over(writer: RunWriter, kernel: str, result: GuestResult) -> RunState:
 
 
 def _refused(kernel: str, result: GuestResult, file: str) -> list[Problem]:
-    """What the guest said of settings that its kernel refuses; `file` is the experiment's here."""
+    """The guest's messages about settings that its kernel refuses; `file` is the experiment's here."""
     return [
         Problem(
             file=file,

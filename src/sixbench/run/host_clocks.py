@@ -11,8 +11,8 @@ from ..store import RunWriter
 from .probing_hosts import with_clocks
 
 EVERY_NS = 60 * 10**9
-"""How long from one look to the next. A clock that is 200 ppm fast goes 12 ms further meanwhile; a look takes a new
-agent on each host, some 0.2 s."""
+"""Time from one look to the next. A clock that is 200 ppm fast goes 12 ms further meanwhile; a look takes a new agent
+on each host, some 0.2 s."""
 
 
 class ClockWatch:

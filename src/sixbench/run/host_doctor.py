@@ -1,4 +1,4 @@
-"""What a host over SSH can do."""
+"""Capabilities of a host over SSH."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def host_from(destination: str, *, sudo: bool = False) -> Host:
 
 
 def examine_host(hub: AgentHub, host: Host) -> tuple[list[Capability], list[EngineAnswer]]:
-    """What a host can do for nodes, and which interfaces can be borrowed there. Its interfaces are not touched."""
+    """Abilities of a host for nodes, and the interfaces that can be borrowed there. Its interfaces are not touched."""
     began_ns = time.monotonic_ns()
     try:
         hub.join([host])

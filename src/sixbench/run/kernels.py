@@ -27,7 +27,7 @@ AWAKE = "(processors)"
 """The name of the agent that keeps them awake."""
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-"""What a kernel is known by (random(4)): each start of one has another. Containers and namespaces have that of their
+"""Identity of a kernel (random(4)): each start of one has another. Containers and namespaces have that of their
 machine."""
 CPUINFO = Path("/proc/cpuinfo")
 VENDOR = Path("/sys/class/dmi/id/sys_vendor")
@@ -107,7 +107,7 @@ class Kernel:
 
     @property
     def use(self) -> ProcessorUse:
-        """What the manifest says of it."""
+        """Its part of the manifest."""
         return ProcessorUse(
             usable=tuple(sorted(self.usable)),
             kept_awake=self._awake,
@@ -121,7 +121,7 @@ class Kernel:
         return ask(self._agent, Awake()) if self._agent is not None and self._awake else None
 
     def told(self, asked: Asked[AwakeAnswer] | None) -> AwakeAnswer | None:
-        """How long each was busy so far, to the microsecond; None where no thread watches it.
+        """Time for which each was busy so far, to the microsecond; None where no thread watches it.
 
         Where the agent that keeps them awake has died, they may sleep from then on, and the manifest says why. Raises
         `AgentError` where it lives, and refuses or gives an answer of another form.

@@ -44,13 +44,13 @@ from .settling import Left, left_by_building
 from .watchers import Watchers
 
 MAX_NODES_UP = 512
-"""How many nodes of one experiment are kept up at a time, unless one network has more. An idle node costs nothing but
-0.7 MiB of memory."""
+"""Number of nodes of one experiment that are kept up at a time, unless one network has more. An idle node costs nothing
+but 0.7 MiB of memory."""
 
 UNDO_TIMEOUT_S = 5.0
 
 NOT_HOME = 1
-"""What an agent ends with that could not give all interfaces back."""
+"""Exit code of an agent that could not give all interfaces back."""
 
 MAX_SAID = 200
 """Characters of what a program said."""
@@ -59,11 +59,12 @@ FOREVER_NS = 2**62
 """Some 146 years. A program ends when the agent does."""
 
 ECHO_TIMEOUTS_NS = (500_000_000, 5_000_000_000)
-"""How long to wait for answers, at first and at last. On a link that loses packets one answer is enough, and there is
-no need to wait long for the others."""
+"""Time to wait for answers, at first and at last. On a link that loses packets one answer is enough, and there is no
+need to wait long for the others."""
 
 MORE_BUILDS = 2
-"""How often a network is built anew where the kernel left out a route. Each time the kernel has made more room."""
+"""Number of times that a network is built anew where the kernel left out a route. Each time the kernel has made more
+room."""
 
 _NUMBERS = count()
 
@@ -112,7 +113,7 @@ class AgentNode:
 
 
 def echoes(client: Agent, legs: Legs, *, count: int, timeout_ns: int) -> int:
-    """How many of so many echoes from end to end were answered. Raises `AgentError`."""
+    """Number of answered echoes, of so many from end to end. Raises `AgentError`."""
     request = Run(
         session="echo",
         workload=ping.KIND.name,
@@ -175,7 +176,7 @@ class Laboratory:
         self.learned: Mapping[Address, Address] = {}
         """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
         self.discovered: dict[str, DiscoveredPrefix] = {}
-        """What nodes learned of the prefix of their translator, last."""
+        """The last answers of nodes about the prefix of their translator."""
         self._spoiled: list[str] = []
         started_ns = time.monotonic_ns()
         extra = [EMULATOR] if emulated_links(network.topology) else []
@@ -209,7 +210,7 @@ class Laboratory:
         ended_ns = time.monotonic_ns()
         self.build_ns = ended_ns - started_ns - self.install_ns
         self.left: Left = left_by_building(ended_ns, has_user_space=self.has_user_space)
-        """What the last traffic left behind, or at first the building."""
+        """Packets that the last traffic left behind, or at first the building."""
 
     @property
     def has_user_space(self) -> bool:
@@ -233,15 +234,15 @@ class Laboratory:
         return [*ended, *self._spoiled]
 
     def with_the_dead(self, error: Exception) -> str:
-        """What went wrong. Agents and programs that have died come first: the others only notice that a peer is
+        """The error in a trial. Agents and programs that have died come first: the others only notice that a peer is
         gone."""
         dead = [str(agent.ended) for agent in self._all_agents().values() if agent.ended is not None]
         return "; ".join(dict.fromkeys([*dead, *self.failures, str(error)]))
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
-        """What programs of others that run in nodes say of their versions, by node and program; and those of emulator
-        and kernel of nodes that are emulated machines."""
+        """Versions of others' programs that run in nodes, by node and program; and those of emulator and kernel of
+        nodes that are emulated machines."""
         found = dict(self._guest_versions)
         for one in self._programs:
             if one.version is not None:
@@ -253,7 +254,7 @@ class Laboratory:
         self._spoiled.append(why)
 
     def watcher(self, agents: Sequence[Agent]) -> Agent:
-        """Who tells what the kernel does on the machine of these agents."""
+        """The source of the kernel's counts on the machine of these agents."""
         own = self._watchers.of(agents[0].host) if self._watchers is not None else None
         return own or agents[0]
 
@@ -300,7 +301,7 @@ class Laboratory:
             ) from error
 
     def _said_by_devices(self, network: Network) -> list[str]:
-        """How the programs under test ended, or what they said last."""
+        """Ends of the programs under test, or their last output."""
         found = []
         for node in network.hosting:
             counted = self.agents[node].answer(DeviceCounters())
@@ -352,7 +353,7 @@ def _asked_before(answers: Mapping[tuple[str, str], Mapping[str, Any]], node: st
 
 
 def _seats(topology: Topology) -> dict[str, Seat]:
-    """Where the agents of a network are, of those that are not just on this machine."""
+    """Machines of a network's agents, of those that are not just on this machine."""
     if not topology.is_spread and not topology.ports:
         return {}
     at_ports = {node for node, _ in topology.ports}
@@ -385,7 +386,7 @@ class Laboratories:
         self.build_ns: list[int] = []
         self.install_ns: dict[str, list[int]] = {}
         self.settings: Settings = {}
-        """What held in the nodes of the networks that were used."""
+        """Settings that held in the nodes of the networks that were used."""
         self._settings_of: dict[int, dict[str, dict[str, str]]] = {}
         self._names: tuple[str, ...] | None = None
         self._noted: set[int] = set()
@@ -422,7 +423,7 @@ class Laboratories:
         return laboratory, network
 
     def _key(self, path: Path, index: int, blueprint: Blueprint) -> _Key:
-        """What paths of one network have in common."""
+        """Settings that the paths of one network have in common."""
         engine = engine_of(path)
         alike = self._blueprints.setdefault((index, engine), [])
         if blueprint not in alike:

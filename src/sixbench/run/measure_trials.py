@@ -169,8 +169,8 @@ def _limited_by(measured: Measured, params: dict[str, Scalar], results: _Results
 
 
 def _why(error: AgentError, machines: Machines) -> str:
-    """What went wrong. Where the other machine has gone away, that comes first: the agent here only notices that its
-    peer has."""
+    """The error of a trial. Where the other machine has gone away, that comes first: the agent here only notices that
+    its peer has."""
     if machines.server.ended is None:
         return str(error)
     said = machines.server.last_words.removeprefix("sixbench-agent: ")

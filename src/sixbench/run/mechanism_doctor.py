@@ -1,5 +1,5 @@
-"""Which mechanisms each engine can carry on this machine, found out by carrying echoes, or requests where
-no echo passes, in a throw-away network."""
+"""Mechanisms that each engine can carry on this machine, found out by carrying echoes, or requests where no echo
+passes, in a throw-away network."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _UNTRIED = frozenset({"agent-died", "agent-silent", "agent-broken"})
 
 @dataclass(frozen=True, kw_only=True)
 class EngineAnswer:
-    """Whether an engine carries a mechanism here.
+    """Tests if an engine carries a mechanism here.
 
     Attributes:
         reason: what was seen where it is `yes`; why it is `no` or could not be tried.

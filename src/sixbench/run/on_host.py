@@ -1,4 +1,4 @@
-"""What the agent's own program tells of a host, beside what agents are asked."""
+"""Reports of the agent's own program about a host, beside the answers of agents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lendable_of(machine: Agent) -> list[Lendable]:
 
 
 def hardware_clock_of(machine: Agent, number: int) -> list[HardwareTimes]:
-    """What `/dev/ptpN` of a host says. Raises as `lendable_of`."""
+    """Time of `/dev/ptpN` of a host. Raises as `lendable_of`."""
     return read_hardware_clock(_said(machine, HARDWARE_CLOCK, str(number), doing="reading its hardware clock"))
 
 

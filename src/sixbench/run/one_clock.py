@@ -1,4 +1,5 @@
-"""What needs one clock: metrics from the time between a packet's sending on one machine and its arrival on another."""
+"""Metrics that need one clock: metrics from the time between a packet's sending on one machine and its arrival on
+another."""
 
 from __future__ import annotations
 

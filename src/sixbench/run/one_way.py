@@ -48,7 +48,7 @@ class OneWay:
 
     @property
     def asked(self) -> dict[str, Scalar]:
-        """What the workload is asked for besides its own parameters."""
+        """Parameters of the workload besides its own."""
         return {PACKET_LOG.column: True} if self.is_needed else {}
 
     def look_before(self) -> None:

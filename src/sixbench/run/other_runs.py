@@ -28,14 +28,15 @@ from .announcements import PREFIX, Announcement, announcements
 from .holders import is_trusted, trusted_sockets
 
 POLL_S = 0.5
-"""How often a run that waits looks whether the others have ended."""
+"""Interval at which a waiting run looks for the end of the others."""
 
 TURN_S = 5.0
-"""How long another run may take to announce itself. Whoever takes longer does not keep others from measuring."""
+"""Longest time that another run may take to announce itself. Whoever takes longer does not keep others from
+measuring."""
 
 JUST_NOW_S = 0.1
-"""What was seen at the end of a trial is not looked for again at the beginning of the next one, if that begins so soon.
-It takes some milliseconds on a machine with many processes."""
+"""A finding at the end of a trial is not looked for again at the beginning of the next one, if that begins so soon. It
+takes some milliseconds on a machine with many processes."""
 
 _TURN = "turn"
 """The lock that a run of this user has while it looks for others and announces itself, so that two do not do so at
@@ -136,7 +137,7 @@ class Presence:
         return self._last
 
     def _heard(self) -> set[OtherRun | Page]:
-        """Who has begun since this was asked last."""
+        """Runs that have begun since the last look."""
         heard: set[OtherRun | Page] = set()
         with contextlib.suppress(BlockingIOError):
             while self._here is not None:

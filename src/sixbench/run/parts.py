@@ -65,7 +65,7 @@ def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ..
 
 
 def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int | None:
-    """How long the measuring of a trial takes; None where it is not given as a time."""
+    """Length of the measuring of a trial; None where it is not given as a time."""
     total_ns = 0
     for together in _steps(parts_of(kind, params)):
         times_ns = [expected_ns(part.params) for part in together]
@@ -136,7 +136,7 @@ def _first_to_fail_first(together: Sequence[Part], running: Mapping[str, Future[
 
 
 def _watching(part: Part, hosts: Hosts, key: str, session: str, observer: Observer | None) -> Watching:
-    """What asks both ends of a flow while it is measured."""
+    """Function that asks both ends of a flow while it is measured."""
     return Watching(
         ends_of(part.workload, part.params, client=hosts.client, server=hosts.server),
         session,

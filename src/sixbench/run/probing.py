@@ -1,4 +1,4 @@
-"""What a machine can do for an experiment, found out before anything of it is built."""
+"""Capabilities of a machine for an experiment, found out before anything of it is built."""
 
 from __future__ import annotations
 

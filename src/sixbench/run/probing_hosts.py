@@ -1,4 +1,4 @@
-"""What the hosts of an experiment can do for it, found out before anything is built on them."""
+"""Capabilities of the hosts of an experiment for it, found out before anything is built on them."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def _borrowed(experiment: Experiment, host: Host) -> set[str]:
 
 
 def facts_of(machine: Agent, interfaces: Collection[str] = ()) -> HostFacts:
-    """What an agent in a host's own network namespace tells of it. Raises `AgentError`, and `CapabilityError` where it
-    cannot tell of its interfaces.
+    """An agent's report about a host, from the host's own network namespace. Raises `AgentError`, and `CapabilityError`
+    where it cannot tell of its interfaces.
 
     Args:
         interfaces: those that nodes borrow, which are at home.
@@ -85,7 +85,7 @@ def facts_of(machine: Agent, interfaces: Collection[str] = ()) -> HostFacts:
 
 
 def with_clocks(hub: AgentHub, facts: Mapping[str, HostFacts]) -> dict[str, HostFacts]:
-    """What is known of hosts, with their clocks as they stand now. A host that has gone tells nothing more."""
+    """The facts about hosts, with the current state of their clocks. A host that has gone tells nothing more."""
     return {name: replace(one, clock=(*one.clock, *_clock_now(hub, name))) for name, one in facts.items()}
 
 

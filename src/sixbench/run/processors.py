@@ -28,7 +28,7 @@ from .on_host import kernel_of
 
 @dataclass(frozen=True, kw_only=True)
 class Placed:
-    """Where nodes run. Both are empty where a kernel refused.
+    """Placement of nodes. Both are empty where a kernel refused.
 
     Attributes:
         by_node: the processors of each node.
@@ -88,18 +88,19 @@ class Processors:
 
     @property
     def use(self) -> ProcessorUse:
-        """What the manifest says of this machine's."""
+        """The manifest's part about this machine's processors."""
         return self.here.use
 
     def with_use(self, hosts: Mapping[str, HostFacts]) -> dict[str, HostFacts]:
-        """What is known of hosts, with the use of their processors. Of one that was not joined nothing changes."""
+        """The facts about hosts, with the use of their processors. Of one that was not joined nothing changes."""
         joined = {name: self._of_hosts[name] for name in hosts if name in self._of_hosts}
         return dict(hosts) | {
             name: replace(hosts[name], boot_id=kernel.boot_id, processors=kernel.use) for name, kernel in joined.items()
         }
 
     def throttle_count(self) -> int | None:
-        """How often those of this machine were slowed down for heat so far; None where the kernel does not count it."""
+        """Number of times that those of this machine were slowed down for heat so far; None where the kernel does not
+        count it."""
         return throttle_count(self._throttle_counters)
 
     def slowdown(self, processor: int, times: LoopTimesAnswer) -> float:
@@ -111,7 +112,7 @@ class Processors:
     def placement(
         self, policy: Placement, agents: Mapping[str, Agent], emulator: tuple[Kernel, int] | None = None
     ) -> Placed:
-        """Where nodes are to run: those of each kernel by the policy.
+        """Planned placement of nodes: those of each kernel by the policy.
 
         Args:
             agents: those of the nodes of a path, from the client to the server.
@@ -152,7 +153,7 @@ class Processors:
 
 
 def placement_of(experiment: Experiment, workload: Workload) -> Placement:
-    """Where the nodes of a path run in the trials of a workload."""
+    """Placement of the nodes of a path in the trials of a workload."""
     return experiment.placement or WORKLOADS[workload.kind].placement(workload.params)
 
 

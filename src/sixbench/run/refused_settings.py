@@ -80,7 +80,7 @@ def _distinct(topologies: Iterable[Topology]) -> list[Node]:
 
 
 def _refused_by_new(hub: AgentHub, node: Node) -> Refusals:
-    """What is refused in a node in which nothing was tried before."""
+    """Settings that are refused in a node in which nothing was tried before."""
     fresh = hub.start([_THROW_AWAY])[_THROW_AWAY]
     try:
         return _refused(fresh, node)

@@ -1,4 +1,4 @@
-"""How long the rest of a run takes, by what is known so far."""
+"""Time that the rest of a run takes, by what is known so far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .estimate import TRIAL_OVERHEAD_NS
 from .parts import trial_expected_ns
 
 UNKNOWN_NS = 10**9
-"""What a trial is taken to last whose length is not known and of which none has ended."""
+"""Assumed length of a trial whose length is not known and of which none has ended."""
 
 LATEST_SHARE = 0.2
 """The weight of the latest trial in the moving mean of what trials take beyond their measuring."""
@@ -20,7 +20,7 @@ LATEST_SHARE = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Rest:
-    """What is left of a run: how many trials, and how long they take."""
+    """The rest of a run: the number of trials, and their time."""
 
     trials: int
     time_ns: int
@@ -29,7 +29,7 @@ class Rest:
 def rest_of_run(
     blocks: Blocks, block: int, *, in_block: int, per_block: int, further: int, each_ns: float, elapsed_ns: int
 ) -> Rest:
-    """What is left of a run: all trials that are foreseen, or those for which its time suffices.
+    """The rest of a run: all trials that are foreseen, or those for which its time suffices.
 
     Args:
         block: the one that the run is in.
@@ -52,7 +52,7 @@ def rest_of_run(
 
 
 class Remaining:
-    """What is left of a run, by the time of one block of the combinations that go on. It is brought up to date trial by
+    """The rest of a run, by the time of one block of the combinations that go on. It is brought up to date trial by
     trial, in a time that does not depend on their number."""
 
     def __init__(self, combinations: Iterable[Combination], done: Iterable[TrialRecord]) -> None:
@@ -71,18 +71,18 @@ class Remaining:
 
     @property
     def combinations(self) -> int:
-        """How many go on."""
+        """Number of combinations that go on."""
         return len(self._open)
 
     @property
     def one_block_ns(self) -> float:
-        """How long a trial of each combination that goes on takes, on one path, with as many repeats as so far."""
+        """Length of a trial of each combination that goes on, on one path, with as many repeats as so far."""
         return self._attempts * (self._timed_ns + self._timed * self._overhead_ns + self._untimed_ns)
 
     def rest(
         self, experiment: Experiment, block: int, *, in_block: int, expected: Mapping[str, int], elapsed_ns: int
     ) -> Rest:
-        """What is left of a run.
+        """The rest of a run.
 
         Args:
             block: the one that the run is in.
@@ -107,11 +107,11 @@ class Remaining:
         )
 
     def trials_of_block(self, experiment: Experiment) -> dict[str, int]:
-        """How many trials a block has of each combination that goes on."""
+        """Number of trials that a block has of each combination that goes on."""
         return {one.name: len(experiment.paths_of(one)) for one in experiment.combinations if one.name in self._open}
 
     def trial_ns(self, combination: str) -> float:
-        """How long a trial of this combination takes, with as many repeats as so far."""
+        """Length of a trial of this combination, with as many repeats as so far."""
         expected_ns = self._expected_ns[combination]
         once_ns = self._mean_ns(combination) if expected_ns is None else expected_ns + self._overhead_ns
         return self._attempts * once_ns
@@ -135,7 +135,7 @@ class Remaining:
 
     @property
     def _attempts(self) -> float:
-        """How many attempts a planned trial has taken, in the mean."""
+        """Mean number of attempts of a planned trial."""
         return 1 + self._repeats / max(1, self._trials)
 
     def _count(self, record: TrialRecord) -> None:

@@ -33,7 +33,7 @@ from .underlays import read_again
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnd:
-    """How a run ended."""
+    """The end of a run."""
 
     state: RunState
     trials: int
@@ -97,7 +97,7 @@ class Built(TypedDict):
 
 
 def built(writer: RunWriter, laboratories: Laboratories) -> Built:
-    """What the manifest says of the networks that were built, with those of before."""
+    """The manifest's part about the networks that were built, with those of before."""
     before, environment = writer.manifest.install_ns, writer.manifest.environment
     return {
         "lab_build_ns": [*writer.manifest.lab_build_ns, *laboratories.build_ns],
@@ -215,7 +215,8 @@ class _Loop:
 
 
 class RunClock:
-    """How long a run has measured: what its recorded trials took, and the time since the process went on with it.
+    """Time for which a run has measured: the lengths of its recorded trials, and the time since the process went on
+    with it.
 
     Args:
         done: the trials recorded before.
@@ -233,5 +234,6 @@ class RunClock:
 
 
 def _without_details(record: TrialRecord) -> TrialRecord:
-    """What a run looks at again: tens of thousands of trials have their details in files, and not in memory."""
+    """The trials that a run looks at again: tens of thousands of trials have their details in files, and not in
+    memory."""
     return replace(record, histograms={}, evidence=NO_EVIDENCE, client={}, server={}, notes=[])

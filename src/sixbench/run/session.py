@@ -13,26 +13,26 @@ from ..model.parameter import Scalar
 from ..model.workload import Result
 
 GRACE_NS = 15 * 10**9
-"""How long a trial with a duration may take beyond that duration before it counts as failed."""
+"""Time that a trial with a duration may take beyond that duration before it counts as failed."""
 
 UNTIMED_LIMIT_NS = 600 * 10**9
-"""How long a trial of a number of bytes or transactions may take."""
+"""Longest time that a trial of a number of bytes or transactions may take."""
 
 FINISH_TIMEOUT_NS = 5 * 10**9
 
 ANSWER_TIMEOUT_S = 10.0
-"""How long an agent may take to answer a request that takes no time."""
+"""Longest time that an agent may take to answer a request that takes no time."""
 
 
 def expected_ns(params: Mapping[str, Scalar]) -> int | None:
-    """How long the measuring of a trial takes; None where it is not given as a time."""
+    """Length of the measuring of a trial; None where it is not given as a time."""
     if "duration_ns" not in params:
         return None
     return int(params["duration_ns"]) + int(params.get("warmup_ns", 0))
 
 
 def longest_ns(params: Mapping[str, Scalar]) -> int:
-    """How long a trial may take at most."""
+    """Longest time of a trial."""
     timed_ns = expected_ns(params)
     return UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
 

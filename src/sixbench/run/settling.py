@@ -23,7 +23,7 @@ FIRST_REPORTS_NS = 60_000_000
 """For how long the nodes of a new network report their multicast groups: twice, each time up to two ticks of the kernel
 later (`mldv2_unsolicited_report_interval` is 1 ms, and a tick at most 10), with a margin for a machine that is busy."""
 MARGIN_NS = 20_000_000
-"""How much longer than the time that theory gives is looked. Then what still passes is no packet of the trial's."""
+"""Time of the look beyond the time that theory gives. Then what still passes is no packet of the trial's."""
 
 Counters = Mapping[str, CountersAnswer]
 """Answers to `counters`, by node."""
@@ -31,7 +31,7 @@ Counters = Mapping[str, CountersAnswer]
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What a trial has left behind, or the building of a network.
+    """Packets that a trial has left behind, or the building of a network.
 
     Attributes:
         ended_ns: when its traffic had ended and `counters` had been read, on the monotonic clock.
@@ -49,7 +49,7 @@ class Left:
 
 
 def left_by_building(ended_ns: int, *, has_user_space: bool) -> Left:
-    """What the building of a network leaves: reports of multicast groups."""
+    """Packets that the building of a network leaves: reports of multicast groups."""
     return Left(
         ended_ns=ended_ns,
         counters={},
@@ -60,7 +60,7 @@ def left_by_building(ended_ns: int, *, has_user_space: bool) -> Left:
 
 
 def still_ns(*, has_user_space: bool) -> int:
-    """How long nothing must pass, by whether programs in user space carry packets."""
+    """Time for which nothing must pass, depending on whether programs in user space carry packets."""
     return USER_STILL_NS if has_user_space else STILL_NS
 
 

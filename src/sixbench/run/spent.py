@@ -1,4 +1,4 @@
-"""What a trial took of the processors: of the machine, of its ends, of each packet; and whether they were the limit."""
+"""Processor time of a trial: of the machine, of its ends, of each packet; and whether they were the limit."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def add_spent(measured: Measured, setting: Setting, observed: Observed) -> None:
 def _add_cpu_of_machine(
     measured: Measured, setting: Setting, observed: Observed, client_spun: int, server_spun: int
 ) -> None:
-    """What all of the machine took while the traffic was measured, where all nodes are on one: of several there is no
-    sample of the same time."""
+    """Processor time of all of the machine while the traffic was measured, where all nodes are on one: of several there
+    is no sample of the same time."""
     server_span, client_span = find_span(observed.server), find_span(observed.client)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
     if span is None:
@@ -72,7 +72,7 @@ def _add_cpu_of_machine(
 
 
 def _add_slowdown(measured: Measured, observed: Observed) -> None:
-    """How much slower the slowest of the nodes' processors was than at its fastest, in the mean of before and after."""
+    """Slowdown of the slowest of the nodes' processors against its fastest, in the mean of before and after."""
     if len(observed.slowdowns) == 2 and observed.slowdowns[0]:
         before, after = observed.slowdowns
         measured.metrics["core_slowdown_ratio"] = max((before[one] + after[one]) / 2 for one in before)

@@ -77,15 +77,17 @@ with TCP's options, takes 186."""
 DHCP_SNAPLEN_BYTES = 590
 """Ethernet, and the longest message that every DHCP client takes (RFC 2131 section 2)."""
 SHARED_CAPTURE_PACKETS = 1024
-"""Where flows of two families share the links, one may send many packets before the other sends any."""
+"""Traffic in which one sender may send many packets before the other sends any: flows of two families share the
+links."""
 KEPT_PACKETS = 4096
 WHOLE_PACKET_BYTES = 65535
 
 EVERYBODY = "255.255.255.255"
-"""Where DHCP goes, both ways: the host has no address (RFC 2131 section 4.1)."""
+"""Addresses of DHCP, both ways: the host has no address (RFC 2131 section 4.1)."""
 
 PROGRAM_TIME_NS = 200_000_000
-"""How long the run time of BPF programs is measured, from the start on. Meanwhile each run takes some 20 ns longer."""
+"""Time for which the run time of BPF programs is measured, from the start on. Meanwhile each run takes some 20 ns
+longer."""
 
 
 Tunnels = dict[str, dict[str, TunnelState]]
@@ -201,7 +203,7 @@ class Setting:
 
     @property
     def snaplen_bytes(self) -> int:
-        """How much of each packet is captured."""
+        """Captured part of each packet."""
         if self.keeps_packets:
             return WHOLE_PACKET_BYTES
         return DHCP_SNAPLEN_BYTES if self.has_dhcp else CAPTURE_SNAPLEN_BYTES
@@ -214,7 +216,7 @@ class Setting:
 
     @property
     def capture_packets(self) -> int:
-        """How many packets of each link are captured."""
+        """Number of captured packets of each link."""
         if self.keeps_packets:
             return KEPT_PACKETS
         return SHARED_CAPTURE_PACKETS if self.others else CAPTURE_PACKETS
@@ -430,7 +432,7 @@ def _translator_counters(setting: Setting) -> Translators:
 
 
 def _device_logs(setting: Setting, before: Mapping[str, DeviceCountersAnswer]) -> dict[str, DeviceLogAnswer]:
-    """What programs under test said in the trial, by node."""
+    """Output of the programs under test in the trial, by node."""
     return wait_all(
         {
             name: ask(agent, DeviceLog(after=before[name].log_bytes))

@@ -77,7 +77,7 @@ hosts."""
 
 @dataclass(frozen=True, kw_only=True)
 class References:
-    """What the results of a trial are held against.
+    """References for the results of a trial.
 
     Attributes:
         bypass: what the tester can do of this workload. None: this is not known.

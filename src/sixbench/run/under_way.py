@@ -1,4 +1,4 @@
-"""How long packets can be under way, by what is known of their network."""
+"""Time for which packets can be under way, by what is known of their network."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ LONGEST_PACKET_BYTES = 65535
 MAX_RESIDUAL_NS = 2_000_000_000
 """RFC 2544 section 23 waits for two seconds."""
 BUSY_NS = 300_000_000
-"""How long forwarding a packet may take on a machine that is busy with other things, all nodes together."""
+"""Longest time that forwarding a packet may take on a machine that is busy with other things, all nodes together."""
 
 
 def first_silence_ns(network: Network) -> int:
-    """How long after a flow's end its first datagram may still arrive, where none has: each link's delay, the time of
-    the longest packet on the wire, and the time that a busy machine takes."""
+    """Time after a flow's end at which its first datagram may still arrive, where none has: each link's delay, the time
+    of the longest packet on the wire, and the time that a busy machine takes."""
     return BUSY_NS + _crossing_ns(network.topology, lambda link, direction: LONGEST_PACKET_BYTES)
 
 
 def delays_by_netem_ns(topology: Topology) -> int:
-    """How long netem may keep packets, all links together."""
+    """Time for which netem may keep packets, all links together."""
     ways = ([way for state in link.states for way in state] for link in topology.wires if link.emulator == "netem")
     return min(sum(max(way.impairments.longest_delay_ns for way in one) for one in ways), MAX_RESIDUAL_NS)
 
 
 def residual_ns(topology: Topology) -> int:
-    """How long packets may still be under way when a trial is over: the content of the queues at their rates, and the
-    delays; at most the two seconds of RFC 2544 section 23."""
+    """Time for which packets may still be under way when a trial is over: the content of the queues at their rates, and
+    the delays; at most the two seconds of RFC 2544 section 23."""
     return min(_crossing_ns(topology, queue_bytes), MAX_RESIDUAL_NS)
 
 

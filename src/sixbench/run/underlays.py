@@ -28,9 +28,9 @@ from ..store import Underlay, UnderlayReading, UnderlayWay
 from .session import ANSWER_TIMEOUT_S, cancel, finish, wait_for_run
 
 PARAMS = {"transfer_bytes": 1, "stall_timeout_ns": 10**9, "forget": False}
-"""Of the probe: TCP is asked for next to nothing, and the hosts forget nothing."""
+"""Parameters of the probe: TCP is asked for next to nothing, and the hosts forget nothing."""
 LIMIT_NS = 120 * 10**9
-"""How long a probe may take: some twenty sizes each way, each lost three times."""
+"""Longest time that a probe may take: some twenty sizes each way, each lost three times."""
 
 
 def find_underlays(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, dict[str, Underlay]]:
@@ -48,7 +48,7 @@ def find_underlays(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, d
 
 
 def read_again(hub: AgentHub, known: Mapping[str, Underlay], topologies: Sequence[Topology]) -> dict[str, Underlay]:
-    """What is known of these networks, with how they stand now. Hosts that have gone tell nothing more."""
+    """The facts about these networks, with their current state. Hosts that have gone tell nothing more."""
     hosts = {name: host for topology in topologies for name, host in topology.hosts.items()}
     found = dict(known)
     for name, one in known.items():

@@ -27,7 +27,7 @@ MOST_KEPT_BYTES = 2**24
 """The largest number of bytes of records whose details are kept. In memory these take three to six times as much."""
 
 _RECENT = 16
-"""Of the trials that have no room: those whose details are kept until others are read."""
+"""Number of trials without room whose details are kept until others are read."""
 
 _Value = TypeVar("_Value")
 
@@ -47,7 +47,7 @@ class Details:
         self._recent: OrderedDict[str, _Parts] = OrderedDict()
         self._known: dict[Any, Any] = {}
         self.reads = 0
-        """How many records were read again."""
+        """Number of records that were read again."""
 
     def lighter(self, record: TrialRecord, folder: str, size_bytes: int, digest: str) -> TrialRecord:
         """The record without its large parts, which are read again from this folder if they are asked for. What many

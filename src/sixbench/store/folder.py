@@ -300,7 +300,7 @@ class Folder:
             raise WriteError(f"removing {self._shown(name)}: {error.strerror}") from error
 
     def others_who_may_write(self) -> str | None:
-        """Who else may change its content, in words. None: only this user and root."""
+        """Others who may change its content, in words. None: only this user and root."""
         found = os.fstat(self.descriptor)
         if found.st_uid not in (os.geteuid(), 0):
             return f"it belongs to the user {found.st_uid}"

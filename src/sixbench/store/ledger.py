@@ -1,4 +1,4 @@
-"""Which trials a run recorded, by the hashes of their files.
+"""The trials that a run recorded, by the hashes of their files.
 
 The manifest has the hashes. While a run goes on, they are in a journal beside it, so that a trial costs one line and
 not a manifest. They tell which trials are missing, copied or changed. They do not protect against someone

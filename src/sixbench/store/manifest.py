@@ -39,7 +39,7 @@ class Guest:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessorUse:
-    """What a run did with the machine's processors.
+    """Use of the machine's processors by a run.
 
     Attributes:
         usable: those that it might use.
@@ -63,7 +63,7 @@ exchange over the link of a trial, which is of two hosts and in the trial's reco
 
 @dataclass(frozen=True, kw_only=True)
 class ClockReading:
-    """How a host's realtime clock stood to another one.
+    """Offset of a host's realtime clock from another one.
 
     Attributes:
         realtime_ns: when, by the machine of the run.
@@ -123,7 +123,7 @@ class UnderlayWay:
 
 @dataclass(frozen=True, kw_only=True)
 class UnderlayReading:
-    """What was seen of such a network at one time.
+    """Observations of such a network at one time.
 
     Attributes:
         realtime_ns: when, by the machine of the run.
@@ -161,7 +161,7 @@ class Underlay:
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """Where a run took place.
+    """The environment of a run.
 
     Attributes:
         kernel, machine, cpu, distribution: the system's names of them.
@@ -201,7 +201,7 @@ class Environment:
 
 
 def nowhere(clock: Clock = "real") -> Environment:
-    """What is known of where a run takes place that another machine measures, before it does."""
+    """The facts about the environment of a run that another machine measures, known before it does."""
     return Environment(
         kernel="", machine="", cpu="", distribution="", cores=1, memory_bytes=0, versions={}, clock=clock
     )
@@ -224,7 +224,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a run is and how it went.
+    """The identity and the course of a run.
 
     Attributes:
         run: its name, unique on this machine.

@@ -60,7 +60,7 @@ def _impossible(place: str, value: Any) -> Iterator[str]:
 
 
 def problems_of(manifest: Manifest) -> Iterator[str]:
-    """What is wrong with a manifest, in words."""
+    """The problem with a manifest, in words."""
     if manifest.paper is not None and not NAME.fullmatch(manifest.paper):
         yield f"paper is {visible(shown(manifest.paper))}, which cannot name one"
     times_ns = [manifest.started_realtime_ns, manifest.ended_realtime_ns]
@@ -80,7 +80,7 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
 
 
 def problems_of_cell(name: str, cell: Cell) -> Iterator[str]:
-    """What is wrong with what is known of a cell, in words."""
+    """The problems with the facts about a cell, in words."""
     if not NAME.fullmatch(name):
         yield f"{visible(shown(name))} cannot name a cell"
     if cell.calibration is not None:

@@ -41,7 +41,7 @@ def manifest_from_text(text: str, where: str) -> Manifest:
 
 
 def cell_to_text(cell: Cell) -> str:
-    """What is known of a cell, as text."""
+    """The facts about a cell, as text."""
     return json.dumps(_cells().dump_python(cell, mode="json", exclude_none=True), allow_nan=False, ensure_ascii=False)
 
 

@@ -204,7 +204,7 @@ class MonitorWriter(AbstractContextManager["MonitorWriter"]):
 
     @property
     def directory(self) -> Path:
-        """Where it is now."""
+        """Its current directory."""
         return self.folder.current_path
 
     def read(self) -> Monitor:
@@ -242,7 +242,7 @@ class MonitorWriter(AbstractContextManager["MonitorWriter"]):
                     yield part, int(match[1])
 
     def run_directory(self, number: int) -> Path:
-        """Where the run of an occurrence is, or is to be made."""
+        """Directory of the run of an occurrence, which may not exist yet."""
         self.inside(RUNS)
         return self.directory / RUNS / run_name(number)
 

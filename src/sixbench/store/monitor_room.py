@@ -32,7 +32,7 @@ _CAPTURES = (".pcapng", ".pcap", PACKETS, REVERSE_PACKETS)
 
 @dataclass(kw_only=True)
 class Room:
-    """What became of the bound.
+    """The outcome for the bound.
 
     Attributes:
         used_bytes: what the directory takes on the disk now.
@@ -65,8 +65,8 @@ def make_room(
 
 
 def used_bytes(folder: Folder) -> int:
-    """What a directory takes on the disk with all that is in it; not what links name, what has another name elsewhere,
-    and what is on other file systems."""
+    """Room that a directory takes on the disk with all that is in it; not what links name, what has another name
+    elsewhere, and what is on other file systems."""
     return _size(folder, folder.identity[0], 0)
 
 
@@ -116,8 +116,8 @@ def _remove(writer: MonitorWriter, one: Occurrence, part: Part, room: Room, now_
 
 
 def _freed(within: Folder, name: str, part: Part) -> int | None:
-    """What removing a part frees; None where there is nothing of it. Raises `StoreError` where something of it is not
-    what a run has."""
+    """Room that removing a part frees; None where there is nothing of it. Raises `StoreError` where something of it is
+    not what a run has."""
     found = os.stat(name, dir_fd=within.descriptor, follow_symlinks=False)
     if not stat.S_ISDIR(found.st_mode):
         return None if part == "captures" else _size_of_file(found)
@@ -149,7 +149,7 @@ def _captures(run: Folder) -> Iterator[tuple[Folder, str, os.stat_result]]:
 
 
 def _size_of_file(found: os.stat_result) -> int:
-    """What removing a file frees: nothing, where it has another name as well."""
+    """Room that removing a file frees: nothing, where it has another name as well."""
     return found.st_blocks * BLOCK_BYTES if found.st_nlink == 1 else 0
 
 

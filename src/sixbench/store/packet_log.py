@@ -1,4 +1,4 @@
-"""What became of each datagram of a trial, as Parquet: one row a datagram sent, and one more for each duplicate."""
+"""The outcome of each datagram of a trial, as Parquet: one row a datagram sent, and one more for each duplicate."""
 
 from __future__ import annotations
 

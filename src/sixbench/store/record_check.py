@@ -19,7 +19,7 @@ _OF_NUMBERS = ("_ns", "_pps")
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """What an experiment plans, for looking it up once a record.
+    """The experiment's plan, for looking it up once a record.
 
     Attributes:
         workloads: the kind of workload of each combination, by name.
@@ -47,7 +47,7 @@ class Planned:
 
 
 def problems_of(record: TrialRecord, directory: str, planned: Planned) -> Iterator[str]:
-    """What is wrong with a record, in words.
+    """The problem with a record, in words.
 
     Args:
         directory: the name of the directory that the record is in.

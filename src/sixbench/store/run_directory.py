@@ -30,7 +30,7 @@ TRIAL = "trial.json"
 SERIES = "series.parquet"
 PACKETS = "packets.parquet"
 REVERSE_PACKETS = "packets-reverse.parquet"
-"""What became of the datagrams that the server sent, where a stream has both directions."""
+"""Outcome of the datagrams that the server sent, where a stream has both directions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +211,7 @@ def _parse(content: bytes, place: Path) -> TrialRecord:
 
 
 def others_who_may_write(directory: Path) -> str | None:
-    """Who else may change the content of a run directory, in words. None: only this user and root."""
+    """Others who may change the content of a run directory, in words. None: only this user and root."""
     return opened(directory).others_who_may_write()
 
 

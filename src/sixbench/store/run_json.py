@@ -16,7 +16,7 @@ MAX_JSON_BYTES = 2**28
 """The largest manifest or record. With 100,000 combinations a manifest has some 50 MB."""
 
 MAX_DEPTH = 40
-"""How deep objects and lists may be in one another. Those of a manifest are some ten levels deep."""
+"""Largest depth of objects and lists in one another. Those of a manifest are some ten levels deep."""
 
 
 def read_json(folder: Folder, name: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2
 tabs are none of them."""
 
 _MAY_CONTROL = re.compile(r"\\u(00|20)|\\[bfr]")
-"""What JSON may write for them."""
+"""JSON's words for them."""
 
 
 def _may_control(text: str) -> bool:

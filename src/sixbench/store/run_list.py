@@ -1,4 +1,4 @@
-"""Which runs there are. None of them is opened to be continued."""
+"""The list of runs. None of them is opened to be continued."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
     @property
     def directory(self) -> Path:
-        """Where the run directory is now."""
+        """Current directory of the run."""
         return self._folder.current_path
 
     @property
@@ -201,7 +201,7 @@ def _make(folder: Folder, name: str) -> Folder:
 
 
 MAX_SAME_NAMES = 1000
-"""How many directories may have the same name but for a number at its end."""
+"""Number of directories that may have the same name but for a number at its end."""
 
 
 def new_directory(wanted: Path) -> Path:

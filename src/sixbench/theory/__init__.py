@@ -1,4 +1,4 @@
-"""What paths should cost: headers, wire efficiency, limits of goodput. Pure arithmetic.
+"""Expected costs of paths: headers, wire efficiency, limits of goodput. Pure arithmetic.
 
 ::
 

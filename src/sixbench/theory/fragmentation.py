@@ -1,4 +1,4 @@
-"""What a datagram becomes on each link of a path.
+"""The packets that a datagram becomes on each link of a path.
 
 That is its fragments there, their bytes on the wire, the nodes that cut them and the nodes that put them together. It
 is also the number of datagrams that path MTU discovery costs until they arrive.

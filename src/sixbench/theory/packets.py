@@ -24,7 +24,7 @@ MAX_LENGTH_FIELD = 65535
 
 @dataclass(frozen=True, kw_only=True)
 class Packets:
-    """What a message becomes on one link: a number of packets of one size, and a last packet.
+    """Packets that a message becomes on one link: a number of packets of one size, and a last packet.
 
     Sizes are of IP packets, network headers included; `full_bytes` is 0 if the last packet is the only one.
     """

@@ -1,5 +1,5 @@
-"""What one node makes of an IP packet: the pieces in which its source sends it, in which a router passes it on, and in
-which a node that tracks connections does. Linux's arithmetic (net/ipv4/ip_output.c, net/ipv6/ip6_output.c)."""
+"""Pieces of an IP packet at one node: those in which its source sends it, in which a router passes it on, and in which
+a node that tracks connections does. Linux's arithmetic (net/ipv4/ip_output.c, net/ipv6/ip6_output.c)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..model.topology import ETHERNET_MIN_MTU_V6, Family
 from .packets import fragments
 
 Policy = Literal["clear", "set", "probe", "kernel", "atomic"]
-"""What a sender does about fragmentation (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER):
+"""A sender's policy about fragmentation (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER):
 
 - `clear` never sets DF, and fragments packets that do not fit (IP_PMTUDISC_DONT).
 - `set` sets DF, and refuses packets that are longer than the path MTU it knows (IP_PMTUDISC_DO).

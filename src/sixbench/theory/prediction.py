@@ -15,7 +15,7 @@ Outcome = Literal["delivered", "lost", "refused"]
 
 @dataclass(frozen=True, kw_only=True)
 class LinkLoad:
-    """What a datagram is on one link.
+    """The packets of a datagram on one link.
 
     Attributes:
         crossing: the link as the path crosses it.
@@ -49,7 +49,7 @@ class LinkLoad:
 
 @dataclass(kw_only=True)
 class Work:
-    """What a node does about fragments of one family for one datagram.
+    """A node's treatment of fragments of one family for one datagram.
 
     Attributes:
         cut: packets that it made fragments of (Linux: FragOKs).
@@ -78,7 +78,7 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """What becomes of one datagram.
+    """The fate of one datagram.
 
     Attributes:
         loads: the loads of the links, from client to server.
@@ -96,7 +96,7 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What becomes of a flow of equal datagrams.
+    """The fate of a flow of equal datagrams.
 
     Attributes:
         datagram_bytes: bytes of UDP payload.
@@ -110,12 +110,12 @@ class Prediction:
 
     @property
     def first(self) -> Attempt:
-        """What becomes of the first datagram, before anything is known about the path."""
+        """The fate of the first datagram, before anything is known about the path."""
         return self.attempts[0]
 
     @property
     def settled(self) -> Attempt:
-        """What becomes of every later datagram, when all is known that can be known."""
+        """The fate of every later datagram, when all is known that can be known."""
         return self.attempts[-1]
 
     @property

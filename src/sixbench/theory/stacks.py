@@ -1,4 +1,4 @@
-"""Which network headers the packets of a mechanism carry, and a link as they cross it."""
+"""Network headers of the packets of a mechanism, and a link as they cross it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a translator makes of an IP packet (RFC 7915), as the agent's translators do it."""
+"""The translation of an IP packet (RFC 7915), as the agent's translators do it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes do to fragments and to ICMP errors that pass them, besides forwarding."""
+"""Treatment of fragments and of ICMP errors that pass nodes, besides forwarding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BOTH: frozenset[Family] = frozenset({4, 6})
 
 @dataclass(frozen=True, kw_only=True)
 class Treatment:
-    """What a node does to packets that pass it, besides forwarding.
+    """A node's treatment of packets that pass it, besides forwarding.
 
     Attributes:
         reassembles: the families whose fragments it puts together before it forwards them. In these it tracks

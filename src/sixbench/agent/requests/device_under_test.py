@@ -21,12 +21,13 @@ class DeviceStart(Request[DeviceAnswer]):
 
 
 class DeviceCounters(Request[DeviceCountersAnswer]):
-    """What it has used, and whether it has ended; `reset_peak`: the peak of its memory then counts from now on."""
+    """The resources that it has used, and its end if it has ended; `reset_peak`: the peak of its memory then counts
+    from now on."""
 
     reset_peak: bool | None = None
 
 
 class DeviceLog(Request[DeviceLogAnswer]):
-    """What it said after so many bytes."""
+    """Its output after so many bytes."""
 
     after: int | None = None

@@ -36,7 +36,7 @@ class TunnelRemove(Request[Nothing]):
 
 
 class TunnelCounters(Request[TunnelsAnswer]):
-    """What became of the packets of the node's tunnels."""
+    """The counts of packets of the node's tunnels."""
 
     device: str | None = None
     run_time: str | None = None
@@ -59,13 +59,13 @@ class TranslatorRemove(Request[TranslatorState]):
 
 
 class TranslatorCounters(Request[TranslatorsAnswer]):
-    """What became of the packets of the node's translators."""
+    """The counts of packets of the node's translators."""
 
     device: str | None = None
 
 
 class TranslatorBringUp(Request[BringUpAnswer]):
-    """What a CLAT does from the moment at which it has no prefix until it translates."""
+    """The steps of a CLAT from the moment at which it has no prefix until it translates."""
 
     discovery: Mapping[str, Any]
     translator: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What the agent makes of links: a known truth, which it emulates, and VLANs."""
+"""Requests about links: emulation with a known truth, and VLANs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EmulateChange(Request[Nothing]):
 
 
 class EmulateRecord(Request[EmulateAnswer]):
-    """What the emulator really did to the packets of a link."""
+    """The emulator's true treatment of the packets of a link."""
 
     link: str
     restart: bool | None = None

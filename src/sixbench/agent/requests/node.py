@@ -1,4 +1,4 @@
-"""What a node is asked for itself: who it is, commands, settings and counters."""
+"""Requests about a node itself: identity, commands, settings and counters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Cpu(Request[CpuSample]):
 
 
 class LoopTimes(Request[LoopTimesAnswer]):
-    """How long a loop takes that keeps all units of the node's core busy."""
+    """Time that a loop takes that keeps all units of the node's core busy."""
 
 
 class Place(Request[Nothing]):

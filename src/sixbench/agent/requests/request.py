@@ -10,7 +10,7 @@ from ...model.form import Form
 from ..answers import Nothing, check
 
 Answered = TypeVar("Answered")
-"""What its answer is read as: a form, or a result as it came."""
+"""The type of its answer: a form, or a result as it came."""
 
 
 REQUESTS: dict[str, type[Request[Any]]] = {}

@@ -1,4 +1,4 @@
-"""What a node does for others: multicast, routers, DHCP, brokers, resolvers and relays."""
+"""Services of a node for others: multicast, routers, DHCP, brokers, resolvers and relays."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class DnsStart(Request[Nothing]):
 
 
 class DnsCounters(Request[DnsAnswer]):
-    """What a resolver was asked."""
+    """Questions that a resolver got."""
 
 
 class DnsStop(Request[DnsAnswer]):
@@ -133,7 +133,7 @@ class RelayStart(Request[Nothing]):
 
 
 class RelayCounters(Request[RelayAnswer]):
-    """What a relay did."""
+    """The counts of a relay."""
 
 
 class RelayStop(Request[RelayAnswer]):

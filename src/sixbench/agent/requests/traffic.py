@@ -16,7 +16,7 @@ _HERE = {"here": True}
 
 
 class _Side(Request[Answered]):
-    """What both sides are told."""
+    """Parameters that both sides get."""
 
     session: str
     workload: str
@@ -70,7 +70,7 @@ class Finish(Request[Result]):
 
 
 class Progress(Request[ProgressAnswer]):
-    """What has arrived at a session so far."""
+    """Bytes that have arrived at a session so far."""
 
     session: str
 

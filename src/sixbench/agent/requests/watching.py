@@ -1,4 +1,4 @@
-"""What watches packets, timers and processors while a trial runs."""
+"""Watchers of packets, timers and processors while a trial runs."""
 
 from __future__ import annotations
 
@@ -65,4 +65,4 @@ class AwakeStart(Request[AwakeStarted]):
 
 
 class Awake(Request[AwakeAnswer]):
-    """How long each of them was busy."""
+    """Time for which each of them was busy."""

@@ -31,7 +31,7 @@ LIMIT = Limit(absolute=50_000, relative=0.02)
 
 
 def emulated(record: TrialRecord, way: str) -> EmulatedWay:
-    """What the emulator of the only emulated link did, one way. Nothing is known of it where there are several."""
+    """Counts of the emulator of the only emulated link, one way. Nothing is known of it where there are several."""
     links = record.evidence.emulation or {}
     return next(iter(links.values())).way(way) if len(links) == 1 else EmulatedWay()
 

@@ -84,7 +84,7 @@ class Judged:
 
     @property
     def error(self) -> float:
-        """What share of tests may err."""
+        """Share of tests that may err."""
         return 1 - self.planned.experiment.statistics.confidence
 
 
@@ -285,7 +285,7 @@ def _smallest(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]]) 
 
 
 def _found(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], factor: float) -> int:
-    """How many declare a difference where the path's values are multiplied by this."""
+    """Number of comparisons that declare a difference where the path's values are multiplied by this."""
     statistics = cases[0][0].experiment.statistics
     changed = [replace(pairs, path=[factor * value for value in pairs.path]) for _, pairs in cases]
     compared = compare_all(

@@ -1,4 +1,4 @@
-"""What proves that a trial took its path: the evidence that a record keeps.
+"""The proof that a trial took its path: the evidence that a record keeps.
 
 `run.proof` builds it, records keep it as JSON, and reports read it. A part that is None was not looked at, or the trial
 has none of it. The JSON lacks what is None. Keys of later versions are ignored.
@@ -108,7 +108,7 @@ def _adapter() -> TypeAdapter[Evidence]:
 
 
 def evidence_to_json(evidence: Evidence) -> dict[str, Any]:
-    """What `trial.json` has of it."""
+    """Its part of `trial.json`."""
     data: dict[str, Any] = _adapter().dump_python(evidence, mode="json", exclude_none=True)
     return data
 

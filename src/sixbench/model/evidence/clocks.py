@@ -9,7 +9,7 @@ from ..form import Kept, Name, Number, Time, Whole
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClockLook(Kept):
-    """How the server's realtime clock stood to the client's.
+    """Offset of the server's realtime clock from the client's.
 
     Attributes:
         realtime_ns: when, by the machine of the run.
@@ -29,7 +29,7 @@ class ClockLook(Kept):
 
     @property
     def half_width_ns(self) -> float:
-        """How far the truth is from there at most."""
+        """Largest distance of the truth from there."""
         return (self.high_ns - self.low_ns) / 2
 
 
@@ -51,6 +51,5 @@ class TwoClocks(Kept):
 
     @property
     def half_width_ns(self) -> float:
-        """How far the difference of the clocks is at most from what the line between the two looks says, at any time
-        between them."""
+        """Largest distance of the clocks' difference from the line between the two looks, at any time between them."""
         return max(self.before.half_width_ns, self.after.half_width_ns)

@@ -1,4 +1,4 @@
-"""What devices did, and the sessions of nodes that keep state."""
+"""Counts of devices, and the sessions of nodes that keep state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Count(Kept):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TunnelCounters(Kept):
-    """What one end of a tunnel did.
+    """Counts of one end of a tunnel.
 
     Attributes:
         encapsulated, decapsulated: by the fast path.
@@ -44,7 +44,7 @@ class TunnelCounters(Kept):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TranslatorCounters(Kept):
-    """What a translator did, in packets as they came to it.
+    """Counts of a translator, in packets as they came to it.
 
     Attributes:
         to_ipv6, to_ipv4: those that it translated.
@@ -123,7 +123,7 @@ class DiscoveredPrefix(Kept):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RelayCounters(Kept):
-    """What a relay did (`run.proof.relays`).
+    """Counts of a relay (`run.proof.relays`).
 
     Attributes:
         connections: pairs of connections that it made.
@@ -148,7 +148,8 @@ class RelayCounters(Kept):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProgramUse(Kept):
-    """What a program under test used in a trial (`run.proof.programs`), or the emulator of a machine under test.
+    """Resources that a program under test used in a trial (`run.proof.programs`), or the emulator of a machine under
+    test.
 
     Attributes:
         cpu_ns: the CPU time of all its processes.
@@ -189,5 +190,5 @@ class TrackedSessions(Kept):
 
     @property
     def rise(self) -> int:
-        """How many more there were at the end."""
+        """The increase until the end."""
         return self.after - self.before

@@ -16,7 +16,7 @@ Bounds = tuple[Whole, Whole]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FragmentLink(Kept):
-    """What theory expects on a link of datagrams that may be fragmented, and what crossed it.
+    """Expected packets on a link of datagrams that may be fragmented, by theory, and the counted ones.
 
     Attributes:
         packets, sizes_bytes, wire_bytes: what one datagram is there once all path MTUs are known.

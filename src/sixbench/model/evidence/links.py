@@ -1,4 +1,4 @@
-"""What links did: those with a known truth, changes in the middle of a trial, and timers that were late."""
+"""Evidence about links: those with a known truth, changes in the middle of a trial, and timers that were late."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ class Summary(Kept):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmulatedWay(Kept):
-    """What an emulator of ours did in one direction of a link. docs/protocol.md says what it counts. The histograms are
-    of nanoseconds."""
+    """Counts of our emulator in one direction of a link. The histograms are of nanoseconds."""
 
     packets: Natural | None = None
     control_packets: Natural | None = None
@@ -70,8 +69,7 @@ class EmulatedLink(Kept):
     reverse: EmulatedWay | None = None
 
     def way(self, name: str) -> EmulatedWay:
-        """What was done in a direction of `model.emulation.WAYS`. Nothing is known of it where the emulator is not
-        ours."""
+        """Counts in a direction of `model.emulation.WAYS`. Nothing is known of it where the emulator is not ours."""
         return {"forward": self.forward, "reverse": self.reverse}[name] or EmulatedWay()
 
 
@@ -122,5 +120,5 @@ def _way_adapter() -> TypeAdapter[EmulatedWay]:
 
 
 def emulated_way(record: EmulatorRecord) -> EmulatedWay:
-    """What an emulator of ours did in one direction, without the buckets of its histograms."""
+    """Counts of our emulator in one direction, without the buckets of its histograms."""
     return _way_adapter().validate_python(record.model_dump(exclude_none=True, exclude=_BUCKETS))

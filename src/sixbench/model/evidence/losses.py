@@ -1,4 +1,4 @@
-"""What was lost, and where."""
+"""Losses and their places."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DropCounter(Kept):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Losses(Kept):
-    """What was lost, and where.
+    """Losses and their places.
 
     Attributes:
         located: the places at which packets were lost. None: the kernel told nothing, as `not_told` says.

@@ -1,4 +1,4 @@
-"""What was seen on the links of the way, and counted in its nodes."""
+"""Packets on the links of the way, and counts in its nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Changes = dict[Name, Whole]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Segment(Kept):
-    """What was seen on a link of the way. Counts are of packets.
+    """Packets that were seen on a link of the way. Counts are of packets.
 
     Attributes:
         node, interface: where it was looked at.

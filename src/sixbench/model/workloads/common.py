@@ -1,4 +1,4 @@
-"""What several workloads share: their common parameters, and histograms to metrics."""
+"""Parts that several workloads share: their common parameters, and histograms to metrics."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ only (RFC 8200: the payload length excludes the header)."""
 
 
 def one_length(params: Params, *lengths: Parameter) -> Wrong | None:
-    """What is wrong unless exactly one of these is given."""
+    """The problem unless exactly one of these is given."""
     given = [parameter.name for parameter in lengths if parameter.column in params]
     if len(given) == 1:
         return None
@@ -153,7 +153,7 @@ def of_one_length(*lengths: Parameter) -> Callable[[Params, frozenset[Family]], 
 
 
 def all_but(*own: Parameter) -> Callable[[Params], dict[str, Scalar]]:
-    """What the agent is given, where some parameters do not concern it."""
+    """The agent's parameters, where some parameters do not concern it."""
     columns = {one.column for one in own}
     return lambda params: {column: value for column, value in params.items() if column not in columns}
 
@@ -165,7 +165,7 @@ def gap_by(per_second: Parameter) -> Callable[[Params], float | None]:
 
 
 def udp_size(params: Params, size: Parameter, families: frozenset[Family]) -> Wrong | None:
-    """What is wrong where a datagram of that size cannot exist (RFC 768 and the family's length field)."""
+    """The problem where a datagram of that size cannot exist (RFC 768 and the family's length field)."""
     given = params.get(size.column)
     if not isinstance(given, int):
         return None

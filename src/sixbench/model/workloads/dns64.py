@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 QUESTION_BYTES = 48
 """The UDP payload of a question (docs/protocol.md)."""
 MAX_WAITING = 50_000
-"""How many questions are waited for at once at most. They are told apart by 16 bits."""
+"""Largest number of questions that are waited for at once. They are told apart by 16 bits."""
 MAX_LATE_NS = 10_000_000
-"""How late 99.9 % of the questions may be asked at most."""
+"""Largest lateness of 99.9 % of the questions."""
 
 RATE = Parameter(
     name="rate",

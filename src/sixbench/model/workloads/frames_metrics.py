@@ -107,8 +107,8 @@ def _notes(measured: Measured, sender: Result, receiver: Result) -> None:
 
 
 def _recovery_ns(params: Params, direction: str, lost: int, receiver: Result) -> float | None:
-    """How long after the rate became another the last frame was due that was lost (RFC 2544 section 26.5). None: it is
-    not known which one that was, or the flow ended before."""
+    """Time from the change of the rate to the due time of the last lost frame (RFC 2544 section 26.5). None: it is not
+    known which one that was, or the flow ended before."""
     last, sent = receiver.get("last_lost"), lost + int(receiver["unique"])
     if due_ns(params, direction, sent) <= float(params[STEP_AFTER.column]):
         return None
@@ -138,7 +138,7 @@ def _generator(measured: Measured, params: Params, direction: str, sender: Resul
 
 
 def _native(measured: Measured, sender: Result, receiver: Result) -> None:
-    """How many of the frames that went natively were lost."""
+    """Number of natively sent frames that were lost."""
     if "native" not in sender or "native" not in receiver:
         return
     sent, unique = sender["native"]["sent"], receiver["native"]["unique"]

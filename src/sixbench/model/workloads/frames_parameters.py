@@ -19,7 +19,7 @@ EXTENSION_BYTES = {"hop-by-hop": 8, "destination-options": 8, "routing": 24, "fr
 """The lengths of extension headers (RFC 5180 section 5.3)."""
 USUAL_BITS = LENGTHS[6]
 CLIENT_NETWORKS, SERVER_NETWORKS = "client_networks", "server_networks"
-"""What agents are told where there are several networks: the first one behind each host, besides its own."""
+"""Parameter of the agents where there are several networks: the first one behind each host, besides its own."""
 MAX_BEHIND = 0.001
 """The share of its rate by which a sender may be behind its schedule."""
 
@@ -163,7 +163,7 @@ def due_before(params: Params, direction: str, time_ns: float) -> float:
 
 
 def due_ns(params: Params, direction: str, index: int) -> float:
-    """When a frame is due, since the start of the measured time."""
+    """Due time of a frame, since the start of the measured time."""
     step_ns, first_pps = params.get(STEP_AFTER.column), rate_pps(params, direction)
     before = index + 1 if step_ns is None else math.ceil(float(step_ns) * first_pps / 1e9)
     if step_ns is None or index < before:
@@ -172,7 +172,7 @@ def due_ns(params: Params, direction: str, index: int) -> float:
 
 
 def extension_bytes(params: Params) -> int:
-    """How long the extension headers of each IPv6 frame are."""
+    """Length of the extension headers of each IPv6 frame."""
     return EXTENSION_BYTES.get(str(EXTENSION_HEADERS.of(params)), 0)
 
 

@@ -11,11 +11,11 @@ from ..result_form import Histogram
 from .udp_results import FlowReceiver, FlowSender
 
 MOST_TAGGED = 2000
-"""Of a flow."""
+"""Counts of a flow."""
 
 
 class HardwareStamps(Form):
-    """When the tagged frames of a flow passed an interface, by the interface's own clock.
+    """Times at which the tagged frames of a flow passed an interface, by the interface's own clock.
 
     Attributes:
         clock: its number: 0 is /dev/ptp0.

@@ -15,7 +15,7 @@ from ..workload import Result
 from .two_ways import flows_of
 
 HARDWARE_STAMPS = "hardware_stamps"
-"""What agents are told where the interfaces of both hosts may stamp frames; and what their results have of it."""
+"""Parameter of the agents where the interfaces of both hosts may stamp frames; and its part of their results."""
 
 REFUSED = "hardware_stamps_refused"
 """The reason why an interface does not."""
@@ -37,7 +37,7 @@ class Stamped:
 
     @property
     def words(self) -> str:
-        """What they are of."""
+        """The frames that they belong to."""
         return f"{len(self.delays_ns)} of {self.tagged} tagged frames have the hardware time stamps of {self.by}"
 
     @property

@@ -65,7 +65,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 
 def _answered_ns(params: Params, family: Family) -> int:
-    """When a client of that family alone would have had its address."""
+    """Time at which a client of that family alone would have had its address."""
     return int((A_AFTER if family == 4 else AAAA_AFTER).of(params))
 
 
@@ -74,7 +74,7 @@ def _failures(what: str, failed: Mapping[str, int]) -> list[str]:
 
 
 def _connections(own: Mapping[str, Any]) -> int:
-    """How many connections were made over one family, alone or as the winner."""
+    """Number of connections that were made over one family, alone or as the winner."""
     return int(own["wins"]) + int(own["alone"]["connect"]["count"])
 
 

@@ -20,7 +20,7 @@ STATISTICS = ("mean", "p50", "p99")
 MINUTE_NS = 60 * 10**9
 
 PROBE_TIMEOUT_NS = 5 * 10**9
-"""How long an echo is waited for. A queue that holds packets for longer is of no use to anybody."""
+"""Time for which an echo is waited for. A queue that holds packets for longer is of no use to anybody."""
 
 PROBE_INTERVAL = replace(ping.PROBE_INTERVAL, name="probe-interval", column="probe_interval_ns", maximum=10**9)
 LOAD_DIRECTION = replace(DIRECTION, doc="sender of the load: the client, the server, or both at once", default="both")

@@ -114,7 +114,7 @@ def _words(way: Mapping[str, Any]) -> str:
 
 
 def _place(hop: Mapping[str, Any]) -> str:
-    """Where a hop is, as far as it is known."""
+    """Place of a hop, as far as it is known."""
     address = hop.get("address") or hop.get("before")
     known_as = f" ({address})" if address else ""
     if hop.get("index") == 0:

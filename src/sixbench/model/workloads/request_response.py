@@ -1,4 +1,4 @@
-"""What `tcp-rr` and `udp-rr` share."""
+"""Parts that `tcp-rr` and `udp-rr` share."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 
 def results(side: Side, params: Params) -> tuple[Expected, ...]:
-    """What is expected of either side's result."""
+    """Expected result of either side."""
     return (Expected(form=_client()),) if side == "client" else nothing_of_its_own(side, params)
 
 

@@ -1,4 +1,4 @@
-"""What `tcp-connect` and `tcp-crr` share."""
+"""Parts that `tcp-connect` and `tcp-crr` share."""
 
 from __future__ import annotations
 

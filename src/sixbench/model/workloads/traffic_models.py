@@ -212,7 +212,7 @@ def model_in(params: Params) -> str | None:
 
 
 def check_model(params: Params) -> Wrong | None:
-    """What is wrong with the parameters of a model; None if nothing is."""
+    """The problem with the parameters of a model; None if nothing is."""
     if "trace" in params:
         return _check_trace(params)
     if not has_model(params):

@@ -42,7 +42,7 @@ def together(flows: Mapping[str, Measured], columns: Iterable[tuple[str, str]]) 
 
 
 def traffic_of(receivers: Mapping[str, Result]) -> Traffic:
-    """What arrived, by the results of the receivers of flows."""
+    """Datagrams that arrived, by the results of the receivers of flows."""
     unique = {name: int(one["unique"]) for name, one in receivers.items()}
     payload_bytes = {name: int(one["unique_bytes"]) for name, one in receivers.items()}
     messages = sum(int(one["received"]) + int(one.get("warmup_received", 0)) for one in receivers.values())

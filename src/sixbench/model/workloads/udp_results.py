@@ -14,7 +14,7 @@ from ..results import Sequences
 
 
 class Waits(Form):
-    """How a sender waited for its due times."""
+    """A sender's waiting for its due times."""
 
     spun_ns: Natural = ABSENT
     warmup_spun_ns: Natural = ABSENT
@@ -69,7 +69,7 @@ class FlowSender(SideResult):
     """The sending end of a flow of numbered packets."""
 
     packets: ClassVar = "datagrams"
-    """What they are called."""
+    """Their names."""
 
     sent: Natural
     sent_bytes: Natural
@@ -92,7 +92,7 @@ class FlowReceiver(SideResult):
     """The receiving end of a flow of numbered packets."""
 
     packets: ClassVar = "datagrams"
-    """What they are called."""
+    """Their names."""
 
     received: Natural
     unique: Natural

@@ -19,7 +19,7 @@ MEAN = "longest burst, mean"
 FIRST_S = 0.01
 """The first burst takes so long; a longer one is double the one before, until frames are lost."""
 WIDTH = 0.01
-"""How near to the shortest burst that loses frames the longest one that does not has to be, as a share."""
+"""Largest distance between the longest burst without loss and the shortest one with loss, as a share."""
 LEAST_TOLERANCE_NS = 200_000
 """A burst may be late by a tenth of its length, and by so much anyway: about a late timer."""
 AS_FAST = 0.99
@@ -65,7 +65,7 @@ def _rate_pps(place: Place) -> int:
 
 
 def _nothing(place: Place) -> Value | None:
-    """What stands for the result where there is nothing to look for."""
+    """The remark in place of the result where there is nothing to look for."""
     nothing = Value(name=MEAN, unit="frames", value=None, trials=0)
     if place.throughput_pps is None:
         return replace(nothing, remark="no throughput is known")

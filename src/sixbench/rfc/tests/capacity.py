@@ -15,7 +15,7 @@ from . import establishment
 
 FIRST = 500
 LONGEST_S = 25
-"""How long establishing may take: Linux forgets a connection of UDP after 30 s without a packet."""
+"""Time that establishing may take: Linux forgets a connection of UDP after 30 s without a packet."""
 
 
 class _NotOffered(Exception):

@@ -1,4 +1,4 @@
-"""What the tests of delays share: repetitions at the throughput rate, and a value of each direction."""
+"""Parts that the tests of delays share: repetitions at the throughput rate, and a value of each direction."""
 
 from __future__ import annotations
 
@@ -85,5 +85,5 @@ def in_words(repetitions: int, seconds: float) -> str:
 
 
 def lasts(own: Lengths, seconds: float) -> tuple[int, float]:
-    """How many trials there are, and how long each is."""
+    """Number of trials, and the length of each."""
     return own.repetitions, seconds

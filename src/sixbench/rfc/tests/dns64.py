@@ -22,18 +22,18 @@ from ..throughput import spoiled_by_tester
 from . import delays
 
 FIRST_PER_S = 1000
-"""Where a search begins. At a lower rate the tester sleeps most of the time, so it is later on a machine that does
+"""First rate of a search. At a lower rate the tester sleeps most of the time, so it is later on a machine that does
 other things too."""
 TIMEOUT_NS = 1_000_000_000
 """RFC 8219 section 9.2."""
 SELF_TEST_TIMEOUT_NS = TIMEOUT_NS // 4
 MOST_PER_S, SELF_TEST_MOST_PER_S = (MAX_WAITING * 10**9 // one for one in (TIMEOUT_NS, SELF_TEST_TIMEOUT_NS))
-"""Where a search ends: so many questions can be waited for at once."""
+"""Last rate of a search: so many questions can be waited for at once."""
 DELTA = 0.1
 """RFC 8219 section 9.2.1: the tester has to be able to do 2 (r + delta), where delta is at least 0.1. It does not
 say of what; a tenth of r is the stricter reading."""
 _SELF_TEST, _PASSED = "self-test", "self-test passed"
-"""How a remark on the self-test begins, and how it does where it was passed. It stands last among remarks."""
+"""Beginning of a remark on the self-test, and of one on a passed self-test. It stands last among remarks."""
 
 
 def self_test_of(value: Value) -> tuple[bool, str]:
@@ -136,7 +136,7 @@ _NOT_RIGHT = {
 
 
 def _became(record: TrialRecord) -> str:
-    """What became of the questions of a trial."""
+    """The outcome of the questions of a trial."""
     shares = [(record.metrics.get(name), words) for name, words in _NOT_RIGHT.items()]
     told = [f"{100 * share:.3g} % {words}" for share, words in shares if share]
     at = f"at {record.params['rate_per_s']}/s"
@@ -161,7 +161,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
 
 
 def _remarks(rates: Sequence[Rate]) -> list[str]:
-    """What has to be known of searches that found no rate."""
+    """Remarks on searches that found no rate."""
     wrong = next((rate for rate in rates if rate.is_wrong), None)
     if wrong is not None:
         return [f"it answers wrongly: {wrong.why}"]
@@ -170,7 +170,7 @@ def _remarks(rates: Sequence[Rate]) -> list[str]:
 
 
 def _self_test(found: Sequence[float], tester: Value, records: Sequence[TrialRecord]) -> str:
-    """What the self-test, of these trials, says of the rates that were found."""
+    """The remark of the self-test, of these trials, on the rates that were found."""
     if tester.value is None:
         failed = next((one.reasons[0].text for one in records if one.status == "failed" and one.reasons), None)
         return f"{_SELF_TEST} not passed: {failed or tester.remark}"

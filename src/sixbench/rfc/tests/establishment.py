@@ -24,7 +24,7 @@ MOST_PER_S = 1_000_000
 LEAST_COUNT = 100
 """With fewer connections a rate is not measured."""
 TIMEOUT_NS = 900_000_000
-"""What UDP lost is sent again after 1 s. A connection that needs that is not established."""
+"""Lost datagrams of UDP are sent again after 1 s. A connection that needs that is not established."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ def _highest(ask: Ask, place: Place) -> Rate:
 
 
 def transport(place: Place) -> dict[str, Scalar]:
-    """What connections are: of UDP by RFC 9693, of TCP by RFC 3511."""
+    """Kind of the connections: of UDP by RFC 9693, of TCP by RFC 3511."""
     return {"transport": "udp" if place.profile == "9693" else "tcp"}
 
 

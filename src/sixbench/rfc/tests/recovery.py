@@ -37,7 +37,7 @@ def _rate_pps(place: Place) -> int:
 
 
 def _nothing(place: Place) -> Value | None:
-    """What stands for the result where nothing is measured."""
+    """The remark in place of the result where nothing is measured."""
     nothing = Value(name=NAME, unit="ns", value=None, trials=0)
     if place.throughput_pps is None:
         return replace(nothing, remark="no throughput is known")

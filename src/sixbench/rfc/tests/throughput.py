@@ -20,7 +20,7 @@ def _run(ask: Ask, place: Place) -> None:
 
 
 def loads(ask: Ask) -> Measure:
-    """What a search asks for: trials at a rate, for so long."""
+    """A search's request: trials at a rate, for so long."""
 
     def measure(load_pps: float, duration_s: float) -> LoadTrial | None:
         return throughput.load_trial(ask({"rate_pps": max(1, int(load_pps)), "duration_ns": round(duration_s * 1e9)}))

@@ -1,4 +1,4 @@
-"""What tells how a host's realtime clock stands to another one. A source is a file and its line in `SOURCES`.
+"""Sources of the offset of a host's realtime clock from another one. A source is a file and its line in `SOURCES`.
 
 A source is asked of an agent in the host's own network namespace. It gives a reading, or raises `CapabilityError` where
 the host has no such source, and `AgentError`. One tells of two hosts, and is asked before and after each trial between
@@ -22,7 +22,7 @@ SOURCES: Mapping[str, Callable[[Agent], ClockReading]] = {
 
 
 def read_clocks(agent: Agent) -> tuple[list[ClockReading], dict[str, str]]:
-    """What the sources tell now, and why those tell nothing that do not. Raises `AgentError`."""
+    """The current readings of the sources, and the reasons why some have none. Raises `AgentError`."""
     readings, missing = [], {}
     for name, read in SOURCES.items():
         try:

@@ -14,11 +14,11 @@ from ...store import ClockReading
 from .looks import ahead_ns
 
 EXCHANGES = 12
-"""How many exchanges a reading has: the fastest of so many is near the fastest that there is."""
+"""Number of exchanges of a reading: the fastest of so many is near the fastest that there is."""
 
 
 def read_control(agent: Agent) -> ClockReading:
-    """How far the realtime clock of an agent's machine is ahead of this one's. Raises `AgentError`."""
+    """Lead of the realtime clock of an agent's machine over this one's. Raises `AgentError`."""
     looks = []
     for _ in range(EXCHANGES):
         began_ns, began_realtime_ns = time.monotonic_ns(), time.time_ns()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...stats.two_clocks import Exchange, Flow
 
 DATAGRAMS = 60
-"""Of each way. The fastest of so many is near the fastest that there is."""
+"""Number of datagrams each way. The fastest of so many is near the fastest that there is."""
 
 EXCHANGE: Mapping[str, Scalar] = {
     "datagram_bytes": 64,
@@ -35,8 +35,8 @@ EXCHANGE: Mapping[str, Scalar] = {
 
 
 def read_link(hosts: Hosts, key: str) -> tuple[Exchange, int]:
-    """What arrived, and when that was by this machine. Raises `CapabilityError` where nothing came one way, and
-    `AgentError`.
+    """Datagrams that arrived, and their arrival times by this machine. Raises `CapabilityError` where nothing came one
+    way, and `AgentError`.
 
     Args:
         key: the name of the session.

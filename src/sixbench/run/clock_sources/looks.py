@@ -1,4 +1,4 @@
-"""How far a clock is ahead of another one, by looks at the other one before and after it tells its time."""
+"""Lead of a clock over another one, by looks at the other one before and after it tells its time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def ahead_ns(looks: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """How far it is ahead: no less and no more than this. The more looks there are, the narrower that is.
+    """Its lead: no less and no more than this. The more looks there are, the narrower that is.
 
     Args:
         looks: of each, the other clock, the clock itself, and the other clock once more, in nanoseconds.

@@ -30,7 +30,7 @@ _IF_THERE = 'command -v pmc > /dev/null && "$@"; exit $?'
 and takes its socket in /run away."""
 
 _SOCKET = "/var/run/ptp4l"
-"""Where it listens to pmc, unless it is told otherwise."""
+"""Socket at which it listens to pmc, unless it is configured otherwise."""
 _ANSWER = re.compile(r"RESPONSE MANAGEMENT (\w+)")
 _DEVICE = re.compile(r"/dev/ptp(\d+)")
 _MOST_NS = 2.0**63
@@ -39,12 +39,12 @@ _SHOWN = 200
 """Characters of what a program said."""
 
 Answers = dict[str, list[dict[str, str]]]
-"""What pmc printed: by data set, the values of each answer."""
+"""The output of pmc: by data set, the values of each answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """What ptp4l says of the clock that it compares.
+    """ptp4l's report about the clock that it compares.
 
     Attributes:
         grandmaster: its identity.
@@ -65,7 +65,7 @@ class Compared:
 
 
 def read_ptp(agent: Agent) -> ClockReading:
-    """What ptp4l says there. Raises `CapabilityError` where there is none or it says too little, and `AgentError`."""
+    """ptp4l's report there. Raises `CapabilityError` where there is none or it says too little, and `AgentError`."""
     done = agent.answer(Exec(argv=["sh", "-c", _IF_THERE, "pmc", *_ASK]))
     if done.exit != 0:
         said = printable(done.stderr.strip())[:_SHOWN]
@@ -87,7 +87,7 @@ def read_ptp(agent: Agent) -> ClockReading:
 
 
 def parse_pmc(said: str) -> Answers:
-    """What pmc(8) printed."""
+    """The output of pmc(8)."""
     found: Answers = {}
     values: dict[str, str] | None = None
     for line in said.splitlines():
@@ -102,7 +102,7 @@ def parse_pmc(said: str) -> Answers:
 
 
 def compare(answers: Answers) -> Compared:
-    """What ptp4l says of its clock. Raises `CapabilityError` where that is not enough for an interval."""
+    """ptp4l's report about its clock. Raises `CapabilityError` where that is not enough for an interval."""
     if not answers:
         raise CapabilityError(f"no ptp4l answers at {_SOCKET}")
     missing = [name for name in _SETS if not answers.get(name)]
@@ -160,8 +160,8 @@ def _time_ns(text: str) -> float:
 
 
 def bounds_ns(compared: Compared, now_ns: int) -> tuple[int, int]:
-    """How far the clock is ahead of the grandmaster's: no less and no more than this. One that is not steered may have
-    drifted since the last packet came.
+    """Lead of the clock over the grandmaster's: no less and no more than this. One that is not steered may have drifted
+    since the last packet came.
 
     Args:
         now_ns: what it says now.
@@ -173,13 +173,13 @@ def bounds_ns(compared: Compared, now_ns: int) -> tuple[int, int]:
 
 
 def system_ahead_ns(readings: Sequence[HardwareTimes]) -> tuple[int, int]:
-    """How far the system's clock is ahead of a hardware clock: no less and no more than this."""
+    """Lead of the system's clock over a hardware clock: no less and no more than this."""
     low_ns, high_ns = ahead_ns(readings)  # of the hardware clock
     return -high_ns, -low_ns
 
 
 def _system_beside_hardware(agent: Agent, interface: str) -> tuple[int, int, int]:
-    """What the hardware clock of an interface says now, and how far the system's is ahead of it."""
+    """Current time of the hardware clock of an interface, and the lead of the system's clock over it."""
     devices = {one.interface: one.hardware_clock for one in lendable_of(agent)}
     device = _DEVICE.fullmatch(devices.get(interface) or "")
     if device is None:

@@ -1,5 +1,5 @@
-"""What counters say of one packet: whether the device has dealt with it, by which path, and what the node itself did.
-Pure."""
+"""Meaning of the counters for one packet: whether the device has dealt with it, by which path, and what the node itself
+did. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..settling import is_waiting
 Verdict = Literal["translated", "answered", "dropped", "waits"]
 
 _EXTRA_DROPS = frozenset({"not-sent", "no-room"})
-"""Of a translator: what came out of the slow path and could not be sent, and what never came to it."""
+"""Counts of a translator: packets of the slow path that could not be sent, and packets that never came to it."""
 _IN_VAIN = "first-fragment-missing"
 """A counter of a translator: fragments that waited in vain. They came earlier than the packet under way when their
 time is up."""
@@ -65,7 +65,7 @@ class Counted:
         return None if self.done is None else self.handed - self.done
 
     def risen(self, before: Counted) -> Rises:
-        """What has risen since then."""
+        """The increase since then."""
         outcomes = _risen(before.outcomes, self.outcomes)
         slow = sum(rise for name, rise in outcomes.items() if name.startswith("slow "))
         ways = {name: outcomes.pop(name) for name in list(outcomes) if name.startswith("way ")}
@@ -100,7 +100,7 @@ class Backlogs:
 
 @dataclass(frozen=True, kw_only=True)
 class Rises:
-    """What has risen since a packet came: as in `Counted`."""
+    """The increase since a packet came: as in `Counted`."""
 
     outcomes: Mapping[str, int]
     handed: int
@@ -108,7 +108,7 @@ class Rises:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What became of the packet; None: no counter says so."""
+        """The outcome of the packet; None: no counter gives it."""
         if any(name.startswith("answered ") for name in self.outcomes) or self._told:
             return "answered"
         if any(name.startswith(("fast ", "slow ")) for name in self.outcomes):
@@ -126,7 +126,7 @@ class Rises:
 
     @property
     def reason(self) -> str:
-        """What decided, in one word: the path or the rule of the device, or `node`."""
+        """The deciding path or rule of the device in one word, or `node`."""
         for name in (*self.outcomes, ""):
             kind, _, rule = name.partition(" ")
             if kind in ("answered", "dropped") or (kind in ("fast", "slow") and not self._told):
@@ -135,7 +135,7 @@ class Rises:
 
     @property
     def words(self) -> str:
-        """Who decided, as sentences: the path through the device, and the counters that have risen."""
+        """The deciding part, as sentences: the path through the device, and the counters that have risen."""
         said = []
         for name in self.outcomes:
             kind, _, rule = name.partition(" ")
@@ -199,7 +199,7 @@ def of_tunnels(states: Mapping[str, TunnelState], node: CountersAnswer) -> Count
 
 
 def of_program(node: CountersAnswer, devices: Sequence[str]) -> Counted:
-    """Of another's program, which tells nothing of packets."""
+    """Counts of another's program, which reports nothing about packets."""
     return Counted(outcomes={}, handed=_sent(node, devices), done=None, **_of_node(node))
 
 
@@ -214,7 +214,7 @@ def _of_node(node: CountersAnswer) -> dict[str, Any]:
 
 
 def _sent(node: CountersAnswer, devices: Iterable[str]) -> int:
-    """What has left the near ends of devices, which the program did not take."""
+    """Packets that have left the near ends of devices, which the program did not take."""
     return sum(node.interfaces[device].tx_packets for device in devices if device in node.interfaces)
 
 

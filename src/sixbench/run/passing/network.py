@@ -32,12 +32,12 @@ Side = Literal["near", "far"]
 SIDES: tuple[Side, Side] = ("near", "far")
 NODE = "device"
 MTU_BYTES = 65_521
-"""Of the links and the device: a frame of it, with 14 bytes of Ethernet, is what a capture keeps whole (65535)."""
+"""MTU of the links and the device: a frame of it, with 14 bytes of Ethernet, is what a capture keeps whole (65535)."""
 OWN4 = IPv4Address("192.0.0.8")
-"""Where a node without an IPv4 address has errors come from (RFC 7600)."""
+"""Source of errors of a node without an IPv4 address (RFC 7600)."""
 
 _GATEWAYS: Mapping[Family, str] = {4: "169.254.0.1", 6: "fe80::1"}
-"""What stands for a side in routes. No packet has these addresses."""
+"""Addresses of a side in routes. No packet has these addresses."""
 _INTO, _BY_NODE, _BEYOND = 1000, 1001, 1002
 """Routing tables: of what comes to the device, of what the node itself sends, of what is for nobody."""
 _NEVER_S = "86400"
@@ -57,8 +57,8 @@ _SAYS_NOTHING = """table inet sixbench_passing {
   }
 }
 """
-"""What a node says of itself on its links, and so into a tunnel too: which groups it listens to (RFC 3810), and what it
-asks and tells neighbours (RFC 4861)."""
+"""Messages that a node sends about itself on its links, and so into a tunnel too: its groups (RFC 3810), and its
+requests and answers to neighbours (RFC 4861)."""
 _SILENT = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
 _OPEN = {
     "net.ipv4.conf.all.accept_local": "1",
@@ -71,10 +71,10 @@ _OPEN = {
     "net.ipv4.ipfrag_time": _NEVER_S,
     "net.ipv6.ip6frag_time": _NEVER_S,
 }
-"""What the node sends is of the packet that came last: no error is held back, and none tells of fragments that came
-with another packet. Redirects would tell that a packet leaves by the link on which it came. What has a source
-route comes to the device, which says what becomes of it (RFC 7915 section 4.1). Its own packets have no
-flow label that the kernel draws, so that the same packets come out of the same ones."""
+"""Settings for the node's own packets: no error is held back, and none tells of fragments that came with another
+packet. Redirects would tell that a packet leaves by the link on which it came. What has a source route comes to the
+device, which says what becomes of it (RFC 7915 section 4.1). Its own packets have no flow label that the kernel draws,
+so that the same packets come out of the same ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class PassingNetwork:
     protocol: int | None = None
 
     def side_of(self, packet: bytes) -> Side | None:
-        """Where a packet comes from; None: it is no IP packet, or has no whole IP header."""
+        """Origin of a packet; None: it is no IP packet, or has no whole IP header."""
         addresses = addresses_of(packet)
         if addresses is None:
             return None
@@ -385,7 +385,7 @@ def _neighbours(side: Side, family: Family) -> list[str]:
 
 
 def _ways_out(side: Side, family: Family, own: Address | None, mtu_bytes: int | None = None) -> list[str]:
-    """What makes packets of a family leave on a side, unless anything else says where they go."""
+    """Routes that make packets of a family leave on a side, unless anything else says where they go."""
     default = "0.0.0.0/0" if family == 4 else "::/0"
     source = "" if own is None else f" src {own}"
     most = "" if mtu_bytes is None else f" mtu lock {mtu_bytes}"
@@ -393,7 +393,7 @@ def _ways_out(side: Side, family: Family, own: Address | None, mtu_bytes: int | 
 
 
 def _into(device: Device, side: Side, family: Family) -> list[str]:
-    """What makes packets of a family that come from a side go into the device."""
+    """Routes that make packets of a family that come from a side go into the device."""
     default = "0.0.0.0/0" if family == 4 else "::/0"
     return [
         f"rule add from {default} iif {interface_towards(side)} lookup {_INTO}",

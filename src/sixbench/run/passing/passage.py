@@ -28,9 +28,9 @@ from .network import MTU_BYTES, NODE, SIDES, PassingNetwork, Side, destination_o
 _LOOK_S = 0.001
 """Between two looks at counters. What has left a queue is at the next one: `settling.STILL_NS`."""
 _QUIET_S = 0.1
-"""How long nothing may be counted of a packet before it is taken for one that the kernel dropped in silence."""
+"""Time without a count of a packet before it is taken for one that the kernel dropped in silence."""
 _PATIENCE_S = 10.0
-"""How long user space may take for a packet that was left to it."""
+"""Longest time that user space may take for a packet that was left to it."""
 _SNAPLEN_BYTES, _MAX_PACKETS, _CAPTURE_NS = 65_535, 4096, 600 * 10**9
 _ETHERNET_BYTES = 14
 _ICMP, _ICMPV6 = 1, 58
@@ -72,12 +72,12 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         self._lab.close()
 
     def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:
-        """What becomes of packets, one after the other. Their times do not matter here. Raises `AgentError`, and
+        """The decisions about packets, one after the other. Their times do not matter here. Raises `AgentError`, and
         `UsageError` of a packet that is too long for the network's links."""
         return [self._carry(packet) for _, packet in packets]
 
     def finish(self) -> int:
-        """How many fragments have waited for others of their packet in vain. Raises `AgentError`."""
+        """Number of fragments that have waited for others of their packet in vain. Raises `AgentError`."""
         return self._begin().fragments_in_vain + sum(self._held.values())
 
     @property
@@ -237,8 +237,8 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         )
 
     def _captured(self, side: Side, capture: str) -> list[bytes]:
-        """What came out on a side: what was routed there, and so sent to the neighbour that is entered. What the node
-        says on the link itself (IGMP, listener reports) goes to groups."""
+        """Packets that came out on a side: those that were routed there, and so sent to the neighbour that is entered.
+        What the node says on the link itself (IGMP, listener reports) goes to groups."""
         seen = self._lab.agents[self._network.sides[side]].answer(CaptureStop(capture=capture))
         if seen.dropped:
             raise AgentError("no-capture", f"{seen.dropped} packets on {self._network.sides[side]} were not captured")

@@ -18,11 +18,11 @@ DNS_PORT = 53
 """RFC 1035 section 4.2."""
 
 SHOWN_MESSAGES = 2
-"""How many packets of DHCP are kept in the record: a question and its answer."""
+"""Number of packets of DHCP in the record: a question and its answer."""
 
 
 def discovered_prefixes(answers: Mapping[str, observation.DiscoveredPrefix]) -> dict[str, DiscoveredPrefix]:
-    """What a record keeps of the answers to `prefix-discover`, by node, each with that to `dhcp-ask`."""
+    """The record's part of the answers to `prefix-discover`, by node, each with that to `dhcp-ask`."""
     return {
         node: DiscoveredPrefix(
             prefix=told.prefix,

@@ -41,7 +41,7 @@ TOO_BIG: Mapping[Family, tuple[str, str, str]] = {
 """Group, sent, received. IPv4 counts all of type 3 together, of which Fragmentation Needed is code 4."""
 
 JUDGED = ("cut", "created", "too_long", "collected", "reassembled")
-"""What theory foretells. That a reassembly failed is only known when the kernel gives it up, 30 s (IPv4) or 60 s (IPv6)
+"""Theory's expectations. That a reassembly failed is only known when the kernel gives it up, 30 s (IPv4) or 60 s (IPv6)
 later, mostly in another trial."""
 
 
@@ -51,7 +51,7 @@ KNOWN = 1
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentEvidence:
-    """What was found.
+    """The findings.
 
     Attributes:
         fragments: what a record keeps.
@@ -126,7 +126,7 @@ def _unreached(prediction: Prediction) -> frozenset[str]:
 
 
 def _states(network: Network, params: Params, engine: str | None) -> list[Prediction]:
-    """What is foretold where the client knows nothing of the path, and where it knows its MTU from earlier traffic."""
+    """The expectations where the client knows nothing of the path, and where it knows its MTU from earlier traffic."""
     policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
     sizes = sizes_of(params)
     if sizes is None:
@@ -146,7 +146,7 @@ def _states(network: Network, params: Params, engine: str | None) -> list[Predic
 def _judged(
     prediction: Prediction, sent: int, delivered: int, measured: Mapping[str, Mapping[Family, Mapping[str, int]]]
 ) -> tuple[list[str], dict[str, dict[str, dict[str, tuple[int, int]]]]]:
-    """What differs, and what was expected."""
+    """Differences, and the expected values."""
     differences = []
     expected: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
     for node, families in measured.items():
@@ -209,6 +209,6 @@ def _counted(before: CountersAnswer, after: CountersAnswer) -> dict[Family, dict
 
 
 def _shown(families: Mapping[Family, Mapping[str, int]]) -> dict[str, Changes]:
-    """What is not zero; of a node that only forwarded, nothing."""
+    """Counts that are not zero; of a node that only forwarded, nothing."""
     shown = {f"ipv{family}": {k: v for k, v in counts.items() if v} for family, counts in families.items()}
     return {family: counts for family, counts in shown.items() if counts.keys() - {"forwarded"}}

@@ -55,7 +55,7 @@ class _Way:
 
 @dataclass(frozen=True, kw_only=True)
 class _Difference:
-    """What one packet has other than the path: at most one of each, for a packet counts once."""
+    """Differences of one packet from the path: at most one of each, for a packet counts once."""
 
     addresses: Sequence[str] = ()
     hop_limits: Sequence[str] = ()
@@ -81,7 +81,7 @@ class LegMatch:
     addresses: Counter[str] = field(default_factory=Counter)
     hop_limits: Counter[str] = field(default_factory=Counter)
     _differences: dict[tuple[object, ...], _Difference | None] = field(default_factory=dict, repr=False)
-    """Of packets that were compared, by their headers: most packets of a trial have those of another one."""
+    """Counts of compared packets, by their headers: most packets of a trial have those of another one."""
 
     def see(self, stack: str, layers: Iterable[Layer]) -> None:
         """Compares a packet that has these headers, if it says its addresses."""
@@ -99,7 +99,7 @@ class LegMatch:
         self.hop_limits.update(difference.hop_limits)
 
     def _compare(self, stack: str, seen: Sequence[IpHeader]) -> _Difference | None:
-        """What a packet has other than the way that is nearest to it; None where no way has its headers."""
+        """Differences of a packet from the nearest way; None where no way has its headers."""
         ways = [
             _Way(crossing=crossing, is_forward=is_forward, destinations=self.destinations)
             for crossing in self.crossings
@@ -115,7 +115,7 @@ class LegMatch:
         return _Difference(hop_limits=min((way.other_hop_limits(seen) for way in taken), key=len)[:1])
 
     def reasons(self, place: str) -> list[Reason]:
-        """What they say against the trial. `place`: where they were seen, in words."""
+        """Their objections to the trial. `place`: where they were seen, in words."""
         return [
             *self._reason(self.addresses, "other addresses", _addresses, place),
             *self._reason(self.hop_limits, "another hop limit", _hop_limits, place),

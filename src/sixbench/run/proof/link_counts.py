@@ -23,7 +23,7 @@ UPKEEP = (
 """The packets that IPv6 sends on a link of its own accord, as /proc/net/snmp6 names them (RFC 4293)."""
 
 UNCOUNTED_UPKEEP = 16
-"""How many packets of ARP, IGMP, and of a tunnel's own neighbour discovery may be among those that crossed a link."""
+"""Largest number of packets of ARP, IGMP, and of a tunnel's own neighbour discovery among those that crossed a link."""
 
 UPKEEP_BYTES = 150
 """The longest packet of such upkeep."""
@@ -37,7 +37,7 @@ def link_counts(
     before: Counters,
     after: Counters,
 ) -> list[FragmentLink]:
-    """What theory expects on each link, from client to server, and what crossed it."""
+    """Expected packets on each link, from client to server, and the packets that crossed it."""
     found = []
     for index, view in enumerate(views):
         load = prediction.settled.loads[index]

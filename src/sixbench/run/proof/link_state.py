@@ -31,7 +31,7 @@ def _state(counters: Counters, end: Interface) -> LinkState | None:
 
 
 def _carrier_losses(counters: Counters, end: Interface, otherwise: Counters | None = None) -> int:
-    """How often an interface lost its carrier, by `otherwise` where `counters` do not have it."""
+    """Number of times that an interface lost its carrier, by `otherwise` where `counters` do not have it."""
     state = _state(counters, end)
     if state is None or state.carrier_losses is None:
         return 0 if otherwise is None else _carrier_losses(otherwise, end)

@@ -1,4 +1,4 @@
-"""Where the packets of a trial were lost: at which socket, on which link, in which node's IP layer, and why.
+"""Places at which the packets of a trial were lost: the socket, the link or the node's IP layer, and the reason.
 
 There are two independent accounts: the kernel's report of each packet that it dropped, which names the trial's own
 datagrams; and the drop counters of interfaces, queues, protocols, sockets and rulesets, which count
@@ -65,10 +65,11 @@ SLOW_PATH_COPY, FAR_DEVICE = "OTHERHOST", ".far"
 need."""
 
 RING_COPIES = frozenset({("SOCKET_FILTER", "socket"), (NO_SOCKET, "ingress")})
-"""How the kernel drops its copies of frames that the receiver's ring has had (docs/protocol.md, `frames`)."""
+"""The kernel's reasons for dropping its copies of frames that the receiver's ring has had (docs/protocol.md,
+`frames`)."""
 
 NOBODYS_COPIES = frozenset({("IP_INADDRERRORS", "ingress"), ("IP_INNOROUTES", "ingress")})
-"""How it drops its copies of frames to the networks behind a host, in which nobody is."""
+"""The kernel's reasons for dropping its copies of frames to the networks behind a host, in which nobody is."""
 
 PROTOCOLS = {"tcp": {6}, "udp": {17}, "icmp": {1, 58}}
 CARRIERS = frozenset({4, 41, 44, 47})
@@ -96,7 +97,7 @@ INTERFACE_COUNTERS = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
 
 @dataclass(frozen=True, kw_only=True)
 class LossEvidence:
-    """What was found.
+    """The findings.
 
     Attributes:
         losses: what a record keeps.

@@ -20,19 +20,20 @@ from ...model.workload import Traffic
 from .legs import LegMatch
 
 SHOWN_PACKETS = 4
-"""How many packets of each link are kept in the record as decoded headers; the capture has all."""
+"""Number of packets of each link that the record keeps as decoded headers; the capture has all."""
 
 BACKGROUND_PACKETS = 100
-"""How many packets of the other family may pass a node in a trial without meaning anything: neighbour discovery, MLD,
-address resolution."""
+"""Number of packets of the other family that may pass a node in a trial without meaning anything: neighbour discovery,
+MLD, address resolution."""
 
 LINK_ICMPV6_TYPES = frozenset({*range(130, 138), 143})
 """Multicast listener discovery (RFC 2710, RFC 3810), neighbour discovery (RFC 4861 section 4). The kernel sends them
 by its timers, so that they may be about an earlier trial's neighbour in the middle of a later trial."""
 
 LEFTOVER_PACKETS = 8
-"""How many TCP segments without data may belong to an earlier trial, of another path in the same network: the last ones
-of a connection, sent again after the retransmission timeout of 200 ms because they were lost (RFC 9293 section 3.6)."""
+"""Number of TCP segments without data that may belong to an earlier trial, of another path in the same network: the
+last ones of a connection, sent again after the retransmission timeout of 200 ms because they were lost (RFC 9293
+section 3.6)."""
 
 IGMP = 2
 
@@ -157,7 +158,7 @@ def judge(
 
 
 def silent_notes(silent: Mapping[str, Sequence[str]]) -> list[str]:
-    """How far the packets came of families over which nothing was answered, in words.
+    """The furthest links of packets of families over which nothing was answered, in words.
 
     Args:
         silent: the links on which packets of each such family were seen.

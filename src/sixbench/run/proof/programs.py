@@ -10,14 +10,14 @@ from ...model.observation import DeviceCountersAnswer
 from ...model.reason import Reason, ReasonKind
 
 EMULATOR = "QEMU"
-"""What emulates machines under test."""
+"""Programs that emulate machines under test."""
 
 Answers = Mapping[str, DeviceCountersAnswer]
 """The answers to `device-counters`, by node."""
 
 
 def program_evidence(before: Answers, after: Answers, emulated: Collection[str] = ()) -> dict[str, ProgramUse]:
-    """What each node's program used between two looks. One that has ended is absent.
+    """Resources that each node's program used between two looks. One that has ended is absent.
 
     Args:
         emulated: the nodes whose program is the emulator of a machine.

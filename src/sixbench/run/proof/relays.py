@@ -22,8 +22,8 @@ TOLD: Mapping[str, str] = {
     "errors": "errors about datagrams, which it did not pass on",
     "not_sent": "datagrams that the kernel did not take",
 }
-"""What a remark says of each thing that became of sessions and datagrams besides being passed on. That connections
-are reset is how some applications end them."""
+"""Words of a remark for each outcome of sessions and datagrams besides being passed on. That connections are reset is
+how some applications end them."""
 
 Answers = Mapping[str, RelayAnswer]
 """The answers to `relay-counters`, by node."""
@@ -31,7 +31,7 @@ Answers = Mapping[str, RelayAnswer]
 
 @dataclass(frozen=True, kw_only=True)
 class RelayEvidence:
-    """What was found.
+    """The findings.
 
     Attributes:
         relays, sessions: what a record keeps, by node.
@@ -48,7 +48,7 @@ class RelayEvidence:
 def relay_evidence(
     network: Network, before: Answers, after: Answers, traffic: Traffic, *, is_meant: bool
 ) -> RelayEvidence:
-    """What the relays of a network did between two looks, held against what arrived.
+    """Counts of the relays of a network between two looks, compared with the arrived bytes.
 
     Args:
         is_meant: whether the workload fills tables to see what happens.

@@ -19,6 +19,6 @@ def rises(early: Counts | None, late: Counts | None) -> dict[str, Count]:
 
 
 def rise(early: observation.Count | None, late: observation.Count | None) -> Count:
-    """Of one counter. What was not counted is 0."""
+    """Increase of one counter. What was not counted is 0."""
     first, last = ((0, 0) if one is None else (one.packets, one.bytes) for one in (early, late))
     return Count(packets=last[0] - first[0], bytes=last[1] - first[1])

@@ -102,7 +102,7 @@ def session_memory_bytes(sessions: Sessions) -> float | None:
 
 
 def teardown_rate_per_s(sessions: Sessions, torn_down: Answers) -> float | None:
-    """How many sessions a second the slowest node forgot when it was told to forget all (RFC 9693); None where there
+    """Number of sessions a second that the slowest node forgot on command to forget all (RFC 9693); None where there
     were too few, or where the kernel cannot forget."""
     rates = [
         one.after / answer.forget_ns * 1e9

@@ -50,8 +50,8 @@ def judge_strays(
 
 
 def stray_counts(*results: Result) -> dict[str, int]:
-    """How many strays of each kind came to both sides' sockets, in all flows of a trial. Kinds of which there were none
-    are left out."""
+    """Number of strays of each kind that came to both sides' sockets, in all flows of a trial. Kinds of which there
+    were none are left out."""
     counts: Counter[str] = Counter()
     for result in results:
         for strays in _find_strays(result):

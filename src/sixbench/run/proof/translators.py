@@ -18,16 +18,16 @@ Counters = Mapping[str, Mapping[str, TranslatorState]]
 """The answers to `translator-counters`, by node and device."""
 
 NOTHING = TranslatorState(to_ipv6=NO_PACKETS, to_ipv4=NO_PACKETS, slow={}, answered={}, drops={}, waiting=NO_PACKETS)
-"""What a translator has counted that was just made."""
+"""Counts of a new translator."""
 
 Translators = Mapping[str, Mapping[str, TranslatorCounters]]
-"""What translators did, by node and device."""
+"""Counts of translators, by node and device."""
 
 
 def translator_evidence(
     network: Network, before: Counters, after: Counters, forgotten: Sequence[TranslatorState] = ()
 ) -> dict[str, dict[str, TranslatorCounters]]:
-    """What the translators of a network did between two looks, by node and device.
+    """Counts of the translators of a network between two looks, by node and device.
 
     Args:
         forgotten: the last counters of the translator that learns its prefix, each time that it was taken away.
@@ -107,7 +107,7 @@ def _sum(counted: Sequence[TranslatorCounters]) -> TranslatorCounters:
 
 
 def _both(one: Count | None, other: Count | None) -> Count | None:
-    """Of a translator that was taken away, and of the one made anew."""
+    """Counts of a translator that was taken away, and of the new one in its place."""
     return one + other if one is not None and other is not None else None
 
 

@@ -20,13 +20,13 @@ Counters = Mapping[str, Mapping[str, TunnelState]]
 """The answers to `tunnel-counters`, by node and device."""
 
 NOTHING = TunnelState(encapsulated=NO_PACKETS, decapsulated=NO_PACKETS)
-"""What an end has counted that was just made."""
+"""Counts of a new tunnel end."""
 
 
 def tunnel_evidence(
     network: Network, before: Counters, after: Counters, interfaces: Mapping[str, Mapping[str, Changes]]
 ) -> dict[str, dict[str, TunnelCounters]]:
-    """What the ends of tunnels did, by node and device.
+    """Counts of the ends of tunnels, by node and device.
 
     Args:
         interfaces: the changes of the interfaces' counters, by node, for the kernel's own tunnels.
