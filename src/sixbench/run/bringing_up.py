@@ -24,8 +24,8 @@ from .session import ANSWER_TIMEOUT_S, cancel
 HEAD_START_S = 0.02
 """Time for which the client has sent requests when the CLAT begins, so that none of its times begins too late."""
 REST_S = 0.01
-"""Time of the wait beyond two round trips before the prefix is forgotten again. Answers to later requests come back until
-then: without a translator they would circle between the CLAT and its router."""
+"""Time of the wait beyond two round trips before the prefix is forgotten again. Answers to later requests come back
+until then: without a translator they would circle between the CLAT and its router."""
 
 
 @dataclass(frozen=True, kw_only=True)
