@@ -120,8 +120,8 @@ test-long: install system-test ## run the longer tests: every mechanism, transla
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
 
 test-slow: install system-test ## run what CI has no time for: the tutorials, the bench with peers, cells that are killed, all folders of strangers
-	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(SLOW_TESTS) $(PYTEST_ARGS))
-	SIXBENCH_TRAPS=all $(strip $(BIN)/pytest tests/unit/test_hostile_folders.py $(PYTEST_ARGS))
+	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest --timeout=7200 $(SLOW_TESTS) $(PYTEST_ARGS))
+	SIXBENCH_TRAPS=all $(strip $(BIN)/pytest --timeout=7200 tests/unit/test_hostile_folders.py $(PYTEST_ARGS))
 
 test-quiet: install system-test ## run the tests that need a quiet machine: a run of the page by keyboard, throughputs of known wires
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(QUIET_TESTS) $(PYTEST_ARGS))

@@ -18,6 +18,7 @@ from ui_browser import CAPTURE, WIDE, Served
 
 from sixbench.store import EventLog, create_run
 
+PATIENCE_S = 120
 REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
 
 
@@ -48,9 +49,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             assert process.stderr is not None
             address = process.stderr.readline().rpartition(" ")[2].strip()
             found = Served(address=address, directory=directory)
-            yield found
-            process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 0
+            try:
+                yield found
+                process.send_signal(signal.SIGINT)
+                assert process.wait(PATIENCE_S) == 0
+            finally:
+                process.kill()  # or leaving this block would wait for it without an end
             said = process.stderr.read()
             assert not said or re.fullmatch(
                 "sixbench: the page's server runs as nobody, but may read all files, .*\n", said
