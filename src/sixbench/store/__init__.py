@@ -25,6 +25,7 @@ from .adoption import adopt_trials
 from .atomic import create_file, replacing, write_file, write_into
 from .briefs import read_briefs
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
+from .changes import Changes
 from .event_log import EventLog
 from .folder import Folder
 from .interrupting import interrupt_run

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..model.run_events import trial_ended_event
 from ..model.trial import TrialRecord
-from ..store import Folder, read_briefs, read_run
+from ..store import Changes, Folder, read_briefs, read_run
 
 AT_ONCE = 200
 """Trials that are read before somebody is told of them: some tenths of a second."""
@@ -27,17 +27,22 @@ class Briefs:
         self._directory = directory
         self._keys: set[str] = set()
         self._coming: Iterator[TrialRecord] | None = None
+        self._changes: Changes | None = None
+        self._read: Changes | None = None
         self._reading = threading.Lock()
 
     def read_more(self) -> bool:
         """Reads some more of the trials that the run has. Returns whether there may be others. Raises `StoreError`."""
         with self._reading:
             if self._coming is None:
+                self._changes = Changes.of(self._directory)
+                if self._changes == self._read:
+                    return False
                 self._coming = read_briefs(read_run(self._directory, only=()), self._keys)
             records = list(itertools.islice(self._coming, AT_ONCE))
             for record in records:
                 self._keys.add(record.key)
                 self.events.append(trial_ended_event(record, record.started_realtime_ns + record.elapsed_ns))
             if len(records) < AT_ONCE:
-                self._coming = None
+                self._coming, self._read = None, self._changes
             return self._coming is not None

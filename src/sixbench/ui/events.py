@@ -7,6 +7,7 @@ whose stream was cut goes on behind the last one that it has.
 from __future__ import annotations
 
 import json
+import os
 import re
 from io import BufferedReader
 from typing import Any
@@ -24,17 +25,26 @@ LOG_SUFFIX = ".events.jsonl"
 
 CHUNK_BYTES = 2**20
 """The part of a log that is read before an event is sent."""
+CHUNKS_AT_ONCE = 32
+"""Parts without an event that are read one after the other: a tenth of a second."""
+RECENT_BYTES = 2**22
+"""Of the values of a trial that has lasted long: some 20,000 values."""
 LONGEST_LINE_BYTES = 2**24
 """`planned` names all combinations; 100,000 of them are some megabytes."""
 
 _VALUES = ("values", "sender-values")
 _IS_OF_VALUES = re.compile(rb'"event": ?"(sender-)?values"')
-_IS_START = re.compile(rb'"event": ?"trial-started"')
+_STARTS = (b'"event": "trial-started"', b'"event":"trial-started"')
 """As the events of a log are written. Within a text a quotation mark is escaped, so no text looks like them."""
+_OF_VALUES = tuple(b'{"event": "%s", ' % name.encode() for name in _VALUES)
+"""The beginning of most lines of a log, which is found in less time than what it may have of other orders of keys."""
 
 
 class LogReader:
     """Reads a log as it grows.
+
+    Values that nobody would see are left out: those of trials after which another one began, and of the trial under way
+    those before the newest `RECENT_BYTES` that the log had when it was opened.
 
     Attributes:
         number: that of the last event that was read.
@@ -46,6 +56,8 @@ class LogReader:
     def __init__(self, file: BufferedReader) -> None:
         self._file = file
         self._half = b""
+        self._read_bytes = 0
+        self._recent_from = _recent_from(file)
         self.number = 0
         self.has_more = True
 
@@ -54,24 +66,44 @@ class LogReader:
         self._file.close()
 
     def more(self) -> list[tuple[int, dict[str, Any]]]:
-        """The events in the next `CHUNK_BYTES`. A line that is none keeps its number and is left out, as are values of
-        trials after which another one began."""
+        """The events in the next `CHUNK_BYTES` that have any. A line that is none keeps its number and is left out."""
+        for _ in range(CHUNKS_AT_ONCE):
+            events = self._of_chunk()
+            if events or not self.has_more:
+                return events
+        return []
+
+    def _of_chunk(self) -> list[tuple[int, dict[str, Any]]]:
         chunk = self._file.read(CHUNK_BYTES)
         self.has_more = len(chunk) == CHUNK_BYTES
-        *lines, self._half = (self._half + chunk).split(b"\n")
+        whole = self._half + chunk
+        old = whole.count(b"\n", 0, max(_last_start(whole), self._recent_from - self._read_bytes + len(self._half), 0))
+        self._read_bytes += len(chunk)
+        *lines, self._half = whole.split(b"\n")
         if len(self._half) >= LONGEST_LINE_BYTES:
             self._half = b""
-        last = next((index for index in range(len(lines) - 1, -1, -1) if _IS_START.search(lines[index])), 0)
+        first = self.number + 1
+        numbered = [one for one in enumerate(lines[:old], first) if not one[1].startswith(_OF_VALUES)]
+        numbered = [one for one in numbered if not _IS_OF_VALUES.search(one[1])]
+        self.number += len(lines)
         found: list[tuple[int, dict[str, Any]]] = []
-        for index, line in enumerate(lines):
-            self.number += 1
-            if index < last and _IS_OF_VALUES.search(line):
-                continue
+        for number, line in [*numbered, *enumerate(lines[old:], first + old)]:
             try:
-                found.append((self.number, check_event(json.loads(line))))
+                found.append((number, check_event(json.loads(line))))
             except (ValueError, RecursionError):
                 continue
         return found
+
+
+def _recent_from(file: BufferedReader) -> int:
+    """The byte of a log before which no value is shown: that at which the last trial begins, if it is a recent one."""
+    begin = max(0, os.fstat(file.fileno()).st_size - RECENT_BYTES)
+    return begin + max(0, _last_start(os.pread(file.fileno(), RECENT_BYTES, begin)))
+
+
+def _last_start(content: bytes) -> int:
+    """The byte of the last event that says that a trial begins; -1: there is none."""
+    return max(content.rfind(words) for words in _STARTS)
 
 
 class RecordReader:

@@ -22,7 +22,7 @@ from ..model.workloads import WORKLOADS
 from ..report import words
 from ..report.link_descriptions import direction_words
 from ..report.listed_runs import ListedRun, listed, state_of
-from ..store import Folder, Run, holds_run, read_run, run_directories
+from ..store import Changes, Folder, Run, holds_run, read_run, run_directories
 from .briefs import Briefs
 
 FILES = {
@@ -46,10 +46,6 @@ REST = 20
 and the page is to disturb nobody."""
 
 
-_Changes = tuple[object, object, object, int]
-"""Of the manifest, the findings, the trials, and which directory it is."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Listed:
     """What was told of a run.
@@ -59,7 +55,7 @@ class _Listed:
         again_s: when a run that goes on may be read again.
     """
 
-    changes: _Changes
+    changes: Changes
     told: dict[str, Any]
     again_s: float
 
@@ -71,7 +67,7 @@ class Runs:
         self.directory = directory
         self._is_one = holds_run(directory)
         self._listed: dict[str, _Listed] = {}
-        self._kept: tuple[str, _Changes, Run] | None = None
+        self._kept: tuple[str, Changes, Run] | None = None
         self._outlines: OrderedDict[str, tuple[object, Run]] = OrderedDict()
         self._briefs: OrderedDict[str, tuple[object, Briefs]] = OrderedDict()
 
@@ -97,8 +93,8 @@ class Runs:
     def outline(self, name: str) -> Run:
         """A run without its trials. Raises `StoreError`."""
         inside = self.folder(name)
-        manifest, _, _, directory = _changes(inside)
-        return _recent(self._outlines, name, (manifest, directory), lambda: read_run(inside, only=()))
+        changes = Changes.of(inside)
+        return _recent(self._outlines, name, (changes.manifest, changes.directory), lambda: read_run(inside, only=()))
 
     def briefs(self, name: str) -> Briefs:
         """The trials of a run in brief. Raises `StoreError`."""
@@ -108,7 +104,7 @@ class Runs:
     def kept(self, name: str) -> Run:
         """A run, read once for as long as nothing is added to it. Raises `StoreError`."""
         inside = self.folder(name)
-        key = _changes(inside)
+        key = Changes.of(inside)
         known = self._kept
         if known is None or known[:2] != (name, key):
             known = self._kept = name, key, read_run(inside)
@@ -137,7 +133,7 @@ class Runs:
         """The description of a run that was read, or that of its manifest."""
         try:
             known = self._listed.get(name)
-            if known is not None and _is_told(known, _changes(self.folder(name)), time.monotonic()):
+            if known is not None and _is_told(known, Changes.of(self.folder(name)), time.monotonic()):
                 return known.told
             run = self.outline(name)
             manifest, environment = run.manifest, run.manifest.environment
@@ -159,18 +155,18 @@ class Runs:
 
     def changes(self, name: str) -> str:
         """A mark that differs once a run has gone on or was reported. Raises `StoreError`."""
-        return repr(_changes(self.folder(name)))
+        return repr(Changes.of(self.folder(name)))
 
     def learn(self, name: str, told: dict[str, Any], took_s: float) -> None:
         """Keeps what another process found of a run for the list. Raises `StoreError`."""
         again_s = time.monotonic() + REST * took_s
-        self._listed[name] = _Listed(changes=_changes(self.folder(name)), told=told, again_s=again_s)
+        self._listed[name] = _Listed(changes=Changes.of(self.folder(name)), told=told, again_s=again_s)
 
     def one(self, name: str) -> dict[str, Any]:
         """The description of a run. All of it is read, unless it is known."""
         try:
             inside = self.folder(name)
-            changes = _changes(inside)
+            changes = Changes.of(inside)
         except StoreError as error:
             return _told(ListedRun(run=text_of(name), directory=name, problem=str(error)))
         known = self._listed.get(name)
@@ -207,23 +203,11 @@ def _told(one: ListedRun) -> dict[str, Any]:
     return told
 
 
-def _is_told(known: _Listed, changes: _Changes, now_s: float) -> bool:
+def _is_told(known: _Listed, changes: Changes, now_s: float) -> bool:
     if known.told["state"] != "running":
         return known.changes == changes
-    return known.changes[:2] == changes[:2] and now_s < known.again_s
-
-
-def _changes(inside: Folder) -> _Changes:
-    """What differs once a run has gone on or was reported."""
-
-    def of(name: str) -> object:
-        try:
-            found = os.stat(name, dir_fd=inside.descriptor, follow_symlinks=False)
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_ino
-
-    return of("manifest.json"), of("findings.json"), of("trials"), os.fstat(inside.descriptor).st_ino
+    is_same = (known.changes.manifest, known.changes.findings) == (changes.manifest, changes.findings)
+    return is_same and now_s < known.again_s
 
 
 def described(name: str, run: Run, files: list[str]) -> dict[str, Any]:
