@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from math import comb
 
 import pytest
 import synthetic
@@ -80,9 +81,39 @@ def test_disturbed_trials_make_no_path_mixed() -> None:
     assert goodput(run_with(30, 3, marked=True)).mixed is None
 
 
-def test_fishers_exact_test_counts_ways() -> None:
-    assert more_often_p_value(3, 30, 0, 60) == pytest.approx(4060 / 117480)
+def test_two_paths_are_enough_to_find_three_collapses_of_thirty() -> None:
+    run = run_with(30, 3)
+    [path, baseline] = [one for one in run.manifest.experiment.paths if one.aa_of is None]
+    alone = replace(run.manifest.experiment, paths=(baseline, path) if path.name == "ipv6" else (path, baseline))
+    trials = tuple(trial for trial in run.trials if trial.path in (path.name, baseline.name))
+    found = goodput(replace(run, trials=trials, manifest=replace(run.manifest, experiment=alone)))
+    assert (found.mark, found.mixed) == ("mixed", "ipv6")
+
+
+@pytest.mark.parametrize(("n", "others"), [(30, 30), (12, 36), (7, 7)])
+def test_paths_that_are_alike_seldom_differ_whatever_the_share_of_their_outlying_trials(n: int, others: int) -> None:
+    """All tables that are called different at 5 % have at most that chance together, summed exactly."""
+    called = [
+        (count, other)
+        for count in range(n + 1)
+        for other in range(others + 1)
+        if more_often_p_value(count, n, other, others) < 0.05
+    ]
+    largest = 0.0
+    for share in [0.002, 0.01, 0.03, 0.064, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9]:
+        of_path, of_others = (
+            [comb(m, k) * share**k * (1 - share) ** (m - k) for k in range(m + 1)] for m in (n, others)
+        )
+        largest = max(largest, sum(of_path[count] * of_others[other] for count, other in called))
+    assert 0.03 < largest < 0.05
+
+
+def test_the_test_of_shares_is_exact_and_one_sided() -> None:
+    # Three or more of thirty against none, and what has a larger likelihood ratio, where each is outlying with 6.4 %.
+    assert more_often_p_value(3, 30, 0, 30) == pytest.approx(0.0445, abs=1e-4)
     assert more_often_p_value(0, 30, 5, 60) == 1
+    assert more_often_p_value(5, 30, 10, 60) == 1
+    assert more_often_p_value(3, 30, 0, 0) == 1
     with pytest.raises(ValueError, match="no counts"):
         more_often_p_value(4, 3, 0, 3)
 

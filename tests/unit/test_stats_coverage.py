@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
-from sixbench.stats import GroupValue, Pairs, compare_all, half_widths, own_values, pool
+from sixbench.stats import GroupValue, Pairs, biweight, compare_all, half_widths, own_values, pool
 from sixbench.stats.interval import student_quantile
 
 pytestmark = pytest.mark.computes
@@ -152,6 +152,26 @@ def test_the_mean_of_levels_covers_and_equal_levels_rarely_differ() -> None:
         differ += pooled.p_value is not None and pooled.p_value < 0.05
     assert covered >= 366  # of 380 expected: exceeded by chance once in a thousand
     assert differ <= 34
+
+
+@pytest.mark.parametrize(("levels", "blocks"), [(2, 5), (24, 7)])
+@pytest.mark.parametrize("degrees", [np.inf, 3.0])
+def test_equal_levels_of_few_blocks_rarely_differ(levels: int, blocks: int, degrees: float) -> None:
+    """Levels have the biweight of their pairs, whose tails are heavier than those of Student's t."""
+    runs = 500
+    generator = np.random.default_rng(7)
+    samples = generator.normal(size=(runs, levels, blocks))
+    if np.isfinite(degrees):
+        samples = generator.standard_t(degrees, (runs, levels, blocks))
+    centres, errors, _ = biweight.centres(samples.reshape(-1, blocks))
+    differ = 0
+    for values, of_values in zip(centres.reshape(runs, levels), errors.reshape(runs, levels), strict=True):
+        groups = [
+            GroupValue(value=float(value), error=float(error), n=blocks, estimator="biweight")
+            for value, error in zip(values, of_values, strict=True)
+        ]
+        differ += (pool(groups, 0.95).p_value or 0.0) < 0.05
+    assert differ <= 41  # of 25 expected: exceeded by chance once in a thousand
 
 
 def test_a_level_of_its_own_is_found() -> None:

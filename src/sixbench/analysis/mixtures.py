@@ -22,10 +22,19 @@ from ..stats.biweight import FEWEST
 from .estimates import PathTrials
 from .noise import MUCH_SLOWDOWN, SLOWDOWN
 
-OF_PATH = 0.7
-"""The share of the error that the test of the path may spend. The test of its baseline has the rest, so that the chance
-of a comparison to be called mixed for nothing is at most the error. With this share, three such trials of thirty are
-enough where sixty trials of two other paths have none."""
+OF_PATH = 0.92
+"""The share of the error that the test of the path may spend where there is no path but it and its baseline. The test
+of the baseline has the rest, so that the chance of a comparison to be called mixed for nothing is at most the error.
+Three outlying trials of thirty against none have a p-value of 0.045: two tests cannot both find that and err in at most
+5 % together."""
+OF_PATH_AMONG_MORE = 0.5
+"""The same where there are other paths, which say how often trials are outlying: both tests may spend as much."""
+
+
+WITH_DISTURBANCES = 2.0
+"""The factor of the p-value where there are but two paths and the other one has outlying trials too. The test assumes
+that disturbances hit each trial independently. With the factor it also errs in at most 5 % where a disturbance never
+hits more than one trial of a block."""
 
 
 def apart_pairs(pairs: Pairs, comparison: Comparison, margin: float) -> list[float]:
@@ -59,10 +68,20 @@ def with_mixtures(
             trials = {path: group.ok.values() for (name, path), group in groups.items() if name == finding.combination}
             margin = experiment.statistics.margin_of(finding.workload)
             counted[key] = _counts(trials, METRICS[finding.metric].column, margin)
-        levels = ((finding.path, OF_PATH * error), (finding.baseline, (1 - OF_PATH) * error))
-        is_mixed = (path for path, level in levels if _p_value(path, counted[key]) < level)
-        found.append(replace(finding, mixed=next(is_mixed, None)))
+        found.append(replace(finding, mixed=mixed_path(finding.path, finding.baseline, counted[key], error)))
     return found
+
+
+def mixed_path(path: str, baseline: str, counts: Mapping[str, tuple[int, int]], error: float) -> str | None:
+    """The one of the two that is mixed; None where neither is.
+
+    Args:
+        counts: by path, the baseline among them: how many trials are far from its others, and how many there are.
+        error: the chance that one is called mixed for nothing.
+    """
+    share = OF_PATH if len(counts) == 2 else OF_PATH_AMONG_MORE
+    levels = {path: share * error, baseline: (1 - share) * error}
+    return next((name for name, level in levels.items() if _p_value(name, counts) < level), None)
 
 
 def _p_value(path: str, counts: Mapping[str, tuple[int, int]]) -> float:
@@ -71,7 +90,9 @@ def _p_value(path: str, counts: Mapping[str, tuple[int, int]]) -> float:
     if path not in counts:
         return 1.0
     others = [of_path for name, of_path in counts.items() if name != path]
-    return more_often_p_value(*counts[path], sum(count for count, _ in others), sum(n for _, n in others))
+    far = sum(count for count, _ in others)
+    p_value = more_often_p_value(*counts[path], far, sum(n for _, n in others))
+    return min(1.0, p_value * (WITH_DISTURBANCES if far and len(others) == 1 else 1.0))
 
 
 def _counts(trials: Mapping[str, Iterable[TrialRecord]], column: str, margin: float) -> dict[str, tuple[int, int]]:

@@ -37,7 +37,12 @@ def pooled_change(findings: Sequence[Finding], confidence: float) -> PooledChang
     if len(known) < 2 or len(by_ratio) > 1:
         return None
     groups = [
-        GroupValue(value=value, error=(finding.spread or 0.0) / sqrt(finding.n), n=finding.n)
+        GroupValue(
+            value=value,
+            error=(finding.spread or 0.0) / sqrt(finding.n),
+            n=finding.n,
+            estimator=finding.estimator or "mean",
+        )
         for finding in known
         if (value := finding.difference if finding.ratio is None else log(finding.ratio)) is not None
     ]

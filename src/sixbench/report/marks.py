@@ -22,7 +22,7 @@ MEANINGS = {
     "slightly higher": "real, by the same rule, and less than the margin: too small to matter",
     "slightly lower": "the same, below no difference",
     "mixed": "the path, or its baseline, behaves differently in some blocks than in most, more often than the other "
-    "paths do (Fisher's exact test)",
+    "paths do (Barnard's exact test)",
     "within A/A": "a difference, but no larger than the A/A interval: the baseline may differ from itself by as much",
     "equivalent": "a test of equivalence shows that any difference is within the margin: too small to matter",
     "undecided": "neither a difference nor equivalence is shown; the number is an estimate of the blocks needed to "

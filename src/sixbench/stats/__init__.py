@@ -16,7 +16,7 @@ import `model` only.
 `sequential`           looks before the end: levels that keep the error, repeated p-values
 `prediction`           where the next value will lie, and whether values lay where all others said
 `rank_sum`             whether values lie higher or lower than others: Mann and Whitney, exactly
-`outlying`             values far from the others, and samples that have more of them: Fisher's exact test
+`outlying`             values far from the others, and samples that have more of them: Barnard's exact test
 `control`              looks at a series over time against a baseline, with a stated rate of false alarms
 `pooling`              the mean of groups with its interval, and whether they have the same value
 `heterogeneity`        whether groups of values are alike: Kruskal and Wallis, by permutation
