@@ -20,8 +20,10 @@ FUZZ_SECONDS ?= 60
 # Tests that only root can run are marked `ignore`. Without root the others have a network of their own.
 CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--config "target.'cfg(all())'.runner='tools/in-own-network'")
 # 1 where the tests of the same commit have passed once as root: those for which it does not matter who runs them are left
-# out. They are whole crates, the tests of pages in a browser, and files of tests with the marker `computes`.
+# out. They are whole crates, the tests of pages in a browser, files of tests with the marker `computes`, and tests in
+# namespaces of what packets and statistics do there.
 PASSED_ONCE ?=
+ONCE_TESTS := $(call lab_files,atomic_fragments background_packets bypass conditions dns64 draft_translator dstm filters flows fragments frames late_timers losses mechanism_evidence models prefix_discovery reassembly strays translate_carrier_errors trt)
 CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,wire plane emulate fuzz))
 PYTEST_CHOICE := $(if $(PASSED_ONCE),-m 'not computes',tests/pages)
 FRESH_RUNS ?= root lint user wheels
@@ -114,7 +116,7 @@ test-python: install system-test
 	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/property tests/unit tests/golden $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
-	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS)) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))
 
 test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, cells, emulated links
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
