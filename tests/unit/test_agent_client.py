@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sixbench.agent import Agent, AgentHub, agent_version, client, find_agent
+from sixbench.agent import Agent, AgentHub, agent_version, client, find_agent, hub
 from sixbench.lab import registry
 from sixbench.model.errors import AgentError, CapabilityError
 
@@ -211,7 +211,7 @@ def test_an_agent_that_cannot_be_started_leaves_none(
     script: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, body: str, code: str, message: str
 ) -> None:
     if code == "agent-silent":
-        monkeypatch.setattr(client, "HELLO_TIMEOUT_S", 0.3)
+        monkeypatch.setattr("sixbench.agent.hub.HELLO_TIMEOUT_S", 0.3)
     good = "if sys.argv[3] != 'h1':\n" + "".join(f"    {line}\n" for line in ECHO.splitlines()) + "    sys.exit()\n"
     with AgentHub(script(good + body)) as hub:
         with pytest.raises(AgentError) as caught:

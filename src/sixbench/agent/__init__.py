@@ -5,7 +5,8 @@ Imports `model` only.
 """
 
 from .binary import agent_version, find_agent, held_agent
-from .client import Agent, AgentHub
+from .client import Agent
+from .hub import AgentHub
 from .lendable import (
     HARDWARE_CLOCK,
     LENDABLE,

@@ -19,8 +19,9 @@ from .cpu import (
 )
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .kernels import Kernel
+from .observed import Observed
 from .proof.packets import link_traffic, middle_of
-from .traffic import Observed, Setting
+from .traffic import Setting
 
 
 def add_spent(measured: Measured, setting: Setting, observed: Observed) -> None:

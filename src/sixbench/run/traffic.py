@@ -29,20 +29,13 @@ from ..engines import EBPF, USER
 from ..lab.emulation import EMULATOR
 from ..model.device import Device
 from ..model.errors import AgentError
-from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.leg import Legs
 from ..model.network import Network
 from ..model.observation import (
-    CaptureAnswer,
     CountersAnswer,
     DeviceCountersAnswer,
     DeviceLogAnswer,
-    EmulateAnswer,
-    RelayAnswer,
-    TrackingAnswer,
-    TranslatorState,
-    TunnelState,
 )
 from ..model.observer import Observer
 from ..model.parameter import Scalar
@@ -54,20 +47,20 @@ from ..model.workloads import bring_up
 from . import emulation
 from .asking import Asked, ask, ask_all, wait_all
 from .bringing_up import BringUps
-from .cpu import Sample, Span
+from .cpu import Sample
 from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
-from .hardware_counters import Counted, HardwareCounters
+from .hardware_counters import HardwareCounters
 from .kernels import Kernel
 from .laboratory import Laboratory
+from .observed import Observed, Translators, Tunnels
 from .parts import Hosts, parts_of, run_parts, trial_expected_ns
 from .processors import Placed
-from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
 from .session import ANSWER_TIMEOUT_S, GRACE_NS, UNTIMED_LIMIT_NS
 from .settling import Counters, Left, settle, still_ns
-from .timer_watch import Timers, TimerWatch
+from .timer_watch import TimerWatch
 from .under_way import delays_by_netem_ns, first_silence_ns, residual_ns
 
 CAPTURE_PACKETS = 64
@@ -88,88 +81,6 @@ EVERYBODY = "255.255.255.255"
 PROGRAM_TIME_NS = 200_000_000
 """Time for which the run time of BPF programs is measured, from the start on. Meanwhile each run takes some 20 ns
 longer."""
-
-
-Tunnels = dict[str, dict[str, TunnelState]]
-Translators = dict[str, dict[str, TranslatorState]]
-"""Counters by node and device."""
-
-
-@dataclass(kw_only=True)
-class Observed:
-    """The observations so far; a failure leaves the rest empty.
-
-    Attributes:
-        placed: where the nodes on the path ran.
-        is_alone: whether nothing else of the run was on their processors.
-        cpu_before, cpu_after: what each kernel that nodes on the path are on had spent.
-        slowdowns: by what share longer than at its fastest a loop took on each of their processors, before and after.
-        forgotten: the last counters of translators that were taken away meanwhile.
-        torn_down: what the nodes that track connections said when they forgot them all at the end.
-        unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
-            Without the answers nothing is proved, so the trial has failed.
-    """
-
-    client: Result = field(default_factory=dict)
-    server: Result = field(default_factory=dict)
-    captures: list[CaptureAnswer] = field(default_factory=list)
-    tunnels_before: Tunnels = field(default_factory=dict)
-    tunnels_after: Tunnels = field(default_factory=dict)
-    translators_before: Translators = field(default_factory=dict)
-    translators_after: Translators = field(default_factory=dict)
-    forgotten: list[TranslatorState] = field(default_factory=list)
-    relays_before: dict[str, RelayAnswer] = field(default_factory=dict)
-    relays_after: dict[str, RelayAnswer] = field(default_factory=dict)
-    devices_before: dict[str, DeviceCountersAnswer] = field(default_factory=dict)
-    devices_after: dict[str, DeviceCountersAnswer] = field(default_factory=dict)
-    device_logs: dict[str, DeviceLogAnswer] = field(default_factory=dict)
-    sessions_before: dict[str, TrackingAnswer] = field(default_factory=dict)
-    sessions_after: dict[str, TrackingAnswer] = field(default_factory=dict)
-    torn_down: dict[str, TrackingAnswer] = field(default_factory=dict)
-    programs: Tunnels = field(default_factory=dict)
-    events: list[LinkEvent] = field(default_factory=list)
-    drops: Drops = field(default_factory=Drops)
-    timers: Timers = field(default_factory=Timers)
-    emulated: dict[str, EmulateAnswer] = field(default_factory=dict)
-    before: dict[str, CountersAnswer] = field(default_factory=dict)
-    after: dict[str, CountersAnswer] = field(default_factory=dict)
-    cpu_before: dict[Kernel, Sample] = field(default_factory=dict)
-    cpu_after: dict[Kernel, Sample] = field(default_factory=dict)
-    slowdowns: list[dict[int, float]] = field(default_factory=list)
-    placed: Placed = field(default_factory=Placed)
-    is_alone: bool = False
-    hardware: Counted = field(default_factory=Counted)
-    unanswered: list[AgentError] = field(default_factory=list)
-
-    @property
-    def cpu(self) -> dict[Kernel, Span]:
-        """The samples at both ends of the traffic, where there are both."""
-        return {
-            kernel: {"from": before, "to": self.cpu_after[kernel]}
-            for kernel, before in self.cpu_before.items()
-            if kernel in self.cpu_after
-        }
-
-    @property
-    def kept_awake(self) -> bool | None:
-        """True if all processors were kept awake from the first sample to the last; None where they were not to be, or
-        there are no samples."""
-        if not any(kernel.is_to_be_awake for kernel in self.cpu_before):
-            return None
-        return not self.asleep
-
-    @property
-    def asleep(self) -> list[Kernel]:
-        """The kernels whose processors were to be kept awake, and were not throughout."""
-        return [
-            kernel
-            for kernel, before in self.cpu_before.items()
-            if kernel.is_to_be_awake and not ("watched" in before and "watched" in self.cpu_after.get(kernel, {}))
-        ]
-
-    def are_kept_awake(self, kernel: Kernel) -> bool:
-        """True if threads of the idle class spin on its processors."""
-        return "watched" in self.cpu_before.get(kernel, {})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,7 @@ from .cpu import clock_step_ns, find_span, processors
 from .frame_networks import told_networks
 from .frame_stamps import told_stamps
 from .laboratory import Laboratory
+from .observed import Observed
 from .one_way import OneWay
 from .parts import parts_of
 from .processors import placement_of
@@ -52,7 +53,7 @@ from .proof.translators import check_translators, translation_notes, translator_
 from .proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 from .record import Trial, blank_record, without_series
 from .spent import add_spent, is_saturated
-from .traffic import Observed, Setting, perform
+from .traffic import Setting, perform
 
 MAX_CLOCK_STEP_NS = 10 * 10**6
 """NTP may slew by 500 ppm, 2.5 ms in 5 s; a larger difference between the clocks is a step."""
