@@ -24,8 +24,10 @@ from starlette.testclient import TestClient
 from told_events import tell_all
 from waiting import wait_for
 
+from sixbench.report.figures.style import path_styles
 from sixbench.store import EventLog, create_run
 from sixbench.ui.look import Look
+from sixbench.ui.runs import path_steps
 from sixbench.ui.stream import Streams
 
 
@@ -158,7 +160,22 @@ def test_a_run_is_described_with_its_topology_and_the_way_of_each_path(client: T
     told = client.get("/api/runs/small").json()
     assert [node["name"] for node in told["topology"]["nodes"]] == ["h1", "r1", "r2", "h2"]
     assert [step["link"] for step in told["paths"][0]["steps"]] == ["h1-r1", "r1-r2", "r2-h2"]
+    assert {path["name"]: path["colour"] for path in told["paths"]} == {
+        "ipv4": "blue",
+        "ipv4-again": "blue",
+        "ipv6": "vermilion",
+    }
     assert [file["name"] for file in told["files"]] == ["report.html", "experiment.yaml", "manifest.json"]
+
+
+def test_the_style_sheet_has_a_class_for_the_colour_of_every_path(client: TestClient) -> None:
+    experiment = synthetic.transition(blocks=1).manifest.experiment
+    sheet = client.get("/static/palette.css").text
+    paths = [path_steps(experiment, path) for path in experiment.paths]
+    assert len({path["colour"] for path in paths if path["aa_of"] is None}) > 2
+    for path in paths:
+        assert f".of-{path['colour']}{{--path:var(--f-{path['colour']})}}" in sheet
+        assert f"--f-{path['colour']}:{path_styles(experiment)[path['name']].colour.lower()}" in sheet
 
 
 def messages(text: str) -> list[dict[str, str]]:
@@ -373,9 +390,12 @@ def test_runs_over_each_other_are_compared_by_the_command_s_own_code(directory: 
     assert [run["run"] for run in told["runs"]] == ["plain", "small"]
     [against] = told["against"]
     assert against["settings"] == []
-    assert all(row[-1] == "" for table in against["tables"] for row in table["rows"])
+    verdicts = {row[-1].partition(" (")[0] for table in against["tables"] for row in table["rows"]}
+    assert verdicts == {"equivalent", "undecided"}
     [place, *_] = told["places"]
     assert {"ipv4, small", "ipv4, plain"} <= set(place["rows"])
+    colours = dict(zip(place["rows"], place["colours"], strict=True))
+    assert (colours["ipv4, small"], colours["ipv4, plain"], colours["ipv6, small"]) == ("blue", "blue", "vermilion")
     statuses = {value["status"] for one in told["places"] for value in one["values"]}
     assert "invalid" in statuses
 

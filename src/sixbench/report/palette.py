@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..model.experiment import Experiment
+
 
 @dataclass(frozen=True, kw_only=True)
 class Shade:
@@ -66,6 +68,27 @@ SHADES: dict[str, Shade] = {
 OF_PATHS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The colours of paths, in the order of the experiment; from the eighth path on they repeat."""
 
+_OF_NO_PATH = "#5f6b76"
+"""Of an A/A path that repeats none of the experiment."""
+
+
+def colours_of_paths(experiment: Experiment) -> dict[str, str]:
+    """The colour of each path of an experiment, in all figures and on all screens. A/A paths have that of the path they
+    repeat."""
+    real = [path.name for path in experiment.paths if path.aa_of is None]
+    colours = {name: OF_PATHS[index % len(OF_PATHS)] for index, name in enumerate(real)}
+    return {path.name: colours.get(path.aa_of or path.name, _OF_NO_PATH) for path in experiment.paths}
+
+
+def shade_name(colour: str) -> str:
+    """The name of a colour in the style sheet.
+
+    Raises:
+        KeyError: figures do not have this colour.
+    """
+    return SHADES[colour.lower()].name
+
+
 _HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
 
 
@@ -75,12 +98,18 @@ def variable(colour: str) -> str:
     Raises:
         KeyError: figures do not have this colour.
     """
-    return f"var(--f-{SHADES[colour.lower()].name})"
+    return f"var(--f-{shade_name(colour)})"
 
 
 def as_variables(style: str) -> str:
     """A style with its colours replaced by variables."""
     return _HEX.sub(lambda match: variable(match[0]), style)
+
+
+def path_classes() -> str:
+    """For the style sheet of a page: classes such as `of-blue`, in which `--path` is that colour."""
+    colours = (*OF_PATHS, _OF_NO_PATH)
+    return "\n".join(f".of-{shade_name(colour)}{{--path:{variable(colour)}}}" for colour in colours)
 
 
 def sheet() -> str:

@@ -130,7 +130,7 @@ async def _index(_: Request) -> Response:
 
 async def _palette(_: Request) -> Response:
     """The report's colours, which are the page's."""
-    return Response(palette.sheet(), media_type="text/css")
+    return Response(f"{palette.sheet()}\n{palette.path_classes()}\n", media_type="text/css")
 
 
 async def _report_frame(_: Request) -> Response:

@@ -11,6 +11,7 @@ from ..model.metric import METRICS
 from ..model.quoting import shown
 from ..model.workloads import WORKLOADS
 from ..report.listed_runs import state_of
+from ..report.palette import colours_of_paths, shade_name
 from ..report.run_comparison import HEADS, conclusion, lacking_lines, tables
 from ..store import Run
 from .runs import Runs, combination
@@ -66,7 +67,11 @@ def _against(old_name: str, old: Run, new_name: str, new: Run) -> dict[str, Any]
 
 
 def _places(read: dict[str, Run]) -> list[dict[str, Any]]:
-    """The values of all trials, invalid ones too: one place a workload with its levels, one row a run and path."""
+    """The values of all trials, invalid ones too: one place a workload with its levels, one row a run and path. A
+    path has the colour of the oldest run that has it."""
+    colours: dict[str, str] = {}
+    for run in read.values():
+        colours = colours_of_paths(run.manifest.experiment) | colours
     places: dict[str, dict[str, Any]] = {}
     for name, run in read.items():
         experiment = run.manifest.experiment
@@ -85,4 +90,5 @@ def _places(read: dict[str, Run]) -> list[dict[str, Any]]:
                 place["values"].append({"row": row, "value": value, "status": trial.status, "block": trial.block})
     for place in places.values():
         place["rows"].sort(key=lambda row: row.partition(", ")[0])
+        place["colours"] = [shade_name(colours[row.partition(", ")[0]]) for row in place["rows"]]
     return list(places.values())

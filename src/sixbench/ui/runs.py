@@ -22,6 +22,7 @@ from ..model.workloads import WORKLOADS
 from ..report import words
 from ..report.link_descriptions import direction_words
 from ..report.listed_runs import ListedRun, listed, state_of
+from ..report.palette import colours_of_paths, shade_name
 from ..store import Changes, Folder, Run, holds_run, read_run, run_directories
 from .briefs import Briefs
 
@@ -308,10 +309,11 @@ def network_of(experiment: Experiment, path: Way) -> Network | None:
 
 
 def path_steps(experiment: Experiment, path: Way) -> dict[str, Any]:
-    """A path, and the wires that its packets cross with the headers that they have there."""
+    """A path, the name of its colour, and the wires that its packets cross with the headers that they have there."""
     network = network_of(experiment, path)
     return {
         "name": path.name,
+        "colour": shade_name(colours_of_paths(experiment)[path.name]),
         "mechanism": path.mechanism,
         "aa_of": path.aa_of,
         "nodes": list(path.nodes),

@@ -25,7 +25,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ...model.experiment import Experiment
 from .. import words
-from ..palette import OF_PATHS
+from ..palette import OF_PATHS, colours_of_paths
 
 WIDTH_IN = 7.2
 """Width of a figure unless another is asked for: the text width of a page, in inches."""
@@ -149,12 +149,13 @@ def path_styles(experiment: Experiment) -> dict[str, PathStyle]:
     """Styles by path, in the order of the experiment. From the eighth path on, colours repeat with other lines and
     markers."""
     styles: dict[str, PathStyle] = {}
+    colours = colours_of_paths(experiment)
     real = [path for path in experiment.paths if path.aa_of is None]
     for index, path in enumerate(real):
         again = index // len(OF_PATHS)
         styles[path.name] = PathStyle(
             name=path.name,
-            colour=OF_PATHS[index % len(OF_PATHS)],
+            colour=colours[path.name],
             marker=_MARKERS[(index + again) % len(_MARKERS)],
             line=_LINES[again % len(_LINES)],
             hollow=False,

@@ -4,7 +4,7 @@ import { digits, h, scaleOf } from "./dom.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
 const HEIGHT = 150, WIDE_ENOUGH = 120;
-const COLOURS = ["--a", "--b", "--c", "--d"], DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
+const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 const level = uPlot.paths.stepped({ align: -1 });
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -21,6 +21,7 @@ export class Chart {
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.recolour = () => { this.drop(); this.draw(); };
     this.dark.addEventListener("change", this.recolour);
+    this.colours = new Map();
     this.clear();
   }
 
@@ -36,9 +37,10 @@ export class Chart {
     this.drop();
   }
 
-  // A value of a line; null: there is none, which is a gap. `from`: where the first one of intervals begins.
-  add(name, seconds, value, from) {
+  // A value of a line; null: there is none, which is a gap. `of`: the colour of its path. `from`: where the first one of intervals begins.
+  add(name, of, seconds, value, from) {
     if (!this.lines.has(name)) {
+      this.colours.set(name, of);
       this.lines.set(name, [[], []]);
       this.drop();
     }
@@ -68,8 +70,9 @@ export class Chart {
   make(data) {
     const names = [...this.lines.keys()];
     const ink = colour("--quiet"), line = colour("--line"), font = "12px system-ui, sans-serif";
+    const stroke = (name) => colour(`--f-${this.colours.get(name)}`);
     const axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
-    this.key.replaceChildren(...(names.length > 1 ? names.map((name, index) => h("li", { class: `key-${index % 4}` }, name)) : []));
+    this.key.replaceChildren(...(names.length > 1 ? names.map((name, index) => h("li", { class: `key-${index % 4} of-${this.colours.get(name)}` }, name)) : []));
     this.plot = new uPlot({
       width: this.width(), height: HEIGHT,
       legend: { show: false },
@@ -79,7 +82,7 @@ export class Chart {
       axes: [{ ...axis, size: 34, values: (_, marks) => marks.map((one) => `${digits(one)} s`) },
         { ...axis, size: 52, space: 26, values: (_, marks) => marks.map((one) => digits(one / this.factor)) }],
       series: [{}, ...names.map((name, index) => ({
-        label: name, stroke: colour(COLOURS[index % 4]), width: 2, fill: names.length > 1 ? undefined : `${colour(COLOURS[0])}24`, fillTo: 0, dash: DASHES[index % 4], points: { show: (plot) => plot.data[0].length < 2, size: 6 }, spanGaps: false, paths: this.ofIntervals ? level : undefined,
+        label: name, stroke: stroke(name), width: 2, fill: names.length > 1 ? undefined : `${stroke(name)}24`, fillTo: 0, dash: DASHES[index % 4], points: { show: (plot) => plot.data[0].length < 2, size: 6 }, spanGaps: false, paths: this.ofIntervals ? level : undefined,
       }))],
     }, data, this.canvas);
     this.sized.observe(this.canvas);

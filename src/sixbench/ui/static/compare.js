@@ -29,7 +29,7 @@ function against(one, heads) {
 
 function place(one) {
   const svg = s("svg", { class: "dots", role: "img" });
-  drawDots(svg, one, one.rows, one.values);
+  drawDots(svg, one, one.rows, one.values, one.colours);
   return h("section", { class: "combination" }, h("h3", {}, one.title), h("div", { class: "plot" }, svg));
 }
 

@@ -18,8 +18,8 @@ function ticks(most) {
 // What was drawn last in each drawing, so that new dots are added to those that are there.
 const drawn = new WeakMap();
 
-// `values` have a row, a value, a status and words of their own. Names of rows stand above them where they are long.
-export function drawDots(svg, { metric, unit: base }, rows, values) {
+// `values` have a row, a value, a status and words of their own; `colours` are those of the rows. Names of rows stand above them where they are long.
+export function drawDots(svg, { metric, unit: base }, rows, values, colours) {
   const last = drawn.get(svg), before = last?.values === values ? last : { most: 0, count: 0 };
   const most = values.slice(before.count).reduce((a, b) => Math.max(a, b.value), before.most);
   const same = before === last && before.most === most;
@@ -29,7 +29,8 @@ export function drawDots(svg, { metric, unit: base }, rows, values) {
   const top = most > 0 ? most * 1.04 : 1;
   const x = (value) => left + (value / top) * (WIDTH - left - RIGHT);
   const y = (index) => index * row + (above ? 29 : 13);
-  const dot = (one) => s("circle", { class: `dot ${one.status}`, cx: x(one.value), cy: y(rows.indexOf(one.row)) + aside(one.block), r: 4.5 }, s("title", {}, `${one.row}, block ${one.block}: ${digits(one.value / factor)} ${unit}, ${one.status}`));
+  const places = new Map(rows.map((name, index) => [name, index]));
+  const dot = (one) => s("circle", { class: `dot ${one.status} of-${colours[places.get(one.row)]}`, cx: x(one.value), cy: y(places.get(one.row)) + aside(one.block), r: 4.5 }, s("title", {}, `${one.row}, block ${one.block}: ${digits(one.value / factor)} ${unit}, ${one.status}`));
   svg.classList.toggle("dense", values.length > MANY);
   svg.setAttribute("aria-label", `${metric} of each trial, ${values.length} so far`);
   if (same) {

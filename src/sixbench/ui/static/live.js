@@ -15,8 +15,9 @@ const WAIT_MS = 1000;
 
 class Grid {
   // The trials of one combination: a row a path, a column a block, and the values as dots.
-  constructor(combination, paths, blocks, tell) {
+  constructor(combination, paths, blocks, tell, colours) {
     this.tell = tell;
+    this.colours = paths.map((path) => colours.get(path));
     this.paths = paths;
     this.blocks = 0;
     this.combination = combination;
@@ -88,7 +89,7 @@ class Grid {
   draw() {
     if (!this.dirty) return;
     this.dirty = false;
-    drawDots(this.plot, this.combination, this.paths, this.values);
+    drawDots(this.plot, this.combination, this.paths, this.values, this.colours);
   }
 }
 
@@ -106,6 +107,7 @@ async function described(place, name) {
 export async function showLive(place, name) {
   const run = await described(place, name);
   const steps = new Map(run.paths.map((path) => [path.name, path.steps]));
+  const colours = new Map(run.paths.map((path) => [path.name, path.colour]));
   const { svg, light } = drawTopology(run.topology, `The network of ${run.title}`);
   const now = new Within();
   const state = h("span", {}, badge(run.state));
@@ -127,7 +129,7 @@ export async function showLive(place, name) {
   }
 
   function reset() {
-    grids = new Map(run.combinations.map((one) => [one.name, new Grid(one, one.paths, run.blocks.min, tell)]));
+    grids = new Map(run.combinations.map((one) => [one.name, new Grid(one, one.paths, run.blocks.min, tell, colours)]));
     Object.assign(told, { ok: 0, invalid: 0, failed: 0 });
     done = expected = 0;
     current = null;
@@ -147,7 +149,7 @@ export async function showLive(place, name) {
       current = event;
       grids.get(event.combination)?.begin(event.block, event.path);
       light(steps.get(event.path) ?? []);
-      now.begin(`Now: ${event.path}, block ${blockWords(event)}, ${grids.get(event.combination)?.combination.title ?? event.combination}`, run.topology ? null : event.path);
+      now.begin(`Now: ${event.path}, block ${blockWords(event)}, ${grids.get(event.combination)?.combination.title ?? event.combination}`, run.topology ? null : event.path, colours.get(event.path));
     },
     values(event) { if (event.key === current?.key) now.arrived(event); },
     "sender-values"(event) { if (event.key === current?.key) now.sampled(event); },

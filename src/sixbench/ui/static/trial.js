@@ -14,7 +14,7 @@ function stretches({ t_ns: times, values, of_intervals: level }, x, y) {
   return found.filter((points) => points.length);
 }
 
-function drawSeries(series) {
+function drawSeries(series, colour) {
   const known = series.values.filter((value) => value !== null);
   const missing = series.values.length - known.length;
   const most = known.reduce((a, b) => Math.max(a, b), 0), least = known.reduce((a, b) => Math.min(a, b), 0);
@@ -25,7 +25,7 @@ function drawSeries(series) {
   const parts = stretches(series, x, y).map((points) => points.length === 1
     ? s("circle", { class: "dot", cx: points[0][0], cy: points[0][1], r: 3 })
     : s("polyline", { class: "line", points: points.map((point) => point.map((one) => one.toFixed(1)).join(",")).join(" ") }));
-  const svg = s("svg", { class: "series", role: "img", "aria-label": `${name} over time, at most ${digits(most / factor)} ${unit}`, viewBox: `0 0 ${WIDTH} 130` },
+  const svg = s("svg", { class: `series of-${colour}`, role: "img", "aria-label": `${name} over time, at most ${digits(most / factor)} ${unit}`, viewBox: `0 0 ${WIDTH} 130` },
     s("line", { class: "rail", x1: LEFT, x2: RIGHT, y1: y(0), y2: y(0) }),
     s("text", { class: "axis", x: LEFT, y: 14 }, `${digits(most / factor)} ${unit} at most; the straight line is 0`),
     s("text", { class: "axis", x: RIGHT, y: 124, "text-anchor": "end" }, `${(end / 1e9).toFixed(2)} s`), parts);
@@ -76,13 +76,14 @@ function onLink(link, files, base) {
 async function showTrial(place, run, trial) {
   const base = `/api/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(trial.key)}`;
   const told = await ask(base);
+  const { colour } = run.paths.find((one) => one.name === trial.path);
   const files = `/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(trial.key)}`;
   place.append(h("div", {},
     h("p", {}, h("code", {}, trial.key), ` ${told.status}`),
     told.reasons.length > 0 && h("ul", {}, told.reasons.map((one) => h("li", {}, one.text, " ", h("code", {}, one.kind)))),
     told.notes.length > 0 && h("ul", { class: "quiet" }, told.notes.map((one) => h("li", {}, one))),
     told.series_problem ? h("p", { class: "warning" }, told.series_problem)
-      : told.series.length ? h("div", { class: "all-series" }, told.series.map(drawSeries)) : h("p", { class: "quiet" }, "This workload has no values over time."),
+      : told.series.length ? h("div", { class: "all-series" }, told.series.map((one) => drawSeries(one, colour))) : h("p", { class: "quiet" }, "This workload has no values over time."),
     told.series_left_out > 0 && h("p", { class: "quiet" }, `${told.series_left_out} more series are in series.parquet.`),
     told.links.map((link) => onLink(link, files, base)),
     !told.links.length && h("p", { class: "quiet" }, "No packets were captured."),

@@ -12,6 +12,9 @@ const CHARTS = {
   retransmits: { title: "Retransmits in each interval", unit: "", of_intervals: true },
 };
 
+// The colour of a path that the run does not name.
+const FIRST = "blue";
+
 export class Within {
   constructor() {
     this.words = h("p", { class: "now" }, "The network is being built.");
@@ -20,9 +23,10 @@ export class Within {
     this.begin("");
   }
 
-  // A trial begins. `path`: only its own values go, and those of the last trial of each other path stay beside it.
-  begin(words, path = null) {
+  // A trial of a path of that colour begins. `path`: only its own values go, and those of the last trial of each other path stay beside it.
+  begin(words, path = null, colour = FIRST) {
     if (words) this.words.textContent = words;
+    this.colour = colour;
     this.path = path;
     this.samples = new Map();
     for (const chart of Object.values(this.charts)) chart.clear(path);
@@ -36,19 +40,19 @@ export class Within {
 
   arrived(event) {
     const name = this.name(event), from = event.from_ns / 1e9, to = event.to_ns / 1e9;
-    this.charts.goodput.add(name, to, (8 * event.received_bytes) / (to - from), from);
-    if (event.lost_middle !== undefined) this.charts.lost.add(name, to, event.lost_middle, from);
+    this.charts.goodput.add(name, this.colour, to, (8 * event.received_bytes) / (to - from), from);
+    if (event.lost_middle !== undefined) this.charts.lost.add(name, this.colour, to, event.lost_middle, from);
     // Where no datagram came there is no jitter: a gap.
-    if (event.datagrams !== undefined) this.charts.jitter.add(name, to, event.jitter_rfc3550_ns ?? null);
+    if (event.datagrams !== undefined) this.charts.jitter.add(name, this.colour, to, event.jitter_rfc3550_ns ?? null);
     this.dirty = true;
   }
 
   sampled(event) {
     const name = this.name(event), at = event.t_ns / 1e9, before = this.samples.get(name) ?? { t_ns: 0, retransmits: 0 };
-    if (event.rtt_ns !== undefined) this.charts.rtt.add(name, at, event.rtt_ns);
-    if (event.cwnd_packets !== undefined) this.charts.window.add(name, at, event.cwnd_packets);
+    if (event.rtt_ns !== undefined) this.charts.rtt.add(name, this.colour, at, event.rtt_ns);
+    if (event.cwnd_packets !== undefined) this.charts.window.add(name, this.colour, at, event.cwnd_packets);
     // Retransmits count from the opening of the window, at which there are none.
-    if (event.retransmits !== undefined && event.t_ns > before.t_ns) this.charts.retransmits.add(name, at, event.retransmits - before.retransmits, before.t_ns / 1e9);
+    if (event.retransmits !== undefined && event.t_ns > before.t_ns) this.charts.retransmits.add(name, this.colour, at, event.retransmits - before.retransmits, before.t_ns / 1e9);
     if (event.retransmits !== undefined) this.samples.set(name, event);
     this.dirty = true;
   }
