@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sixbench.agent import Agent, AgentHub, agent_version, client, find_agent, hub
+from sixbench.agent import Agent, AgentHub, agent_version, client, find_agent
 from sixbench.lab import registry
 from sixbench.model.errors import AgentError, CapabilityError
 
