@@ -8,12 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import wait_for
+from waiting import PATIENCE_S, wait_for
 
 from sixbench.guest.confinement import FIRST_UID
 from sixbench.lab.registry import start_ticks
@@ -21,7 +20,6 @@ from sixbench.model.trial import TrialRecord
 from sixbench.store import Run, read_run
 
 KERNEL = "debian-6.1"
-PATIENCE_S = 300.0
 
 
 def sixbench(directory: Path, dut: Any, workloads: list[Any]) -> subprocess.CompletedProcess[str]:
@@ -143,18 +141,16 @@ def test_a_run_that_is_stopped_leaves_no_machine_and_no_tap(number: signal.Signa
     (tmp_path / "experiment.yaml").write_text(text)
     argv = [sys.executable, "-m", "sixbench", "run", "experiment.yaml", "--out", "run"]
     process = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + PATIENCE_S
-    while not (machines := _below(process.pid)):
-        assert time.monotonic() < deadline, f"no machine within {PATIENCE_S} s"
-        time.sleep(0.05)
+    wait_for(lambda: _below(process.pid), "a machine")
+    machines = _below(process.pid)
     namespace = os.stat(f"/proc/{machines[0]}/ns/net").st_ino
     # It gives up its last rights by itself, once it has begun.
-    wait_for(lambda: status(machines[0])["Seccomp"] == "2", PATIENCE_S)
+    wait_for(lambda: status(machines[0])["Seccomp"] == "2")
     has_no_rights(machines[0])
     process.send_signal(number)
     process.wait(PATIENCE_S)
-    wait_for(lambda: all(start_ticks(machine) is None for machine in machines), PATIENCE_S)
-    wait_for(lambda: namespace not in _namespaces(), PATIENCE_S)
+    wait_for(lambda: all(start_ticks(machine) is None for machine in machines))
+    wait_for(lambda: namespace not in _namespaces())
 
 
 def _namespaces() -> set[int]:

@@ -7,11 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from waiting import wait_for
+from waiting import PATIENCE_S, wait_for
 
 from sixbench.agent import find_agent
 from sixbench.guest import GuestCommand, boot, find_kernel
@@ -19,7 +18,6 @@ from sixbench.lab.registry import start_ticks
 from sixbench.model.errors import CapabilityError
 
 KERNEL = "debian-6.1"
-PATIENCE_S = 300.0
 
 EXPERIMENT = """
 topology: {nodes: {h1: host, h2: host}, links: [{endpoints: [h1, h2]}]}
@@ -42,10 +40,9 @@ def guest_below(process: int) -> int | None:
 
 def guest_of(process: int) -> int:
     """The same, once there is one."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (guest := guest_below(process)) is None:
-        assert time.monotonic() < deadline, f"no guest within {PATIENCE_S} s"
-        time.sleep(0.01)
+    wait_for(lambda: guest_below(process) is not None, "a guest")
+    guest = guest_below(process)
+    assert guest is not None, "it has ended"
     return guest
 
 
@@ -82,7 +79,7 @@ def test_a_run_that_is_stopped_takes_its_guest_with_it(number: signal.Signals, t
     guest = guest_of(process.pid)
     process.send_signal(number)
     code = process.wait(PATIENCE_S)
-    wait_for(lambda: start_ticks(guest) is None, PATIENCE_S)
+    wait_for(lambda: start_ticks(guest) is None)
     assert list((tmp_path / "tmp").iterdir()) == []
     if number != signal.SIGKILL:
         assert code == 130

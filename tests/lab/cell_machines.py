@@ -27,8 +27,6 @@ from sixbench.run.laboratory import Laboratory
 TWO = ("lab1", "lab2")
 PAGE = Path(__file__).parents[2] / "docs/many-machines.md"
 PORT = 8786
-START_S = 60
-RUN_S = 120
 
 
 class Machines:
@@ -71,13 +69,13 @@ class Machines:
         """Starts the scheduler, and waits until it listens."""
         begun = self._count("head", "scheduler", "listens on")
         process = self.begin("head", *self.documented("head", "scheduler"))
-        wait_for(lambda: self._count("head", "scheduler", "listens on") > begun, START_S)
+        wait_for(lambda: self._count("head", "scheduler", "listens on") > begun)
         return process
 
     def cells(self, *names: str) -> dict[str, subprocess.Popen[bytes]]:
         """Starts cells, and waits until they have joined."""
         begun = {name: self.begin_cell(name) for name in names}
-        wait_for(lambda: all(self._count(name, "cell", "is a cell") for name in names), START_S)
+        wait_for(lambda: all(self._count(name, "cell", "is a cell") for name in names))
         return begun
 
     def begin_cell(self, name: str) -> subprocess.Popen[bytes]:

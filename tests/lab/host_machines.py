@@ -20,7 +20,7 @@ import asyncssh
 from lab.commands import WITHOUT_FIGURES
 from lab.wrong_clock import WrongClock
 from processes import children
-from waiting import wait_for
+from waiting import PATIENCE_S, wait_for
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.model.network import Blueprint
@@ -34,7 +34,6 @@ TWO, FOUR = (("lab1", "lab2"), ("lab1", "lab2", "lab3", "lab4"))
 INTERFACES = ("left", "right")
 """What an experiment calls eth1 and eth2 of a host: the ends of its cables."""
 PORT = 2222
-START_S = 30
 _SERVING = ("sshd: root", "sshd-session: root")
 """How the processes that serve connections name themselves, before OpenSSH 9.8 and since."""
 
@@ -83,7 +82,7 @@ class Machines:
         self.know(scratch / "host_key.pub")
         self.sshd = {name: self._sshd(name) for name in names}
         for name in self.sshd:
-            wait_for(lambda name=name: "Server listening" in self.said(name), START_S)
+            wait_for(lambda name=name: "Server listening" in self.said(name))
 
     def know(self, key: Path) -> None:
         """Lets the user's known_hosts have that key for all hosts."""
@@ -114,7 +113,7 @@ class Machines:
     def inside(self, name: str, *command: str) -> str:
         """What a command in the namespace of a machine prints."""
         words = ["nsenter", "-t", str(self.lab.agents[name].pid), "-n", *command]
-        return subprocess.run(words, capture_output=True, text=True, timeout=START_S, check=False).stdout
+        return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout
 
     def interfaces(self, name: str) -> str:
         """The interfaces and addresses that a machine has."""

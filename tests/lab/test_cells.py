@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab.cell_machines import RUN_S, Machines, machines
+from lab.cell_machines import Machines, machines
 from lab.conftest import SixbenchCommand
-from waiting import wait_for
+from waiting import PATIENCE_S, wait_for
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.plan.schedule import all_trials
@@ -43,7 +43,7 @@ def run(pair: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "shared.yaml").write_text(EXPERIMENT)
     documented = [folder / "shared.yaml" if word == "quickstart" else word for word in pair.documented("head", "run")]
     process = pair.begin("head", *documented, "--out", folder / "out", "--quiet")
-    assert process.wait(RUN_S) == 0, pair.said("head", "run")
+    assert process.wait(PATIENCE_S) == 0, pair.said("head", "run")
     return folder / "out"
 
 
@@ -93,7 +93,7 @@ def refused(pair: Machines, *arguments: str | Path) -> str:
     """The one sentence of a run that is refused."""
     before = pair.said("head", "run")
     process = pair.run("run", *arguments)
-    assert process.wait(RUN_S) in (2, 3)
+    assert process.wait(PATIENCE_S) in (2, 3)
     said = pair.said("head", "run")[len(before) :].strip()
     assert len(said.splitlines()) == 1, said
     return said
@@ -113,7 +113,7 @@ def test_a_second_run_is_told_of_the_first(pair: Machines, run: Path, tmp_path: 
 
 
 def wait_until_measured(process: subprocess.Popen[bytes], directory: Path) -> None:
-    wait_for(lambda: process.poll() is not None or any(directory.glob("trials/b001-*")), RUN_S)
+    wait_for(lambda: process.poll() is not None or any(directory.glob("trials/b001-*")))
     assert process.poll() is None
 
 

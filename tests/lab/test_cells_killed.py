@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab.cell_machines import RUN_S, Machines, machines
-from waiting import wait_for
+from lab.cell_machines import Machines, machines
+from waiting import PATIENCE_S, wait_for
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.plan.schedule import all_trials
@@ -46,7 +46,7 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
     for victim in ("cell", "scheduler", "run", "cell", "run"):
         there = blocks(directory)
         after = min(there + dice.randint(2, 4), 38)
-        wait_for(lambda: run.poll() is not None or blocks(directory) >= after, RUN_S)  # noqa: B023, called at once
+        wait_for(lambda: run.poll() is not None or blocks(directory) >= after)  # noqa: B023, called at once
         assert run.poll() is None, pair.said("head", "run") + pair.said("head", "resume")
         if victim == "cell":
             name = dice.choice(sorted(cells))
@@ -58,7 +58,7 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
         else:
             pair.kill(run)
             run = pair.run("resume", directory)
-    assert run.wait(2 * RUN_S) == 0, pair.said("head", "run") + pair.said("head", "resume")
+    assert run.wait(PATIENCE_S) == 0, pair.said("head", "run") + pair.said("head", "resume")
     found = read_run(directory)
     assert found.problems == ()
     assert verify_run(found) == []

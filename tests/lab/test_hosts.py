@@ -12,8 +12,9 @@ from typing import Any
 
 import asyncssh
 import pytest
+from lab.experiments import TESTERS
 from lab.host_machines import PORT, Machines, machines
-from waiting import wait_for
+from waiting import PATIENCE_S, wait_for
 
 from sixbench.model.capture_file import read_capture
 
@@ -32,7 +33,6 @@ repeats: 0
 """
 QUICK = "[{ping: {count: 5, interval: 2ms}}, {udp-stream: {rate: 1Mbit, duration: 200ms, datagram: 500B}}]"
 LONG = "[{ping: {count: 400, interval: 2ms}}]"
-ENDS_S = 60
 PAGE = Path(__file__).parents[2] / "docs/many-machines.md"
 
 
@@ -61,9 +61,9 @@ def trials(run: Path) -> list[dict[str, Any]]:
 
 
 def outcomes(found: list[dict[str, Any]]) -> list[str]:
-    """How trials ended. A busy machine keeps a link from its rate, which is told and no mistake of ours."""
+    """How trials ended. A busy machine keeps a sender or a link from its rate: the trial says so, and is right."""
     return [
-        "ok" if {reason["kind"] for reason in trial["reasons"]} == {"late-timers"} else trial["status"]
+        "ok" if trial["reasons"] and {reason["kind"] for reason in trial["reasons"]} <= TESTERS else trial["status"]
         for trial in found
     ]
 
@@ -79,7 +79,7 @@ def before(hosts: Machines) -> Iterator[dict[str, str]]:
     yield state
     hosts.end_what_was_begun()
     # What ends when its connection is cut, or when its agent is killed, ends on its own, and nobody waits for it.
-    wait_for(lambda: is_home(hosts, state), ENDS_S)
+    wait_for(lambda: is_home(hosts, state))
 
 
 def test_a_cable_as_the_page_has_it(hosts: Machines, before: dict[str, str]) -> None:
@@ -88,7 +88,9 @@ def test_a_cable_as_the_page_has_it(hosts: Machines, before: dict[str, str]) -> 
         text = text.replace(f"root@{name}.example", f"'root@{hosts.address(name)}:{PORT}'")
     path, run = hosts.scratch / "two-hosts.yaml", hosts.scratch / "cable"
     path.write_text(text)
-    short = ("--blocks", "1", "--set", "workloads.0.duration=200ms", "--set", "workloads.1.count=20")
+    # None repeated, so that it is known how many trials there are.
+    values = ("repeats=0", "workloads.0.duration=200ms", "workloads.1.count=20")
+    short = ("--blocks", "1", *(word for value in values for word in ("--set", value)))
     done = hosts.run("run", path, "--out", run, "--quiet", *short)
     assert done.returncode == 0, done.stderr
     found = trials(run)
@@ -163,10 +165,10 @@ def test_a_vlan_on_a_cable(hosts: Machines, before: dict[str, str]) -> None:
 def test_interfaces_are_home_when_an_agent_is_killed(hosts: Machines, before: dict[str, str]) -> None:
     run = hosts.scratch / "killed-agent"
     process = hosts.begin("run", written(hosts, "killed-agent", workloads=LONG), "--out", run, "--quiet")
-    wait_for(lambda: trials(run) != [], ENDS_S)
+    wait_for(lambda: trials(run) != [])
     [router] = [pid for pid, words in hosts.agents("lab2").items() if "--name r1" in words]
     os.kill(router, signal.SIGKILL)
-    process.communicate(timeout=ENDS_S)
+    process.communicate(timeout=PATIENCE_S)
     assert len(trials(run)) == 2
 
 
@@ -182,11 +184,11 @@ def test_interfaces_are_home_when_the_run_is_killed_and_it_is_resumed(hosts: Mac
     places.write_text(f"{hosts.hosts()}nodes: {{a: lab1, b: lab2}}\nlinks: {{a-b: [left, left]}}\n")
     run = hosts.scratch / "killed"
     process = hosts.begin("run", plain, "--hosts", places, "--out", run, "--quiet")
-    wait_for(lambda: trials(run) != [], ENDS_S)
+    wait_for(lambda: trials(run) != [])
     assert not is_home(hosts, before)
     process.kill()
     process.communicate()
-    wait_for(lambda: is_home(hosts, before), ENDS_S)
+    wait_for(lambda: is_home(hosts, before))
     done = hosts.run("resume", run, "--quiet", "--allow-hosts")
     assert done.returncode == 0, done.stderr
     assert outcomes(trials(run)) == ["ok"] * 2
@@ -203,9 +205,9 @@ def test_a_host_that_goes_is_named(hosts: Machines, before: dict[str, str]) -> N
             hosts.disconnect("lab2")
         return any(trial["status"] == "failed" for trial in trials(run))
 
-    wait_for(lambda: trials(run) != [], ENDS_S)
-    wait_for(has_failed, ENDS_S)
-    _, said = process.communicate(timeout=ENDS_S)
+    wait_for(lambda: trials(run) != [])
+    wait_for(has_failed)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 4, said
     failed = [trial for trial in trials(run) if trial["status"] == "failed"]
     assert all("lab2" in str(trial["reasons"]) for trial in failed), [trial["reasons"] for trial in failed]

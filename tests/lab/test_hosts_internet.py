@@ -35,7 +35,6 @@ workloads: [{{ping: {{count: 5, interval: 2ms}}}}, {{udp-stream: {{rate: 1Mbit, 
 blocks: 1
 repeats: 0
 """
-ENDS_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +94,7 @@ def test_a_lab_on_each_side_of_a_network_that_is_not_ours(hosts: Machines, famil
         [left, arrived] = [counters[node]["interfaces"][end] for node, end in _ends(topology)]
         assert left["tx_packets"] >= 5
         assert arrived["rx_packets"] == left["tx_packets"]
-    wait_for(lambda: settings(hosts) == before, ENDS_S)
+    wait_for(lambda: settings(hosts) == before)
     assert is_home(hosts, {name: hosts.interfaces(name) for name in ("lab1", "lab2")})
 
 
@@ -113,4 +112,4 @@ def test_an_mtu_that_the_network_does_not_carry_is_refused(hosts: Machines) -> N
         "leaves 1350; give the link mtu: 1350, or none"
     ) in done.stderr
     assert not (hosts.scratch / "wide").exists()
-    wait_for(lambda: settings(hosts) == before, ENDS_S)
+    wait_for(lambda: settings(hosts) == before)

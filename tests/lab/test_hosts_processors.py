@@ -29,7 +29,6 @@ STREAM = "[{tcp-stream: {duration: 300ms, warmup: 100ms}}]"
 LONG = "[{ping: {count: 3000, interval: 2ms}}]"
 PROCESSORS = sorted(os.sched_getaffinity(0))
 SPINNING = sorted(f"awake-{one}" for one in PROCESSORS)
-ENDS_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +99,7 @@ def test_what_keeps_processors_of_hosts_awake_ends_with_a_run_that_is_killed(hos
     run, command = written(hosts, "killed", LONG)
     process = hosts.begin(*command)
     # They are one kernel, so that each processor has one thread, and no two spin on one.
-    wait_for(lambda: awake(hosts) == SPINNING and (run / "trials").exists(), ENDS_S)
+    wait_for(lambda: awake(hosts) == SPINNING and (run / "trials").exists())
     process.kill()
     process.communicate()
-    wait_for(lambda: awake(hosts) == [], ENDS_S)
+    wait_for(lambda: awake(hosts) == [])

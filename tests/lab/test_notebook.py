@@ -38,7 +38,7 @@ def test_an_interrupt_keeps_the_trials_and_removes_the_network(tmp_path: Path) -
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
-        wait_for(lambda: any(file.parent.suffix != ".partial" for file in trials.glob("*/trial.json")), 60)
+        wait_for(lambda: any(file.parent.suffix != ".partial" for file in trials.glob("*/trial.json")))
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0

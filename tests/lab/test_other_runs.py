@@ -57,7 +57,7 @@ class Runs:
 
     def until(self, name: str, trials: list[int]) -> list[list[dict[str, Any]]]:
         """The records of the runs of that name, once there are so many. Nobody waits for reports."""
-        wait_for(lambda: sorted(map(len, self.records(name).values())) == trials or self._ended_badly(), 120)
+        wait_for(lambda: sorted(map(len, self.records(name).values())) == trials or self._ended_badly())
         return list(self.records(name).values())
 
     def _ended_badly(self) -> bool:
@@ -89,7 +89,7 @@ def test_three_runs_that_start_at_once_all_work(runs: Runs) -> None:
 def test_each_trial_says_that_another_run_measured_during_it(runs: Runs) -> None:
     long, short = f"{OURS}long", f"{OURS}short"
     first = runs.begin(long, blocks=400)
-    wait_for(lambda: measures(long), 60)
+    wait_for(lambda: measures(long))
     second = runs.begin(short)
     assert second.stderr is not None
     assert f"{long} (process {first.pid})" in second.stderr.readline()
@@ -102,7 +102,7 @@ def test_each_trial_says_that_another_run_measured_during_it(runs: Runs) -> None
 def test_a_run_waits_for_another_even_if_that_is_killed(runs: Runs) -> None:
     long, waiting = f"{OURS}long", f"{OURS}waiting"
     first = runs.begin(long, blocks=400)
-    wait_for(lambda: measures(long), 60)
+    wait_for(lambda: measures(long))
     second = runs.begin(waiting, "--wait")
     assert second.stderr is not None
     assert second.stderr.readline().startswith("sixbench: waiting for ")

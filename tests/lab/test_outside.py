@@ -127,14 +127,14 @@ def test_a_network_lets_nothing_in_that_has_no_binding(hub: AgentHub, tmp_path: 
         out = Ends(source=str(inner.source), destination=str(inner.destination), ports=(BOUND_PORT, SERVER_PORT))
         answer = Ends(source=str(outer.destination), destination=str(outer.source), ports=out.ports[::-1])
         send(client, mac(router, "eth0"), in6(out, udp(out)))
-        wait_for(lambda: without_socket(server, "Udp") == 1, seconds=10)
+        wait_for(lambda: without_socket(server, "Udp") == 1)
         at_client = Watched(client, "eth0")
         addresses = {**ADDRESSES, "pool": answer.destination, "server": answer.source, "inside": str(INSIDE[0])}
         to, own = mac(router, "eth1"), mac(server, "eth0")
         for vector in outside_packets():
             server.answer(PacketSend(interface="eth0", frame=framed(to, own, packet_of(vector, addresses))))
         send(server, to, in4(answer, udp(answer)))
-        wait_for(lambda: without_socket(client, "Udp6") == 1, seconds=10)
+        wait_for(lambda: without_socket(client, "Udp6") == 1)
         came = [packet for packet in at_client.arrived() if packet[:1] == b"\x60" and not is_of_the_link(packet)]
         [state] = router.answer(TranslatorCounters()).translators.values()
         assert [(packet[8:40], packet[40:44]) for packet in came] == [(in6(out.back, b"")[8:], udp(out.back)[:4])]
@@ -164,7 +164,7 @@ def test_nobody_outside_reaches_a_b4_by_its_well_known_address(hub: AgentHub, me
         # The answer to what is sent behind it says that the relay has dealt with it.
         behind = Ends(source=str(last.destination), destination=str(own))
         send(server, to, in4(behind, echo(behind), ICMP))
-        wait_for(lambda: server.answer(Counters()).snmp["IcmpMsg"].get("InType0") == 1, seconds=10)
+        wait_for(lambda: server.answer(Counters()).snmp["IcmpMsg"].get("InType0") == 1)
         [state] = relay.answer(TunnelCounters()).tunnels.values()
         assert (state.encapsulated, state.slow_encapsulated) == (NONE, NONE)
 

@@ -159,10 +159,10 @@ def test_a_run_is_started_watched_stopped_and_gone_on_with_by_keyboard_alone(
 
     tab_to(page, go_on)
     page.keyboard.press("Enter")
-    wait_for(lambda: len(trials(run)) > done, 600)
+    wait_for(lambda: len(trials(run)) > done)
     servers.kill()
     done = len(trials(run))
-    wait_for(lambda: len(trials(run)) > done + 1, 600)
+    wait_for(lambda: len(trials(run)) > done + 1)
     assert state(run) == "running", "a run does not need the page"
     page.goto(servers.start())
     page.goto(f"{page.url.partition('#')[0]}#/live/{run.name}")

@@ -31,7 +31,6 @@ workloads: [tcp-stream: {duration: 50ms, warmup: 0s}]
 blocks: 500
 """
 A_USER = 1234
-PATIENCE_S = 300
 """A run of the page waits for others that measure on the machine."""
 READ_ALL = 1 << 2
 """CAP_DAC_READ_SEARCH (capabilities(7)): what the server keeps where it could not read its own packages otherwise."""
@@ -64,7 +63,7 @@ class Page:
         """Kills the runner; the server ends with it."""
         with self.process:
             self.process.kill()
-        wait_for(lambda: not self.server.alive, 60)
+        wait_for(lambda: not self.server.alive)
 
 
 @pytest.fixture
@@ -110,7 +109,7 @@ def test_the_server_is_not_root_while_its_run_is_measured_and_another_server_sto
     first = Page(tmp_path / "runs", **variables)
     pages.append(first)
     run = tmp_path / "runs" / first.post("/api/start", text=EXPERIMENT)["run"]
-    wait_for(lambda: run.is_dir() and len(trials(run)) > 2, PATIENCE_S)
+    wait_for(lambda: run.is_dir() and len(trials(run)) > 2)
     assert state(run) == "running"
     told = status(first.server.pid)
     assert told["Uid"].split() == [str(uid)] * 4
@@ -125,11 +124,11 @@ def test_the_server_is_not_root_while_its_run_is_measured_and_another_server_sto
 
     first.kill()
     done = len(trials(run))
-    wait_for(lambda: len(trials(run)) > done, PATIENCE_S)
+    wait_for(lambda: len(trials(run)) > done)
     second = Page(tmp_path / "runs", **variables)
     pages.append(second)
     second.post(f"/api/runs/{run.name}/stop")
-    wait_for(lambda: state(run) == "interrupted", PATIENCE_S)
+    wait_for(lambda: state(run) == "interrupted")
     assert "ok" in trials(run)
     second.process.send_signal(signal.SIGINT)
     assert second.process.wait(60) == 0

@@ -7,20 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from peer_bench.memory import children
+from waiting import PATIENCE_S, wait_for
 
 from sixbench.lab.registry import start_ticks
 
 PROGRAM = Path(__file__).parents[2] / "benches" / "peers.py"
 TOO_SLOW = ("too little arrived", "it ended before the end of the window")
 """What a machine under load may say."""
-
-GONE_S = 20.0
-"""Most time that the kernel may take to end what lost its parent."""
 
 
 def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -36,7 +33,7 @@ def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def test_every_comparison_measures_ours(tmp_path: Path) -> None:
     process = started(tmp_path, "--rounds", "1", "--minutes", "0", "--peers", "none")
-    _, said = process.communicate(timeout=300)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, said
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     values = {(value["comparison"], value["family"]): value for value in results["values"]}
@@ -62,20 +59,27 @@ def test_an_interrupt_leaves_no_process_no_namespace_and_no_file(tmp_path: Path,
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == (-number if number == signal.SIGKILL else 130), said
-    deadline = time.monotonic() + GONE_S
-    while left := [pid for pid in all_processes() if namespace_of(pid) in namespaces]:
-        assert time.monotonic() < deadline, (
-            f"left behind: {[Path(f'/proc/{pid}/cmdline').read_bytes() for pid in left]}"
-        )
-        time.sleep(0.05)
+
+    # The kernel ends them at once when their parent ends, and shows them until they have.
+    def left() -> list[bytes]:
+        return [command_of(pid) for pid in all_processes() if namespace_of(pid) in namespaces]
+
+    wait_for(lambda: not left(), lambda: f"left behind: {left()}")
     assert [pid for pid in descendants if start_ticks(pid) is not None] == []
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
 def all_processes() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def namespace_of(pid: int) -> str | None:

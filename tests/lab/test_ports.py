@@ -144,10 +144,10 @@ def test_ports_come_back_from_a_run_that_is_killed(bench: Bench, tmp_path: Path)
     before = bench.states()
     command = bench.command("run", experiment(tmp_path, LONG), "--out", tmp_path / "run", "--quiet")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        wait_for(lambda: not {"eth1", "eth2"} & bench.interfaces().keys(), seconds=60)
+        wait_for(lambda: not {"eth1", "eth2"} & bench.interfaces().keys())
         running.send_signal(signal.SIGKILL)
         running.wait(timeout=60)
-    wait_for(lambda: bench.states() == before, seconds=30)
+    wait_for(lambda: bench.states() == before)
 
 
 REFUSED: dict[str, tuple[list[str], str]] = {
@@ -258,7 +258,7 @@ def test_a_trial_in_which_a_port_loses_its_carrier_is_invalid_for_that_and_the_p
 
     earlier = received()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        wait_for(lambda: received() - earlier > 500, seconds=60)
+        wait_for(lambda: received() - earlier > 500)
         ip("-n", bench.equipment, "link", "set", "eth2", "down")
         running.wait(timeout=120)
     records = [json.loads(file.read_text()) for file in sorted((tmp_path / "run" / "trials").glob("*/trial.json"))]

@@ -39,7 +39,6 @@ priority1 {priority}
 """
 """The clock is not touched: it is that of everybody here."""
 INTERFACE = "ptp0"
-BEGINS_S = 30
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
             for priority, name in enumerate(TWO, start=10):
                 found.inside(name, "ip", "link", "set", INTERFACE, "up")
                 programs.append(_ptp4l(found, name, priority))
-            wait_for(lambda: "yes" in _ptp(found, TWO[1]), BEGINS_S)
+            wait_for(lambda: "yes" in _ptp(found, TWO[1]))
             yield found
         finally:
             for program in programs:

@@ -131,7 +131,7 @@ def started_run(directory: Path, text: str) -> Iterator[tuple[subprocess.Popen[s
         text=True,
     )
     try:
-        wait_for(lambda: process.poll() is not None or len(records(run)) >= 2, 30)
+        wait_for(lambda: process.poll() is not None or len(records(run)) >= 2)
         assert process.poll() is None, process.communicate()
         yield process, run
     finally:
@@ -153,7 +153,7 @@ def test_kill_9_leaves_nothing_and_resume_completes_with_every_trial_once(sixben
         assert len(agents) == 3
         process.kill()
         process.wait()
-        wait_for(lambda: all(start_ticks(pid) is None for pid in agents), 2)
+        wait_for(lambda: all(start_ticks(pid) is None for pid in agents))
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
     before = {record["key"]: record["started_realtime_ns"] for record in records(run)}
     assert 0 < len(before) < 18
@@ -193,7 +193,7 @@ def wait_for_a_trial(pid: int) -> None:
         return sum(int(line.partition(":")[2].split()[1]) for line in lines)
 
     before = passed()
-    wait_for(lambda: passed() >= before + 100, 30)
+    wait_for(lambda: passed() >= before + 100)
 
 
 def test_an_agent_that_dies_fails_its_trial_and_the_run_goes_on(tmp_path: Path) -> None:

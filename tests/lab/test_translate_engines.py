@@ -483,7 +483,7 @@ def test_a_killed_command_leaves_nothing(tmp_path: Path) -> None:
         assert agents
         running.kill()
     assert not (tmp_path / "out.pcap").exists()
-    wait_for(lambda: not any(map(is_running, agents)), seconds=10)
+    wait_for(lambda: not any(map(is_running, agents)))
 
 
 def is_running(pid: int) -> bool:

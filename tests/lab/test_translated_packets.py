@@ -50,14 +50,14 @@ def listening(kind):
     return one
 asked, streams = listening(socket.SOCK_DGRAM), listening(socket.SOCK_STREAM)
 streams.listen()
-asked.settimeout(5)
+asked.settimeout(300)
 while True:
-    ready, _, _ = select.select([asked, streams], [], [], 20)
+    ready, _, _ = select.select([asked, streams], [], [], 300)
     if not ready:
         sys.exit("nobody asks")
     if streams in ready:
         connection, _ = streams.accept()
-        connection.settimeout(5)
+        connection.settimeout(300)
         received = b""
         while len(received) < 200000:
             received += connection.recv(65536) or sys.exit("cut off")
@@ -72,7 +72,7 @@ while True:
         asked.sendto(json.dumps({"bytes": len(data), "whole": data.count(b".")}).encode(), client)
         continue
     back = listening(socket.SOCK_DGRAM)
-    back.settimeout(3)
+    back.settimeout(300)
     back.connect(client)
     back.setsockopt(IP, DISCOVER, PROBE if words["df"] else DONT)
     back.setsockopt(IP, TOS, words["class"])
@@ -99,7 +99,7 @@ family = socket.AF_INET6 if six else socket.AF_INET
 LEVEL, DISCOVER, CLASS, MTU = (41, 23, 67, 24) if six else (0, 10, 1, 14)
 def asking():
     one = socket.socket(family, socket.SOCK_DGRAM)
-    one.settimeout(10)
+    one.settimeout(300)
     one.connect((address, 7000))
     return one
 answers = []
@@ -120,8 +120,8 @@ for case in cases:
         answer = json.dumps({"learned": learned}).encode()
     answers.append(json.loads(answer.rstrip(b".")) | ({"arrived": len(answer)} if case["back"] else {}))
     asked.close()
-stream = socket.create_connection((address, 7000), timeout=5)
-stream.settimeout(5)
+stream = socket.create_connection((address, 7000), timeout=300)
+stream.settimeout(300)
 data = bytes(range(250)) * 800
 stream.sendall(data)
 received = b""

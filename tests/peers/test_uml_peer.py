@@ -6,12 +6,12 @@ import os
 import select
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from kernel_peer import PeerError, UmlPeer
+from waiting import PATIENCE_S
 
 from sixbench.agent import Agent
 
@@ -51,7 +51,7 @@ def test_long_commands_and_outputs_arrive_whole(peer: UmlPeer) -> None:
 
 
 def test_a_command_that_does_not_end_is_killed_and_the_next_one_is_answered(peer: UmlPeer) -> None:
-    with pytest.raises(PeerError, match="did not end within 1 s: begun"):
+    with pytest.raises(PeerError, match="did not end within 1 s"):
         peer.run("echo begun; sleep 1000; echo never", timeout_s=1)
     assert peer.run("echo after").stdout == "after\n"
     assert "sleep 1000" not in peer.run("ps").stdout
@@ -80,11 +80,10 @@ def test_it_permits_more_threads_than_it_starts_while_it_boots(peer: UmlPeer) ->
 
 
 def test_a_panic_is_told_at_once_with_what_came_before_it(router: Agent) -> None:
-    with UmlPeer.boot(router.pid, []) as peer:
-        began_s = time.monotonic()
-        with pytest.raises(PeerError, match=r"(?s)panicked: 'echo c .*Trigger a crash.*Kernel panic"):
-            peer.run("echo c >/proc/sysrq-trigger", timeout_s=60)
-        assert time.monotonic() - began_s < 60
+    # Past the time limit it would be "has not answered in time".
+    panicked = pytest.raises(PeerError, match=r"(?s)panicked: 'echo c .*Trigger a crash.*Kernel panic")
+    with UmlPeer.boot(router.pid, []) as peer, panicked:
+        peer.run("echo c >/proc/sysrq-trigger", timeout_s=600)
 
 
 def test_nothing_is_left_when_it_is_closed(router: Agent) -> None:
@@ -110,7 +109,7 @@ def test_nothing_is_left_when_its_owner_is_killed(router: Agent, tmp_path: Path)
         assert len(processes) > 2
         owner.kill()
     for process in processes:
-        assert select.select([process], [], [], 10)[0], "it has not ended"
+        assert select.select([process], [], [], PATIENCE_S)[0], "it has not ended"
         os.close(process)
     assert processes_of(marker) == []
 

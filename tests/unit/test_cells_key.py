@@ -146,10 +146,12 @@ def test_others_are_not(answer: Callable[[socket.socket], object], said: str) ->
 
 
 def test_where_nobody_listens_the_reason_is_told() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    with pytest.raises(CapabilityError, match="Connection refused; start one there with: sixbench scheduler"):
-        reach(Address(host="127.0.0.1", port=port), security_of(KEY))
+    refused = pytest.raises(CapabilityError, match="Connection refused; start one there with: sixbench scheduler")
+    # It has the port, so that nobody else gets it, and does not listen.
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        with refused:
+            reach(Address(host="127.0.0.1", port=holder.getsockname()[1]), security_of(KEY))
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

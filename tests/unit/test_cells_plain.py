@@ -162,7 +162,7 @@ def scheduler() -> Address:
         target=lambda: run_scheduler(Address(host="127.0.0.1", port=0), security_of(KEY), found.append), daemon=True
     )
     serving.start()
-    wait_for(lambda: bool(found), 60)
+    wait_for(lambda: bool(found))
     return found[0]
 
 

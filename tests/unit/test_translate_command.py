@@ -165,7 +165,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
         assert process.stdin is not None
         process.stdin.write(pcap([INNER] * 1000))
         process.stdin.flush()
-        wait_for(lambda: bool(list(tmp_path.iterdir())), 20)
+        wait_for(lambda: bool(list(tmp_path.iterdir())))
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
     assert list(tmp_path.iterdir()) == []

@@ -53,9 +53,9 @@ def test_stop_ends_a_run_that_the_page_started(tmp_path: Path, small: str, monke
             return told["state"], told["words"]
 
         run = client.post("/api/start", json={"text": small}, headers=OWN).json()["run"]
-        wait_for((tmp_path / f"{run}.events.jsonl").exists, 60)
+        wait_for((tmp_path / f"{run}.events.jsonl").exists)
         assert client.post(f"/api/runs/{run}/stop", headers=OWN, json={}).status_code == 200
-        wait_for(lambda: job() == ("ended", "sixbench: interrupted"), 60)
+        wait_for(lambda: job() == ("ended", "sixbench: interrupted"))
 
 
 @pytest.mark.usefixtures("sigint")

@@ -105,7 +105,7 @@ def test_the_key_reaches_the_measurement_and_nothing_else(
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", TELLING))
     held = len(os.listdir("/proc/self/fd"))
     answer = client.post("/api/measure/start", json={"host": "x", "key": KEY, "options": "-46"}, headers=OWN)
-    wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended", 60)
+    wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
     listed = client.get("/api/runs")
     [job] = listed.json()["jobs"]
     assert (job["title"], job["exit_code"]) == ("tcp-stream to x over IPv4 and IPv6", 3)
@@ -127,7 +127,7 @@ def test_the_key_of_a_measurement_that_is_taken_from_the_queue_is_gone(
     client.post(f"/api/runs/{jobs[1]}/stop", json={}, headers=OWN)
     assert len([one for one in _links() if "memfd:key" in one]) == held - 1
     client.post(f"/api/runs/{jobs[0]}/stop", json={}, headers=OWN)
-    wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended", 60)
+    wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
 
 
 def _links() -> Iterator[str]:

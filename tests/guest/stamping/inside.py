@@ -50,7 +50,7 @@ address add 2001:2:0:1::1/64 dev dut2 nodad
 link set dut1 up
 link set dut2 up
 """
-PATIENCE_S = 120
+PATIENCE_S = 300
 PTP = """\
 [global]
 time_stamping hardware

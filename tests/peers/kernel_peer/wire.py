@@ -13,7 +13,7 @@ from typing import Any
 
 from .process import PeerError, in_namespace_of
 
-START_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 300.0
 
 
 class Capture:
