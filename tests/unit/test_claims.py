@@ -18,6 +18,7 @@ from sixbench.model.paper import (
     Magnitude,
     OurMeasurement,
     OurTheory,
+    Quantifier,
     Trend,
     Untestable,
 )
@@ -41,6 +42,30 @@ def test_a_direction_is_reproduced() -> None:
 def test_the_contrary_is_opposite() -> None:
     result = verdict(Direction(selector=GOODPUT, expect="higher", quantifier="most"), run_of(slower_ipv6))
     assert result.verdict == "opposite"
+
+
+@pytest.mark.parametrize("quantifier", ["all", "most", "any"])
+def test_a_real_difference_within_the_margin_is_too_small_to_matter(quantifier: Quantifier) -> None:
+    claimed = Direction(selector=GOODPUT, expect="lower", quantifier=quantifier)
+    result = verdict(claimed, generous_to_streams(run_of(slower_ipv6)))
+    assert result.verdict == "too small to matter"
+    assert "3 as claimed and less than the margin" in result.reason
+    assert result.blocks_needed is None
+    contrary = replace(claimed, expect="higher")
+    assert verdict(contrary, generous_to_streams(run_of(slower_ipv6))).verdict == "not reproduced"
+
+
+def test_one_small_difference_makes_a_claim_on_all_too_small_and_none_on_any() -> None:
+    def mostly_much_lower(path: str, length: int) -> float:
+        return 1e8 * (1.0 if path == "ipv4" else 0.95 if length == 128 else 0.7)
+
+    run = generous_to_streams(run_of(mostly_much_lower))
+    found = {q: verdict(Direction(selector=GOODPUT, expect="lower", quantifier=q), run) for q in ("all", "most", "any")}
+    assert {q: result.verdict for q, result in found.items()} == {
+        "all": "too small to matter",
+        "most": "reproduced",
+        "any": "reproduced",
+    }
 
 
 def test_no_difference_does_not_reproduce_a_direction() -> None:

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.computes
 
 Command = Callable[..., Any]
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "report"
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -105,3 +107,23 @@ def test_one_run_directory_and_none(runs: Path, tmp_path: Path, sixbench: Comman
         2,
         f"sixbench: {tmp_path / 'nowhere'} is not a directory; name one that contains run directories\n",
     )
+
+
+def test_findings_of_the_schema_before_are_read(runs: Path, sixbench: Command) -> None:
+    """`findings-1.json` is of a sixbench whose findings had no values of pairs, no direction and no pairs apart."""
+    shutil.copy(GOLDEN / "findings-1.json", runs / "small" / "findings.json")
+    [one] = listed(sixbench)
+    assert one["answer"] == (
+        "3 of 3 comparisons decided, the largest: median round-trip time over ipv6 +6.01 % against ipv4"
+    )
+
+
+@pytest.mark.parametrize("schema", ["sixbench.findings/0", "sixbench.findings/3", None, 1, []])
+def test_findings_of_another_schema_are_refused_in_a_sentence_that_helps(
+    runs: Path, sixbench: Command, schema: object
+) -> None:
+    old = json.loads((GOLDEN / "findings-1.json").read_text())
+    (runs / "small" / "findings.json").write_text(json.dumps(old | {"schema": schema}))
+    [line] = [line for line in sixbench("runs").stdout.splitlines() if "schema" in line]
+    assert "this sixbench reads sixbench.findings/2 and sixbench.findings/1" in line
+    assert "`sixbench report` writes it anew" in line

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..model.errors import StoreError
-from ..model.finding import FINDINGS_SCHEMA, READ_SCHEMAS, Analysis, ClaimResult, Estimate, Finding
+from ..model.finding import READ_SCHEMAS, Analysis, ClaimResult, Estimate, Finding
 from ..model.json_object import JsonObject
 from ..model.quoting import shown, visible
 from ..model.workloads import WORKLOADS
@@ -30,7 +30,11 @@ def analysis_of(document: JsonObject, file: str) -> Analysis:
     """
     if document.get("schema") not in READ_SCHEMAS:
         schema = visible(shown(document.get("schema")))
-        raise StoreError(f"{file}: its schema is {schema}, and this sixbench reads {FINDINGS_SCHEMA}")
+        known = words.listing(READ_SCHEMAS)
+        raise StoreError(
+            f"{file}: the schema of its findings.json is {schema}, and this sixbench reads {known}; `sixbench report` "
+            "writes it anew"
+        )
     try:
         return Analysis(
             estimates=_items(Estimate, document, "estimates"),
