@@ -15,6 +15,7 @@ import pytest
 import synthetic
 from hypothesis import example, given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from synthetic_analysis import plain_analysis
 
 from sixbench.model.errors import WriteError
@@ -27,7 +28,7 @@ from sixbench.report.figures import data, drawings, save, svg, sweep
 from sixbench.report.figures.distribution import merge
 from sixbench.report.figures.inline import _with_own_ids
 from sixbench.report.figures.layout import is_blocked, layout
-from sixbench.report.figures.style import WIDTH_IN, change_limits, log_ticks, path_styles
+from sixbench.report.figures.style import WIDTH_IN, change_limits, level_axis, log_ticks, path_styles
 from sixbench.store import Run
 
 pytestmark = pytest.mark.computes
@@ -144,6 +145,15 @@ def test_more_paths_than_colours_can_still_be_told_apart() -> None:
     paths = tuple(NetworkPath(name=f"p{index}", mechanism="native4", family=4) for index in range(20))
     styles = path_styles(replace(experiment, paths=paths)).values()
     assert len({(style.colour, style.marker, style.line) for style in styles}) == 20
+
+
+def test_levels_that_lie_close_have_their_labels_in_two_lines() -> None:
+    figure = Figure()
+    axes = figure.add_subplot()
+    levels = [1304.0, 1500.0, 9000.0]
+    level_axis(axes, "mtu_bytes", levels, 5.4)
+    shown = axes.xaxis.get_major_formatter()
+    assert [shown(level, None) for level in levels] == ["\n1304 B", "1500 B", "9000 B"]
 
 
 @example(1.03125, 942668456.0, 2.1, 0.52)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from rich.console import Console
 from synthetic_analysis import plain_analysis
 
 from sixbench.model.finding import Analysis, ComparedColumn, ComparedTable, Finding
@@ -25,6 +26,7 @@ from sixbench.report.latex import document as latex
 from sixbench.report.sections import PARTS, SECTIONS, Section
 from sixbench.report.tables import Column, Table
 from sixbench.report.terminal import render as render_terminal
+from sixbench.report.terminal_findings import findings_of_workload
 from sixbench.store import Run
 
 pytestmark = pytest.mark.computes
@@ -107,6 +109,28 @@ def test_terminal_report_cuts_no_number(width: int) -> None:
     text = render_terminal(run, plain_analysis(run), width=width)
     assert "−1.50 to −1.39" in text
     assert len(re.findall(r" undecided +\d", text)) == 14
+
+
+@pytest.mark.parametrize("width", [64, 72, 80, 120])
+def test_terminal_rows_of_many_columns_stand_whole(width: int) -> None:
+    """Levels, theory, an A/A comparison and long verdicts leave no room for all columns at 80 characters."""
+    console = Console(width=width, file=io.StringIO(), record=True)
+    rows = [_wide_finding(path, direction) for path in ("6rd", "464xlat") for direction in ("forward", "reverse")]
+    findings_of_workload(console, rows, 0.95)
+    text = console.export_text()
+    assert max(map(len, text.splitlines())) <= width
+    for whole in ("direction", "46.55", "45.99", "−12.3 to +10.7", "undecided"):
+        assert whole in text, f"{whole} is broken into lines:\n{text}"
+
+
+def _wide_finding(path: str, direction: str) -> Finding:
+    return Finding(
+        workload="tcp-stream", metric="goodput", unit="bit/s", levels={"direction": direction}, combination="c0001",
+        path=path, baseline="ipv4", n=3, verdict="inconclusive", value=45.995e6, baseline_value=46.549e6,
+        estimate=45.995e6, baseline_estimate=46.549e6, ratio=45.995 / 46.549, ci_low=0.8771, ci_high=1.1068,
+        noise_low=0.993, noise_high=1.0128, theory=46.2e6, theory_baseline=46.8e6, headline=True, invalid=7,
+        blocks_needed=110, blocks_tell=0.05,
+    )  # fmt: skip
 
 
 def test_terminal_report_ends_with_the_path_of_the_full_report() -> None:

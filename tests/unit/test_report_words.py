@@ -266,13 +266,38 @@ def many(*extreme: Finding) -> list[Finding]:
     return [*others, *extreme]
 
 
+def test_the_interval_of_the_baseline_has_the_decimals_of_a_difference() -> None:
+    loaded = finding(
+        workload="latency-under-load", metric="rtt_increase", unit="ns", levels={}, path="ds-lite", n=3,
+        value=78.65e6, baseline_value=87.98e6, ratio=None, difference=-9.33e6, ci_low=-70.2e6, ci_high=51.5e6,
+        noise_low=-21.904e6, noise_high=26.742e6, theory=None, theory_baseline=None, verdict="inconclusive",
+    )  # fmt: skip
+    [text] = said(loaded)
+    assert "−9.3 ms [−70.2, +51.5]" in text
+    assert "A/A −21.9 .. +26.7" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("latency-under-load", "latency under load"),
+        ("tcp-stream", "TCP bulk transfer"),
+        ("happy-eyeballs", "Happy Eyeballs"),
+        ("frames", "Ethernet frames"),
+        ("pmtu", "path MTU"),
+    ],
+)
+def test_names_of_workloads_in_a_sentence_begin_small_unless_they_are_proper(kind: str, text: str) -> None:
+    assert words.workload_in_sentence(kind) == text
+
+
 def test_very_many_levels_share_a_row_that_counts_them() -> None:
     same = finding(
         levels={"message_bytes": 8}, ratio=0.999, ci_low=0.998, ci_high=1.0, verdict="equivalent", spread=0.001, n=10
     )
     [text] = said(*many(same))
     assert text.startswith(
-        "Goodput of TCP bulk transfer, 14 levels of message: IPv4 → IPv6, −1.31 % [−1.32, −1.29] in the mean, and the "
+        "Goodput of TCP bulk transfer, 14 levels of message: IPv4 → IPv6, −1.31 % [−1.32, −1.29] on average, and the "
         "levels differ"
     )
     assert "decided: worse at 13 of 14, equivalent within 1 % at 1" in text

@@ -10,7 +10,7 @@ from ..model.bypass import NEAR_SHARE
 from ..model.experiment import Experiment
 from ..model.finding import Finding
 from ..model.metric import COLUMNS
-from ..model.names import metric_in_sentence, subject, workload_title
+from ..model.names import metric_in_sentence, subject, workload_in_sentence
 from ..model.quoting import listed
 from ..model.repeats import repeated
 from ..model.trial import TrialRecord
@@ -210,8 +210,8 @@ def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
             columns = dict.fromkeys(column for trial in limited for column in trial.bypass)
             metrics = [metric_in_sentence(COLUMNS[column].name) if column in COLUMNS else column for column in columns]
             remarks.append(
-                f"The tester was the limit in {len(limited)} of {len(own)} trials of {workload_title(workload)} (over "
-                f"{listed(dict.fromkeys(trial.path for trial in limited))}): the {listed(metrics)} is within "
+                f"The tester was the limit in {len(limited)} of {len(own)} trials of {workload_in_sentence(workload)} "
+                f"(over {listed(dict.fromkeys(trial.path for trial in limited))}): the {listed(metrics)} is within "
                 f"{100 * NEAR_SHARE:g} % of its value with no path in between."
             )
     return remarks

@@ -39,7 +39,22 @@ PROTOCOLS = {
     "gre-key": "GRE key",
     "vxlan": "VXLAN",
     "teredo": "Teredo",
+    "464xlat": "464XLAT",
+    "bih": "BIH",
+    "ds-lite": "DS-Lite",
+    "dstm": "DSTM",
+    "isatap": "ISATAP",
+    "map-e": "MAP-E",
+    "map-t": "MAP-T",
+    "nat-pt": "NAT-PT",
+    "nat64": "NAT64",
+    "siit": "SIIT",
+    "siit-dc": "SIIT-DC",
+    "trt": "TRT",
 }
+"""Headers, and mechanisms whose name an RFC writes in another form than experiments do."""
+
+_PROPER_NAMES = {"Ethernet frames", "Happy Eyeballs"}
 
 
 def workload_title(kind: str) -> str:
@@ -47,8 +62,14 @@ def workload_title(kind: str) -> str:
     return WORKLOADS[kind].title if kind in WORKLOADS else kind
 
 
+def workload_in_sentence(kind: str) -> str:
+    """A workload's name in the middle of a sentence: `latency under load`, `TCP bulk transfer`."""
+    title = workload_title(kind)
+    return title if title in _PROPER_NAMES or not title[1:2].islower() else title[:1].lower() + title[1:]
+
+
 def protocol(kind: str) -> str:
-    """A header's name as its RFC writes it: `IPv6` for `ipv6`."""
+    """The name of a header or a mechanism as its RFC writes it: `IPv6` for `ipv6`."""
     return PROTOCOLS.get(kind, kind)
 
 
@@ -106,4 +127,4 @@ def subject(workload: str, metric: str, path: str, values: Mapping[str, Scalar])
     """The thing that a value measures, in the middle of a sentence: `goodput of TCP bulk transfer over ipv6 at message
     64 KiB`."""
     at = levels(values)
-    return f"{metric_in_sentence(metric)} of {workload_title(workload)} over {path}{f' at {at}' if at else ''}"
+    return f"{metric_in_sentence(metric)} of {workload_in_sentence(workload)} over {path}{f' at {at}' if at else ''}"

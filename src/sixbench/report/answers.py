@@ -16,7 +16,7 @@ from ..model.experiment import Statistics
 from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.trial import TrialRecord
 from . import bars, marks, rows, words
-from .agreeing import difference_scale, printed_change, value_texts
+from .agreeing import change_of, printed_change, value_texts
 from .bars import Bar
 
 NO_AA = "This experiment has no A/A path, so its noise floor is not known."
@@ -135,7 +135,7 @@ class _Said:
         )
 
     def _subject(self, finding: Finding) -> str:
-        what = f"{words.metric_in_sentence(finding.metric)} of {words.workload_title(finding.workload)}"
+        what = f"{words.metric_in_sentence(finding.metric)} of {words.workload_in_sentence(finding.workload)}"
         return f"{what} over {words.protocol(finding.path)}" if self.names_path else what
 
     def _bars(self, findings: Sequence[Finding]) -> list[Bar]:
@@ -188,8 +188,8 @@ def _change(finding: Finding) -> str:
 
 
 def _pooled(findings: Sequence[Finding], statistics: Statistics) -> str:
-    """The change in the mean of the levels with its interval, and whether they differ: `−5.20 % [−5.41, −5.05] in the
-    mean, the levels differ`. Empty where none is known, or where it says nothing."""
+    """The average change of the levels with its interval, and whether they differ: `−5.20 % [−5.41, −5.05] on average,
+    and the levels differ`. Empty where none is known, or where it says nothing."""
     pooled = pooled_change(findings, statistics.confidence)
     values = [value for finding in findings for value in finding.values]
     if pooled is None or is_too_variable(pooled.low, pooled.high, pooled.ratio, values):
@@ -199,7 +199,7 @@ def _pooled(findings: Sequence[Finding], statistics: Statistics) -> str:
         return ""
     left_out = "" if pooled.levels == len(findings) else f" of {pooled.levels}"
     differ = {True: ", and the levels differ", False: ", and no level differs for certain", None: ""}[pooled.differ]
-    return f"{change.text} [{change.interval.replace(' to ', f',{_NBSP}')}] in the mean{left_out}{differ}"
+    return f"{change.text} [{change.interval.replace(' to ', f',{_NBSP}')}] on average{left_out}{differ}"
 
 
 def _theory(finding: Finding) -> str:
@@ -221,11 +221,10 @@ def _noise(finding: Finding) -> str:
         ends = [words.as_percent(low), words.as_percent(high)]
         decimals = words.percent_decimals(*ends)
     else:
-        divisor, _ = difference_scale(
-            [value for value in (finding.difference, finding.ci_low, finding.ci_high) if value is not None],
-            finding.unit,
-        )
-        ends, decimals = [low / divisor, high / divisor], 3
+        change = change_of(finding)
+        if change is None or change.divisor is None:
+            return ""
+        ends, decimals = [low / change.divisor, high / change.divisor], change.decimals
     return _NBSP.join((words.signed(ends[0], decimals), "..", words.signed(ends[1], decimals)))
 
 

@@ -85,8 +85,8 @@ def warnings(run: Run, analysis: Analysis) -> list[str]:
             low, high = (words.level(METRICS[outside[0].metric].column, _short(end)) for end in _common(group))
             found.append(
                 f"{group[0].label}: {len(outside)} of {words.count(len(known), 'result')} of "
-                f"{words.workload_title(group[0].workload)} lie outside the range from {low} to {high}, for which this "
-                "machine was calibrated."
+                f"{words.workload_in_sentence(group[0].workload)} lie outside the range from {low} to {high}, for "
+                "which this machine was calibrated."
             )
     return found
 

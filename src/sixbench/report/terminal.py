@@ -211,7 +211,7 @@ def _translators(page: _Page) -> None:
     """What each translator did, and below it by which clauses."""
     made = path_tables.translators_summary(page.data.paths)
     if made is not None:
-        _summary(page.console, made, "packets as they came, all valid trials")
+        _summary(page.console, made, "packets, all valid trials")
 
 
 def _summary(console: Console, made: path_tables.Summary, of: str) -> None:

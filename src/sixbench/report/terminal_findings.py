@@ -22,8 +22,10 @@ VERDICT_STYLES: dict[rows.Tone, str] = {
     "open": "dim",
 }
 _INDENT = 2
-_MOST_OF_VERDICT = 20
-"""Characters of a verdict on one line, on a narrow terminal."""
+_MOST_OF_VERDICT, _LEAST_OF_VERDICT = 20, 12
+"""Characters of a verdict on one line: on a narrow terminal, and where the other columns need the room."""
+_LEFT_OUT = ("invalid", "n", "A/A", "theory")
+"""Columns that are left out, in this order, where there is no room for them: no number is broken into two lines."""
 _UNITS = {"pp": "percentage points"}
 
 
@@ -81,7 +83,7 @@ class _Layout:
 
     Where the columns of all levels and of the path fit, each has one. Else only the main factor has, and the others
     stand in headings over the rows that have them in common. Columns without any content are left out, and where it
-    has to be, that of invalid trials.
+    has to be, those that `_LEFT_OUT` names.
     """
 
     def __init__(
@@ -99,15 +101,29 @@ class _Layout:
         if not self._fits(width):
             self.heading = [i for i in self.kept if i < labels and i != label]
             self.kept = [i for i in self.kept if i not in self.heading]
-        if not self._fits(width):
-            self.kept = [i for i in self.kept if i != labels + tables.HEADINGS.index("invalid")]
+        for name in _LEFT_OUT:
+            if self._fits(width):
+                break
+            self._narrow_verdict(width)
+            if not self._fits(width):
+                self.kept = [i for i in self.kept if i != labels + tables.HEADINGS.index(name)]
 
     @property
     def _indent(self) -> int:
         return _INDENT + 2 if self.heading else _INDENT
 
     def _fits(self, width: int) -> bool:
-        return self._indent + sum(self.widths[i] + 1 for i in self.kept) - 1 <= width
+        return self._missing(width) <= 0
+
+    def _missing(self, width: int) -> int:
+        """How many characters the columns are wider than that."""
+        return self._indent + sum(self.widths[i] + 1 for i in self.kept) - 1 - width
+
+    def _narrow_verdict(self, width: int) -> None:
+        """Takes what is missing from the verdict, whose words may stand in several lines."""
+        if self.verdict in self.widths:
+            least = min(self.widths[self.verdict], _LEAST_OF_VERDICT)
+            self.widths[self.verdict] = max(least, self.widths[self.verdict] - self._missing(width))
 
     def sections(self, rows: list[list[str]]) -> dict[str, list[int]]:
         """Indices of rows by the heading that they come under."""

@@ -20,7 +20,8 @@ from ..model.units import scale
 MISSING = names.MISSING
 level, levels, factor = names.level, names.levels, names.factor
 metric_label, metric_in_sentence = names.metric_label, names.metric_in_sentence
-workload_title, protocol, subject = names.workload_title, names.protocol, names.subject
+workload_title, workload_in_sentence = names.workload_title, names.workload_in_sentence
+protocol, subject = names.protocol, names.subject
 
 MINUS = "−"
 

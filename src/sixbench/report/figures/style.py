@@ -275,7 +275,7 @@ def spans_decades(values: Sequence[float]) -> bool:
 
 
 def level_axis(axes: Axes, column: str, values: Sequence[float], width_in: float, *, labels: bool = True) -> None:
-    """The axis of a swept factor: a tick at every level, a label wherever it has room.
+    """The axis of a swept factor: a tick at every level, a label wherever it has room, or else a line lower.
 
     Args:
         values: the levels, sorted.
@@ -294,8 +294,11 @@ def level_axis(axes: Axes, column: str, values: Sequence[float], width_in: float
     axes.xaxis.set_minor_locator(NullLocator())
     texts = [words.level(column, value) for value in values]
     places = [_fraction(value, low, high, logarithmic=logarithmic) for value in values]
-    shown = set(_sparse(places, [(0.062 * len(text) + 0.07) / width_in for text in texts]))
-    by_value = {value: text for index, (value, text) in enumerate(zip(values, texts, strict=True)) if index in shown}
+    widths = [(0.062 * len(text) + 0.07) / width_in for text in texts]
+    upper = _sparse(places, widths)
+    rest = [index for index in range(len(values)) if index not in upper]
+    lower = [rest[at] for at in _sparse([places[index] for index in rest], [widths[index] for index in rest])]
+    by_value = {values[index]: texts[index] for index in upper} | {values[i]: f"\n{texts[i]}" for i in lower}
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: by_value.get(value, "")))
     axes.tick_params(axis="x", labelbottom=labels)
 

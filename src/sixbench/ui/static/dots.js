@@ -2,7 +2,7 @@
 
 import { digits, s, scaleOf } from "./dom.js";
 
-const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11, MANY = 300;
+const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11, MANY = 300, LETTER = 7.4;
 
 // Where dots would hide each other, those of later blocks leave the middle of their row; the value is where they stand along it.
 const aside = (block) => (block > 30 ? (((block * 5) % 9) - 4) * 1.7 : 0);
@@ -46,5 +46,6 @@ export function drawDots(svg, { metric, unit: base }, rows, values, colours) {
     ? s("text", { class: "row-above", x: left, y: y(index) - 13 }, name)
     : s("text", { class: "row-name", x: left - 10, y: y(index) + 5 }, name),
   s("line", { class: "rail", x1: left, x2: WIDTH - RIGHT, y1: y(index), y2: y(index) })));
-  svg.replaceChildren(...parts, s("text", { class: "axis", x: left, y: height - 8 }, unit ? `${metric}, ${unit}` : metric), ...values.map(dot));
+  const title = unit ? `${metric}, ${unit}` : metric, ends = left + title.length * LETTER > WIDTH;
+  svg.replaceChildren(...parts, s("text", { class: "axis", x: ends ? WIDTH - 2 : left, y: height - 8, "text-anchor": ends ? "end" : "start" }, title), ...values.map(dot));
 }

@@ -2,7 +2,24 @@
 
 import { s } from "./dom.js";
 
-const COLUMN = 144, ROW = 100, RADIUS = 23, SHORT = 5, MOST = 24;
+const COLUMN = 144, ROW = 70, LINE = 15, RADIUS = 23, SHORT = 5, MOST = 24, BETWEEN = 15;
+
+// The words in lines that have room between two nodes.
+function lines(words) {
+  const found = [];
+  for (const word of words.split(" ")) {
+    const longer = found.length ? `${found.at(-1)} ${word}` : word;
+    if (found.length && longer.length <= BETWEEN) found[found.length - 1] = longer;
+    else found.push(word);
+  }
+  return found;
+}
+
+const below = (link) => [link.rates, `MTU ${link.mtus}`].filter(Boolean).flatMap(lines);
+
+function fill(text, words, x, first) {
+  text.replaceChildren(...words.map((line, at) => s("tspan", { x, y: first + at * LINE }, line)));
+}
 
 function columns({ nodes, links, between }) {
   const distance = new Map([[between[0], 0]]);
@@ -28,16 +45,20 @@ function columns({ nodes, links, between }) {
 export function drawTopology(topology, label) {
   if (!topology || topology.nodes.length > MOST) return { svg: null, light: () => {} };
   const { at, wide, high } = columns(topology);
-  const place = (name) => ({ x: 42 + at.get(name).column * COLUMN, y: 58 + at.get(name).row * ROW });
-  const svg = s("svg", { class: "topology", role: "img", "aria-label": label, viewBox: `0 0 ${84 + (wide - 1) * COLUMN} ${high * ROW + 4}` });
-  const lines = new Map();
+  const row = ROW + LINE * Math.max(2, ...topology.links.map((link) => below(link).length));
+  const place = (name) => ({ x: 42 + at.get(name).column * COLUMN, y: 58 + at.get(name).row * row });
+  const svg = s("svg", { class: "topology", role: "img", "aria-label": label, viewBox: `0 0 ${84 + (wide - 1) * COLUMN} ${high * row + 4}` });
+  const wires = new Map();
   for (const link of topology.links) {
     const [a, b] = link.ends.map(place);
     const line = s("line", { class: "wire", x1: a.x, y1: a.y, x2: b.x, y2: b.y });
     const middle = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
-    const headers = s("text", { class: "headers", x: middle.x, y: middle.y - 10 });
-    svg.append(line, headers, s("text", { class: "wire-words", x: middle.x, y: middle.y + 18 }, link.rates, s("title", {}, link.words)), s("text", { class: "wire-words", x: middle.x, y: middle.y + 33 }, `MTU ${link.mtus}`));
-    lines.set(link.name, { line, headers });
+    const headers = s("text", { class: "headers" });
+    const words = s("text", { class: "wire-words" });
+    fill(words, below(link), middle.x, middle.y + 18);
+    words.append(s("title", {}, link.words));
+    svg.append(line, headers, words);
+    wires.set(link.name, { line, headers, middle });
   }
   const shapes = new Map();
   for (const { name, kind } of topology.nodes) {
@@ -49,18 +70,19 @@ export function drawTopology(topology, label) {
     svg.append(shape, s("text", { class: "node-name", x, y: name.length > SHORT ? y - RADIUS - 7 : y + 5 }, name));
   }
   function light(steps) {
-    for (const { line, headers } of lines.values()) {
+    for (const { line, headers } of wires.values()) {
       line.classList.remove("lit", "tunnelled", "ipv4", "ipv6");
       headers.textContent = "";
     }
     for (const shape of shapes.values()) shape.classList.remove("lit");
     for (const { link, near, far, headers } of steps) {
-      const drawn = lines.get(link);
+      const drawn = wires.get(link);
       if (!drawn) continue;
       const ip = headers.filter((name) => name === "ipv4" || name === "ipv6");
       drawn.line.classList.add("lit", ...ip.slice(0, 1));
       drawn.line.classList.toggle("tunnelled", ip.length > 1);
-      drawn.headers.textContent = headers.map((name) => name.replace("ipv", "IPv").replace("gre", "GRE").replace("udp", "UDP").replace("vxlan", "VXLAN")).reverse().join(" in ");
+      const stack = lines(headers.map((name) => name.replace("ipv", "IPv").replace("gre", "GRE").replace("udp", "UDP").replace("vxlan", "VXLAN")).reverse().join(" in "));
+      fill(drawn.headers, stack, drawn.middle.x, drawn.middle.y - 10 - LINE * (stack.length - 1));
       shapes.get(near)?.classList.add("lit");
       shapes.get(far)?.classList.add("lit");
     }
