@@ -66,13 +66,13 @@ def _inherits_ttl(tunnel: Tunnel) -> bool:
 
 def refusal(stderr: str, lines: Sequence[str]) -> str:
     """The reason why `ip -batch` refused, in words. The first of `lines`, which it was given, makes the device."""
-    said = " ".join(stderr.partition("Command failed")[0].split())
-    if "Unknown device type" in said or "Operation not supported" in said:
+    text = " ".join(stderr.partition("Command failed")[0].split())
+    if "Unknown device type" in text or "Operation not supported" in text:
         _, _, kind = lines[0].partition(" type ")
         kind = kind.split()[0] if kind else ""
         if kind in OPTIONS:
             return f"this kernel has no {kind} devices, or may not load their module ({OPTIONS[kind]})"
-    return said
+    return text
 
 
 def _sit(tunnel: Tunnel) -> list[str]:

@@ -60,8 +60,8 @@ def engine_of(path: Path) -> str:
 
 def find_engine(name: str) -> Engine:
     """The engine of that name, which several mechanisms share or one has for itself. Raises `KeyError`."""
-    own = (engine for mechanism in MECHANISMS.values() for engine in mechanism.executed_by)
-    return {engine.name: engine for engine in (*own, *ENGINES.values())}[name]
+    engines = (engine for mechanism in MECHANISMS.values() for engine in mechanism.executed_by)
+    return {engine.name: engine for engine in (*engines, *ENGINES.values())}[name]
 
 
 def install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:

@@ -38,18 +38,18 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         raise MechanismError(
             f"the pool {pool} has no two addresses, for the host and a node: give one of at most 30 bits", "pool"
         )
-    own, prefix = pool[1], prefix_option(path, "host-prefix", DEFAULT_HOST_PREFIX)
+    address, prefix = pool[1], prefix_option(path, "host-prefix", DEFAULT_HOST_PREFIX)
     nodes: list[embedding.Mapping] = []
 
     def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
         nodes.extend(one_to_one(path, stretches, pool, first=2))
-        host = embedding.Mapping(IPv4Network(own), IPv6Network(embedding.embed(prefix, own)))
+        host = embedding.Mapping(IPv4Network(address), IPv6Network(embedding.embed(prefix, address)))
         return (host, *nodes)
 
-    network = translated(path, topology, between, table, own=own, embeds=False)
+    network = translated(path, topology, between, table, own=address, embeds=False)
     check_overlap(path, network.topology, [prefix], "host-prefix")
     known: dict[Address, IPv4Address] = {row.ipv6.network_address: row.ipv4.network_address for row in nodes}
-    return with_extension(network, node, own, known)
+    return with_extension(network, node, address, known)
 
 
 BIH = Mechanism(

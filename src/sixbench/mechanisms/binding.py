@@ -84,10 +84,10 @@ def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: 
     """
     marks, checks = [], []
     addresses: dict[str, list[IPv4Address]] = {}
-    for one in bindings:
-        mark, device = f"meta mark set {one.subscriber.number}", f'iifname "{one.subscriber.device}"'
-        addresses.setdefault(device, []).append(one.address)
-        to, of, ports = f"ip daddr {one.address}", f"ip saddr {one.address}", one.ports
+    for binding in bindings:
+        mark, device = f"meta mark set {binding.subscriber.number}", f'iifname "{binding.subscriber.device}"'
+        addresses.setdefault(device, []).append(binding.address)
+        to, of, ports = f"ip daddr {binding.address}", f"ip saddr {binding.address}", binding.ports
         marks += [
             f"{to} {_WITH_PORTS}{ports.having('th dport')} {mark}",
             f"{to} {_ECHOES}{ports.having('icmp id')} {mark}",
@@ -99,8 +99,8 @@ def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: 
         ]
     for device, own in addresses.items():
         others = f"{device} ip saddr != {{ {', '.join(map(str, dict.fromkeys(own)))} }}"
-        checks += [f"{one} counter drop" for one in (f"{device} {_WITH_PORTS}", f"{device} {_ECHOES}", others)]
-    devices = ", ".join(dict.fromkeys(f'"{one.subscriber.device}"' for one in bindings))
+        checks += [f"{text} counter drop" for text in (f"{device} {_WITH_PORTS}", f"{device} {_ECHOES}", others)]
+    devices = ", ".join(dict.fromkeys(f'"{item.subscriber.device}"' for item in bindings))
     lines = ["\n".join(f"    {line}" for line in lines) for lines in (marks, checks)]
     return f"""table ip {name} {{
   chain answers {{

@@ -48,13 +48,13 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         raise MechanismError(f'"{server}" is a host; the broker is a router and named last, after the client')
     way = carrier(path, topology, client, server, 4)
     mtu_bytes = device_mtu(path, [way], _HEADERS, 6)
-    device, made = "broker-1", f"{BROKER_DEVICE_PREFIX}0"
+    device, text = "broker-1", f"{BROKER_DEVICE_PREFIX}0"
     base = int(POOL.network_address)
     addresses = (IPv6Interface((base + 2, 64)), IPv6Interface((base + 1, 64)))
     link = tunnel_link(
         path,
         Interface(node=client, name=device, ipv4=None, ipv6=addresses[0]),
-        Interface(node=server, name=made, ipv4=None, ipv6=addresses[1]),
+        Interface(node=server, name=text, ipv4=None, ipv6=addresses[1]),
         mtu_bytes,
         _HEADERS,
     )
@@ -72,7 +72,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         )
         for node, peer, name, op in (
             (client, server, device, "broker-request"),
-            (server, client, made, "broker-start"),
+            (server, client, text, "broker-start"),
         )
     ]
     token = sha256(f"{way.local(client)} {way.local(server)}".encode()).hexdigest()[:32]

@@ -258,7 +258,7 @@ def site_links(topology: Topology, node: str, carrier_links: set[str]) -> list[L
     behind a host, which does not forward."""
     if topology.nodes[node].kind == "host":
         return []
-    found: dict[str, Link] = {}
+    links: dict[str, Link] = {}
     seen = {node}
     waiting = deque([node])
     while waiting:
@@ -266,13 +266,13 @@ def site_links(topology: Topology, node: str, carrier_links: set[str]) -> list[L
         for link in topology.links_of(at):
             if link.is_tunnel or link.name in carrier_links:
                 continue
-            found.setdefault(link.name, link)
+            links.setdefault(link.name, link)
             other = link.other_end(at).node
             if other not in seen:
                 seen.add(other)
                 if topology.nodes[other].kind == "router":
                     waiting.append(other)
-    return [link for link in topology.links if link.name in found]
+    return [link for link in topology.links if link.name in links]
 
 
 def check_site(path: Path, site: Iterable[Link], node: str, members: Collection[str]) -> None:

@@ -19,7 +19,9 @@ def commands_of(path: Path) -> tuple[str, ...]:
     """The commands of the experiment that a path runs: those of a program as whoever runs sixbench, those of a guest in
     it. Empty: none. Those that sixbench brings are no commands of the experiment."""
     if path.mechanism == PROGRAM.name and not _is_one_of(path, SHIPPED, (START, READY, FILES, INTERFACE)):
-        return tuple(str(path.options[one.name]) for one in (START, READY) if one.name in path.options)
+        return tuple(
+            str(path.options[parameter.name]) for parameter in (START, READY) if parameter.name in path.options
+        )
     if path.mechanism == GUEST.name and not _is_one_of(path, SHIPPED_GUESTS, (SETUP,)):
         return tuple(json.loads(str(path.options.get(SETUP.name, "[]"))))
     return ()
@@ -36,8 +38,9 @@ def _is_one_of(path: Path, shipped: Mapping[str, Mapping[str, Any]], options: Se
     """True if a path runs what sixbench brings, with its files."""
     return any(
         all(
-            path.options.get(one.name) == (one.parse(options_of[one.name]) if one.name in options_of else None)
-            for one in options
+            path.options.get(parameter.name)
+            == (parameter.parse(options_of[parameter.name]) if parameter.name in options_of else None)
+            for parameter in options
         )
         for options_of in shipped.values()
     )

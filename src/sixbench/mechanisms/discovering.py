@@ -111,8 +111,8 @@ def _advertised(path: Path, network: Network, prefix: IPv6Network) -> tuple[Netw
         },
     )
     fields = {"by": RA, "device": link.end_of(clat).name, "timeout_ns": TIMEOUT_NS}
-    told = replace(network, stages=(*network.stages, {router.node: Stage(requests=(advertise,))}))
-    return told, Discovery(by=RA, teller=router.node, fields=fields, prefix=prefix)
+    answer = replace(network, stages=(*network.stages, {router.node: Stage(requests=(advertise,))}))
+    return answer, Discovery(by=RA, teller=router.node, fields=fields, prefix=prefix)
 
 
 def _first_link(path: Path, network: Network) -> Link:
@@ -126,7 +126,7 @@ def _preferring_ipv6(path: Path, topology: Topology, network: Network) -> tuple[
     """The network whose next router gives IPv4 addresses to those who need them, and what the CLAT asks it. The
     addresses are those that the ends of the link have where it carries IPv4."""
     clat, link = path.nodes[0], _first_link(path, network)
-    before = next(one for one in topology.links if one.name == link.name)
+    before = next(item for item in topology.links if item.name == link.name)
     router, host = before.other_end(clat), before.end_of(clat)
     if router.ipv4 is None or host.ipv4 is None:
         raise MechanismError(
@@ -169,9 +169,9 @@ def _answered(path: Path, network: Network, prefix: IPv6Network) -> tuple[Networ
             RESOLVER.name,
         )
     names = addresses_by_name(network)
-    told = with_dns64(path, network, node, reached, names, prefix)
+    answer = with_dns64(path, network, node, reached, names, prefix)
     fields = {"by": DNS64, "resolver": str(reached[0]), "timeout_ns": TIMEOUT_NS}
-    return told, Discovery(by=DNS64, teller=node, fields=fields, prefix=prefix)
+    return answer, Discovery(by=DNS64, teller=node, fields=fields, prefix=prefix)
 
 
 def _requests(discovery: Discovery) -> tuple[Request, ...]:
@@ -181,11 +181,11 @@ def _requests(discovery: Discovery) -> tuple[Request, ...]:
     return (discover,) if discovery.dhcp is None else (Request(op=DHCP_ASK, fields=discovery.dhcp), discover)
 
 
-def wrong_prefix(discovery: Discovery, told: str | None) -> str | None:
+def wrong_prefix(discovery: Discovery, text: str | None) -> str | None:
     """The problem with what a node learned, as a sentence; None if nothing."""
-    if told == str(discovery.prefix):
+    if text == str(discovery.prefix):
         return None
-    return f"{discovery.teller} announced the prefix {told}, but the PLAT uses {discovery.prefix}"
+    return f"{discovery.teller} announced the prefix {text}, but the PLAT uses {discovery.prefix}"
 
 
 def needs_discovery(path: Path) -> str | None:

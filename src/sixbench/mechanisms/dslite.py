@@ -80,36 +80,36 @@ def softwires(path: Path, topology: Topology, between: tuple[str, str], routed: 
         )
         for number, node in enumerate(homes, start=1)
     ]
-    mtu_bytes = device_mtu(path, [one.way for one in subscribers], HEADERS, routed)
-    carrier_links = {link.name for one in subscribers for link in one.way.links}
+    mtu_bytes = device_mtu(path, [item.way for item in subscribers], HEADERS, routed)
+    carrier_links = {link.name for item in subscribers for link in item.way.links}
     changed = without_family(topology, carrier_links, 4)
-    for one in subscribers:
-        changed = with_private_addresses(path, changed, one, carrier_links)
+    for subscriber in subscribers:
+        changed = with_private_addresses(path, changed, subscriber, carrier_links)
     private = {link.name for link in changed.links if link.ipv4_domain is not None}
     check_overlap(path, changed, [B4.network, SUBSCRIBER_POOL], numbered=private)
     links = [
         tunnel_link(
             path,
-            Interface(node=one.node, name=one.device, ipv4=B4, ipv6=None),
-            Interface(node=aftr, name=one.device, ipv4=AFTR, ipv6=None),
+            Interface(node=item.node, name=item.device, ipv4=B4, ipv6=None),
+            Interface(node=aftr, name=item.device, ipv4=AFTR, ipv6=None),
             mtu_bytes,
             HEADERS,
-            ipv4_domain=_domain(one),
+            ipv4_domain=_domain(item),
         )
-        for one in subscribers
+        for item in subscribers
     ]
     tunnels = [
         make_tunnel(
             path,
             node=node,
-            device=one.device,
+            device=item.device,
             mtu_bytes=mtu_bytes,
             payload="ipv4",
-            ways=[one.way],
-            mapping={"kind": "fixed", "remote": str(one.way.local(peer))},
+            ways=[item.way],
+            mapping={"kind": "fixed", "remote": str(item.way.local(peer))},
         )
-        for one in subscribers
-        for node, peer in ((one.node, aftr), (aftr, one.node))
+        for item in subscribers
+        for node, peer in ((item.node, aftr), (aftr, item.node))
     ]
     whole = with_links(changed, links)
     _check_way_out(path, whole, aftr, between)
@@ -117,28 +117,30 @@ def softwires(path: Path, topology: Topology, between: tuple[str, str], routed: 
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    made, aftr = softwires(path, topology, between), path.nodes[-1]
+    result, aftr = softwires(path, topology, between), path.nodes[-1]
     translation = Stage(
-        ip=tuple(line for one in made.subscribers for line in policy(one)),
-        nft=_ruleset(made.subscribers),
+        ip=tuple(line for subscriber in result.subscribers for line in policy(subscriber)),
+        nft=_ruleset(result.subscribers),
         tracks=frozenset({4}),
         nat44=SourceNat(),
     )
-    return finish(path, made.topology, between, made.tunnels, 4, stages=({aftr: translation},), translating={aftr})
+    return finish(path, result.topology, between, result.tunnels, 4, stages=({aftr: translation},), translating={aftr})
 
 
-def _domain(one: Subscriber) -> str:
+def _domain(subscriber: Subscriber) -> str:
     """The name of a subscriber's own network."""
-    return f"subscriber {one.number}"
+    return f"subscriber {subscriber.number}"
 
 
-def with_private_addresses(path: Path, topology: Topology, one: Subscriber, carrier_links: set[str]) -> Topology:
+def with_private_addresses(path: Path, topology: Topology, subscriber: Subscriber, carrier_links: set[str]) -> Topology:
     """The topology in which a subscriber's own links have the addresses that all subscribers have. Raises
     `MechanismError`."""
-    site = site_links(topology, one.node, carrier_links)
-    check_site(path, site, one.node, path.nodes)
+    site = site_links(topology, subscriber.node, carrier_links)
+    check_site(path, site, subscriber.node, path.nodes)
     if len(site) > _MAX_SUBNETS:
-        raise MechanismError(f'behind "{one.node}" are {len(site)} links, and {SUBSCRIBER_POOL} has {_MAX_SUBNETS}')
+        raise MechanismError(
+            f'behind "{subscriber.node}" are {len(site)} links, and {SUBSCRIBER_POOL} has {_MAX_SUBNETS}'
+        )
     taken = [link.name for link in site if link.ipv4_domain is not None]
     if taken:
         raise MechanismError(f'the link "{taken[0]}" is in the networks of two subscribers of {path.mechanism}')
@@ -154,7 +156,7 @@ def with_private_addresses(path: Path, topology: Topology, one: Subscriber, carr
     return replace(
         changed,
         links=tuple(
-            replace(link, ipv4_domain=_domain(one)) if link.name in addresses else link for link in changed.links
+            replace(link, ipv4_domain=_domain(subscriber)) if link.name in addresses else link for link in changed.links
         ),
     )
 
@@ -174,12 +176,12 @@ def _check_way_out(path: Path, topology: Topology, aftr: str, between: tuple[str
         )
 
 
-def policy(one: Subscriber) -> list[str]:
+def policy(subscriber: Subscriber) -> list[str]:
     """The rules that send a subscriber's answers into its own tunnel, whatever its address."""
-    table = FIRST_TABLE + one.number
+    table = FIRST_TABLE + subscriber.number
     return [
-        f"route add default via {B4.ip} dev {one.device} table {table}",
-        f"rule add fwmark {one.number} lookup {table} priority {table}",
+        f"route add default via {B4.ip} dev {subscriber.device} table {table}",
+        f"rule add fwmark {subscriber.number} lookup {table} priority {table}",
     ]
 
 
@@ -188,10 +190,16 @@ def _ruleset(subscribers: Sequence[Subscriber]) -> str:
     that two with the same private address do not meet; answers are told apart by their public port. What Linux calls
     invalid and does not translate goes no further; otherwise it would go out with its private address. Into softwires
     goes what answers connections, and nothing else: nobody outside reaches a B4 by its well-known address."""
-    zones = "\n".join(f'    iifname "{one.device}" ct original zone set {one.number}' for one in subscribers)
-    invalid = "\n".join(f'    iifname "{one.device}" ct state invalid counter drop' for one in subscribers)
-    marks = "\n".join(f'    iifname "{one.device}" ct mark set {one.number}' for one in subscribers)
-    devices = ", ".join(f'"{one.device}"' for one in subscribers)
+    zones = "\n".join(
+        f'    iifname "{subscriber.device}" ct original zone set {subscriber.number}' for subscriber in subscribers
+    )
+    invalid = "\n".join(
+        f'    iifname "{subscriber.device}" ct state invalid counter drop' for subscriber in subscribers
+    )
+    marks = "\n".join(
+        f'    iifname "{subscriber.device}" ct mark set {subscriber.number}' for subscriber in subscribers
+    )
+    devices = ", ".join(f'"{subscriber.device}"' for subscriber in subscribers)
     return f"""table ip sixbench_aftr {{
   chain zones {{
     type filter hook prerouting priority raw; policy accept;

@@ -46,7 +46,7 @@ DEFAULT_POOL = "192.0.2.0/28"
 """Room for 13 hosts (RFC 5737)."""
 _NOT_LEASED = 3
 """The address of the prefix itself, its broadcast address, and the TEP's."""
-_NOT_FOR_HOSTS = tuple(IPv4Network(one) for one in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"))
+_NOT_FOR_HOSTS = tuple(IPv4Network(name) for name in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"))
 """This network, loopback, link-local addresses, multicast and what is reserved (RFC 6890)."""
 _MAX_CLIENTS = 256
 """So many leases at most has the agent's service (docs/protocol.md)."""
@@ -165,11 +165,11 @@ def _lease_s(path: Path) -> int:
 
 def _link(path: Path, host: _Host, pool: _Pool, mtu_bytes: int) -> Link:
     """The tunnel of a host. The TEP's prefix in it is the whole pool: so others have one route, to all of it."""
-    tep, own = IPv4Interface((pool.gateway, pool.prefix.prefixlen)), IPv4Interface(host.address)
+    tep, address = IPv4Interface((pool.gateway, pool.prefix.prefixlen)), IPv4Interface(host.address)
     return tunnel_link(
         path,
         Interface(node=host.way.second, name=host.device, ipv4=tep, ipv6=None),
-        Interface(node=host.node, name=host.device, ipv4=own, ipv6=None),
+        Interface(node=host.node, name=host.device, ipv4=address, ipv6=None),
         mtu_bytes,
         _HEADERS,
     )

@@ -126,15 +126,15 @@ def _check_apart(networks: Sequence[IPv4Network] | Sequence[IPv6Network]) -> Non
     ordered = sorted(
         (int(network.network_address), int(network.broadcast_address), str(network)) for network in networks
     )
-    for (_, last, one), (first, _, other) in pairwise(ordered):
+    for (_, last, name), (first, _, other) in pairwise(ordered):
         if first <= last:
-            raise ValueError(f"the mappings of {one} and {other} overlap: addresses are mapped one to one")
+            raise ValueError(f"the mappings of {name} and {other} overlap: addresses are mapped one to one")
 
 
 def find(rows: Iterable[Mapping], address: Address) -> Address | None:
     """The address of the other family for an address, by a table; None if it has no row for it."""
     for row in rows:
-        found = row.to_ipv6(address) if isinstance(address, IPv4Address) else row.to_ipv4(address)
-        if found is not None:
-            return found
+        result = row.to_ipv6(address) if isinstance(address, IPv4Address) else row.to_ipv4(address)
+        if result is not None:
+            return result
     return None

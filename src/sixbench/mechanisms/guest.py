@@ -35,13 +35,13 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         raise MechanismError(f"{KERNEL.name} is missing: {KERNEL.doc}", KERNEL.name)
     if path.options.get(STATE.name) == LINUX:
         raise MechanismError(f"the table of a guest is not visible: give {STATE.name}: {ITS_OWN}", STATE.name)
-    made = through(path, topology, between, GUEST_START)
+    result = through(path, topology, between, GUEST_START)
     _check_node(topology, node)
     network = Network(
-        topology=made.place.topology,
-        legs=made.legs,
-        devices=(made.device,),
-        guests={node: _guest(path, made)},
+        topology=result.place.topology,
+        legs=result.legs,
+        devices=(result.device,),
+        guests={node: _guest(path, result)},
     )
     check_route(network, between, node)
     return network
@@ -54,7 +54,7 @@ def _check_node(topology: Topology, node: str) -> None:
         raise MechanismError(f'"{node}" is equipment, and no guest')
     if own.on is not None:
         raise MechanismError(f'"{node}" is on {own.on}, and guests are on this machine alone; leave out its "on"')
-    told = {
+    numbers = {
         "masquerade": own.masquerade,
         "nat-ports": own.nat_ports != "kept",
         "mss-clamp": own.mss_clamp,
@@ -62,13 +62,13 @@ def _check_node(topology: Topology, node: str) -> None:
         "drop": own.drop != "none",
         "filter-rules": own.filter_rules,
     }
-    given = next((name for name, is_given in told.items() if is_given), None)
+    given = next((name for name, is_given in numbers.items() if is_given), None)
     if given is not None:
         raise MechanismError(f'a guest does what its {SETUP.name} says: leave {given} of "{node}" out', SETUP.name)
 
 
-def _guest(path: Path, made: Through) -> Guest:
-    options, words = path.options, words_of(path, made, {})
+def _guest(path: Path, result: Through) -> Guest:
+    options, words = path.options, words_of(path, result, {})
     lines = json.loads(str(options.get(SETUP.name, "[]")))
     try:
         setup = tuple(filled(line, words) for line in lines)

@@ -100,9 +100,9 @@ def _solicit(device: str, prefix: IPv6Network, gateway: IPv6Address) -> Request:
     def check(answer: Mapping[str, Any]) -> str | None:
         if answer.get("router") != str(gateway):
             return f"the router {answer.get('router')} advertised itself, where {gateway} was expected"
-        found = [item.get("prefix") for item in answer.get("prefixes", []) if item.get("autonomous")]
-        if str(prefix) not in found:
-            return f"the router advertised {', '.join(map(str, found)) or 'no prefix'}, where {prefix} was expected"
+        results = [item.get("prefix") for item in answer.get("prefixes", []) if item.get("autonomous")]
+        if str(prefix) not in results:
+            return f"the router advertised {', '.join(map(str, results)) or 'no prefix'}, where {prefix} was expected"
         return None
 
     return Request(op="router-solicit", fields={"device": device, "timeout_ns": SOLICIT_TIMEOUT_NS}, check=check)

@@ -77,27 +77,27 @@ def unfit(device: Device) -> str | None:
 def _commands(program: str, name: str, mapping: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     prefixes = [word for prefix in mapping["prefixes"] for word in ("--pool6", prefix)]
     yield (program, "instance", "add", name, "--netfilter", *prefixes)
-    own = (program, "-i", name)
-    yield (*own, "global", "update", "lowest-ipv6-mtu", str(mapping["lowest_ipv6_mtu"]))
+    row = (program, "-i", name)
+    yield (*row, "global", "update", "lowest-ipv6-mtu", str(mapping["lowest_ipv6_mtu"]))
     if mapping["kind"] == NAT64:
         for protocol in ("--tcp", "--udp", "--icmp"):
-            yield (*own, "pool4", "add", protocol, f"{mapping['pool4']}/32", mapping["ports"])
+            yield (*row, "pool4", "add", protocol, f"{mapping['pool4']}/32", mapping["ports"])
         from_router = "false" if mapping.get("errors_from_destination") else "true"
-        yield (*own, "global", "update", "source-icmpv6-errors-better", from_router)
+        yield (*row, "global", "update", "source-icmpv6-errors-better", from_router)
         return
     amends = "true" if mapping["zero_checksum"] == "compute" else "false"
-    yield (*own, "global", "update", "amend-udp-checksum-zero", amends)
+    yield (*row, "global", "update", "amend-udp-checksum-zero", amends)
     if "own4" in mapping:
-        yield (*own, "global", "update", "rfc6791v4-prefix", f"{mapping['own4']}/32")
+        yield (*row, "global", "update", "rfc6791v4-prefix", f"{mapping['own4']}/32")
     for ipv4, ipv6 in mapping["explicit"]:
-        yield (*own, "eamt", "add", ipv4, ipv6)
+        yield (*row, "eamt", "add", ipv4, ipv6)
 
 
 def _wrong(program: str, answer: Mapping[str, Any]) -> str | None:
     if answer.get("exit") == 0:
         return None
-    said = " ".join(str(answer.get("stderr") or answer.get("stdout") or "").split())
-    return said or f"{program} ended with {answer.get('exit')}, and printed no message"
+    text = " ".join(str(answer.get("stderr") or answer.get("stdout") or "").split())
+    return text or f"{program} ended with {answer.get('exit')}, and printed no message"
 
 
 JOOL = Engine(

@@ -29,26 +29,28 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     hosts = [node for node in homes if topology.nodes[node].kind == "host"]
     if hosts:
         raise MechanismError(f'"{hosts[0]}" is a host; an lwB4 is a router, which translates for the hosts behind it')
-    made = softwires(path, topology, between)
-    check_overlap(path, made.topology, [IPv4Network(PUBLIC)])
-    bindings = _bindings(path, made.subscribers)
-    at_aftr = next(tunnel for tunnel in made.tunnels if tunnel.node == aftr)
+    result = softwires(path, topology, between)
+    check_overlap(path, result.topology, [IPv4Network(PUBLIC)])
+    bindings = _bindings(path, result.subscribers)
+    at_aftr = next(tunnel for tunnel in result.tunnels if tunnel.node == aftr)
     # All other nodes send answers to the lwAFTR. It knows by their ports whose they are.
     tunnels = [
-        replace(tunnel, prefixes=(IPv4Network(PUBLIC),)) if tunnel is at_aftr else tunnel for tunnel in made.tunnels
+        replace(tunnel, prefixes=(IPv4Network(PUBLIC),)) if tunnel is at_aftr else tunnel for tunnel in result.tunnels
     ]
     stages: dict[str, Stage] = {
-        one.subscriber.node: Stage(
-            nft=_translation(one), tracks=frozenset({4}), nat44=SourceNat(outside=PUBLIC, ports=(str(one.ports),))
+        binding.subscriber.node: Stage(
+            nft=_translation(binding),
+            tracks=frozenset({4}),
+            nat44=SourceNat(outside=PUBLIC, ports=(str(binding.ports),)),
         )
-        for one in bindings
+        for binding in bindings
     }
     stages[aftr] = Stage(
-        ip=tuple(line for one in bindings for line in policy(one.subscriber)),
+        ip=tuple(line for binding in bindings for line in policy(binding.subscriber)),
         nft=binding_table("sixbench_lwaftr", PUBLIC, bindings),
         tracks=frozenset({4}),
     )
-    network = finish(path, made.topology, between, tunnels, 4, stages=(stages,), translating=set(homes))
+    network = finish(path, result.topology, between, tunnels, 4, stages=(stages,), translating=set(homes))
     inside, *outside = network.legs
     return replace(network, legs=(inside, *(replace(leg, source=PUBLIC) for leg in outside)))
 
@@ -64,28 +66,28 @@ def _bindings(path: Path, subscribers: Sequence[Subscriber]) -> list[Binding]:
         )
     return [
         Binding(
-            subscriber=one,
+            subscriber=subscriber,
             address=PUBLIC,
-            ports=PortRange(first=one.number * size, last=(one.number + 1) * size - 1),
+            ports=PortRange(first=subscriber.number * size, last=(subscriber.number + 1) * size - 1),
         )
-        for one in subscribers
+        for subscriber in subscribers
     ]
 
 
-def _translation(one: Binding) -> str:
+def _translation(binding: Binding) -> str:
     """The lwB4's NAPT44 (RFC 7596 section 5.1). Echoes have identifiers in the place of ports (section 8.1). What
     cannot be translated goes no further, and what nobody asked for does not come in."""
-    out = f'oifname "{one.subscriber.device}"'
+    out = f'oifname "{binding.subscriber.device}"'
     return f"""table ip sixbench_lwb4 {{
   chain translation {{
     type nat hook postrouting priority srcnat; policy accept;
-    {out} meta l4proto {{ tcp, udp }} snat to {PUBLIC}:{one.ports}
-    {out} meta l4proto icmp snat to {PUBLIC}:{one.ports}
+    {out} meta l4proto {{ tcp, udp }} snat to {PUBLIC}:{binding.ports}
+    {out} meta l4proto icmp snat to {PUBLIC}:{binding.ports}
     {out} counter drop
   }}
   chain untranslated {{
     type filter hook forward priority filter; policy accept;
-    iifname "{one.subscriber.device}" ct state {{ new, invalid }} counter drop
+    iifname "{binding.subscriber.device}" ct state {{ new, invalid }} counter drop
     {out} ct state invalid counter drop
   }}
 }}

@@ -164,18 +164,18 @@ def customer_edges(rule: Rule, nodes: Sequence[str]) -> list[CustomerEdge]:
     ]
 
 
-def napt_stage(one: CustomerEdge, device: str) -> Stage:
+def napt_stage(customer_edge: CustomerEdge, device: str) -> Stage:
     """A customer edge's NAPT44, as a stage of its node."""
-    nat44 = SourceNat(outside=one.ipv4, ports=tuple(one.port_ranges))
-    return Stage(nft=napt(one, device), tracks=frozenset({4}), nat44=nat44)
+    nat44 = SourceNat(outside=customer_edge.ipv4, ports=tuple(customer_edge.port_ranges))
+    return Stage(nft=napt(customer_edge, device), tracks=frozenset({4}), nat44=nat44)
 
 
-def napt(one: CustomerEdge, device: str) -> str:
+def napt(customer_edge: CustomerEdge, device: str) -> str:
     """A customer edge's NAPT44 within its port set (RFC 7597 section 8.1). A target of Linux's NAT has one range of
     ports, so there is a chain for each range, and connections take one after the other. Echoes have identifiers in the
     place of ports (section 8.2). What nobody asked for is dropped; otherwise it would go back to where it came from.
     So is what Linux calls invalid and does not translate; otherwise it would go out with its private address."""
-    return napt_within(one.ipv4, one.port_ranges, device)
+    return napt_within(customer_edge.ipv4, customer_edge.port_ranges, device)
 
 
 def napt_within(ipv4: IPv4Address, ranges: Sequence[str], device: str) -> str:

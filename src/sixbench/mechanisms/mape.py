@@ -23,41 +23,49 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     *edges, relay = path.nodes
     check_nodes(path, topology)
     # The customer edge's prefix of IPv6 is routed into the device as well.
-    made = softwires(path, topology, between, routed=6)
-    rule = rule_of(path, made.topology)
+    result = softwires(path, topology, between, routed=6)
+    rule = rule_of(path, result.topology)
     customers = customer_edges(rule, edges)
-    pairs = list(zip(customers, made.subscribers, strict=True))
-    tunnels = [tunnel for one, subscriber in pairs for tunnel in _ends(one, subscriber, made.tunnels)]
+    pairs = list(zip(customers, result.subscribers, strict=True))
+    tunnels = [
+        tunnel for customer_edge, subscriber in pairs for tunnel in _ends(customer_edge, subscriber, result.tunnels)
+    ]
     # All other nodes send answers to the border relay. It knows by their ports whose they are.
     at_relay = next(tunnel for tunnel in tunnels if tunnel.node == relay)
-    tunnels = [replace(one, prefixes=(rule.ipv4,)) if one is at_relay else one for one in tunnels]
-    stages = {one.node: napt_stage(one, subscriber.device) for one, subscriber in pairs}
+    tunnels = [replace(tunnel, prefixes=(rule.ipv4,)) if tunnel is at_relay else tunnel for tunnel in tunnels]
+    stages = {customer_edge.node: napt_stage(customer_edge, subscriber.device) for customer_edge, subscriber in pairs}
     stages[relay] = Stage(
-        ip=tuple(line for subscriber in made.subscribers for line in policy(subscriber)),
-        nft=binding_table("sixbench_map_relay", rule.ipv4, [_binding(one, subscriber) for one, subscriber in pairs]),
+        ip=tuple(line for subscriber in result.subscribers for line in policy(subscriber)),
+        nft=binding_table(
+            "sixbench_map_relay",
+            rule.ipv4,
+            [_binding(customer_edge, subscriber) for customer_edge, subscriber in pairs],
+        ),
         tracks=frozenset({4}),
     )
-    network = finish(path, made.topology, between, tunnels, 4, stages=(stages,), translating=set(edges))
+    network = finish(path, result.topology, between, tunnels, 4, stages=(stages,), translating=set(edges))
     inside, *outside = network.legs
-    public = next(one.ipv4 for one in customers if one.node == inside.far)
+    public = next(customer.ipv4 for customer in customers if customer.node == inside.far)
     return replace(network, legs=(inside, *(replace(leg, source=public) for leg in outside)))
 
 
-def _ends(one: CustomerEdge, subscriber: Subscriber, tunnels: Sequence[Tunnel]) -> list[Tunnel]:
+def _ends(customer_edge: CustomerEdge, subscriber: Subscriber, tunnels: Sequence[Tunnel]) -> list[Tunnel]:
     """Both ends of a softwire. The customer edge's has its MAP IPv6 address (RFC 7597 section 6)."""
     return [
-        replace(tunnel, local=one.address, addresses=(one.address,), prefixes=(one.prefix,))
-        if tunnel.node == one.node
-        else replace(tunnel, mapping={"kind": "fixed", "remote": str(one.address)})
+        replace(
+            tunnel, local=customer_edge.address, addresses=(customer_edge.address,), prefixes=(customer_edge.prefix,)
+        )
+        if tunnel.node == customer_edge.node
+        else replace(tunnel, mapping={"kind": "fixed", "remote": str(customer_edge.address)})
         for tunnel in tunnels
         if tunnel.device == subscriber.device
     ]
 
 
-def _binding(one: CustomerEdge, subscriber: Subscriber) -> Binding:
+def _binding(customer_edge: CustomerEdge, subscriber: Subscriber) -> Binding:
     """The rule's values for a customer edge."""
-    ports = PortSet.of(one.rule.psid_bits, one.psid, one.rule.psid_offset)
-    return Binding(subscriber=subscriber, address=one.ipv4, ports=ports)
+    ports = PortSet.of(customer_edge.rule.psid_bits, customer_edge.psid, customer_edge.rule.psid_offset)
+    return Binding(subscriber=subscriber, address=customer_edge.ipv4, ports=ports)
 
 
 MAP_E = Mechanism(

@@ -48,8 +48,10 @@ class _Domain:
 
     def outside_networks(self) -> list[IPv4Network]:
         """The IPv4 networks beyond the border relay."""
-        found = [link.ends[0].ipv4 for link in self.topology.links if link.name in {one.name for one in self.outside}]
-        return [address.network for address in found if address is not None]
+        addresses = [
+            link.ends[0].ipv4 for link in self.topology.links if link.name in {item.name for item in self.outside}
+        ]
+        return [address.network for address in addresses if address is not None]
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -70,9 +72,12 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         )
     customers = customer_edges(rule, edges)
     outside = domain.outside_networks()
-    devices = [_edge_device(path, domain.topology, one, dmr, outside) for one in customers]
+    devices = [_edge_device(path, domain.topology, customer, dmr, outside) for customer in customers]
     devices.append(_relay_device(path, domain.topology, relay, rule, dmr))
-    stage = {one.node: napt_stage(one, device.device) for one, device in zip(customers, devices, strict=False)}
+    stage = {
+        customer_edge.node: napt_stage(customer_edge, device.device)
+        for customer_edge, device in zip(customers, devices, strict=False)
+    }
     legs = _legs(path, domain, between, customers, dmr)
     return Network(topology=domain.topology, legs=legs, devices=tuple(devices), stages=(stage,))
 
@@ -108,8 +113,8 @@ def _domain(path: Path, topology: Topology, between: tuple[str, str]) -> _Domain
     changed = without_family(topology, {link.name for link in topology.links} - names, 6)
     changed = without_family(changed, names, 4)
     for number, node in enumerate(edges, start=1):
-        one = Subscriber(number=number, node=node, device=f"{path.mechanism}-{number}", way=ways[node])
-        changed = with_private_addresses(path, changed, one, names)
+        subscriber = Subscriber(number=number, node=node, device=f"{path.mechanism}-{number}", way=ways[node])
+        changed = with_private_addresses(path, changed, subscriber, names)
     private = {link.name for link in changed.links if link.ipv4_domain is not None}
     check_overlap(path, changed, [SUBSCRIBER_POOL], numbered=private)
     return _Domain(topology=changed, inside=tuple(inside), outside=tuple(outside))
@@ -122,23 +127,25 @@ def _legs(
     client, server = between
     relay = path.nodes[-1]
     reached = domain.topology.ways(client, 4)
-    [own] = [one for one in customers if one.node in reached]
-    home = plain_leg(path, domain.topology, (client, own.node), 4)
+    [customer_edge] = [customer for customer in customers if customer.node in reached]
+    home = plain_leg(path, domain.topology, (client, customer_edge.node), 4)
     last = plain_leg(path, domain.topology, (relay, server), 4)
     embedded = embedding.embed(dmr, IPv4Network(last.destination).network_address)
     return (
         replace(home, destination=last.destination),
-        Leg(family=6, near=own.node, far=relay, source=own.address, destination=embedded),
-        replace(last, source=own.ipv4),
+        Leg(family=6, near=customer_edge.node, far=relay, source=customer_edge.address, destination=embedded),
+        replace(last, source=customer_edge.ipv4),
     )
 
 
 def _edge_device(
-    path: Path, topology: Topology, one: CustomerEdge, dmr: IPv6Network, outside: Sequence[IPv4Network]
+    path: Path, topology: Topology, customer_edge: CustomerEdge, dmr: IPv6Network, outside: Sequence[IPv4Network]
 ) -> Translator:
-    prefixes: list[Any] = [*outside, one.rule.ipv4, one.prefix]
-    domain = {"own": one.own_rule.told, "rules": []}
-    return _translator(path, topology, one.node, one.number, dmr, domain, prefixes, through_node=True)
+    prefixes: list[Any] = [*outside, customer_edge.rule.ipv4, customer_edge.prefix]
+    domain = {"own": customer_edge.own_rule.told, "rules": []}
+    return _translator(
+        path, topology, customer_edge.node, customer_edge.number, dmr, domain, prefixes, through_node=True
+    )
 
 
 def _relay_device(path: Path, topology: Topology, relay: str, rule: Rule, dmr: IPv6Network) -> Translator:
@@ -165,7 +172,7 @@ def _translator(
     links = {family: [link for link in topology.links_of(node) if link.carries(family)] for family in families}
     mtu6 = min(link.mtu_bytes for link in links[6])
     mtu4 = min((link.mtu_bytes for link in links[4]), default=mtu6)
-    own = {family: address_at(found[0], node, family) for family, found in links.items() if found}
+    own = {family: address_at(results[0], node, family) for family, results in links.items() if results}
     rows = {"explicit": [], "domain": domain}
     mtus: dict[Family, int] = {4: mtu4, 6: mtu6}
     return translator(path, node, number, dmr, prefixes, own, mtus, rows, through_node=through_node)

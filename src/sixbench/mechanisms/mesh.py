@@ -77,8 +77,8 @@ def mesh_of(path: Path, topology: Topology, members: Collection[str], *, through
     ways = [
         carrier(path, topology, first, second, 4, through_nat=through_nat) for first, second in combinations(members, 2)
     ]
-    own = {node: [way for way in ways if node in (way.first, way.second)] for node in members}
-    for node, mine in own.items():
+    carriers = {node: [way for way in ways if node in (way.first, way.second)] for node in members}
+    for node, mine in carriers.items():
         locals_ = {way.local(node) for way in mine}
         if len(locals_) > 1:
             shown = ", ".join(map(str, sorted(locals_)))
@@ -89,7 +89,7 @@ def mesh_of(path: Path, topology: Topology, members: Collection[str], *, through
     return Mesh(
         path=path,
         ways=ways,
-        of=own,
-        local={node: ipv4_of(mine[0].local(node)) for node, mine in own.items()},
+        of=carriers,
+        local={node: ipv4_of(mine[0].local(node)) for node, mine in carriers.items()},
         device=f"{path.mechanism}-1",
     )

@@ -45,12 +45,12 @@ def make(device: Device) -> Stage:
         addresses: list[str] = []
         program = _program("miredo", lines)
     else:
-        first, second = (IPv4Address(one) for one in device.prefixes[0])
+        first, second = (IPv4Address(prefix) for prefix in device.prefixes[0])
         lines = [f"ServerBindAddress {first}", f"ServerBindAddress2 {second}"]
-        addresses = [f"address add {one}/32 dev {name}" for one in (first, second)]
+        addresses = [f"address add {address}/32 dev {name}" for address in (first, second)]
         program = _program("miredo-server", lines)
-    made = (f"tuntap add dev {name} mode tun", f"link set {name} mtu {device.mtu_bytes} addrgenmode none up")
-    return Stage(ip=(*made, *addresses), programs=(program,))
+    pair = (f"tuntap add dev {name} mode tun", f"link set {name} mtu {device.mtu_bytes} addrgenmode none up")
+    return Stage(ip=(*pair, *addresses), programs=(program,))
 
 
 def unfit(device: Device) -> str | None:
@@ -63,8 +63,8 @@ def unfit(device: Device) -> str | None:
 def awaited(
     condition: str,
     otherwise: str,
-    check: Callable[[str], str | None] = lambda said: None,
-    learns: Callable[[str], Mapping[Address, Address]] = lambda said: {},
+    check: Callable[[str], str | None] = lambda message: None,
+    learns: Callable[[str], Mapping[Address, Address]] = lambda message: {},
 ) -> Request:
     """The request that waits for a shell's condition to hold.
 

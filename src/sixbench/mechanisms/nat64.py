@@ -64,8 +64,8 @@ def _computing(path: Path, network: Network) -> Network:
     to (RFC 6146 section 3.4)."""
     last = network.translators[-1]
     mapping = {**last.mapping, "zero_checksum": str(path.options.get(ZERO_CHECKSUM.name, "compute"))}
-    made = replace(last, mapping=mapping)
-    return replace(network, devices=tuple(made if device is last else device for device in network.devices))
+    translator = replace(last, mapping=mapping)
+    return replace(network, devices=tuple(translator if device is last else device for device in network.devices))
 
 
 def _by_jool(path: Path, network: Network) -> Network:
@@ -81,13 +81,13 @@ def _by_jool(path: Path, network: Network) -> Network:
     (device,) = network.translators
     count = int(path.options.get("ports", 65536 - FIRST_PORT))
     own = {"kind": jool.NAT64, "pool4": str(seen.source), "ports": f"{FIRST_PORT}-{FIRST_PORT - 1 + count}"}
-    made = replace(
+    translator = replace(
         device,
         prefixes=tuple(prefix for prefix in device.prefixes if prefix.version == 6),
         mapping={**device.mapping, "explicit": [], "zero_checksum": "compute", **own},
         through_node=False,
     )
-    return replace(network, legs=(*others, replace(last, source=seen.source)), devices=(made,))
+    return replace(network, legs=(*others, replace(last, source=seen.source)), devices=(translator,))
 
 
 def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Network:

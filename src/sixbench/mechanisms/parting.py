@@ -43,16 +43,16 @@ class Stretch:
     def addresses(self) -> list[tuple[str, Address]]:
         """Those of its nodes on links, each with its node."""
         ends = [end for link in self.links for end in link.ends]
-        found = [(end.node, end.address(self.family)) for end in ends]
-        return [(node, address.ip) for node, address in found if address is not None]
+        pairs = [(end.node, end.address(self.family)) for end in ends]
+        return [(node, address.ip) for node, address in pairs if address is not None]
 
     @property
     def networks(self) -> list[Any]:
         """Those of its links, or what it has inside."""
         if self.inside is not None:
             return [IPv4Network(self.inside)]
-        found = [link.ends[0].address(self.family) for link in self.links]
-        return [address.network for address in found if address is not None]
+        results = [link.ends[0].address(self.family) for link in self.links]
+        return [address.network for address in results if address is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def part(
     if inside is not None:
         check_overlap(path, topology, [IPv4Network(inside)])
     ends = zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True)
-    legs = tuple(plain_leg(path, topology, (near, far), one.family) for near, far, one in ends if near != far)
+    legs = tuple(plain_leg(path, topology, (near, far), item.family) for near, far, item in ends if near != far)
     return Parted(topology=topology, stretches=stretches, prefix=prefix, legs=legs)
 
 
@@ -180,7 +180,9 @@ def _number(path: Path, links: Sequence[Link], number_of: Mapping[str, int], fir
         around = [node for node in path.nodes if node in touched and node not in due]
         if len(on_way) > 1 or around:
             passed = path.nodes[min(number, len(path.nodes) - 1)]
-            over = touched[around[0]] if around else next(one for one in links if number_of.get(one.name) == on_way[-1])
+            over = (
+                touched[around[0]] if around else next(link for link in links if number_of.get(link.name) == on_way[-1])
+            )
             raise MechanismError(
                 f'a way around "{passed}" leads over the link "{over.name}": packets could pass the translator by; '
                 "install it where there is no other way"
@@ -193,7 +195,7 @@ def _number(path: Path, links: Sequence[Link], number_of: Mapping[str, int], fir
 
 def parts(topology: Topology, translators: set[str]) -> list[list[Link]]:
     """The parts that the network falls into without the translators, by their links."""
-    found: list[list[Link]] = []
+    links: list[list[Link]] = []
     placed: set[str] = set()
     for first in topology.links:
         if first.name in placed:
@@ -208,8 +210,8 @@ def parts(topology: Topology, translators: set[str]) -> list[list[Link]]:
                 names.add(link.name)
                 waiting.append(link.other_end(node).node)
         placed |= names
-        found.append([link for link in topology.links if link.name in names])
-    return found
+        links.append([link for link in topology.links if link.name in names])
+    return links
 
 
 def prefix_option(path: Path, name: str, default: str) -> IPv6Network:

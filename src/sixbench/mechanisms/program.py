@@ -42,12 +42,12 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     [node] = path.nodes
     is_equipment = node in topology.nodes and topology.nodes[node].equipment is not None
     _check_start(path, is_equipment=is_equipment)
-    made = through(path, topology, between, DEVICE_START)
+    result = through(path, topology, between, DEVICE_START)
     network = Network(
-        topology=made.place.topology,
-        legs=made.legs,
-        devices=(made.device,),
-        stages=() if is_equipment else _started(path, made),
+        topology=result.place.topology,
+        legs=result.legs,
+        devices=(result.device,),
+        stages=() if is_equipment else _started(path, result),
     )
     check_route(network, between, node)
     return network
@@ -56,7 +56,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
 def _check_start(path: Path, *, is_equipment: bool) -> None:
     """Raises `MechanismError` where a program cannot be started, or equipment is to be."""
     if is_equipment:
-        given = next((one.name for one in STARTING if one.name in path.options), None)
+        given = next((parameter.name for parameter in STARTING if parameter.name in path.options), None)
         if given is not None:
             raise MechanismError(f"equipment starts no program of ours: leave {given} out", given)
         if path.options.get(STATE.name) == LINUX:
@@ -67,14 +67,14 @@ def _check_start(path: Path, *, is_equipment: bool) -> None:
             raise MechanismError(f"{option.name} is missing: {option.doc}", option.name)
 
 
-def _started(path: Path, made: Through) -> tuple[Mapping[str, Stage], ...]:
+def _started(path: Path, result: Through) -> tuple[Mapping[str, Stage], ...]:
     """The command that starts the program, and waits until it is ready."""
     [node] = path.nodes
-    asked = _asked(path, made.place, made.prefix) if path.options.get(DNS64.name) else ()
-    authority = authority_of(made.place.topology, node, made.legs[-1].far) if asked else None
+    asked = _asked(path, result.place, result.prefix) if path.options.get(DNS64.name) else ()
+    authority = authority_of(result.place.topology, node, result.legs[-1].far) if asked else None
     others = {"dir": DEVICE_DIRECTORY, "interface": path.options.get(INTERFACE.name), "authority": authority}
-    words = words_of(path, made, others)
-    return ({node: _stage(path, words, {leg.family for leg in made.legs})}, *asked)
+    words = words_of(path, result, others)
+    return ({node: _stage(path, words, {leg.family for leg in result.legs})}, *asked)
 
 
 def _asked(path: Path, place: Place, prefix: IPv6Network | None) -> tuple[Mapping[str, Stage], ...]:

@@ -92,10 +92,10 @@ def _setup(value: object) -> str:
 
 
 def _families(value: object) -> str:
-    told = " to ".join(map(str, value)) if isinstance(value, list) else str(value)
-    if isinstance(value, bool) or told not in FAMILIES:
+    text = " to ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, bool) or text not in FAMILIES:
         raise ValueError(f"{shown(value)} is no family: give 4, 6, or the client's and the server's, such as [6, 4]")
-    return told
+    return text
 
 
 def _address(value: object) -> str:

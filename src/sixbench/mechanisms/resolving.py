@@ -65,7 +65,7 @@ def with_resolver(path: Path, network: Network) -> Network:
     own = [address for link in topology.links_of(node) for address in names.get(f"{node}-{link.end_of(node).name}", [])]
     prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
     _check_names(topology.nodes, DNS64.name)
-    asked = {one: tuple(resolver_addresses(topology, one, node)) for one in topology.nodes}
+    asked = {name: tuple(resolver_addresses(topology, name, node)) for name in topology.nodes}
     return replace(with_dns64(path, network, node, list(dict.fromkeys(own)), names, prefix), resolvers=asked)
 
 
@@ -133,17 +133,23 @@ def _untracked(authority: Address) -> str:
 
 
 def resolver_ready(address: Address, prefix: IPv6Network, program: str) -> Request:
-    """Asks a resolver in its own node until it answers, with addresses in the prefix (RFC 7050 section 3)."""
+    """Asks a resolver in its own node until it prefix_text, with addresses in the prefix (RFC 7050 section 3)."""
 
     def check(answer: Mapping[str, Any]) -> str | None:
-        told = answer.get("prefix")
-        return None if told == str(prefix) else f"{program} makes addresses in {told}, where {prefix} was asked for"
+        prefix_text = answer.get("prefix")
+        return (
+            None
+            if prefix_text == str(prefix)
+            else f"{program} makes addresses in {answers}, where {prefix} was asked for"
+        )
 
     fields = {"by": "dns64", "resolver": str(address), "timeout_ns": READY_NS}
     return Request(op=DISCOVER, fields=fields, check=check)
 
 
-def with_extension(network: Network, node: str, own: IPv4Address, known_as: Mapping[Address, IPv4Address]) -> Network:
+def with_extension(
+    network: Network, node: str, address: IPv4Address, known_as: Mapping[Address, IPv4Address]
+) -> Network:
     """The network with an extension name resolver in a host, for that host alone: names that have IPv6 addresses alone
     have IPv4 ones too (RFC 6535 section 2.3.1).
 
@@ -153,11 +159,15 @@ def with_extension(network: Network, node: str, own: IPv4Address, known_as: Mapp
     """
     _check_names(network.topology.nodes, None)
     names = {
-        name: found
-        + ([] if any(one.version == 4 for one in found) else [known_as[one] for one in found if one in known_as])
-        for name, found in addresses_by_name(network).items()
+        name: results
+        + (
+            []
+            if any(result.version == 4 for result in results)
+            else [known_as[result] for result in results if result in known_as]
+        )
+        for name, results in addresses_by_name(network).items()
     }
-    return with_answers(network, node, [own], names, {}, {node: (own,)})
+    return with_answers(network, node, [address], names, {}, {node: (address,)})
 
 
 def with_answers(
@@ -183,7 +193,7 @@ def with_answers(
         fields={
             "addresses": [str(address) for address in own],
             **more,
-            "names": [{"name": name, "addresses": list(map(str, found))} for name, found in names.items()],
+            "names": [{"name": name, "addresses": list(map(str, results))} for name, results in names.items()],
         },
         undo=Request(op="dns-stop", fields={}),
     )

@@ -84,9 +84,9 @@ def teredo_address(server: IPv4Address, mapped: IPv4Address, port: int, flags: i
     return IPv6Address(int(PREFIX.network_address) | int(server) << 64 | flags << 48 | obscured)
 
 
-def learned(described: IPv6Address, said: str) -> IPv6Address | None:
+def learned(described: IPv6Address, text: str) -> IPv6Address | None:
     """The address that a client got, of those that `ip address` said: as it is described but for the flags."""
-    for word in said.split():
+    for word in text.split():
         address, slash, _ = word.partition("/")
         if slash and (int(IPv6Address(address)) ^ int(described)) & ~FLAGS == 0:
             return IPv6Address(address)
@@ -127,7 +127,7 @@ def _nats_between(topology: Topology, first: str, second: str) -> list[_Nat]:
 def _nats(topology: Topology, mesh: Mesh, server: str) -> dict[str, _Nat | None]:
     """The NAT between each node and the server, if there is one. Raises `MechanismError` where there are several, or
     packets between two nodes pass others or not all of theirs."""
-    found: dict[str, _Nat | None] = {}
+    results: dict[str, _Nat | None] = {}
     for node in mesh.of:
         nats = _nats_between(topology, node, server) if node != server else []
         if len(nats) > 1:
@@ -135,10 +135,10 @@ def _nats(topology: Topology, mesh: Mesh, server: str) -> dict[str, _Nat | None]
                 f'"{nats[0].node}" and "{nats[1].node}", between "{node}" and the server "{server}", masquerade; '
                 "there can be one NAT in front of a client"
             )
-        found[node] = nats[0] if nats else None
+        results[node] = nats[0] if nats else None
     for way in mesh.ways:
         for first, second in ((way.first, way.second), (way.second, way.first)):
-            own, others = found[first], found[second]
+            own, others = results[first], results[second]
             passed = _nats_between(topology, first, second)
             if own is not None and own not in passed:
                 raise MechanismError(
@@ -153,7 +153,7 @@ def _nats(topology: Topology, mesh: Mesh, server: str) -> dict[str, _Nat | None]
                     f'the Teredo server "{server}", which tells them their addresses: name a server beyond it',
                     "server",
                 )
-    return found
+    return results
 
 
 def _check_nats(topology: Topology, mapped: Mapping[str, _Nat | None], relay: str | None, sender: str) -> None:
@@ -236,14 +236,14 @@ def _stages(server: Device, tunnels: Sequence[Tunnel], ends: Mapping[str, Interf
     begun: dict[str, Stage] = {}
     ready: dict[str, Stage] = {}
     for tunnel in tunnels:
-        made, own = miredo.make(tunnel), ends[tunnel.node].ipv6
-        assert own is not None, "every end has an address"
+        stage, address = miredo.make(tunnel), ends[tunnel.node].ipv6
+        assert address is not None, "every end has an address"
         if tunnel.mapping["kind"] == miredo.RELAY:
-            made = replace(made, ip=(*made.ip, f"address add {own} dev {tunnel.device} nodad"))
+            stage = replace(stage, ip=(*stage.ip, f"address add {address} dev {tunnel.device} nodad"))
             waiting = miredo.listening(PORT, 1, "the Teredo relay")
         else:
-            waiting = _qualified(tunnel, own.ip)
-        begun[tunnel.node] = made
+            waiting = _qualified(tunnel, address.ip)
+        begun[tunnel.node] = stage
         ready[tunnel.node] = Stage(requests=(waiting,))
     listening = miredo.listening(miredo.SERVER_PORT, SERVERS.num_addresses, "the Teredo server")
     begun[server.node] = replace(begun.get(server.node, Stage()), requests=(listening,))
@@ -253,13 +253,13 @@ def _stages(server: Device, tunnels: Sequence[Tunnel], ends: Mapping[str, Interf
 def _qualified(tunnel: Tunnel, described: IPv6Address) -> Request:
     """Waits for the address that the server has told a client, and until the kernel lets sockets have it."""
 
-    def check(said: str) -> str | None:
-        if learned(described, said) is None:
-            return f"the Teredo client got {' '.join(said.split())}, where {described} was expected but for its flags"
+    def check(text: str) -> str | None:
+        if learned(described, text) is None:
+            return f"the Teredo client got {' '.join(text.split())}, where {described} was expected but for its flags"
         return None
 
-    def learns(said: str) -> Mapping[Address, Address]:
-        address = learned(described, said)
+    def learns(text: str) -> Mapping[Address, Address]:
+        address = learned(described, text)
         return {} if address is None else {described: address}
 
     return miredo.awaited(

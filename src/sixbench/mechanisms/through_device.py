@@ -155,7 +155,7 @@ def _device(
     interface = path.options.get(INTERFACE.name)
     links = place.topology.links_of(node)
     mtu_bytes = max(*(link.mtu_bytes for link in links), ETHERNET_MIN_MTU_V6)
-    made = {
+    results = {
         "node": node,
         "device": path.mechanism if interface is None else str(interface),
         "mtu_bytes": mtu_bytes,
@@ -165,7 +165,7 @@ def _device(
         "keeps_state": path.options.get(STATE.name) == ITS_OWN,
     }
     if not changes_family:
-        return Device(**made)  # type: ignore[arg-type]
+        return Device(**results)  # type: ignore[arg-type]
     mtus = {family: min(link.mtu_bytes for link in links if link.carries(family)) for family in (4, 6)}
     mapping = {
         "kind": path.mechanism,
@@ -175,19 +175,19 @@ def _device(
         "mtu6": mtus[6],
     }
     hops = None if HOPS.name not in path.options else int(path.options[HOPS.name])
-    return Translator(**made, mapping=mapping, hops=hops)  # type: ignore[arg-type]
+    return Translator(**results, mapping=mapping, hops=hops)  # type: ignore[arg-type]
 
 
-def words_of(path: Path, made: Through, others: Mapping[str, object]) -> dict[str, str]:
+def words_of(path: Path, result: Through, others: Mapping[str, object]) -> dict[str, str]:
     """Values of the names in braces in commands and files. `others`: what stands for further names."""
     [node] = path.nodes
-    place, legs = made.place, made.legs
+    place, legs = result.place, result.legs
     known: dict[str, object] = {
         "client": legs[0].source,
         "server": legs[-1].destination,
         "client-as": legs[-1].source,
         "server-as": legs[0].destination,
-        "prefix": made.prefix,
+        "prefix": result.prefix,
         "near": _facing(place.topology, node, legs[0].near, legs[0].family),
         "far": _facing(place.topology, node, legs[-1].far, legs[-1].family),
         "near-address": place.own[0],
@@ -211,10 +211,10 @@ def filled(text: str, words: Mapping[str, str]) -> str:
     """The text with what stands for names in braces. Other braces are as they are. Raises `MechanismError` where
     nothing stands for one of the names."""
 
-    def word(found: re.Match[str]) -> str:
-        if found[1] not in words:
-            raise MechanismError(f"{{{found[1]}}} stands in a command or a file, but there is no {found[1]}; give it")
-        return words[found[1]]
+    def word(match: re.Match[str]) -> str:
+        if match[1] not in words:
+            raise MechanismError(f"{{{match[1]}}} stands in a command or a file, but there is no {match[1]}; give it")
+        return words[match[1]]
 
     return _BRACED.sub(word, text)
 

@@ -75,10 +75,10 @@ class Addresses:
         """An address as packets of that family have it; None: nothing stands for it."""
         if address.version == family:
             return address
-        found = embedding.find(self.rows, address)
-        if found is None and isinstance(address, IPv4Address) and self.prefix is not None:
+        result = embedding.find(self.rows, address)
+        if result is None and isinstance(address, IPv4Address) and self.prefix is not None:
             return embedding.embed(self.prefix, address)
-        return found
+        return result
 
 
 Table = Callable[[Sequence[Stretch]], tuple[embedding.Mapping, ...]]
@@ -141,28 +141,29 @@ def one_to_one(
 ) -> tuple[embedding.Mapping, ...]:
     """An address of the pool, from that number on, for each address of an IPv6 node that is no translator. Raises
     `MechanismError` where the pool is too small."""
-    own = [
+    addresses = [
         address
         for stretch in stretches
         for node, address in stretch.addresses
         if isinstance(address, IPv6Address) and node not in path.nodes
     ]
     hosts = max(0, pool.num_addresses - 1 - first)
-    if len(own) > hosts:
+    if len(addresses) > hosts:
         raise MechanismError(
-            f"more IPv6 nodes need an address of the pool than it has: {len(own)}, and {pool} has {hosts}; give a "
+            f"more IPv6 nodes need an address of the pool than it has: {len(addresses)}, and {pool} has {hosts}; give "
+            "a "
             "larger one",
             "pool",
         )
-    numbered = enumerate(own, start=first)
+    numbered = enumerate(addresses, start=first)
     return tuple(embedding.Mapping(IPv4Network(pool[number]), IPv6Network(address)) for number, address in numbered)
 
 
 def _required(addresses: Addresses, address: Address, family: Family, node: str) -> Address:
-    found = addresses.seen(address, family)
-    if found is None:
+    result = addresses.seen(address, family)
+    if result is None:
         raise MechanismError(f'no row of the table maps {address} of "{node}" to IPv4; add one', "eam")
-    return found
+    return result
 
 
 def _device(
@@ -180,7 +181,7 @@ def _device(
         for stretch in beside
     }
     inside = beside[0].inside
-    mtus = {family: min(link.mtu_bytes for link in found or links[6]) for family, found in links.items()}
+    mtus = {family: min(link.mtu_bytes for link in results or links[6]) for family, results in links.items()}
     own = {address.version: address for stretch in beside for at, address in stretch.addresses if at == node}
     prefixes: list[Any] = []
     for stretch in beside:
@@ -249,15 +250,19 @@ def translator(
 def _led_to(family: Family, away: Sequence[Stretch], addresses: Addresses, *, is_only: bool) -> list[Any]:
     """The prefixes of a family that stand for the addresses of the stretches beyond a translator. `is_only`: whether
     there is no other one, so that all of the prefix leads to it."""
-    found: list[Any] = []
+    results: list[Any] = []
     for stretch in away:
         if stretch.family == family:
-            found += stretch.networks
+            results += stretch.networks
         elif family == 6:
             if addresses.prefix is not None:
                 embedded = [embedding.embed_network(addresses.prefix, network) for network in stretch.networks]
-                found += [addresses.prefix] if is_only else embedded
-            found += [row.ipv6 for row in addresses.rows if any(row.ipv4.overlaps(one) for one in stretch.networks)]
+                results += [addresses.prefix] if is_only else embedded
+            results += [
+                row.ipv6 for row in addresses.rows if any(row.ipv4.overlaps(network) for network in stretch.networks)
+            ]
         else:
-            found += [row.ipv4 for row in addresses.rows if any(row.ipv6.overlaps(one) for one in stretch.networks)]
-    return found
+            results += [
+                row.ipv4 for row in addresses.rows if any(row.ipv6.overlaps(network) for network in stretch.networks)
+            ]
+    return results

@@ -119,7 +119,7 @@ class Impairments:
     def lists_packets(self) -> bool:
         """True if any packet is chosen by its number."""
         chosen = (self.loss, self.duplicate, self.corrupt, self.overtaking)
-        return bool(self.late) or any(isinstance(one, Chosen) and one.packets for one in chosen)
+        return bool(self.late) or any(isinstance(item, Chosen) and item.packets for item in chosen)
 
     def quantiles_ns(self) -> list[int]:
         """The times that are added to `delay_ns`, as equally spaced quantiles in order; empty without jitter."""

@@ -150,7 +150,7 @@ class Finding:
         return _times(value) <= max(map(_times, ends))
 
 
-FINDING_KEYS = (*(one.name for one in fields(Finding)), "mark")
+FINDING_KEYS = (*(item.name for item in fields(Finding)), "mark")
 """The public values of a finding, as JSON and as CSV."""
 
 

@@ -87,9 +87,9 @@ class Kept:
 def words_of(error: ValidationError) -> Iterator[str]:
     """The differences of a value from its form, each with the keys that lead there, such as
     `evidence.segments.0.packets is 5, which is not a list`."""
-    for one in error.errors(include_url=False):
-        place = ".".join(visible(str(key)) for key in one["loc"] if key != "[key]")
-        yield _words(place, one)
+    for item in error.errors(include_url=False):
+        place = ".".join(visible(str(key)) for key in item["loc"] if key != "[key]")
+        yield _words(place, item)
 
 
 _EXPECTED = {

@@ -186,10 +186,10 @@ class Rule:
 
     def to_ipv4(self, ipv6: IPv6Address) -> tuple[IPv4Address, int] | None:
         """The IPv4 address and the port set of a customer edge; None: it is not the MAP IPv6 address of any."""
-        found = self.of_prefix(IPv6Network((ipv6, self.end_user_bits), strict=False))
-        if found is None:
+        pair = self.of_prefix(IPv6Network((ipv6, self.end_user_bits), strict=False))
+        if pair is None:
             return None
-        first, psid = found
+        first, psid = pair
         ipv4 = first + (int(ipv6) >> (128 - _IPV4_END_BITS) & ((1 << self.spare_bits) - 1))
         return (ipv4, psid) if self.address(ipv4, psid) == ipv6 else None
 
@@ -215,10 +215,10 @@ class Rule:
     @property
     def told(self) -> dict[str, object]:
         """As docs/protocol.md has it."""
-        told: dict[str, object] = {
+        answers: dict[str, object] = {
             "ipv6": str(self.ipv6),
             "ipv4": str(self.ipv4),
             "ea_bits": self.ea_bits,
             "psid_offset": self.psid_offset,
         }
-        return told if self.psid is None else told | {"psid": {"bits": self.psid.bits, "value": self.psid.value}}
+        return answers if self.psid is None else answers | {"psid": {"bits": self.psid.bits, "value": self.psid.value}}

@@ -208,10 +208,10 @@ class Followed:
     def found(self) -> list[Point]:
         """The points at which a change was found that the look before did not have."""
         before: Literal["higher", "lower"] | None = None
-        found = []
+        results = []
         for point in self.points:
             now = None if point.deviation is None else point.deviation.direction
             if now is not None and now != before:
-                found.append(point)
+                results.append(point)
             before = now
-        return found
+        return results

@@ -177,13 +177,13 @@ class Network(Blueprint):
         parts = self.parts
         if len(parts) > 1:
             crossed = [part.crossings for part in parts]
-            return tuple(crossing for one in crossed for crossing in one) if all(crossed) else ()
+            return tuple(crossing for entry in crossed for crossing in entry) if all(crossed) else ()
         legs = [(leg, passages_of(self.topology, leg.near, leg.far, leg.family)) for leg in self.legs]
         if any(leg.near != leg.far and not passages for leg, passages in legs):
             return ()
         client, server = (self._first_hop_limit(leg) for leg in (self.legs[0], self.legs[-1].reversed))
         taken = self._hops_taken([len(passages) for _, passages in legs])
-        found: list[Crossing] = []
+        results: list[Crossing] = []
         for at, (leg, passage) in enumerate((leg, passage) for leg, passages in legs for passage in passages):
             inner = IpHeader(
                 family=leg.family,
@@ -192,8 +192,8 @@ class Network(Blueprint):
                 hop_limit=_less(client, taken[: at + 1]),
                 reverse_hop_limit=_less(server, taken[at + 1 :]),
             )
-            found += self._expanded(leg, passage, (f"ipv{leg.family}",), (inner,), (), None)
-        return tuple(found)
+            results += self._expanded(leg, passage, (f"ipv{leg.family}",), (inner,), (), None)
+        return tuple(results)
 
     def _hops_taken(self, lengths: Sequence[int]) -> list[int | None]:
         """Decrease of the hop limit before each link of the legs, and behind the last one. `lengths`: how many links
@@ -210,10 +210,10 @@ class Network(Blueprint):
     @property
     def passed_tunnels(self) -> list[Passage]:
         """The tunnels on the way, each once: the one that packets enter first comes first."""
-        found: list[Passage] = []
+        passages: list[Passage] = []
         for crossing in self.crossings:
-            found += (tunnel for tunnel in reversed(crossing.tunnels) if tunnel not in found)
-        return found
+            passages += (tunnel for tunnel in reversed(crossing.tunnels) if tunnel not in passages)
+        return passages
 
     def _expanded(
         self,
@@ -242,9 +242,9 @@ class Network(Blueprint):
         entry, leaving = (self._tunnels[node, link.end_of(node).name] for node in (passage.near, passage.far))
         below = passages_of(self.topology, passage.near, passage.far, link.carrier)
         sources = _seen(self.topology, entry, below)
-        destinations = _seen(self.topology, leaving, [one.reversed for one in reversed(below)])[::-1]
-        inner, found = ip[0], []
-        for index, (one, source, destination) in enumerate(zip(below, sources, destinations, strict=True)):
+        destinations = _seen(self.topology, leaving, [element.reversed for element in reversed(below)])[::-1]
+        inner, results = ip[0], []
+        for index, (item, source, destination) in enumerate(zip(below, sources, destinations, strict=True)):
             outer = IpHeader(
                 family=link.carrier,
                 source=source,
@@ -252,15 +252,15 @@ class Network(Blueprint):
                 hop_limit=_less(entry.ttl or inner.hop_limit, [index]),
                 reverse_hop_limit=_less(leaving.ttl or inner.reverse_hop_limit, [len(below) - 1 - index]),
             )
-            found += self._expanded(
+            results += self._expanded(
                 leg,
-                one,
+                item,
                 (*link.headers, *headers),
                 (outer, *ip),
                 (passage, *tunnels),
                 link.mtu_bytes if inner_mtu_bytes is None else min(inner_mtu_bytes, link.mtu_bytes),
             )
-        return found
+        return results
 
     def _first_hop_limit(self, leg: Leg) -> int | None:
         return self.topology.nodes[leg.near].hop_limit(leg.family)
@@ -272,24 +272,29 @@ class Network(Blueprint):
 
 def passages_of(topology: Topology, near: str, far: str, family: Family) -> list[Passage]:
     """The links of the route between two nodes, tunnels among them as they are. Empty where there is no route."""
-    found: list[Passage] = []
+    passages: list[Passage] = []
     at = near
     for link in topology.route(near, far, family) or []:
         reached = link.other_end(at).node
-        found.append(Passage(link=link, near=at, far=reached))
+        passages.append(Passage(link=link, near=at, far=reached))
         at = reached
-    return found
+    return passages
 
 
 def _seen(topology: Topology, end: Tunnel, passages: Sequence[Passage]) -> list[Address]:
     """The address of a tunnel's end on each link of the way from there: behind a NAT, the NAT's."""
-    seen, found = end.local, []
-    for one in passages:
-        own = one.link.end_of(one.near).address(end.outer)
-        if end.mapped is not None and topology.nodes[one.near].masquerade and own is not None and own.ip == end.mapped:
+    seen, results = end.local, []
+    for passage in passages:
+        own = passage.link.end_of(passage.near).address(end.outer)
+        if (
+            end.mapped is not None
+            and topology.nodes[passage.near].masquerade
+            and own is not None
+            and own.ip == end.mapped
+        ):
             seen = end.mapped
-        found.append(seen)
-    return found
+        results.append(seen)
+    return results
 
 
 def _less(hop_limit: int | None, taken: Sequence[int | None]) -> int | None:

@@ -35,15 +35,15 @@ _POOLS: dict[tuple[Family, int], tuple[Prefix, Prefix]] = {
 
 def pools(bits: Iterable[int] = ()) -> list[Prefix]:
     """The prefixes that all of them are in. `bits`: the lengths of IPv6 prefixes besides the usual one."""
-    kinds: list[tuple[Family, int]] = [*LENGTHS.items(), *((6, one) for one in bits)]
+    kinds: list[tuple[Family, int]] = [*LENGTHS.items(), *((6, bit) for bit in bits)]
     return [pool for kind in kinds for pool in _POOLS[kind]]
 
 
-def within(one: Prefix, other: Prefix) -> bool:
+def within(item: Prefix, other: Prefix) -> bool:
     """True if all of a prefix is in another one."""
-    if isinstance(one, IPv4Network):
-        return isinstance(other, IPv4Network) and one.subnet_of(other)
-    return isinstance(other, IPv6Network) and one.subnet_of(other)
+    if isinstance(item, IPv4Network):
+        return isinstance(other, IPv4Network) and item.subnet_of(other)
+    return isinstance(other, IPv6Network) and item.subnet_of(other)
 
 
 def hosts_with_networks(topology: Topology) -> list[str]:

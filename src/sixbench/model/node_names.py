@@ -29,11 +29,11 @@ def addresses_by_name(blueprint: Blueprint, viewer: str | None = None) -> dict[s
         for family in FAMILIES:
             own = [address for end in ends if (address := _address(end, family)) is not None]
             if own:
-                names.setdefault(node, []).append(next((one for one in own if one in preferred), own[0]))
+                names.setdefault(node, []).append(next((item for item in own if item in preferred), own[0]))
         for end in ends:
-            found = _both(end)
-            if found:
-                names.setdefault(f"{node}-{end.name}", []).extend(found)
+            results = _both(end)
+            if results:
+                names.setdefault(f"{node}-{end.name}", []).extend(results)
     if viewer is not None and isinstance(blueprint, Network):
         names |= _hosts_seen_by(blueprint, viewer, names)
     return names
@@ -51,8 +51,8 @@ def _hosts_seen_by(network: Network, viewer: str, names: Mapping[str, list[Addre
         own = names.get(host, [])
         # An address that another node has is a NAT's: it does not lead to the host behind it.
         if host != viewer and address not in own and address not in others:
-            reached = [one for one in own if topology.route(viewer, host, 4 if one.version == 4 else 6) is not None]
-            seen[host] = [address, *(one for one in reached if one.version != address.version)]
+            reached = [item for item in own if topology.route(viewer, host, 4 if item.version == 4 else 6) is not None]
+            seen[host] = [address, *(item for item in reached if item.version != address.version)]
     return seen
 
 
@@ -75,15 +75,15 @@ def _between(topology: Topology, leg: Leg) -> set[str]:
 
 def resolver_addresses(topology: Topology, node: str, resolver: str) -> list[Address]:
     """The addresses by which a node reaches its resolver, those of IPv6 first. Empty where there is no way."""
-    found: list[Address] = []
+    results: list[Address] = []
     for family in reversed(FAMILIES):
         if node == resolver:
             ends = _ends_of(topology, node)
         else:
             route = topology.route(node, resolver, family)
             ends = [route[-1].end_of(resolver)] if route else []
-        found += [address for end in ends if (address := _address(end, family)) is not None][:1]
-    return found
+        results += [address for end in ends if (address := _address(end, family)) is not None][:1]
+    return results
 
 
 def _ends_of(topology: Topology, node: str) -> list[Interface]:

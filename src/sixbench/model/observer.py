@@ -123,7 +123,7 @@ class Observers(Observer):
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
-        self.wants_values = any(one.wants_values for one in observers)
+        self.wants_values = any(observer.wants_values for observer in observers)
 
 
 def _told_to_all(name: str) -> Callable[..., None]:
@@ -131,12 +131,12 @@ def _told_to_all(name: str) -> Callable[..., None]:
     is_of_values = name in ("arrived", "sampled")
 
     def told(self: Observers, *what: object, **named: object) -> None:
-        for one in self._observers:
-            if one.wants_values or not is_of_values:
-                getattr(one, name)(*what, **named)
+        for observer in self._observers:
+            if observer.wants_values or not is_of_values:
+                getattr(observer, name)(*what, **named)
 
     return told
 
 
-for _name in [name for name, one in vars(Observer).items() if isfunction(one)]:
+for _name in [name for name, item in vars(Observer).items() if isfunction(item)]:
     setattr(Observers, _name, _told_to_all(_name))

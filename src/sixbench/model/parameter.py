@@ -143,8 +143,8 @@ class Parameter:
     @property
     def suffix(self) -> str:
         """The unit at the end of the column, such as `_bytes`; empty where it has none."""
-        found = None if self.kind == "packets" else _SUFFIX.search(self.column)
-        return f"_{found[1]}" if found else ""
+        match = None if self.kind == "packets" else _SUFFIX.search(self.column)
+        return f"_{match[1]}" if match else ""
 
     @property
     def default_text(self) -> str:

@@ -111,22 +111,22 @@ def _search(graph: _Graph, root: str, places: Sequence[int | None], seen: dict[s
 
 def _sides(visit: _Visit, seen: dict[str, _Visit], links: Sequence[Link]) -> list[tuple[Span, Link]]:
     """Destinations behind each link of a router whose links to routers are all bridges."""
-    found = [(span, links[index]) for index, child in visit.children for span in seen[child].behind]
+    results = [(span, links[index]) for index, child in visit.children for span in seen[child].behind]
     if visit.parent is not None:
         link = links[visit.parent_link]
-        found += [(span, link) for span in _without(seen[visit.root].behind, visit.behind)]
-    return sorted(found, key=lambda one: one[0])
+        results += [(span, link) for span in _without(seen[visit.root].behind, visit.behind)]
+    return sorted(results, key=lambda item: item[0])
 
 
 def _united(spans: Iterable[Span]) -> list[Span]:
     """The same places, each once, in as few spans as possible, in order."""
-    found: list[Span] = []
+    results: list[Span] = []
     for first, end in sorted(spans):
-        if found and first <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if results and first <= results[-1][1]:
+            results[-1] = results[-1][0], max(end, results[-1][1])
         else:
-            found.append((first, end))
-    return found
+            results.append((first, end))
+    return results
 
 
 def _without(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[Span]:

@@ -47,7 +47,7 @@ def undue_repeats(records: Iterable[TrialRecord], most: int) -> Iterator[tuple[T
     """
     known = {record.key: record for record in records}
     repeats = [record for record in known.values() if record.repeat is not None]
-    for record in sorted(repeats, key=lambda one: one.repeat or 0):
+    for record in sorted(repeats, key=lambda item: item.repeat or 0):
         wrong = _wrong_with(record, known, most)
         if wrong is not None:
             del known[record.key]
@@ -84,9 +84,9 @@ class Repeated:
 
 def repeated(records: Iterable[TrialRecord]) -> Repeated:
     """Summary of the repeats among these trials."""
-    found = [record for record in records if record.repeat is not None]
+    results = [record for record in records if record.repeat is not None]
     return Repeated(
-        trials=sum(record.repeat == 1 for record in found),
-        repeats=len(found),
-        valid=sum(record.status == "ok" for record in found),
+        trials=sum(record.repeat == 1 for record in results),
+        repeats=len(results),
+        valid=sum(record.status == "ok" for record in results),
     )

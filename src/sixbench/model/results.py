@@ -116,8 +116,8 @@ class KeptResult(KeptEnd):
 
 def sockets_of(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """All sockets that a side's result tells of, of all its flows."""
-    for one in (result, *(result[end] for end in ENDS if end in result)):
-        if "socket" in one:
-            yield one["socket"]
+    for item in (result, *(result[end] for end in ENDS if end in result)):
+        if "socket" in item:
+            yield item["socket"]
     for part in result.get("parts", {}).values():
         yield from sockets_of(part)

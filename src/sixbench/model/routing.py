@@ -54,23 +54,23 @@ def all_routes(topology: Topology, devices: Iterable[Device] = ()) -> dict[str, 
     never covers more than exists. So a node in the middle of a long chain has some ten routes, not one for each link.
     """
     finders = {family: _Finder(topology, family) for family in FAMILIES}
-    found: dict[str, list[Route]] = {}
+    results: dict[str, list[Route]] = {}
     for node in topology.nodes:
         reached: _Reached | None = None
-        found[node] = []
+        results[node] = []
         for family, finder in finders.items():
             if not finder.asks_for_ways(node):
                 reached = None
             elif reached is None or not topology.is_alike:
                 reached = _reached(topology, node, family)
-            found[node] += finder.routes(node, reached)
+            results[node] += finder.routes(node, reached)
     for device in devices:
         for prefix in device.prefixes:
             for node, route in _routes_to(topology, device, prefix):
-                found[node].append(route)
+                results[node].append(route)
     for node, route in _routes_behind_hosts(topology):
-        found[node].append(route)
-    return found
+        results[node].append(route)
+    return results
 
 
 def routes(topology: Topology, node: str, family: Family, devices: Iterable[Device] = ()) -> list[Route]:
@@ -99,7 +99,8 @@ def _routes_behind_hosts(topology: Topology) -> Iterator[tuple[str, Route]]:
             for node, way in topology.ways(host, family).items():
                 if not _has_default(topology, node, family):
                     yield from (
-                        (node, route) for route in _routes_of(node, family, ((way.last, one) for one in networks))
+                        (node, route)
+                        for route in _routes_of(node, family, ((way.last, network) for network in networks))
                     )
 
 
@@ -144,8 +145,8 @@ class _Finder:
         self.topology, self.family = topology, family
         self.targets = _targets(topology, family)
         self.spans: Mapping[str, Sequence[tuple[Span, Link]]] = {}
-        self.is_plain = all(len(one.links) == 1 and one.domain is None for one in self.targets) and all(
-            (one.base, one.length) != (other.base, other.length) for one, other in pairwise(self.targets)
+        self.is_plain = all(len(item.links) == 1 and item.domain is None for item in self.targets) and all(
+            (item.base, item.length) != (other.base, other.length) for item, other in pairwise(self.targets)
         )
         """True if each prefix is that of one link and known everywhere."""
         if self.is_plain:
@@ -208,14 +209,14 @@ def _targets(topology: Topology, family: Family) -> list[_Target]:
 
 def _overlapping(prefixes: set[Prefix]) -> set[Prefix]:
     """The prefixes that lie within another, or have another within them. Of these the longest match counts."""
-    found: set[Prefix] = set()
+    result: set[Prefix] = set()
     widest: Prefix | None = None
-    for prefix in sorted(prefixes, key=lambda one: (int(one.network_address), one.prefixlen)):
+    for prefix in sorted(prefixes, key=lambda item: (int(item.network_address), item.prefixlen)):
         if widest is not None and int(prefix.network_address) <= int(widest.broadcast_address):
-            found |= {prefix, widest}
+            result |= {prefix, widest}
         else:
             widest = prefix
-    return found
+    return result
 
 
 def _needs_many(topology: Topology, node: str, family: Family) -> bool:
@@ -239,17 +240,17 @@ def _reached(topology: Topology, node: str, family: Family) -> _Reached:
     kinds = topology.nodes
     first_links: list[Link | None] = []
     for link in topology.links:
-        one, other = (end.node for end in link.ends)
-        way = _better(ways.get(one), kinds[one].kind == "host", ways.get(other), kinds[other].kind == "host")
+        item, other = (end.node for end in link.ends)
+        way = _better(ways.get(item), kinds[item].kind == "host", ways.get(other), kinds[other].kind == "host")
         first_links.append(None if way is None else way.first)
     return _Reached(ways=ways, first_links=first_links)
 
 
-def _better(one: Way | None, one_is_host: bool, other: Way | None, other_is_host: bool) -> Way | None:
+def _better(item: Way | None, one_is_host: bool, other: Way | None, other_is_host: bool) -> Way | None:
     """The route to the end of a link that forwards to it. A host does not forward, however near it is."""
-    if one is None or other is None:
-        return one or other
-    return one if (one_is_host, one.rank) < (other_is_host, other.rank) else other
+    if item is None or other is None:
+        return item or other
+    return item if (one_is_host, item.rank) < (other_is_host, other.rank) else other
 
 
 def _routes(
@@ -261,7 +262,7 @@ def _routes(
     own_prefixes = {_key(_prefix(link.end_of(node), family)) for link in own}
     domains = {link.ipv4_domain for link in own} if family == 4 else {None}
     domain = next(iter(domains)) if len(domains) == 1 else None
-    found: list[tuple[_Target, Link]] = []
+    results: list[tuple[_Target, Link]] = []
     for target in targets:
         if target.domain is not None and target.domain != domain:
             continue
@@ -269,23 +270,23 @@ def _routes(
         link = reached.first_links[target.links[0]] if single_link else _first_of(topology, target, reached.ways)
         if link is None or (target.base, target.length) in own_prefixes:
             continue
-        if not found or (found[-1][0].base, found[-1][0].length) != (target.base, target.length):
-            found.append((target, link))
-    aggregates = Aggregates([target for target, _ in found], _BITS[family])
-    spans = _spans([link for _, link in found])
+        if not results or (results[-1][0].base, results[-1][0].length) != (target.base, target.length):
+            results.append((target, link))
+    aggregates = Aggregates([target for target, _ in results], _BITS[family])
+    spans = _spans([link for _, link in results])
     return _routes_of(node, family, ((link, prefix) for span, link in spans for prefix in aggregates.of(*span)))
 
 
 def _spans(links: Sequence[Link | None]) -> list[tuple[Span, Link]]:
     """The places in a list that have the same link, one after the other."""
-    found: list[tuple[Span, Link]] = []
+    results: list[tuple[Span, Link]] = []
     at = 0
     for _, group in groupby(links, key=id):
         first = list(group)
         if first[0] is not None:
-            found.append(((at, at + len(first)), first[0]))
+            results.append(((at, at + len(first)), first[0]))
         at += len(first)
-    return found
+    return results
 
 
 def _parts(span: Span, own: Sequence[int]) -> Iterator[Span]:
@@ -318,25 +319,25 @@ def _key(prefix: Prefix) -> tuple[int, int]:
     return int(prefix.network_address), prefix.prefixlen
 
 
-def _routes_of(node: str, family: Family, found: Iterable[tuple[Link, Prefix]]) -> list[Route]:
+def _routes_of(node: str, family: Family, result: Iterable[tuple[Link, Prefix]]) -> list[Route]:
     """A route for each link and prefix."""
     alike: dict[str, Route] = {}
-    made: list[Route] = []
-    for link, prefix in found:
-        one = alike.get(link.name)
-        if one is None:
-            one = alike[link.name] = _route(link, node, family, prefix)
-        made.append(
+    results: list[Route] = []
+    for link, prefix in result:
+        item = alike.get(link.name)
+        if item is None:
+            item = alike[link.name] = _route(link, node, family, prefix)
+        results.append(
             Route(
                 family=family,
                 prefix=prefix,
-                gateway=one.gateway,
-                device=one.device,
+                gateway=item.gateway,
+                device=item.device,
                 link=link,
-                is_onlink=one.is_onlink,
+                is_onlink=item.is_onlink,
             )
         )
-    return made
+    return results
 
 
 def _route(link: Link, node: str, family: Family, prefix: Prefix | None) -> Route:

@@ -127,7 +127,7 @@ class RunComparison:
     @property
     def lost(self) -> list[Lacking]:
         """The cells that worked in the old run and had no valid trial in the new one."""
-        return [one for one in self.lacking if one.absent == "new" and one.is_planned]
+        return [item for item in self.lacking if item.absent == "new" and item.is_planned]
 
     @property
     def fails(self) -> bool:

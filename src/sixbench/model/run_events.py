@@ -207,14 +207,14 @@ def planned_event(experiment: Experiment, directory: str, done: int, at_realtime
         ],
         "combinations": [
             {
-                "name": one.name,
-                "workload": one.workload.kind,
-                "levels": one.levels,
-                "column": METRICS[WORKLOADS[one.workload.kind].primary].column,
-                "unit": METRICS[WORKLOADS[one.workload.kind].primary].unit,
-                "paths": [path.name for path in experiment.paths_of(one)],
+                "name": combination.name,
+                "workload": combination.workload.kind,
+                "levels": combination.levels,
+                "column": METRICS[WORKLOADS[combination.workload.kind].primary].column,
+                "unit": METRICS[WORKLOADS[combination.workload.kind].primary].unit,
+                "paths": [path.name for path in experiment.paths_of(combination)],
             }
-            for one in experiment.combinations
+            for combination in experiment.combinations
         ],
         "blocks_min": experiment.blocks.minimum,
         "blocks_max": experiment.blocks.maximum,
@@ -236,7 +236,7 @@ def trial_ended_event(record: TrialRecord, at_realtime_ns: int) -> dict[str, Any
         "status": record.status,
         "reasons": [reason.to_json() for reason in record.reasons],
         "elapsed_ns": record.elapsed_ns,
-    } | {name: one for name, one in known.items() if one is not None}
+    } | {name: item for name, item in known.items() if item is not None}
 
 
 def stopped_event(combination: str, rules: Sequence[str], blocks: int, at_realtime_ns: int) -> dict[str, Any]:

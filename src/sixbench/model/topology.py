@@ -330,7 +330,7 @@ class Topology:
         itself: nodes that each route by this rule make one route together.
         """
         neighbours = self._neighbours[family]
-        found: dict[str, Way] = {}
+        results: dict[str, Way] = {}
         reached = {source: (0, -1, -1)}
         hops = 0
         while reached:
@@ -340,15 +340,15 @@ class Topology:
                 if name != source and self.nodes[name].kind == "host":
                     continue
                 for index, neighbour in neighbours[name]:
-                    if neighbour in found or neighbour == source:
+                    if neighbour in results or neighbour == source:
                         continue
                     both = links | 1 << index
                     if neighbour not in following or both < following[neighbour][0]:
                         following[neighbour] = (both, index if first_index < 0 else first_index, index)
             for name, (links, first_index, last_index) in following.items():
-                found[name] = Way(rank=(hops, links), first=self.links[first_index], last=self.links[last_index])
+                results[name] = Way(rank=(hops, links), first=self.links[first_index], last=self.links[last_index])
             reached = following
-        return found
+        return results
 
     @cached_property
     def is_alike(self) -> bool:
@@ -359,18 +359,18 @@ class Topology:
     def _borrowed_by_node(self) -> dict[str, tuple[str, ...]]:
         at_cables = [(end.node, end.name) for link in self.links if link.over == "cable" for end in link.ends]
         at_equipment = [(node, port.name) for node, port in self.ports]
-        found: dict[str, tuple[str, ...]] = {}
+        texts: dict[str, tuple[str, ...]] = {}
         for node, device in (*at_cables, *at_equipment):
-            found[node] = (*found.get(node, ()), device)
-        return found
+            texts[node] = (*texts.get(node, ()), device)
+        return texts
 
     @cached_property
     def _links_by_node(self) -> dict[str, list[Link]]:
-        found: dict[str, list[Link]] = {name: [] for name in self.nodes}
+        results: dict[str, list[Link]] = {name: [] for name in self.nodes}
         for link in self.links:
             for node in {end.node: None for end in link.ends}:
-                found.setdefault(node, []).append(link)
-        return found
+                results.setdefault(node, []).append(link)
+        return results
 
     @cached_property
     def _neighbours(self) -> dict[Family | None, dict[str, list[tuple[int, str]]]]:
@@ -379,11 +379,11 @@ class Topology:
         return {family: self._neighbours_over(family) for family in families}
 
     def _neighbours_over(self, family: Family | None) -> dict[str, list[tuple[int, str]]]:
-        found: dict[str, list[tuple[int, str]]] = {name: [] for name in self.nodes}
+        pairs: dict[str, list[tuple[int, str]]] = {name: [] for name in self.nodes}
         for index, link in enumerate(self.links):
             if link.is_tunnel if family is None else not link.carries(family):
                 continue
             first, second = link.ends
-            found[first.node].append((index, second.node))
-            found[second.node].append((index, first.node))
-        return found
+            pairs[first.node].append((index, second.node))
+            pairs[second.node].append((index, first.node))
+        return pairs

@@ -94,7 +94,7 @@ class TrialRecord:
     @property
     def is_disturbed(self) -> bool:
         """True if it is invalid for no other reason than that the machine was disturbed."""
-        return self.status == "invalid" and bool(self.reasons) and all(one.is_of_machine for one in self.reasons)
+        return self.status == "invalid" and bool(self.reasons) and all(reason.is_of_machine for reason in self.reasons)
 
     def to_json(self) -> dict[str, Any]:
         """The form of `trial.json`."""
@@ -133,7 +133,7 @@ class TrialRecord:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(one.name for one in fields(TrialRecord))
+    return frozenset(item.name for item in fields(TrialRecord))
 
 
 def _untyped(text: Any) -> Reason:

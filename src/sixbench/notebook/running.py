@@ -82,14 +82,14 @@ def run(
             *(["--kernels", ",".join(kernels)] if kernels else []),
             *(["--quiet"] if quiet else []),
         ]
-        code, said = call(["run", argument, "--out", str(directory), *options], quiet)
+        code, text = call(["run", argument, "--out", str(directory), *options], quiet)
         if out is None and not holds_run(directory):
             with contextlib.suppress(OSError):
                 directory.rmdir()
     if code not in (Exit.DONE, Exit.PARTLY):
-        raise _ERRORS.get(code, SixbenchError)(said or f"sixbench run ended with {code} and printed no message")
+        raise _ERRORS.get(code, SixbenchError)(text or f"sixbench run ended with {code} and printed no message")
     if not holds_run(directory):
-        raise SixbenchError(f"sixbench run ended with {code} and left no run in {directory}: {said}")
+        raise SixbenchError(f"sixbench run ended with {code} and left no run in {directory}: {text}")
     return load(directory, frames=frames)
 
 

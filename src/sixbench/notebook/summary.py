@@ -20,7 +20,7 @@ def summary(run: Run, analysis: Analysis) -> str:
     """The HTML. Everything that comes from an experiment is escaped."""
     manifest = run.manifest
     trials = validity.trials(run)
-    said = answers.answer_rows(analysis, manifest.experiment.statistics, run.trials)
+    sentences = answers.answer_rows(analysis, manifest.experiment.statistics, run.trials)
     title = manifest.experiment.title or manifest.experiment.name
     parts = [
         f"<p><strong>{_text(title)}</strong><br>run {_text(manifest.run)}, {_text(manifest.state)}: "
@@ -28,7 +28,7 @@ def summary(run: Run, analysis: Analysis) -> str:
         *(f"<p>{_text(warning)}</p>" for warning in run_description.warnings(run, trials)),
         *(f"<p>Not used: {_text(problem)}</p>" for problem in run.problems),
     ]
-    if not said:
+    if not sentences:
         return "".join([*parts, "<p>Nothing was compared.</p>"])
     rows = [
         [
@@ -40,12 +40,12 @@ def summary(run: Run, analysis: Analysis) -> str:
             f"<code>{_text(_bar(answer))}</code>",
             f"<strong>{_text(answer.mark)}</strong>{_text(f': {answer.hint}' if answer.hint else '')}",
         ]
-        for answer in said[:MOST]
+        for answer in sentences[:MOST]
     ]
     parts.append(f"<table><thead>{_row('th', _COLUMNS)}</thead><tbody>{''.join(_row('td', r) for r in rows)}</tbody>")
     parts.append("</table>")
-    if len(said) > MOST:
-        parts.append(f"<p>{words.count(len(said) - MOST, 'more answer')}: see <code>findings</code>.</p>")
+    if len(sentences) > MOST:
+        parts.append(f"<p>{words.count(len(sentences) - MOST, 'more answer')}: see <code>findings</code>.</p>")
     if answers.lacks_aa(analysis):
         parts.append(f"<p>{_text(answers.NO_AA)}</p>")
     confidence = f"{100 * manifest.experiment.statistics.confidence:g} %"

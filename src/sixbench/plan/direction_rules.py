@@ -37,15 +37,15 @@ _WORDS = {"queue-discipline": "a queue-discipline of codel or fq_codel"}
 def check_together(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
     """The problem with settings that are each right on their own: the key, and the sentence."""
     for key, others in _EXCLUSIVE.items():
-        other = next((one for one in others if key in value and one in value), None)
+        other = next((name for name in others if key in value and name in value), None)
         if other is not None:
             return key, f"{key} and {other} set the same thing; leave one of them out"
-    other = next((one for one in _DISORDERLY if one in value), None)
+    other = next((name for name in _DISORDERLY if name in value), None)
     if other is not None and value.get("in-order") is True:
         return "in-order", f"in-order keeps the order that {other} would change; leave one of them out"
     for key, needed in NEEDS.items():
         if _is_idle(key, value):
-            words = " or ".join(_WORDS.get(one, one) for one in needed)
+            words = " or ".join(_WORDS.get(name, name) for name in needed)
             return key, f"{key} needs {words}: add it, or leave {key} out"
     return None
 
@@ -54,16 +54,16 @@ def overridden(value: Mapping[str, Scalar], own: Mapping[str, Scalar]) -> dict[s
     """Settings with others put over them. Settings that say the same in another form are removed, and so are those that
     then lack what they need."""
     gone = {other for key in own for other in _rivals(key)}
-    merged = {key: one for key, one in value.items() if key not in gone} | dict(own)
-    return {key: one for key, one in merged.items() if key in own or not _is_idle(key, merged)}
+    merged = {key: item for key, item in value.items() if key not in gone} | dict(own)
+    return {key: item for key, item in merged.items() if key in own or not _is_idle(key, merged)}
 
 
 def _rivals(key: str) -> set[str]:
     """The keys that a key excludes."""
-    found = set(_EXCLUSIVE.get(key, ())) | {one for one, others in _EXCLUSIVE.items() if key in others}
-    return found | ({"in-order"} if key in _DISORDERLY else set())
+    names = set(_EXCLUSIVE.get(key, ())) | {name for name, others in _EXCLUSIVE.items() if key in others}
+    return names | ({"in-order"} if key in _DISORDERLY else set())
 
 
 def _is_idle(key: str, value: Mapping[str, Scalar]) -> bool:
     """True if a setting lacks all the settings that it needs."""
-    return key in value and key in NEEDS and all(value.get(one) in _IDLE for one in NEEDS[key])
+    return key in value and key in NEEDS and all(value.get(need) in _IDLE for need in NEEDS[key])

@@ -76,7 +76,7 @@ def write_dut(
     row = [LEFT, *between, RIGHT]
     settings = {key: value for key, value in given.items() if key in LINK_SETTINGS}
     kinds = {node: "host" if node in (LEFT, RIGHT) else "router" for node in row}
-    links = [{"endpoints": [one, other], **settings} for one, other in pairwise(row)]
+    links = [{"endpoints": [text, other], **settings} for text, other in pairwise(row)]
     for part in REPLACED:
         reader.moved[part,] = _PLACE
     reader.moved["paths",] = place
@@ -113,7 +113,7 @@ def _mechanism(reader: Reader, given: dict[str, Any]) -> tuple[dict[str, Any], K
 
 def _equipment(reader: Reader, given: dict[str, Any]) -> tuple[Equipment | None, dict[str, Any]]:
     """Equipment, and a device that has its network and paths."""
-    for key in (one for one in ("mechanism", PROGRAM, GUEST) if one in given):
+    for key in (name for name in ("mechanism", PROGRAM, GUEST) if name in given):
         reader.problem((*_PLACE, key), f"a device is a pair of {PORTS} or a {key}: leave out one of the two")
     for key in (key for key in OF_GUEST if key in given):
         reader.problem((*_PLACE, key), f"{key} is for a {GUEST}; leave it out")
@@ -133,7 +133,7 @@ def _equipment(reader: Reader, given: dict[str, Any]) -> tuple[Equipment | None,
 def _guest(reader: Reader, given: dict[str, Any]) -> dict[str, Any]:
     """A device that is an emulated machine. Where nothing says what it makes of addresses, it forwards both
     families."""
-    for key in (one for one in ("mechanism", PROGRAM) if one in given):
+    for key in (name for name in ("mechanism", PROGRAM) if name in given):
         reader.problem((*_PLACE, key), f"a device is a {GUEST} or a {key}: leave out one of the two")
     if DESCRIPTION in given:
         reader.problem((*_PLACE, DESCRIPTION), f"{DESCRIPTION} is for equipment between {PORTS}; leave it out")
@@ -154,9 +154,9 @@ def _ports(reader: Reader, given: dict[str, Any]) -> tuple[Sequence[str], str]:
     names = reader.sequence((*_PLACE, PORTS), given[PORTS], PORTS)
     if len(names) != 2:
         reader.problem((*_PLACE, PORTS), f"{PORTS} are two interfaces, such as [eth1, eth2], not {len(names)}")
-    wrong = [one for one in names if not isinstance(one, str) or not DEVICE.fullmatch(one)]
-    for one in wrong:
-        reader.problem((*_PLACE, PORTS), f"{shown(one)} cannot name an interface; give names such as eth1")
+    wrong = [name for name in names if not isinstance(name, str) or not DEVICE.fullmatch(name)]
+    for item in wrong:
+        reader.problem((*_PLACE, PORTS), f"{shown(item)} cannot name an interface; give names such as eth1")
     if not wrong and len(set(names)) < len(names):
         reader.problem(
             (*_PLACE, PORTS), f"{names[0]} is given twice; equipment stands between two different interfaces"
@@ -192,10 +192,10 @@ class _Guest:
     @property
     def paths(self) -> dict[str, Any]:
         """Those through it: one where it changes packets, else one of each family, which have the machine in common."""
-        one = {"nodes": [DEVICE_NODE], **self.options}
+        entry = {"nodes": [DEVICE_NODE], **self.options}
         if any(name in self.options for name in MAPPED):
-            return {GUEST: {GUEST: one}}
-        return {name: {GUEST: one | {FAMILY.name: family}} for name, family in (("ipv4", 4), ("ipv6", 6))}
+            return {GUEST: {GUEST: entry}}
+        return {name: {GUEST: entry | {FAMILY.name: family}} for name, family in (("ipv4", 4), ("ipv6", 6))}
 
 
 def _paths(
@@ -214,7 +214,7 @@ def _paths(
         return {value: {GUEST: {"nodes": [DEVICE_NODE], **SHIPPED_GUESTS[value]}}}, [DEVICE_NODE]
     item = value
     if isinstance(value, dict) and "mechanism" in value:
-        name, options = value["mechanism"], {key: one for key, one in value.items() if key != "mechanism"}
+        name, options = value["mechanism"], {key: element for key, element in value.items() if key != "mechanism"}
     elif isinstance(value, dict) and len(value) == 1:
         [(name, arguments)] = value.items()
         options = arguments if isinstance(arguments, dict) else {} if arguments is None else {"nodes": arguments}
@@ -233,7 +233,7 @@ def _paths(
         return {name: item}, own
     nodes = options.get("nodes", DEVICE_NODE)
     names = list(map(as_name, nodes if isinstance(nodes, list) else [nodes]))
-    wrong = [one for one in names if not isinstance(one, str) or not NAME.fullmatch(one)]
+    wrong = [element for element in names if not isinstance(element, str) or not NAME.fullmatch(element)]
     if wrong:
         reader.problem(place, f"{shown(wrong[0])} cannot name a node; give names such as {listed([DEVICE_NODE])}")
         return {}, []

@@ -68,8 +68,8 @@ def _words(text: str) -> list[str]:
 
 def _numbers(word: str) -> range | None:
     """The packets that a word lists; None if it is not a list."""
-    found = _RANGE.fullmatch(word)
-    return None if found is None else range(int(found[1]), int(found[2] or found[1]) + 1)
+    match = _RANGE.fullmatch(word)
+    return None if match is None else range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
 def _probability(value: object) -> float:
@@ -196,7 +196,7 @@ def impairments(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) ->
     return Impairments(
         delay_ns=int(value.get("delay", 0)),
         jitter_ns=int(value.get("jitter", 0)),
-        distribution=next(one for one in DISTRIBUTIONS if one == value.get("jitter-distribution", DISTRIBUTIONS[0])),
+        distribution=next(name for name in DISTRIBUTIONS if name == value.get("jitter-distribution", DISTRIBUTIONS[0])),
         jitter_correlation=float(value.get("jitter-correlation", 0)),
         delays_ns=delays_ns,
         loss=loss,
@@ -254,8 +254,8 @@ def read_delays(file: Path) -> tuple[int, ...]:
 
 
 def _chosen(value: Mapping[str, Scalar], ratio: str, packets: str = "") -> Chosen | None:
-    found = Chosen(ratio=float(value.get(ratio, 0)), packets=_listed(value, packets))
-    return found if found.ratio or found.packets else None
+    chosen = Chosen(ratio=float(value.get(ratio, 0)), packets=_listed(value, packets))
+    return chosen if chosen.ratio or chosen.packets else None
 
 
 def _listed(value: Mapping[str, Scalar], key: str) -> tuple[int, ...]:

@@ -48,16 +48,16 @@ class EventTemplate:
 
     def factors(self) -> list[Any]:
         """Keys of the factors on which it depends."""
-        return [one.factor for one in (self.at, *self.settings.values()) if isinstance(one, Varying)]
+        return [item.factor for item in (self.at, *self.settings.values()) if isinstance(item, Varying)]
 
     def after(self, before: LinkState, assignment: Assignment) -> LinkState:
         """The link after the event, at one combination of levels."""
         value = {key: resolve(setting, assignment) for key, setting in self.settings.items()}
-        both = {key: one for key, one in value.items() if key in CHANGEABLE}
+        both = {key: item for key, item in value.items() if key in CHANGEABLE}
         forward, reverse = (
             overridden(
                 settings,
-                both | {key.removeprefix(f"{way}."): one for key, one in value.items() if key.startswith(f"{way}.")},
+                both | {key.removeprefix(f"{way}."): item for key, item in value.items() if key.startswith(f"{way}.")},
             )
             for way, settings in zip(WAYS, before.ways, strict=True)
         )
@@ -80,12 +80,12 @@ def read_events(
     if len(items) > MAX_EVENTS:
         reader.problem(("events",), f"{len(items)} events are more than {MAX_EVENTS}; leave some out")
         return []
-    found = []
+    event_templates = []
     for index, item in enumerate(items):
         event = _read_event(reader, factors, profiles, ("events", index), item, network)
         if event is not None:
-            found.append(event)
-    return found
+            event_templates.append(event)
+    return event_templates
 
 
 def changes(events: list[EventTemplate], assignment: Assignment) -> tuple[LinkChange, ...]:

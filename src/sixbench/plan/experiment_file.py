@@ -124,7 +124,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
     _check_workloads(reader, combinations, topologies, paths, between, mechanisms)
-    trials = sum(one.goes_over(path.name) for one in combinations for path in paths) * blocks.maximum
+    trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
     if trials > MAX_TRIALS:
         reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
     _check_quick(reader, source, mechanisms)
@@ -200,7 +200,7 @@ def _read_header(reader: Reader, data: dict[str, Any]) -> _Header:
         notes=tuple(" ".join(note.split()) for note in words if note),
         seed=seed or 0,
         bottleneck="path" if bottleneck == "path" else "any",
-        placement=next((one for one in PLACEMENTS if one == placement), None),
+        placement=next((text for text in PLACEMENTS if text == placement), None),
         keep_awake=_read_flag(reader, data, "keep-awake") if "keep-awake" in data else None,
     )
 
@@ -297,13 +297,18 @@ def _check_workloads(
     """Notes paths that do not bring the families that a workload needs, and those that cannot carry it."""
     if reader.problems:
         return
-    over = {(one.workload.kind, path.name) for one in combinations for path in paths if one.goes_over(path.name)}
-    asking = {
-        (one.workload.kind, path.name)
-        for one in combinations
-        if asks_resolver(one.workload)
+    over = {
+        (combination.workload.kind, path.name)
+        for combination in combinations
         for path in paths
-        if one.goes_over(path.name)
+        if combination.goes_over(path.name)
+    }
+    asking = {
+        (combination.workload.kind, path.name)
+        for combination in combinations
+        if asks_resolver(combination.workload)
+        for path in paths
+        if combination.goes_over(path.name)
     }
     for path in paths:
         for kind in sorted(kind for kind, name in over if name == path.name):
@@ -339,7 +344,7 @@ def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:
     place: KeyPath = ("paths", path.aa_of or path.name)
     options = [] if option is None else [(*place, path.mechanism, option), (*place, option)]
     within: list[KeyPath] = [*options, (*place, path.mechanism)]
-    return next((one for one in within if reader.is_in_file(one)), place)
+    return next((entry for entry in within if reader.is_in_file(entry)), place)
 
 
 def _check_quick(reader: Reader, source: Source, mechanisms: Mapping[str, Mechanism]) -> None:

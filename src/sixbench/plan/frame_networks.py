@@ -23,28 +23,30 @@ def with_frame_networks(
     go to. Notes links that have addresses of theirs."""
     wanted: dict[int, int] = {}
     lengths: dict[int, set[OtherBits]] = {}
-    for one in combinations:
-        if one.workload.kind == frames.KIND.name:
-            networks = int(frames_parameters.NETWORKS.of(one.workload.params))
-            for index in (one.topology, *one.topology_by_path.values()):
+    for combination in combinations:
+        if combination.workload.kind == frames.KIND.name:
+            networks = int(frames_parameters.NETWORKS.of(combination.workload.params))
+            for index in (combination.topology, *combination.topology_by_path.values()):
                 wanted[index] = max(wanted.get(index, 1), networks)
-                lengths.setdefault(index, set()).update(other_bits(one.workload.params))
-    found = []
+                lengths.setdefault(index, set()).update(other_bits(combination.workload.params))
+    results = []
     for index, topology in enumerate(topologies):
         networks = wanted.get(index, 1)
         if networks == 1:
-            found.append(topology)
+            results.append(topology)
             continue
         bits = lengths[index]
         for problem in links_in_the_way(topology, bits):
             reader.problem(("topology", "links"), problem)
-        found.append(with_networks(topology, between, networks, bits))
-    return tuple(found)
+        results.append(with_networks(topology, between, networks, bits))
+    return tuple(results)
 
 
 def other_bits(params: Params) -> frozenset[OtherBits]:
     """The length of the IPv6 prefixes to which frames go, if it is not the usual one."""
-    return frozenset(one for one in get_args(OtherBits) if one == frames_parameters.NETWORK_PREFIX.of(params))
+    return frozenset(
+        get_arg for get_arg in get_args(OtherBits) if get_arg == frames_parameters.NETWORK_PREFIX.of(params)
+    )
 
 
 def with_networks(
@@ -71,7 +73,7 @@ def links_in_the_way(topology: Topology, bits: Iterable[OtherBits] = ()) -> Iter
                     yield f"frames go to networks of {pool}, and {link.name} has {network}; give it another prefix"
 
 
-def _overlap(one: Prefix, other: Prefix) -> bool:
-    if isinstance(one, IPv4Network):
-        return isinstance(other, IPv4Network) and one.overlaps(other)
-    return isinstance(other, IPv6Network) and one.overlaps(other)
+def _overlap(item: Prefix, other: Prefix) -> bool:
+    if isinstance(item, IPv4Network):
+        return isinstance(other, IPv4Network) and item.overlaps(other)
+    return isinstance(other, IPv6Network) and item.overlaps(other)

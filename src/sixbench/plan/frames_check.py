@@ -125,11 +125,11 @@ def _too_fast(network: Network, params: Params) -> Iterator[tuple[str, str]]:
         packet_bytes = round(frame_bytes) - frames_parameters.ETHERNET_BYTES
         beside_bytes = line.framing.wire_bytes(packet_bytes) - round(frame_bytes)
         most_pps = line.rate_bps / (8 * (frame_bytes + beside_bytes))
-        for one in (parameter, frames_parameters.STEP_RATE):
-            rate_pps = float(params.get(one.column, 0))
+        for item in (parameter, frames_parameters.STEP_RATE):
+            rate_pps = float(params.get(item.column, 0))
             if rate_pps > most_pps:
                 yield (
-                    one.name,
+                    item.name,
                     f"{rate_pps:.0f} frames/s are above the line rate of {link.name}: {line.rate_bps} bit/s carry "
                     f"{most_pps:.0f} frames/s of {frame_bytes:.6g} bytes",
                 )

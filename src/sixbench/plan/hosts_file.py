@@ -91,17 +91,17 @@ def _read_interfaces(reader: Reader, path: KeyPath, value: Any) -> dict[str, str
     if len(items) > MAX_INTERFACES:
         reader.problem(path, f"{len(items)} interfaces are more than {MAX_INTERFACES}; leave some out")
         return {}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name, device in items.items():
         if not NAME.fullmatch(name):
             reader.problem((*path, name), f"{shown(name)} cannot name an interface: {NAME_RULE}")
         elif not isinstance(device, str) or not DEVICE.fullmatch(device):
             reader.problem((*path, name), f"give it as the host calls it, such as eth1, not {shown(device)}")
-        elif device in found.values():
+        elif device in texts.values():
             reader.problem((*path, name), f"{device} has two names; leave one of them out")
         else:
-            found[name] = device
-    return found
+            texts[name] = device
+    return texts
 
 
 def read_on(reader: Reader, path: KeyPath, value: Any, hosts: Mapping[str, Host]) -> str | None:
@@ -133,9 +133,9 @@ def read_over(
         taken: the interfaces that links have so far, by host and name, with the link.
     """
     on = (places.get(ends[0]), places.get(ends[1]))
-    if any(one is not None and one not in hosts for one in on):
+    if any(name is not None and name not in hosts for name in on):
         return NOTHING
-    what = " and ".join(one or HERE for one in on)
+    what = " and ".join(name or HERE for name in on)
     place = (*path, "over")
     if "over" not in data:
         if _is_one(on, hosts):
@@ -147,7 +147,7 @@ def read_over(
         )
         return None
     over = data["over"]
-    carrier = next((one for one in (VXLAN, INTERNET) if one == over), None)
+    carrier = next((name for name in (VXLAN, INTERNET) if name == over), None)
     if carrier is not None:
         return _read_underlay(reader, place, carrier, on, what, hosts)
     if isinstance(over, dict):
@@ -200,13 +200,15 @@ def _read_cable(
     if names is None or len(names) != 2:
         reader.problem(place, f"{form}, not {shown(value)}")
         return None
-    devices = [_device(reader, (*place, index), one, on[index], hosts, taken, ends) for index, one in enumerate(names)]
+    devices = [
+        _device(reader, (*place, index), item, on[index], hosts, taken, ends) for index, item in enumerate(names)
+    ]
     return None if None in devices else (str(devices[0]), str(devices[1]))
 
 
 def _is_one(on: tuple[str | None, str | None], hosts: Mapping[str, Host]) -> bool:
     """True if both nodes are on one machine, by whichever name."""
-    first, second = (None if one is None or hosts[one].ssh is None else one for one in on)
+    first, second = (None if name is None or hosts[name].ssh is None else name for name in on)
     return first == second
 
 
@@ -216,7 +218,7 @@ def _read_underlay(
     if _is_one(on, hosts):
         reader.problem(place, f"both ends are on {on[0] or HERE}, and need no network between them; leave over out")
         return None
-    addresses = [None if one is None else hosts[one].address for one in on]
+    addresses = [None if name is None else hosts[name].address for name in on]
     if None in addresses:
         lacking = on[addresses.index(None)]
         whose = f"give hosts.{lacking} its address"
@@ -263,7 +265,7 @@ def _device(
 def check_machines(reader: Reader, topologies: Iterable[Topology], kernels: Sequence[str]) -> None:
     """Notes what networks on several machines cannot have."""
     topologies = list(topologies)
-    if any(one.hosts for one in topologies) and not any(one.is_spread for one in topologies):
+    if any(item.hosts for item in topologies) and not any(item.is_spread for item in topologies):
         reader.problem(("hosts",), "no node is on any of these; put one there, such as client: {kind: host, on: lab1}")
     for topology in topologies:
         if not topology.is_spread:
@@ -286,6 +288,6 @@ def check_machines(reader: Reader, topologies: Iterable[Topology], kernels: Sequ
         if len(emulated) > 1:
             reader.problem(
                 ("topology", "links", list(emulated.values())[1]),
-                f"emulated links are on {listed([one or HERE for one in emulated])}; put all of them on one machine",
+                f"emulated links are on {listed([name or HERE for name in emulated])}; put all of them on one machine",
             )
             return

@@ -52,9 +52,9 @@ def _on(source: Source, name: str, host: Any) -> tuple[str, Any]:
     return f"topology.nodes.{name}.on", host
 
 
-def _put(changes: Changes, own: Source, dotted: str, value: Any, place: KeyPath) -> None:
-    where = f"{own.file}:{own.line_of(place)}"
+def _put(changes: Changes, source: Source, dotted: str, value: Any, place: KeyPath) -> None:
+    where = f"{source.file}:{source.line_of(place)}"
     try:
         changes.put(dotted, value, where)
     except UsageError as error:
-        raise ExperimentError([own.problem(place, str(error).removeprefix(f"{where}: "))]) from error
+        raise ExperimentError([source.problem(place, str(error).removeprefix(f"{where}: "))]) from error

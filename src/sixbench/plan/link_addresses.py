@@ -65,12 +65,14 @@ class LinkPrefix:
 def check_prefixes(reader: Reader, prefixes: list[LinkPrefix]) -> None:
     """Notes prefixes that overlap those of another link."""
     for family in (4, 6):
-        own = [prefix for prefix in prefixes if prefix.network.version == family]
-        own.sort(key=lambda prefix: (int(prefix.network.network_address), prefix.network.prefixlen))
+        link_prefixes = [prefix for prefix in prefixes if prefix.network.version == family]
+        link_prefixes.sort(key=lambda prefix: (int(prefix.network.network_address), prefix.network.prefixlen))
         widest: LinkPrefix | None = None
-        for prefix in own:
+        for prefix in link_prefixes:
             if widest is not None and prefix.network.network_address in widest.network:
-                wrong, other = sorted((prefix, widest), key=lambda one: (not one.by_hand, -one.index))
+                wrong, other = sorted(
+                    (prefix, widest), key=lambda link_prefix: (not link_prefix.by_hand, -link_prefix.index)
+                )
                 reader.problem(
                     ("topology", "links", wrong.index, f"ipv{family}"),
                     f'the prefix {wrong.network} overlaps {other.network} of the link "{other.link}"; give it another',

@@ -57,13 +57,13 @@ def parse_mtu_profile(value: object) -> str:
     """MTUs along a row of links: `1500 - 15 per link`, or one for all. Raises `ValueError`."""
     if not is_per_link(value):
         return str(MTU.parse(value))
-    found = _PER_LINK.fullmatch(str(value).strip())
-    if found is None:
+    match = _PER_LINK.fullmatch(str(value).strip())
+    if match is None:
         raise ValueError(
             f"{shown(value)} is not an MTU per link: give the MTU of the first link and the difference from link to "
             "link, such as 1500 - 15 per link"
         )
-    first, sign, step = found.groups()
+    first, sign, step = match.groups()
     return f"{MTU.parse(int(first))} {sign} {int(step)} per link"
 
 

@@ -40,9 +40,9 @@ class LinkState:
         if wrong is not None:
             return None, "mtu", wrong
         for name, settings in zip(WAYS, self.ways, strict=True):
-            found = check_direction(settings, self.mtu_bytes)
-            if found is not None:
-                return name, *found
+            pair = check_direction(settings, self.mtu_bytes)
+            if pair is not None:
+                return name, *pair
         return None
 
 
@@ -101,10 +101,10 @@ class LinkTemplate:
     def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
         """The problem with it at one combination of levels, although each setting is right on its own: the key, and the
         sentence."""
-        found = self.state(assignment).flaw(wants_ipv6 and self.has_ipv6)
-        if found is None:
+        row = self.state(assignment).flaw(wants_ipv6 and self.has_ipv6)
+        if row is None:
             return None
-        way, key, words = found
+        way, key, words = row
         value = self._values(assignment)
         key = f"{way}.{key}" if f"{way}.{key}" in value else key
         return (key if key in value or "profile" not in value else "profile"), words
@@ -132,7 +132,7 @@ class LinkTemplate:
     def _one_way(self, way: str, value: Mapping[str, Any]) -> dict[str, Scalar]:
         """The settings of one direction. Those of both directions replace those of the profile, and its own replace
         both."""
-        both = {key: one for key, one in value.items() if key in DIRECTION_SETTINGS}
-        own = {key.removeprefix(f"{way}."): one for key, one in value.items() if key.startswith(f"{way}.")}
+        both = {key: item for key, item in value.items() if key in DIRECTION_SETTINGS}
+        own = {key.removeprefix(f"{way}."): item for key, item in value.items() if key.startswith(f"{way}.")}
         profile = self._profile(value)
         return both | own if profile is None else overridden(profile.way(way), both | own)

@@ -150,8 +150,11 @@ def _given(options: MeasureOptions, kind: WorkloadKind) -> list[tuple[str, str, 
     given = [option for option, value in ends.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
-    size_of = next((one.name for one in kind.parameters if one.identifying and one.kind == "size"), "message")
-    said: list[tuple[str, str, str | None, Callable[[str], str]]] = [
+    size_of = next(
+        (parameter.name for parameter in kind.parameters if parameter.identifying and parameter.kind == "size"),
+        "message",
+    )
+    sentences: list[tuple[str, str, str | None, Callable[[str], str]]] = [
         ("-t", "duration", options.time, _seconds),
         ("-O", "warmup", options.omit, _seconds),
         ("-P", "streams", None if options.parallel is None else str(options.parallel), str),
@@ -169,10 +172,10 @@ def _given(options: MeasureOptions, kind: WorkloadKind) -> list[tuple[str, str, 
         ("--skip-rx-copy", "receive", "truncate" if options.skip_rx_copy else None, str),
     ]
     if options.interval is not None and _number(options.interval) != 0:
-        said.append(("-i", "interval", options.interval, _seconds))
+        sentences.append(("-i", "interval", options.interval, _seconds))
     if options.bitrate is not None and _number(options.bitrate) != 0:
-        said.append(("-b", "rate", options.bitrate, _rate))
-    return [(option, name, convert(text)) for option, name, text, convert in said if text is not None]
+        sentences.append(("-b", "rate", options.bitrate, _rate))
+    return [(option, name, convert(text)) for option, name, text, convert in sentences if text is not None]
 
 
 def _defaults(kind: WorkloadKind, params: dict[str, Scalar], options: MeasureOptions, *, compared: bool) -> None:
@@ -262,5 +265,5 @@ def _with_unit(text: str, base: int, unit: str) -> str:
 
 def _number(text: str, base: int = 1000) -> Decimal | None:
     """The number that iperf3 would read; None where it would not."""
-    found = _IPERF3_NUMBER.fullmatch(text) if len(text) <= 30 else None
-    return None if found is None else Decimal(found[1]) * base ** _POWERS[found[2].lower()]
+    result = _IPERF3_NUMBER.fullmatch(text) if len(text) <= 30 else None
+    return None if result is None else Decimal(result[1]) * base ** _POWERS[result[2].lower()]

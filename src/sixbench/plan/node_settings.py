@@ -123,8 +123,8 @@ def read_node(
     kind = _kind(reader, (*path, "kind"), data["kind"])
     settings: dict[str, Setting] = {}
     for key in (key for key in data if key in NODE_SETTINGS):
-        own = (("node", key), f"node_{NODE_SETTINGS[key].column}")
-        read = factors.setting((*path, key), data[key], NODE_SETTINGS[key].parse, "", own)
+        pair = (("node", key), f"node_{NODE_SETTINGS[key].column}")
+        read = factors.setting((*path, key), data[key], NODE_SETTINGS[key].parse, "", pair)
         if kind == "host":
             reader.problem(
                 (*path, key), f'"{name}" is a host, and only routers forward: leave {key} out, or set it at a router'
@@ -154,8 +154,8 @@ def _read_sysctl(reader: Reader, factors: Factors, place: KeyPath, value: Any) -
             words = "several numbers in one text, such as 4096 87380 6291456; a list would mean levels"
             reader.problem(path, f"{name} takes {words}")
             continue
-        own = (("sysctl", name), re.sub(r"[^A-Za-z0-9]", "_", name))
-        read = factors.setting(path, setting, _sysctl_value, "", own)
+        pair = (("sysctl", name), re.sub(r"[^A-Za-z0-9]", "_", name))
+        read = factors.setting(path, setting, _sysctl_value, "", pair)
         if read is not None:
             sysctl[name] = read
     return sysctl

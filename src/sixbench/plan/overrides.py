@@ -190,8 +190,8 @@ class Changes:
             for path in [path for path in self._overrides if not done.isdisjoint(_prefixes(path))]:
                 del self._overrides[path]
                 self._above.subtract(_prefixes(path))
-        made = {prefix for path in done for prefix in _prefixes(path) if not _is_there(self._source.data, prefix)}
-        for path in made | done:
+        results = {prefix for path in done for prefix in _prefixes(path) if not _is_there(self._source.data, prefix)}
+        for path in results | done:
             if path not in self._overrides:
                 self._overrides[path] = where
                 self._above.update(_prefixes(path))

@@ -40,10 +40,10 @@ def _table(reader: Reader, place: KeyPath, item: Any) -> PublishedTable | None:
     }
     columns: list[TableColumn] = []
     for index, column in enumerate(reader.sequence((*place, "columns"), data.get("columns", []), "columns")):
-        found = _column(reader, (*place, "columns", index), column)
-        if found is None:
+        table_column = _column(reader, (*place, "columns", index), column)
+        if table_column is None:
             return None
-        columns.append(found)
+        columns.append(table_column)
     rows = [
         row
         for index, cells in enumerate(reader.sequence((*place, "rows"), data.get("rows", []), "rows"))

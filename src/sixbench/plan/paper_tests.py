@@ -257,7 +257,7 @@ def _levels(reader: Reader, place: KeyPath, value: Any) -> dict[str, tuple[Scala
     levels = {}
     for column, item in reader.mapping(place, value, "levels").items():
         items = item if isinstance(item, list) else [item]
-        parsed = [read_level(reader, (*place, column), column, one) for one in items]
+        parsed = [read_level(reader, (*place, column), column, element) for element in items]
         levels[column] = tuple(level for level in parsed if level is not None)
     return levels
 

@@ -62,11 +62,11 @@ def write_levels(
     if not isinstance(value, dict):
         return value, {}
     items: dict[str, Any] = {}
-    made: dict[str, tuple[str, ...]] = {}
+    texts: dict[str, tuple[str, ...]] = {}
     for name, written in value.items():
         item, axes = _axes(reader, factors, ("paths", name), written, mechanisms)
         number = prod(len(axis.values) for axis in axes)
-        before = sum(map(len, made.values()))
+        before = sum(map(len, texts.values()))
         if axes and before + number > MAX_PATHS_OF_LEVELS:
             message = f"the levels of options would make {before + number} paths, more than {MAX_PATHS_OF_LEVELS}"
             reader.problem(("paths", name), f"{message}; give fewer levels")
@@ -76,9 +76,9 @@ def write_levels(
             items[name] = _at(reader, name, name, item, axes, (0,) * len(axes))
         else:
             paths = dict(_paths_of(reader, name, item, axes, value.keys() | items.keys()))
-            made[name] = tuple(paths)
+            texts[name] = tuple(paths)
             items |= paths
-    return items, {name: (name,) for name in items} | made
+    return items, {name: (name,) for name in items} | texts
 
 
 def _paths_of(

@@ -107,8 +107,8 @@ class Profiles:
 @cache
 def shipped_profiles() -> dict[str, Profile]:
     """The profiles that come with sixbench, by name, the fastest first."""
-    found = [read_profile_file(path, path.stem) for path in sorted(_DIRECTORY.glob("*.yaml"))]
-    return {profile.name: profile for profile in sorted(found, key=_slowness)}
+    profiles = [read_profile_file(path, path.stem) for path in sorted(_DIRECTORY.glob("*.yaml"))]
+    return {profile.name: profile for profile in sorted(profiles, key=_slowness)}
 
 
 def _slowness(profile: Profile) -> tuple[float, str]:
@@ -161,9 +161,9 @@ _TOWARDS = {"up": "from the customer", "down": "to the customer"}
 
 def _side(reader: Reader, place: KeyPath, value: Any) -> dict[str, Scalar]:
     data = reader.mapping(place, value, str(place[-1]), SIDE_KEYS)
-    found = {}
+    results = {}
     for key in (key for key in data if key in SIDE_KEYS):
         parsed = reader.parsed((*place, key), data[key], DIRECTION_SETTINGS[key].parse)
         if parsed is not None:
-            found[key] = parsed
-    return found
+            results[key] = parsed
+    return results

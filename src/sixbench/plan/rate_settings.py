@@ -43,7 +43,9 @@ def queue(value: Mapping[str, Scalar]) -> Queue:
     limit = _limit(value.get("queue"))
     return replace(
         limit,
-        discipline=next((one for one in DISCIPLINES if one == value.get("queue-discipline")), DISCIPLINES[0]),
+        discipline=next(
+            (discipline for discipline in DISCIPLINES if discipline == value.get("queue-discipline")), DISCIPLINES[0]
+        ),
         target_ns=int(value["queue-target"]) if "queue-target" in value else None,
         interval_ns=int(value["queue-interval"]) if "queue-interval" in value else None,
         ecn=value["queue-ecn"] is True if "queue-ecn" in value else None,
@@ -68,7 +70,7 @@ def _limit(limit: Scalar | None) -> Queue:
 
 def check_rate(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:
     """The problem with settings of one direction that are each right on their own: the key, and the sentence."""
-    both = {one.name: one.default for one in (CODEL_TARGET, CODEL_INTERVAL)}
+    both = {parameter.name: parameter.default for parameter in (CODEL_TARGET, CODEL_INTERVAL)}
     target_ns, interval_ns = (int(value.get(key) or default or 0) for key, default in both.items())
     if target_ns >= interval_ns:
         key = next(key for key in both if key in value)

@@ -53,8 +53,8 @@ def _block(experiment: Experiment, block: int, paths: Mapping[str, Sequence[str]
 def _path_orders(experiment: Experiment, pair: int) -> dict[str, list[str]]:
     """The order of the paths at each combination in the first of two blocks. `pair` counts from 0."""
     return {
-        one.name: _path_order(experiment.seed, one.name, pair, [path.name for path in experiment.paths_of(one)])
-        for one in experiment.combinations
+        item.name: _path_order(experiment.seed, item.name, pair, [path.name for path in experiment.paths_of(item)])
+        for item in experiment.combinations
     }
 
 

@@ -227,7 +227,7 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
 
 def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
     bare: Schema = {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]}
-    one = {"anyOf": [bare, ref("path")], "description": "The device under test."}
+    entry = {"anyOf": [bare, ref("path")], "description": "The device under test."}
     links = {key: parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
     program = {**_arguments(mechanisms[PROGRAM]), "description": mechanisms[PROGRAM].doc}
     name = {"type": "string", "pattern": whole(DEVICE.pattern)}
@@ -237,12 +237,12 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
     }
     mapping = {option.name: _option(option) for option in MAPPING}
     machine = {GUEST: _option(KERNEL), **{option.name: _option(option) for option in IN_GUEST if option is not KERNEL}}
-    properties = {"mechanism": one, PROGRAM: program, **machine, **equipment, **mapping, **links}
+    properties = {"mechanism": entry, PROGRAM: program, **machine, **equipment, **mapping, **links}
     assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
     return {
         "anyOf": [
             bare,
-            object_of({"mechanism": one, **links}, required=("mechanism",)),
+            object_of({"mechanism": entry, **links}, required=("mechanism",)),
             object_of({PROGRAM: program, **links}, required=(PROGRAM,)),
             object_of({**machine, **mapping, **links}, required=(GUEST,)),
             object_of({**equipment, **mapping, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
@@ -311,8 +311,8 @@ def _workload() -> Schema:
         name: {"anyOf": [{"type": "null"}, _with_paths(_parameters(kind))], "description": kind.doc}
         for name, kind in WORKLOADS.items()
     }
-    one = object_of(named) | {"minProperties": 1, "maxProperties": 1}
-    return {"anyOf": [{"enum": list(WORKLOADS)}, one]}
+    item = object_of(named) | {"minProperties": 1, "maxProperties": 1}
+    return {"anyOf": [{"enum": list(WORKLOADS)}, item]}
 
 
 def _with_paths(parameters: Schema) -> Schema:

@@ -139,7 +139,7 @@ def _renamed(reader: Reader, skeleton: Skeleton, given: _Given) -> Skeleton | No
     name = {old: f"{value}{number}" for number, old in enumerate(skeleton.nodes)}
     return Skeleton(
         nodes={name[old]: kind for old, kind in skeleton.nodes.items()},
-        links=[(name[one], name[other]) for one, other in skeleton.links],
+        links=[(name[text], name[other]) for text, other in skeleton.links],
         between=(name[skeleton.between[0]], name[skeleton.between[1]]),
     )
 
@@ -245,7 +245,7 @@ def _merge_links(reader: Reader, out: WrittenOut, skeleton: Skeleton, data: Mapp
             out.moved[(*place, len(out.links))] = (*place, index)
             out.links.append(item)
         return
-    named = {f"{one}-{other}": index for index, (one, other) in enumerate(skeleton.links)}
+    named = {f"{text}-{other}": index for index, (text, other) in enumerate(skeleton.links)}
     for name, item in reader.mapping(place, data["links"], "links").items():
         changes = reader.mapping((*place, name), item, f"the changes of {name}")
         number = named.get(as_name(name))

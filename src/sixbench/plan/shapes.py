@@ -89,14 +89,16 @@ def _mesh(sizes: Mapping[str, int]) -> Skeleton:
     opposite one too), and a host at each."""
     count = sizes["routers"]
     degree = _degree(sizes)
-    pairs = [(one, (one + step) % count) for step in range(1, degree // 2 + 1) for one in range(count)]
-    pairs += [(one, one + count // 2) for one in range(count // 2)] if degree % 2 else []
+    pairs = [(number, (number + step) % count) for step in range(1, degree // 2 + 1) for number in range(count)]
+    pairs += [(number, number + count // 2) for number in range(count // 2)] if degree % 2 else []
     routers = [f"r{number}" for number in range(1, count + 1)]
     hosts = [f"h{number}" for number in range(1, count + 1)]
     nodes: dict[str, NodeKind] = dict.fromkeys(routers, "router")
     return Skeleton(
         nodes=nodes | dict.fromkeys(hosts, "host"),
-        links=[(routers[one], routers[other]) for one, other in dict.fromkeys(tuple(sorted(pair)) for pair in pairs)]
+        links=[
+            (routers[number], routers[other]) for number, other in dict.fromkeys(tuple(sorted(pair)) for pair in pairs)
+        ]
         + list(zip(routers, hosts, strict=True)),
         between=(hosts[0], hosts[count // 2]),
     )

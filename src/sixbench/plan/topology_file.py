@@ -57,8 +57,8 @@ class Equipment:
         for position, end in enumerate(link.ends):
             other = link.ends[1 - position]
             if end.node == self.node and other.node in self.ports:
-                own = replace(other, name=self.ports[other.node].name)
-                ends = (own, end) if position == 1 else (end, own)
+                interface = replace(other, name=self.ports[other.node].name)
+                ends = (interface, end) if position == 1 else (end, interface)
                 return replace(link, ends=ends, port=self.ports[other.node])
         return link
 
@@ -348,11 +348,11 @@ def _read_family(
 def _check(reader: Reader, factors: Factors, links: list[LinkTemplate], wants_ipv6: bool) -> None:
     """Notes what is wrong with a link at any combination of the levels of its own settings. In a row of links it
     notes only the first problem of each kind, since the others follow from it."""
-    told: set[str] = set()
+    names: set[str] = set()
     for link in links:
         for assignment in factors.assignments(link.factors(), _MAX_CHECKED):
             wrong = link.flaw(assignment, wants_ipv6)
-            if wrong is not None and not (link.place and wrong[0] in told):
+            if wrong is not None and not (link.place and wrong[0] in names):
                 key, message = wrong
-                told |= {key} if link.place else set()
+                names |= {key} if link.place else set()
                 reader.problem((*link.path, *key.split(".")), f"{link.place}{message}")

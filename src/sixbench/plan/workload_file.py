@@ -152,9 +152,9 @@ def _read_workload(
         if parameter.column in settings:
             reader.problem((*place, *keys), f"another key already gives the {parameter.name}; keep one")
             continue
-        own = ((*path, *keys), parameter.column)
+        pair = ((*path, *keys), parameter.column)
         places[parameter.name] = (*place, *keys)
-        setting = factors.setting((*place, *keys), value, parameter.parse, parameter.suffix, own)
+        setting = factors.setting((*place, *keys), value, parameter.parse, parameter.suffix, pair)
         if setting is not None:
             settings[parameter.column] = setting
     return WorkloadTemplate(kind=kind, path=place, settings=settings, places=places, paths=over)
@@ -187,16 +187,16 @@ def parameter_name(keys: tuple[str, ...]) -> str:
 
 def _flat(reader: Reader, place: KeyPath, given: Any, what: str, known: list[str]) -> list[tuple[tuple[str, ...], Any]]:
     """The parameters, also those in a mapping, with the keys that lead to them. Unknown ones are noted as problems."""
-    found: list[tuple[tuple[str, ...], Any]] = []
+    pairs: list[tuple[tuple[str, ...], Any]] = []
     alone = [name for name in known if "." not in name]
     for key, value in reader.mapping(place, given, what, alone).items():
         parts = [name.partition(".")[2] for name in known if name.startswith(f"{key}.")]
         if isinstance(value, dict) and parts:
             within = reader.mapping((*place, key), value, key, [DISTRIBUTION, *parts])
-            found.extend(((key, part), one) for part, one in within.items() if part in (DISTRIBUTION, *parts))
+            pairs.extend(((key, part), item) for part, item in within.items() if part in (DISTRIBUTION, *parts))
         elif key in alone:
-            found.append(((key,), value))
-    return found
+            pairs.append(((key,), value))
+    return pairs
 
 
 def _packet_rate(parameter: Parameter, known: dict[str, Parameter], first: Any) -> Parameter:

@@ -48,12 +48,12 @@ class Tested:
     @property
     def results(self) -> list[AtSize]:
         """The throughputs of plain frames."""
-        return [one for one in self.all_results if one.traffic == PLAIN]
+        return [result for result in self.all_results if result.traffic == PLAIN]
 
     @property
     def values(self) -> list[Found]:
         """The results of the other tests, with plain frames."""
-        return [one for one in self.all_values if one.traffic == PLAIN]
+        return [item for item in self.all_values if item.traffic == PLAIN]
 
     @property
     def procedure(self) -> Procedure:
@@ -105,7 +105,7 @@ def was_run(name: str) -> Judge:
     """Checks whether a test was run in full length at every place where it says something, and has its results."""
 
     def judge(tested: Tested) -> tuple[State, str]:
-        test, own = TESTS[name], tested.own
+        test, lengths = TESTS[name], tested.own
         if name not in tested.procedure.tests:
             return "not met", f"it was not asked for: --test {name}"
         testers = tested.procedure.testers
@@ -114,31 +114,35 @@ def was_run(name: str) -> Judge:
             for path in tested.run.manifest.experiment.paths
             if path.name not in testers and (why := tested.places.unfit(test, path)) is not None
         ]
-        found = [one for one in tested.values if one.test == name and one.path not in testers]
-        if unfit and not found:
+        results = [item for item in tested.values if item.test == name and item.path not in testers]
+        if unfit and not results:
             return "not applicable", unfit[0]
-        if not found:
+        if not results:
             return "not met", "it was not measured"
-        without = [one for one in found if all(value.has_none for value in one.values)]
-        unknown = [one for one in found if one not in without and all(value.value is None for value in one.values)]
-        if len(without) == len(found):
+        without = [result for result in results if all(value.has_none for value in result.values)]
+        unknown = [
+            result
+            for result in results
+            if result not in without and all(value.value is None for value in result.values)
+        ]
+        if len(without) == len(results):
             return "not applicable", without[0].values[0].remark
         if unknown:
             first = unknown[0]
             why = first.failed or first.values[0].remark or f"no trial gives a value, and {first.refused} were refused"
-            return "not met", f"there is no result at {len(unknown)} of {len(found)} places: {why}"
+            return "not met", f"there is no result at {len(unknown)} of {len(results)} places: {why}"
         if tested.procedure.quick:
-            return "not met", f"--quick: {test.shortened(own)}"
-        fewest = min(value.trials for one in found for value in one.values if value.value is not None)
-        if fewest < test.times(own):
+            return "not met", f"--quick: {test.shortened(lengths)}"
+        fewest = min(value.trials for result in results for value in result.values if value.value is not None)
+        if fewest < test.times(lengths):
             return "not met", (
-                f"only {fewest} of {test.times(own)} at one place: the tester could not carry out the others"
+                f"only {fewest} of {test.times(lengths)} at one place: the tester could not carry out the others"
             )
-        testers_own = [one for one in found if any(value.is_testers for value in one.values)]
+        testers_own = [result for result in results if any(value.is_testers for value in result.values)]
         if testers_own:
-            return "not met", f"the tester was the limit at {len(testers_own)} of {len(found)} places"
-        some = f"; not at {len(without)} of {len(found)} places: {without[0].values[0].remark}" if without else ""
-        return "met", f"{test.shortened(own)}{some}"
+            return "not met", f"the tester was the limit at {len(testers_own)} of {len(results)} places"
+        some = f"; not at {len(without)} of {len(results)} places: {without[0].values[0].remark}" if without else ""
+        return "met", f"{test.shortened(lengths)}{some}"
 
     return judge
 
@@ -155,7 +159,9 @@ def beyond(name: str, state: State, reason: str) -> Judge:
 
 def tagged(tested: Tested) -> tuple[State, str]:
     """Checks whether so many frames of each stream had a tag (RFC 8219 section 7.2)."""
-    rates = [value.rate_pps for one in tested.values if one.test == "latency" for value in one.values if value.rate_pps]
+    rates = [
+        value.rate_pps for item in tested.values if item.test == "latency" for value in item.values if value.rate_pps
+    ]
     if not rates:
         return "not met", "latency was not measured"
     stamped = _stamped(tested)
@@ -179,20 +185,22 @@ def latency(tested: Tested) -> tuple[State, str]:
 def _stamped(tested: Tested) -> int | None:
     """Least number of frames of each stream that have the hardware time stamps of which a latency is made. None: no
     latency is made of such."""
-    values = [value for one in tested.values if one.test == "latency" for value in one.values]
+    values = [value for item in tested.values if item.test == "latency" for value in item.values]
     return min((value.stamped for value in values if value.stamped is not None), default=None)
 
 
 def self_test(tested: Tested) -> tuple[State, str]:
     """Checks whether the tester can answer 2.2 times as many questions by itself (RFC 8219 section 9.2.1)."""
     testers = tested.procedure.testers
-    found = [value for one in tested.values if one.test == "dns64" and one.path not in testers for value in one.values]
-    if not found:
+    values = [
+        value for item in tested.values if item.test == "dns64" and item.path not in testers for value in item.values
+    ]
+    if not values:
         state, reason = was_run("dns64")(tested)
         return ("not applicable" if state == "not applicable" else "not met"), reason
-    told = [self_test_of(value) for value in found]
-    failed = next((words for is_passed, words in told if not is_passed), None)
-    return ("met", told[0][1]) if failed is None else ("not met", failed or "the resolver was not tested")
+    pairs = [self_test_of(value) for value in values]
+    failed = next((words for is_passed, words in pairs if not is_passed), None)
+    return ("met", pairs[0][1]) if failed is None else ("not met", failed or "the resolver was not tested")
 
 
 _BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))
@@ -218,7 +226,7 @@ def addresses(tested: Tested) -> tuple[State, str]:
         return "not met", f"the client has {others[0]}, by the experiment, in namespaces that nothing else reaches"
     for name in tested.procedure.traffics:
         bits = other_bits(TRAFFICS[name].params) if name in TRAFFICS else frozenset()
-        elsewhere = [one for one in pools(bits) if not any(within(one, other) for other in _BENCHMARKING)]
+        elsewhere = [pool for pool in pools(bits) if not any(within(pool, other) for other in _BENCHMARKING)]
         if elsewhere:
             words = ", ".join(map(str, elsewhere))
             return "not met", f"frames of {name} go to {words}: 2001:2::/48 has no room for such prefixes"
@@ -289,22 +297,25 @@ def throughput(tested: Tested) -> tuple[State, str]:
     if not tested.devices:
         return "not met", "it was not asked for: --test throughput"
     for words, open_ones in (
-        ("no rate without loss was found", [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]),
-        ("the search did not end", [one for one in tested.devices if not one.goals[0].is_settled]),
+        (
+            "no rate without loss was found",
+            [device for device in tested.devices if device.goals[0].bounds.lower_pps is None],
+        ),
+        ("the search did not end", [device for device in tested.devices if not device.goals[0].is_settled]),
     ):
         if open_ones:
-            places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in open_ones[:3])
+            places = ", ".join(f"{open_one.path} at {open_one.frame_bytes} bytes" for open_one in open_ones[:3])
             return "not met", f"{words} for {len(open_ones)} of {len(tested.devices)}: {places}"
     return "met", "the highest rate without loss, by MLRsearch (RFC 9971)"
 
 
 def tester(tested: Tested) -> tuple[State, str]:
     """Checks whether the tester was faster than what it tested (RFC 2544 section 6)."""
-    if all(one.tester_pps is None for one in tested.devices):
+    if all(device.tester_pps is None for device in tested.devices):
         return "not met", "the tester's own limit is not known"
-    if all(one.goals[0].bounds.lower_pps is None for one in tested.devices):
+    if all(device.goals[0].bounds.lower_pps is None for device in tested.devices):
         return "not met", "no throughput is known to compare with the tester's own limit"
-    limited = [one for one in tested.devices if is_at_tester(one)]
+    limited = [device for device in tested.devices if is_at_tester(device)]
     if limited:
         return "not met", (
             f"the tester was the limit of {len(limited)} of {len(tested.devices)} results, as their remarks say"
@@ -314,7 +325,7 @@ def tester(tested: Tested) -> tuple[State, str]:
 
 def line(tested: Tested) -> tuple[State, str]:
     """Checks whether the results can be held against a line's rate."""
-    if any(one.line_pps is not None for one in tested.devices):
+    if any(device.line_pps is not None for device in tested.devices):
         return "met", "beside each result, less the overhead of the mechanism"
     return "not applicable", "no link of the paths has a rate"
 
@@ -322,13 +333,16 @@ def line(tested: Tested) -> tuple[State, str]:
 def mtus(tested: Tested) -> tuple[State, str]:
     """Checks whether all links have one MTU, of at least 1280 bytes and the overhead (RFC 8219 section 5.1)."""
     wires = [link for network in tested.networks for link in network.topology.links if not link.is_tunnel]
-    found = {link.mtu_bytes for link in wires}
+    numbers = {link.mtu_bytes for link in wires}
     least = ETHERNET_MIN_MTU_V6 + max(overhead_bytes(network) for network in tested.networks)
-    if len(found) > 1:
-        return "not met", f"links have MTUs of {' and '.join(map(str, sorted(found)))} bytes, by the experiment"
-    if min(found) < least:
-        return "not met", f"all links have an MTU of {min(found)} bytes, by the experiment, which is less than {least}"
-    return "met", f"all links have an MTU of {min(found)} bytes"
+    if len(numbers) > 1:
+        return "not met", f"links have MTUs of {' and '.join(map(str, sorted(numbers)))} bytes, by the experiment"
+    if min(numbers) < least:
+        return (
+            "not met",
+            f"all links have an MTU of {min(numbers)} bytes, by the experiment, which is less than {least}",
+        )
+    return "met", f"all links have an MTU of {min(numbers)} bytes"
 
 
 def with_state(state: State, reason: str) -> Judge:

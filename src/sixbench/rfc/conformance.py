@@ -26,8 +26,8 @@ def judged(run: Run) -> list[Judged]:
     if places is None:
         return []
     tested = Tested(run=run, places=places, all_results=results_of(run), all_values=values_of(run))
-    found = []
+    results = []
     for clause in CLAUSES[places.procedure.profile]:
         state, reason = clause.judge(tested)
-        found.append(Judged(section=clause.section, asks=clause.asks, state=state, reason=reason))
-    return found
+        results.append(Judged(section=clause.section, asks=clause.asks, state=state, reason=reason))
+    return results

@@ -65,12 +65,12 @@ def design(
         reasons = [why for pair in networks if (why := test.unfit(*pair)) is not None]
         if test.name in named and len(reasons) == len(networks):
             raise UsageError(
-                f"the test {test.name} does not apply to {listed([one.name for one in paths])}: {reasons[0]}"
+                f"the test {test.name} does not apply to {listed([path.name for path in paths])}: {reasons[0]}"
             )
     fitting = [test for test in tests if any(test.unfit(*pair) is None for pair in networks)]
     if not fitting:
         why = tests[0].unfit(*networks[0])
-        raise UsageError(f"no test of profile {profile} applies to {listed([one.name for one in paths])}: {why}")
+        raise UsageError(f"no test of profile {profile} applies to {listed([path.name for path in paths])}: {why}")
     tests = fitting
     own = lengths(quick)
     sized = [test for test in tests if test.by_frame_size]
@@ -81,10 +81,10 @@ def design(
     testers = [_tester(family, paths) for family in families]
     hosts = _hosts_only(experiment.between, max(sizes, default=0))
     topology = experiment.topologies[0]
-    if any(frames_parameters.NETWORKS.column in one.params for one in others):
+    if any(frames_parameters.NETWORKS.column in element.params for element in others):
         # RFC 2544 section 7: the device's configuration is the same in all tests.
-        bits = {length for one in others for length in other_bits(one.params)}
-        topology, hosts = (with_networks(one, experiment.between, NETWORKS, bits) for one in (topology, hosts))
+        bits = {length for element in others for length in other_bits(element.params)}
+        topology, hosts = (with_networks(element, experiment.between, NETWORKS, bits) for element in (topology, hosts))
     places = [
         At(test=test, size=size)
         for test in tests
@@ -92,10 +92,10 @@ def design(
         for size in (sizes if test.by_frame_size else [None])
     ]
     tester_pairs = [(path, install(path, hosts, experiment.between)) for path in testers]
-    for one in others:
-        at = repeated(one, sized, sizes, networks, tester_pairs, is_partial=is_partial)
+    for item in others:
+        at = repeated(item, sized, sizes, networks, tester_pairs, is_partial=is_partial)
         if not at and traffics:
-            raise UsageError(f"no frame size that is tested has room for {one.name}")
+            raise UsageError(f"no frame size that is tested has room for {item.name}")
         places += at
     combinations = [
         Combination(
@@ -108,7 +108,7 @@ def design(
         )
         for number, at in enumerate(places, 1)
     ]
-    made = replace(
+    result = replace(
         experiment,
         paths=(*paths, *testers),
         baseline=paths[0].name,
@@ -124,11 +124,11 @@ def design(
         quick=quick,
         testers=tuple(path.name for path in testers),
         left_out=left_out or None,
-        traffics=tuple(one.name for one in others),
+        traffics=tuple(element.name for element in others),
         traffics_left_out=traffics_left_out or None,
         is_partial=is_partial,
     )
-    return made, procedure
+    return result, procedure
 
 
 def _sizes(networks: Pairs, profile: str, wanted: Sequence[int]) -> tuple[list[int], dict[int, str]]:

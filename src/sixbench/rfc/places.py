@@ -83,7 +83,7 @@ class Places:
             if tester is not None and not (tester == path.name and combination is at_size):
                 tester_pps = self._no_loss(at_size, tester).bounds.lower_pps
         needed = TESTS[str(combination.levels[TEST_LEVEL])].needs
-        before = {name: one for name in needed if (one := self._of_test(name, frame_bytes, traffic)) is not None}
+        before = {name: item for name in needed if (item := self._of_test(name, frame_bytes, traffic)) is not None}
         return Place(
             profile=self.procedure.profile,
             is_tester=path.name in self.procedure.testers,
@@ -93,7 +93,7 @@ class Places:
             tester_pps=tester_pps,
             throughput=own,
             own=self.own,
-            before={name: self.records.get((one.name, path.name), []) for name, one in before.items()},
+            before={name: self.records.get((element.name, path.name), []) for name, element in before.items()},
             without_device=self.records.get((combination.name, str(tester)), []),
         )
 
@@ -110,9 +110,13 @@ class Places:
     def _of_test(self, name: str, frame_bytes: int | None, traffic: str) -> Combination | None:
         """The combination of a test with such frames of that size, or without frames."""
         wanted = name, frame_bytes, traffic
-        for one in self.experiment.combinations:
-            if (one.levels.get(TEST_LEVEL), one.levels.get(SIZE_LEVEL), traffic_of(one)) == wanted:
-                return one
+        for combination in self.experiment.combinations:
+            if (
+                combination.levels.get(TEST_LEVEL),
+                combination.levels.get(SIZE_LEVEL),
+                traffic_of(combination),
+            ) == wanted:
+                return combination
         return None
 
 
@@ -128,7 +132,7 @@ def tester_of(experiment: Experiment, procedure: Procedure, family: Family) -> s
 
 def by_place(records: Sequence[TrialRecord]) -> dict[tuple[str, str], list[TrialRecord]]:
     """The records of each combination and path."""
-    found: dict[tuple[str, str], list[TrialRecord]] = {}
+    results: dict[tuple[str, str], list[TrialRecord]] = {}
     for record in records:
-        found.setdefault((record.combination, record.path), []).append(record)
-    return found
+        results.setdefault((record.combination, record.path), []).append(record)
+    return results

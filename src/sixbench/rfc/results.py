@@ -54,12 +54,12 @@ class Found:
     failed: str | None
 
 
-def is_at_tester(one: AtSize) -> bool:
+def is_at_tester(at_size: AtSize) -> bool:
     """True if the tester, rather than the device or the line, set a throughput."""
-    bounds = one.goals[0].bounds
-    if one.line_pps is not None and (bounds.lower_pps or 0.0) >= 0.99 * one.line_pps:
+    bounds = at_size.goals[0].bounds
+    if at_size.line_pps is not None and (bounds.lower_pps or 0.0) >= 0.99 * at_size.line_pps:
         return False
-    return one.goals[0].is_testers or (bounds.upper_pps is None and bounds.lower_pps is not None)
+    return at_size.goals[0].is_testers or (bounds.upper_pps is None and bounds.lower_pps is not None)
 
 
 def places_of(run: Run) -> Places | None:
@@ -77,14 +77,14 @@ def results_of(run: Run) -> list[AtSize]:
     if places is None:
         return []
     testers = places.procedure.testers
-    found = []
+    at_sizes = []
     for path in sorted(places.experiment.paths, key=lambda path: path.name in testers):
         for combination in places.experiment.combinations:
             if combination.levels.get(TEST_LEVEL) != "throughput" or not combination.goes_over(path.name):
                 continue
             place = places.place(combination, path)
             goals = read(places.records.get((combination.name, path.name), []), places.own.goals)
-            found.append(
+            at_sizes.append(
                 AtSize(
                     path=path.name,
                     frame_bytes=int(combination.levels[SIZE_LEVEL]),
@@ -95,7 +95,7 @@ def results_of(run: Run) -> list[AtSize]:
                     goals=goals,
                 )
             )
-    return found
+    return at_sizes
 
 
 def values_of(run: Run) -> list[Found]:
@@ -104,21 +104,21 @@ def values_of(run: Run) -> list[Found]:
     places = places_of(run)
     if places is None:
         return []
-    found = []
+    results = []
     for name in places.procedure.tests:
         test = TESTS.get(name)
         if test is None:
             continue
         read_from = test.reads or test.name
-        own = [(combination, path) for one, combination, path in places.each() if one.name == read_from]
+        pairs = [(combination, path) for rfc_test, combination, path in places.each() if rfc_test.name == read_from]
         order = {path.name: number for number, path in enumerate(places.experiment.paths)}
-        for combination, path in sorted(own, key=lambda pair: order[pair[1].name]):
+        for combination, path in sorted(pairs, key=lambda pair: order[pair[1].name]):
             records = places.records.get((combination.name, path.name), [])
             place = places.place(combination, path)
             values = test.values(records, place)
             if values:
-                failed = (one.reasons[0].text for one in records if one.status == "failed" and one.reasons)
-                found.append(
+                failed = (record.reasons[0].text for record in records if record.status == "failed" and record.reasons)
+                results.append(
                     Found(
                         test=name,
                         path=path.name,
@@ -129,4 +129,4 @@ def values_of(run: Run) -> list[Found]:
                         failed=next(failed, None),
                     )
                 )
-    return found
+    return results

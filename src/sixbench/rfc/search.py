@@ -180,8 +180,8 @@ def _search_once(measure: Measure, goals: Sequence[Goal], most_pps: float) -> bo
     config.max_load = most_pps
     config.search_duration_max = LONGEST_S
     config.warmup_duration = 0.0
-    found = MultipleLossRatioSearch(config=config).search(measurer=Measurer(), debug=lambda text: None)
-    return all(result.relevant_lower_bound is not None for result in found.values())
+    results = MultipleLossRatioSearch(config=config).search(measurer=Measurer(), debug=lambda text: None)
+    return all(result.relevant_lower_bound is not None for result in results.values())
 
 
 _PARTS = 10**12

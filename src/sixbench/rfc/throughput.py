@@ -56,21 +56,21 @@ class Throughput:
         return upper_pps - max(LEAST_PPS, lower_pps or 0.0) <= self.goal.width * upper_pps + rounding_pps
 
 
-def run(measure: Measure, own: Lengths, most_pps: float | None) -> None:
+def run(measure: Measure, lengths: Lengths, most_pps: float | None) -> None:
     """Asks for the trials of a search.
 
     Args:
         most_pps: the highest rate: that of the line, or what the tester can do. None: neither is known.
     """
-    search(measure, own.goals, most_pps or _ramp(measure, own))
+    search(measure, lengths.goals, most_pps or _ramp(measure, lengths))
 
 
-def _ramp(measure: Measure, own: Lengths) -> float:
+def _ramp(measure: Measure, lengths: Lengths) -> float:
     """A rate that cannot be carried: the first one of ever doubled rates."""
     load_pps = FIRST_PPS
     while load_pps < LAST_PPS:
-        trial = measure(load_pps, own.ramp_s)
-        if trial is None or trial.loss_ratio > max(goal.loss_ratio for goal in own.goals):
+        trial = measure(load_pps, lengths.ramp_s)
+        if trial is None or trial.loss_ratio > max(goal.loss_ratio for goal in lengths.goals):
             break
         load_pps *= 2
     return load_pps
@@ -78,26 +78,26 @@ def _ramp(measure: Measure, own: Lengths) -> float:
 
 def read(records: Sequence[TrialRecord], goals: Sequence[Goal]) -> list[Throughput]:
     """Results of the trials of one path at one frame size, for each goal."""
-    said = [trial for record in records if (trial := load_trial(record)) is not None]
+    load_trials = [trial for record in records if (trial := load_trial(record)) is not None]
     refused = [record for record in records if is_refused(record)]
     why = refused[-1].reasons[0].text if refused and refused[-1].reasons else None
     failed = next((record.reasons[0].text for record in records if record.status == "failed" and record.reasons), None)
-    found = []
+    throughputs = []
     for goal in goals:
-        own = bounds(said, goal)
+        own = bounds(load_trials, goal)
         over = [load for load in map(load_of, refused) if own.lower_pps is None or load > own.lower_pps]
-        found.append(
+        throughputs.append(
             Throughput(
                 goal=goal,
                 bounds=own,
-                trials=len(said),
+                trials=len(load_trials),
                 refused=len(refused),
                 refused_pps=min(over, default=None),
                 refused_why=why,
                 failed=failed,
             )
         )
-    return found
+    return throughputs
 
 
 def load_of(record: TrialRecord) -> float:
@@ -116,7 +116,7 @@ def load_trial(record: TrialRecord) -> LoadTrial | None:
     if record.status != "ok" and not (is_all_lost and not spoiled_by_tester(record)):
         return None
     counted = [_counts(record, *names) for names in _FLOWS]
-    sent, arrived = (sum(one[index] for one in counted) for index in (0, 1))
+    sent, arrived = (sum(pair[index] for pair in counted) for index in (0, 1))
     if not sent:
         return None
     duration_s = float(record.params.get("duration_ns", 0)) / 1e9

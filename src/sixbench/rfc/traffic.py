@@ -54,8 +54,8 @@ NETWORKS = 256
 """RFC 2544 section 12."""
 
 TRAFFICS: Mapping[str, RfcTraffic] = {
-    one.name: one
-    for one in (
+    rfc_traffic.name: rfc_traffic
+    for rfc_traffic in (
         RfcTraffic(
             name=f"networks-{NETWORKS}",
             doc=f"to {NETWORKS} networks behind each host, in pseudo-random order (RFC 2544 section 12)",
@@ -104,7 +104,7 @@ TRAFFICS: Mapping[str, RfcTraffic] = {
 
 def traffics_of(profile: str) -> list[RfcTraffic]:
     """Those that a profile asks for."""
-    return [one for one in TRAFFICS.values() if profile in one.profiles]
+    return [traffic for traffic in TRAFFICS.values() if profile in traffic.profiles]
 
 
 def unfit(traffic: RfcTraffic, path: Path, network: Network) -> str | None:

@@ -28,7 +28,7 @@ def repeated(*names: str, test: str | None = None, where_unfit: State = "not met
             return where_unfit, next(iter(unfit_paths.values()))
         procedure = tested.procedure
         besides = "".join(f"; not over {path}: {why}" for path, why in unfit_paths.items()) + _without(tested, names)
-        own = [test] if test else [one for one in procedure.tests if _is_repeatable(one)]
+        own = [test] if test else [name for name in procedure.tests if _is_repeatable(name)]
         if test is not None and test not in procedure.tests:
             return "not met", f"it was not asked for: --test {test}"
         if not own:
@@ -41,7 +41,7 @@ def repeated(*names: str, test: str | None = None, where_unfit: State = "not met
             words = "not repeated" if test else "only the throughput is repeated, at one frame size"
             more = " and so on" if len(names) > 1 else ""
             return "not met", f"--quick: {words}; all of it with --traffic {names[0]}{more}"
-        open_ones = [where for name in names for one in own for where in _open(tested, name, one)]
+        open_ones = [where for name in names for text in own for where in _open(tested, name, text)]
         if open_ones:
             some = f" and {len(open_ones) - 1} more" if len(open_ones) > 1 else ""
             return "not met", f"no result for {open_ones[0]}{some}"
@@ -60,13 +60,13 @@ def _paths(tested: Tested) -> list[Path]:
 
 def _unfit_paths(tested: Tested, names: Sequence[str]) -> dict[str, str]:
     """The paths that cannot have these frames, and why."""
-    experiment, found = tested.run.manifest.experiment, dict[str, str]()
+    experiment, texts = tested.run.manifest.experiment, dict[str, str]()
     for path in _paths(tested):
         network = install(path, experiment.topologies[0], experiment.between)
         why = next((why for name in names if (why := unfit(TRAFFICS[name], path, network)) is not None), None)
         if why is not None:
-            found[path.name] = why
-    return found
+            texts[path.name] = why
+    return texts
 
 
 def _is_repeatable(name: str) -> bool:
@@ -76,30 +76,40 @@ def _is_repeatable(name: str) -> bool:
 
 def _open(tested: Tested, traffic: str, test: str) -> list[str]:
     """Places without a result, in words."""
-    found = [(one.path, one.frame_bytes, is_known) for one, is_known in _known(tested, test) if one.traffic == traffic]
-    if not found:
+    rows = [
+        (item.path, item.frame_bytes, is_known) for item, is_known in _known(tested, test) if item.traffic == traffic
+    ]
+    if not rows:
         return [f"{test} over {traffic}"]
-    return [f"{test} over {traffic}: {path} at {size} bytes" for path, size, is_known in found if not is_known]
+    return [f"{test} over {traffic}: {path} at {size} bytes" for path, size, is_known in rows if not is_known]
 
 
 def _known(tested: Tested, test: str) -> list[tuple[AtSize | Found, bool]]:
     """The results of a test without those of the tester, and whether each is known."""
     testers = tested.procedure.testers
     if test == "throughput":
-        throughputs = [one for one in tested.all_results if not one.is_tester]
-        return [(one, one.goals[0].is_settled and one.goals[0].bounds.lower_pps is not None) for one in throughputs]
+        throughputs = [result for result in tested.all_results if not result.is_tester]
+        return [
+            (throughput, throughput.goals[0].is_settled and throughput.goals[0].bounds.lower_pps is not None)
+            for throughput in throughputs
+        ]
     return [
-        (one, any(value.value is not None or value.has_none for value in one.values))
-        for one in tested.all_values
-        if one.test == test and one.path not in testers
+        (item, any(value.value is not None or value.has_none for value in item.values))
+        for item in tested.all_values
+        if item.test == test and item.path not in testers
     ]
 
 
 def _without(tested: Tested, names: Sequence[str]) -> str:
     """The frame sizes that were tested with plain frames only, as a remark."""
-    sizes = {one.frame_bytes for one in tested.devices}
+    sizes = {device.frame_bytes for device in tested.devices}
     for name in names:
-        own = {one.frame_bytes for one in tested.all_results if one.traffic == name and not one.is_tester}
-        if sizes - own:
-            return f"; {name} without frames of {', '.join(map(str, sorted(sizes - own)))} bytes, where they do not fit"
+        numbers = {
+            result.frame_bytes for result in tested.all_results if result.traffic == name and not result.is_tester
+        }
+        if sizes - numbers:
+            return (
+                f"; {name} without frames of {', '.join(map(str, sorted(sizes - numbers)))} bytes, where they do not "
+                "fit"
+            )
     return ""

@@ -68,24 +68,24 @@ def traffics_for(
         if name not in (PLAIN, *TRAFFICS):
             raise UsageError(f"there is no traffic {shown(name)}; there are {listed((PLAIN, *TRAFFICS))}")
     wanted = [TRAFFICS[name] for name in dict.fromkeys(named) if name != PLAIN] if named else traffics_of(profile)
-    topology, found, left_out = experiment.topologies[0], list[RfcTraffic](), dict[str, str]()
-    for one in wanted:
-        reasons = [why for pair in networks if (why := unfit(one, *pair)) is not None]
+    topology, result, left_out = experiment.topologies[0], list[RfcTraffic](), dict[str, str]()
+    for item in wanted:
+        reasons = [why for pair in networks if (why := unfit(item, *pair)) is not None]
         why = reasons[0] if len(reasons) == len(networks) else None
-        if why is None and frames_parameters.NETWORKS.column in one.params:
-            why = next(links_in_the_way(topology, other_bits(one.params)), None)
+        if why is None and frames_parameters.NETWORKS.column in item.params:
+            why = next(links_in_the_way(topology, other_bits(item.params)), None)
         if why is not None and named:
-            raise UsageError(f"no path can have the frames {one.name}: {why}")
-        if why is None and one.changes_device and not named and topology.ports:
+            raise UsageError(f"no path can have the frames {item.name}: {why}")
+        if why is None and item.changes_device and not named and topology.ports:
             why = (
                 "the equipment needs routes to the networks behind the hosts, which only its owner can give it: with "
-                f"them ask for --traffic {one.name}"
+                f"them ask for --traffic {item.name}"
             )
         if why is None:
-            found.append(one)
+            result.append(item)
         else:
-            left_out[one.name] = why
-    return found, left_out
+            left_out[item.name] = why
+    return result, left_out
 
 
 def repeated(
@@ -118,7 +118,7 @@ def repeated(
 
 def _is_of_another(traffic: RfcTraffic, path: Path, networks: Pairs) -> bool:
     """True if plain forwarding of IPv6 has the same frames: 10 % of IPv6 beside IPv4 are 90 % of IPv4 beside IPv6."""
-    others = {one.mechanism for one, _ in networks}
+    others = {item.mechanism for item, _ in networks}
     return traffic.native_ratio > 0 and path.mechanism == "native4" and "native6" in others
 
 

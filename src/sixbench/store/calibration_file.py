@@ -66,18 +66,23 @@ def keep_calibration(text: str, machine: str, kernel: str) -> Path:
     return path
 
 
-def keep_false_alarms(found: FalseAlarms, machine: str, kernel: str) -> Path:
+def keep_false_alarms(false_alarms: FalseAlarms, machine: str, kernel: str) -> Path:
     """Puts false alarms into the calibration of that machine and kernel, unless it has later ones. If there is no
     calibration, a new one has nothing else. Raises `WriteError`."""
     calibration = Calibration(
-        machine=machine, kernel=kernel, realtime_ns=found.realtime_ns, quick=False, ranges=(), false_alarms=found
+        machine=machine,
+        kernel=kernel,
+        realtime_ns=false_alarms.realtime_ns,
+        quick=False,
+        ranges=(),
+        false_alarms=false_alarms,
     )
     results: Any = []
     with contextlib.suppress(StoreError):
         calibration, results = _read(machine, kernel) or (calibration, results)
     known = calibration.false_alarms
-    if known is None or known.realtime_ns < found.realtime_ns:
-        calibration = replace(calibration, false_alarms=found)
+    if known is None or known.realtime_ns < false_alarms.realtime_ns:
+        calibration = replace(calibration, false_alarms=false_alarms)
     return keep_calibration(calibration_to_json(calibration, results), machine, kernel)
 
 
@@ -105,15 +110,15 @@ def _read(machine: str, kernel: str) -> tuple[Calibration, Any] | None:
         if not isinstance(data, dict) or data.get("schema") != CALIBRATION_SCHEMA:
             raise ValueError(f"its schema is not {CALIBRATION_SCHEMA}")
         known = {name: value for name, value in data.items() if name not in ("schema", "results")}
-        found = _adapter().validate_python(known)
+        calibration = _adapter().validate_python(known)
     except (ValueError, RecursionError) as error:
         reason = printable(str(error).partition("\n")[0])
         raise StoreError(
             f"this version cannot read the calibration {path} ({reason}); make a new one with: sixbench calibrate"
         ) from error
-    if (found.machine, found.kernel) != (machine, kernel):
+    if (calibration.machine, calibration.kernel) != (machine, kernel):
         raise StoreError(f"{path} belongs to another machine or kernel; make a new one with: sixbench calibrate")
-    return found, data.get("results", [])
+    return calibration, data.get("results", [])
 
 
 @cache

@@ -96,14 +96,14 @@ class Details:
             raise StoreError(f"{printable(str(inside.path / self._name))}: it was changed while the run was read")
         # It had the form of a record when it was read first, and it is the same.
         data = self._parse(content, inside.path / self._name)
-        parts = {one: data.get(one, {}) for one in PARTS}
+        parts = {name: data.get(name, {}) for name in PARTS}
         return parts | {"evidence": evidence_from_json(parts["evidence"])}
 
     def _shared(self, values: dict[str, _Value]) -> dict[str, _Value]:
         """The same values in one object for all records that have them."""
         key = tuple((name, type(value), value) for name, value in values.items())
-        found: dict[str, _Value] = self._known.setdefault(key, values)
-        return found
+        results: dict[str, _Value] = self._known.setdefault(key, values)
+        return results
 
 
 class LightRecord(TrialRecord):
@@ -128,5 +128,5 @@ class LightRecord(TrialRecord):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TrialRecord) and all(
-            getattr(self, one.name) == getattr(other, one.name) for one in fields(self)
+            getattr(self, field.name) == getattr(other, field.name) for field in fields(self)
         )

@@ -201,11 +201,11 @@ class Folder:
             descriptor = os.open(component(name), flags, 0o666, dir_fd=self.descriptor)
         except OSError as error:
             raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
-        found = os.fstat(descriptor)
-        if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
             return descriptor
         os.close(descriptor)
-        what = "it has another name, too" if stat.S_ISREG(found.st_mode) else "it is not a regular file"
+        what = "it has another name, too" if stat.S_ISREG(status.st_mode) else "it is not a regular file"
         raise WriteError(f"writing {self._shown(name)}: {what}; remove it")
 
     def open_to_write_through(self, name: str) -> int:
@@ -245,19 +245,19 @@ class Folder:
         Args:
             also: descriptors of other files, which are flushed before the directory gets its name.
         """
-        with self._new_folder(name) as made, contextlib.ExitStack() as written:
-            new = [written.enter_context(made._new(component(file))) for file in files]
+        with self._new_folder(name) as result, contextlib.ExitStack() as written:
+            new = [written.enter_context(result._new(component(file))) for file in files]
             for file, content in zip(new, files.values(), strict=True):
                 file.write(content)
                 file.flush()
-            _flush([*(file.fileno() for file in new), made.descriptor, *also])
+            _flush([*(file.fileno() for file in new), result.descriptor, *also])
 
     def write_folders(self, name: str, folders: Mapping[str, Mapping[str, bytes]]) -> None:
         """Makes a directory of such directories, as `write_folder` makes one: all of them are there, or none is. Raises
         `WriteError`."""
-        with self._new_folder(name) as made:
+        with self._new_folder(name) as result:
             for folder, files in folders.items():
-                made.write_folder(folder, files)
+                result.write_folder(folder, files)
 
     @contextlib.contextmanager
     def _new_folder(self, name: str) -> Iterator[Folder]:
@@ -301,10 +301,10 @@ class Folder:
 
     def others_who_may_write(self) -> str | None:
         """Others who may change its content, in words. None: only this user and root."""
-        found = os.fstat(self.descriptor)
-        if found.st_uid not in (os.geteuid(), 0):
-            return f"it belongs to the user {found.st_uid}"
-        return "others may write in it" if found.st_mode & _OTHERS_MAY_WRITE else None
+        status = os.fstat(self.descriptor)
+        if status.st_uid not in (os.geteuid(), 0):
+            return f"it belongs to the user {status.st_uid}"
+        return "others may write in it" if status.st_mode & _OTHERS_MAY_WRITE else None
 
     def _new(self, name: str, mode: int = 0o666) -> BinaryIO:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -312,16 +312,16 @@ class Folder:
 
     def _remove(self, name: str) -> None:
         try:
-            found = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+            status = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             os.unlink(name, dir_fd=self.descriptor)
             return
         descriptor = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
         inside = Folder(self.path / name, descriptor)
-        for one in inside.names():
-            inside._remove(one)
+        for text in inside.names():
+            inside._remove(text)
         inside.close()
         os.rmdir(name, dir_fd=self.descriptor)
 
@@ -352,8 +352,8 @@ def encoded(content: str | bytes) -> bytes:
 def folders_in(folder: Folder) -> Iterator[str]:
     """The names of the directories in it that are whole, in order; links are none."""
     for name in folder.names():
-        found = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode) and not name.endswith(PARTIAL_SUFFIX):
+        status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode) and not name.endswith(PARTIAL_SUFFIX):
             yield name
 
 

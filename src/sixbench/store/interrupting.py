@@ -54,12 +54,12 @@ def _process(pid: int) -> Iterator[int]:
 def _has_locked(pid: int, identity: tuple[int, int]) -> bool:
     """True if a process has locked the directory of that device and inode. Raises `PermissionError` where this user may
     not know."""
-    own = Path(f"/proc/{pid}")
+    path = Path(f"/proc/{pid}")
     with contextlib.suppress(FileNotFoundError):  # it has just ended
-        for number in os.listdir(own / "fd"):
+        for number in os.listdir(path / "fd"):
             with contextlib.suppress(FileNotFoundError):  # it has just closed that
-                found = os.stat(own / "fd" / number)
-                if (found.st_dev, found.st_ino) == identity and _FLOCK.search((own / "fdinfo" / number).read_text()):
+                status = os.stat(path / "fd" / number)
+                if (status.st_dev, status.st_ino) == identity and _FLOCK.search((path / "fdinfo" / number).read_text()):
                     return True
     return False
 
@@ -67,6 +67,6 @@ def _has_locked(pid: int, identity: tuple[int, int]) -> bool:
 def _who_lock() -> set[int]:
     """The processes that have locked any file for themselves alone."""
     try:
-        return {int(found["pid"]) for found in _FLOCK.finditer(_LOCKS.read_text())}
+        return {int(match["pid"]) for match in _FLOCK.finditer(_LOCKS.read_text())}
     except OSError:
         return set()

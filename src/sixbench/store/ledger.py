@@ -69,15 +69,15 @@ def read_journal(folder: Folder) -> dict[str, Hashes]:
     count."""
     if not folder.has(JOURNAL):
         return {}
-    found: dict[str, Hashes] = {}
+    texts: dict[str, Hashes] = {}
     lines = folder.read(JOURNAL, MAX_JOURNAL_BYTES).decode(errors="replace").split("\n")[:-1]
     for number, line in enumerate(lines, start=1):
         try:
             data = json.loads(line)
-            found[_text(data["key"])] = {_text(name): _text(digest) for name, digest in data["sha256"].items()}
+            texts[_text(data["key"])] = {_text(name): _text(digest) for name, digest in data["sha256"].items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreError(f"{folder.path / JOURNAL}:{number}: this is not a line of a journal: {error}") from error
-    return found
+    return texts
 
 
 def _text(value: object) -> str:

@@ -53,8 +53,8 @@ def _is_impossible(value: Any) -> bool:
 def _impossible(place: str, value: Any) -> Iterator[str]:
     """Each of them with the keys that lead there."""
     if isinstance(value, (dict, list)):
-        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _impossible(f"{place}.{key}", one)
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _impossible(f"{place}.{key}", item)
     elif _is_impossible(value):
         yield f"{visible(place[1:])} is {visible(shown(value))}, which is not what a run can have"
 
@@ -68,7 +68,7 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
         yield "its start or its end is not a valid time"
     if manifest.calibration is not None:
         yield from _of_calibration(manifest.calibration)
-    yield from (problem for one in manifest.bypass for problem in _of_bypass(one))
+    yield from (problem for bypass in manifest.bypass for problem in _of_bypass(bypass))
     for environment in (manifest.environment, *manifest.guests.values()):
         yield from _of_environment(environment)
     yield from (problem for name, cell in manifest.cells.items() for problem in problems_of_cell(name, cell))
@@ -85,14 +85,14 @@ def problems_of_cell(name: str, cell: Cell) -> Iterator[str]:
         yield f"{visible(shown(name))} cannot name a cell"
     if cell.calibration is not None:
         yield from _of_calibration(cell.calibration)
-    yield from (problem for one in cell.bypass for problem in _of_bypass(one))
+    yield from (problem for bypass in cell.bypass for problem in _of_bypass(bypass))
     yield from _of_environment(cell.environment)
 
 
 def _of_environment(environment: Environment) -> Iterator[str]:
     uses = [environment.processors, *(host.processors for host in environment.hosts.values())]
-    for use in [one for one in uses if one is not None]:
-        yield from (f"there is a processor {one}" for one in (*use.usable, *use.kept_awake) if one < 0)
+    for use in [processor_use for processor_use in uses if processor_use is not None]:
+        yield from (f"there is a processor {number}" for number in (*use.usable, *use.kept_awake) if number < 0)
         if use.latency_ns is not None and use.latency_ns < 0:
             yield f"processors wake within {use.latency_ns} ns"
     if environment.guest is not None and not 0 <= (environment.guest.instruction_ns or 0) <= 10**9:
@@ -115,12 +115,12 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
     for size, why in (procedure.left_out or {}).items():
         if not (0 < size <= MAX_MTU and why.isprintable()):
             yield f"the frame size {size} was left out"
-    for one in experiment.combinations:
-        level = one.levels.get("frame_bytes")
+    for combination in experiment.combinations:
+        level = combination.levels.get("frame_bytes")
         if level is not None and not (type(level) is int and 0 < level <= MAX_MTU):
-            yield f"{one.name} has the frame size {visible(shown(level))}"
-        if level is None and one.levels.get(TEST_LEVEL) == "throughput":
-            yield f"{one.name} searches a throughput and has no frame size"
+            yield f"{combination.name} has the frame size {visible(shown(level))}"
+        if level is None and combination.levels.get(TEST_LEVEL) == "throughput":
+            yield f"{combination.name} searches a throughput and has no frame size"
     yield from _of_ways(experiment, procedure.testers)
 
 
@@ -130,7 +130,11 @@ def _of_ways(experiment: Experiment, testers: Sequence[str]) -> Iterator[str]:
         if path.mechanism not in MECHANISMS:
             yield f"{path.name} has the mechanism {path.mechanism}, which this version does not know"
             continue
-        networks = {one.topology_of(path.name) for one in experiment.combinations if one.goes_over(path.name)}
+        networks = {
+            combination.topology_of(path.name)
+            for combination in experiment.combinations
+            if combination.goes_over(path.name)
+        }
         for index in sorted(networks | (set() if path.name in testers else {0})):
             yield from _of_way(path, experiment.topologies[index], experiment.between)
 
@@ -154,7 +158,7 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
         yield "the experiment has no paths or no combinations"
     for what, names in (
         ("path", [path.name for path in experiment.paths]),
-        ("combination", [one.name for one in experiment.combinations]),
+        ("combination", [item.name for item in experiment.combinations]),
     ):
         yield from (f"the experiment has the {what} {name} twice" for name in _repeated(names))
     paths = {path.name for path in experiment.paths}
@@ -266,11 +270,11 @@ def _of_topology(topology: Topology, between: tuple[str, str]) -> Iterator[str]:
 
 def _of_impairments(impairments: Impairments, link: str) -> Iterator[str]:
     ratios = [impairments.jitter_correlation]
-    for one in (impairments.loss, impairments.duplicate, impairments.corrupt, impairments.overtaking):
-        if isinstance(one, Chosen):
-            ratios.append(one.ratio)
-        elif isinstance(one, GilbertElliott):
-            ratios += [one.to_bad, one.to_good, one.loss_in_good, one.loss_in_bad]
+    for item in (impairments.loss, impairments.duplicate, impairments.corrupt, impairments.overtaking):
+        if isinstance(item, Chosen):
+            ratios.append(item.ratio)
+        elif isinstance(item, GilbertElliott):
+            ratios += [item.to_bad, item.to_good, item.loss_in_good, item.loss_in_bad]
     yield from (f"{link} has a share of {ratio}" for ratio in ratios if not 0 <= ratio <= 1)
     if isinstance(impairments.loss, GilbertElliott) and not impairments.loss.to_bad + impairments.loss.to_good:
         yield f"{link} never leaves a state of its losses"
@@ -286,15 +290,15 @@ def _of_bypass(bypass: Bypass) -> Iterator[str]:
 
 def _of_calibration(calibration: Calibration) -> Iterator[str]:
     known = calibration.false_alarms
-    if not all(_is_time(one) for one in (calibration.realtime_ns, *([known.realtime_ns] if known else []))):
+    if not all(_is_time(number) for number in (calibration.realtime_ns, *([known.realtime_ns] if known else []))):
         yield "the time of the calibration is not valid"
     if known is not None and not isfinite(known.change):
         yield f"calibration.false_alarms.change is {known.change}"
-    for one in calibration.ranges:
-        numbers = [one.low, one.high, one.least, one.greatest, one.uncertainty]
+    for item in calibration.ranges:
+        numbers = [item.low, item.high, item.least, item.greatest, item.uncertainty]
         if not all(isfinite(number) for number in numbers if number is not None):
-            yield f"the calibration of {visible(one.metric)} has an invalid number"
-        yield from (f"the calibration knows no metric {visible(name)}" for name in one.vouches if name not in METRICS)
+            yield f"the calibration of {visible(item.metric)} has an invalid number"
+        yield from (f"the calibration knows no metric {visible(name)}" for name in item.vouches if name not in METRICS)
 
 
 def _repeated(names: Iterable[Any]) -> list[Any]:

@@ -89,7 +89,7 @@ def _read(folder: Folder) -> Monitor:
             occurrences.append(_occurrence(inside, name))
         except StoreError as error:
             problems.append(str(error))
-    occurrences.sort(key=lambda one: one.number)
+    occurrences.sort(key=lambda occurrence: occurrence.number)
     return Monitor(settings=settings, occurrences=tuple(occurrences), problems=tuple(problems))
 
 
@@ -97,24 +97,28 @@ def _occurrence(folder: Folder, name: str) -> Occurrence:
     match = _RECORD.fullmatch(name)
     if match is None:
         raise StoreError(f"{_place(folder, name)}: not the record of an occurrence")
-    found: Occurrence = _parsed(folder, name, OCCURRENCE_SCHEMA, Occurrence)
-    times = (found.started_realtime_ns, found.ended_realtime_ns, *(one.at_realtime_ns for one in found.removed))
+    occurrence: Occurrence = _parsed(folder, name, OCCURRENCE_SCHEMA, Occurrence)
+    times = (
+        occurrence.started_realtime_ns,
+        occurrence.ended_realtime_ns,
+        *(item.at_realtime_ns for item in occurrence.removed),
+    )
     wrong = None
-    if found.number != int(match[1]) or name != f"{run_name(found.number)}.json":
-        wrong = f"it says that it is occurrence {found.number}"
+    if occurrence.number != int(match[1]) or name != f"{run_name(occurrence.number)}.json":
+        wrong = f"it says that it is occurrence {occurrence.number}"
     elif not all(0 <= at <= MOST_REALTIME_NS for at in times):
         wrong = "a time is out of range"
-    elif found.trials < 0 or any(one.n < 1 for one in found.values):
+    elif occurrence.trials < 0 or any(item.n < 1 for item in occurrence.values):
         wrong = "a count of trials is out of range"
-    elif any(one.removed_bytes < 0 for one in found.removed):
+    elif any(item.removed_bytes < 0 for item in occurrence.removed):
         wrong = "it removed less than nothing"
-    elif any(len(text) > MOST_TEXT for one in found.values for text in one.series.key):
+    elif any(len(text) > MOST_TEXT for item in occurrence.values for text in item.series.key):
         wrong = "a name is longer than any of an experiment"
-    elif len({one.series.key for one in found.values}) < len(found.values):
+    elif len({item.series.key for item in occurrence.values}) < len(occurrence.values):
         wrong = "it has two values of one series"
     if wrong is not None:
         raise StoreError(f"{_place(folder, name)}: damaged: {wrong}")
-    return found
+    return occurrence
 
 
 def _wrong_settings(settings: Settings) -> str | None:
@@ -142,7 +146,7 @@ def _parsed(folder: Folder, name: str, schema: str, kind: type[Any]) -> Any:
     wrong = number_problem(data)
     if wrong is not None:
         raise StoreError(f"{place}: damaged: {wrong}")
-    text = dumps({key: one for key, one in data.items() if key != "schema"})
+    text = dumps({key: item for key, item in data.items() if key != "schema"})
     try:
         # As JSON, so that nothing is converted but lists to tuples: the text "NaN" would become a number.
         return _adapter(kind.__name__).validate_json(text, strict=True)
@@ -265,7 +269,7 @@ class MonitorWriter(AbstractContextManager["MonitorWriter"]):
 
     def note_removed(self, occurrence: Occurrence, removed: Removed) -> Occurrence:
         """Records that a part of an occurrence is removed, once for each part."""
-        if any(one.part == removed.part for one in occurrence.removed):
+        if any(item.part == removed.part for item in occurrence.removed):
             return occurrence
         noted = replace(occurrence, removed=(*occurrence.removed, removed))
         self.record(noted)

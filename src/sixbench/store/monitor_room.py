@@ -54,7 +54,7 @@ def make_room(
         occurrences: all of them, in order.
     """
     room = Room(used_bytes=used_bytes(writer.folder))
-    by_number = {one.number: one for one in occurrences}
+    by_number = {occurrence.number: occurrence for occurrence in occurrences}
     parts: tuple[Part, ...] = ("captures", "run", "table")
     for part in parts:
         for number in list(by_number):
@@ -72,10 +72,10 @@ def used_bytes(folder: Folder) -> int:
 
 def _size(folder: Folder, device: int, depth: int) -> int:
     total = os.fstat(folder.descriptor).st_blocks * BLOCK_BYTES
-    for name, found in _entries(folder):
-        if not stat.S_ISDIR(found.st_mode):
-            total += _size_of_file(found)
-        elif found.st_dev == device and depth < MAX_DEPTH:
+    for name, status in _entries(folder):
+        if not stat.S_ISDIR(status.st_mode):
+            total += _size_of_file(status)
+        elif status.st_dev == device and depth < MAX_DEPTH:
             inside = folder.folder(name)
             total += _size(inside, device, depth + 1)
             inside.close()
@@ -90,37 +90,37 @@ def _entries(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
             continue
 
 
-def _remove(writer: MonitorWriter, one: Occurrence, part: Part, room: Room, now_realtime_ns: int) -> Occurrence:
+def _remove(writer: MonitorWriter, occurrence: Occurrence, part: Part, room: Room, now_realtime_ns: int) -> Occurrence:
     """Removes a part of an occurrence, if it is there."""
-    name = file_of(one.number) if part == "table" else run_name(one.number)
+    name = file_of(occurrence.number) if part == "table" else run_name(occurrence.number)
     parent = TABLES if part == "table" else RUNS
     try:
         if not writer.folder.has(parent) or not (within := writer.folder.folder(parent)).has(name):
-            return one
+            return occurrence
         freed = _freed(within, name, part)
     except StoreError as error:
         if str(error) not in room.kept:
             room.kept.append(str(error))
-        return one
+        return occurrence
     if freed is None:
-        return one
+        return occurrence
     removed = Removed(part=part, at_realtime_ns=now_realtime_ns, removed_bytes=freed)
-    one = writer.note_removed(one, removed)
+    occurrence = writer.note_removed(occurrence, removed)
     if part == "captures":
         _remove_captures(within, name)
     else:
         within.remove(name)
     room.used_bytes -= freed
-    room.removed.append((one.number, removed))
-    return one
+    room.removed.append((occurrence.number, removed))
+    return occurrence
 
 
 def _freed(within: Folder, name: str, part: Part) -> int | None:
     """Room that removing a part frees; None where there is nothing of it. Raises `StoreError` where something of it is
     not what a run has."""
-    found = os.stat(name, dir_fd=within.descriptor, follow_symlinks=False)
-    if not stat.S_ISDIR(found.st_mode):
-        return None if part == "captures" else _size_of_file(found)
+    status = os.stat(name, dir_fd=within.descriptor, follow_symlinks=False)
+    if not stat.S_ISDIR(status.st_mode):
+        return None if part == "captures" else _size_of_file(status)
     if part == "table":
         raise StoreError(f"{printable(str(within.path / name))} is a directory, and no file of a data set; remove it")
     run = within.folder(name)
@@ -148,9 +148,9 @@ def _captures(run: Folder) -> Iterator[tuple[Folder, str, os.stat_result]]:
             trial.close()
 
 
-def _size_of_file(found: os.stat_result) -> int:
+def _size_of_file(status: os.stat_result) -> int:
     """Room that removing a file frees: nothing, where it has another name as well."""
-    return found.st_blocks * BLOCK_BYTES if found.st_nlink == 1 else 0
+    return status.st_blocks * BLOCK_BYTES if status.st_nlink == 1 else 0
 
 
 def _check(folder: Folder, device: int, depth: int) -> None:
@@ -160,8 +160,8 @@ def _check(folder: Folder, device: int, depth: int) -> None:
         raise StoreError(f"{place} is another file system, which is not removed; unmount it")
     if depth > MAX_DEPTH:
         raise StoreError(f"{place} is deeper than anything of a run, and is not removed; remove it by hand")
-    for name, found in _entries(folder):
-        if stat.S_ISDIR(found.st_mode):
+    for name, status in _entries(folder):
+        if stat.S_ISDIR(status.st_mode):
             inside = folder.folder(name)
             _check(inside, device, depth + 1)
             inside.close()

@@ -66,7 +66,7 @@ def packet_log_parquet(client: Mapping[str, Any], server: Mapping[str, Any]) -> 
     numbers = np.concatenate([sequence, missing])
     unknown = np.concatenate([np.zeros(len(sequence), dtype=bool), np.ones(len(missing), dtype=bool)])
     absent = None if server["omitted"] else "lost"
-    statuses = [*("duplicate" if one else "received" for one in is_duplicate), *[absent] * len(missing)]
+    statuses = [*("duplicate" if item else "received" for item in is_duplicate), *[absent] * len(missing)]
     place = np.argsort(numbers, kind="stable")
     table = pa.table(
         [

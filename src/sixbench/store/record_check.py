@@ -37,10 +37,11 @@ class Planned:
     def of(cls, experiment: Experiment, cells: Collection[str]) -> Planned:
         """The plan of an experiment that these cells measure."""
         return cls(
-            workloads={one.name: one.workload.kind for one in experiment.combinations},
-            mechanisms={one.name: one.mechanism for one in experiment.paths},
+            workloads={combination.name: combination.workload.kind for combination in experiment.combinations},
+            mechanisms={path.name: path.mechanism for path in experiment.paths},
             paths={
-                one.name: frozenset(path.name for path in experiment.paths_of(one)) for one in experiment.combinations
+                combination.name: frozenset(path.name for path in experiment.paths_of(combination))
+                for combination in experiment.combinations
             },
             cells=cells,
         )

@@ -218,10 +218,10 @@ def others_who_may_write(directory: Path) -> str | None:
 def verify_run(run: Run) -> list[str]:
     """All that is wrong with the files of a run's trials: `Run.problems`, and files whose hash is not the one that was
     recorded. Empty: every file is as it was then."""
-    found = list(run.problems)
+    texts = list(run.problems)
     recorded = [trial for trial in run.trials if trial.key in run.manifest.accepted]
     if not recorded:
-        return found
+        return texts
     trials = run.opened().folder(TRIALS)
     for trial in recorded:
         known = run.manifest.accepted[trial.key]
@@ -229,11 +229,11 @@ def verify_run(run: Run) -> list[str]:
         names = inside.names()
         hashes = hashes_of({name: inside.read(name) for name in names if name in known})
         place = printable(str(inside.path))
-        found += [f"{place}/{printable(name)}: missing: the run recorded it" for name in known if name not in names]
-        found += [
+        texts += [f"{place}/{printable(name)}: missing: the run recorded it" for name in known if name not in names]
+        texts += [
             f"{place}/{printable(name)}: it was changed after the run recorded it"
             for name in hashes
             if hashes[name] != known[name]
         ]
-        found += [f"{place}/{printable(name)}: the run did not record it" for name in names if name not in known]
-    return found
+        texts += [f"{place}/{printable(name)}: the run did not record it" for name in names if name not in known]
+    return texts

@@ -61,10 +61,10 @@ def _may_control(text: str) -> bool:
 
 def _escaped(data: Any) -> Any:
     if isinstance(data, str):
-        return _CONTROLS.sub(lambda found: printable(found.group()), data)
+        return _CONTROLS.sub(lambda match: printable(match.group()), data)
     if isinstance(data, list):
-        return [_escaped(one) for one in data]
-    return {_escaped(key): _escaped(one) for key, one in data.items()} if isinstance(data, dict) else data
+        return [_escaped(item) for item in data]
+    return {_escaped(key): _escaped(item) for key, item in data.items()} if isinstance(data, dict) else data
 
 
 def _no_number(name: str) -> None:

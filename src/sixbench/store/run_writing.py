@@ -149,7 +149,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         """Removes what an interruption left half-written, and notes the trials that a crash left unnoted or an earlier
         version of sixbench did not note. Returns whether there were blocks to accept that had arrived: then the run has
         more trials than before."""
-        inside = [self._trials, *(self._folder.folder(one) for one in (ARRIVED, APART) if self._folder.has(one))]
+        inside = [self._trials, *(self._folder.folder(text) for text in (ARRIVED, APART) if self._folder.has(text))]
         for folder in inside:
             for name in folder.names():
                 if name.endswith(PARTIAL_SUFFIX):

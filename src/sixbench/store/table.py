@@ -64,9 +64,9 @@ def unit_of(column: str, clock: Clock = "real") -> str | None:
     if name in COLUMNS:
         unit = COLUMNS[name].unit
         return f"{VIRTUAL}{unit}" if clock == "virtual" and unit in TIMED_UNITS else unit
-    found = next((unit for suffix, unit in _SUFFIXES.items() if column.endswith(suffix)), None)
+    text = next((unit for suffix, unit in _SUFFIXES.items() if column.endswith(suffix)), None)
     is_measured = column == "elapsed_ns"
-    return f"{VIRTUAL}{found}" if found and is_measured and clock == "virtual" else found
+    return f"{VIRTUAL}{text}" if text and is_measured and clock == "virtual" else text
 
 
 def _about(manifest: Manifest) -> dict[str, str]:

@@ -50,15 +50,15 @@ def expected_amid_changes(
         return {}
     states = [topology, *(_after(topology, change) for change in changes)]
     times_ns = [0, *(change.at_ns for change in changes), ends_ns]
-    found = [expected(kind, params, path, state, between) for state in states]
+    values = [expected(kind, params, path, state, between) for state in states]
     shares = [
         max(0, min(end_ns, ends_ns) - max(start_ns, starts_ns)) / (ends_ns - starts_ns)
         for start_ns, end_ns in pairwise(times_ns)
     ]
     return {
-        column: sum(share * one[column] for share, one in zip(shares, found, strict=True))
-        for column in found[0]
-        if all(column in one for one in found)
+        column: sum(share * entry[column] for share, entry in zip(shares, values, strict=True))
+        for column in values[0]
+        if all(column in entry for entry in values)
     }
 
 

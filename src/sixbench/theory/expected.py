@@ -117,7 +117,7 @@ def _datagrams(params: Params, network: Network, engine: str | None) -> dict[str
     datagram_bytes = one_size(params)
     if datagram_bytes is None:
         return {}
-    policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
+    policy: Policy = next((name for name in POLICIES if name == params.get("df")), "clear")
     states = [{}, {network.between: path_mtu(network)}] if policy == "clear" else [{}]
     settled = [predict(network, datagram_bytes, policy, engine, known).settled for known in states]
     if any(attempt.outcome != "delivered" for attempt in settled):

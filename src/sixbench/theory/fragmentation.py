@@ -138,7 +138,7 @@ def _passages(way: _Way, depth: int) -> Iterator[tuple[Passage, _Way]]:
             return crossing.tunnels[-1 - depth]
         return Passage(link=crossing.link, near=crossing.near, far=crossing.far)
 
-    return ((found, list(wires)) for found, wires in groupby(way, key=passage))
+    return ((result, list(wires)) for result, wires in groupby(way, key=passage))
 
 
 class _Walk:

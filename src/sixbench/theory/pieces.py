@@ -166,10 +166,10 @@ def _is_locked(known_bytes: int | None) -> bool:
 
 
 def _numbered(payloads_bytes: Sequence[int], *, is_df: bool, start_bytes: int = 0) -> list[Piece]:
-    found = []
+    pieces = []
     at = start_bytes
     for index, payload_bytes in enumerate(payloads_bytes):
         has_more = index < len(payloads_bytes) - 1
-        found.append(Piece(offset_bytes=at, payload_bytes=payload_bytes, has_more=has_more, is_df=is_df))
+        pieces.append(Piece(offset_bytes=at, payload_bytes=payload_bytes, has_more=has_more, is_df=is_df))
         at += payload_bytes
-    return found
+    return pieces

@@ -37,7 +37,7 @@ class Treatment:
 
 def treatments(network: Network) -> dict[str, Treatment]:
     """The treatment by each node. Nodes that only forward are absent."""
-    found = {}
+    results = {}
     for name, node in network.topology.nodes.items():
         treatment = Treatment(
             reassembles=_BOTH if node.masquerade else _tracked(network, name),
@@ -45,8 +45,8 @@ def treatments(network: Network) -> dict[str, Treatment]:
             drops=node.drop,
         )
         if treatment != Treatment():
-            found[name] = treatment
-    return found
+            results[name] = treatment
+    return results
 
 
 def _tracked(network: Network, node: str) -> frozenset[Family]:

@@ -37,9 +37,9 @@ PATIENCE = replace(TIMEOUT, doc="longest time until IPv4 works", default=10 * SE
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
-    told: dict[str, list[int]] = {"v6only": [], "prefix": [], "configured": [], "ipv4": []}
-    for number, one in enumerate(client["repetitions"], start=1):
-        clat, probe = one["clat"], one["probe"]
+    numbers: dict[str, list[int]] = {"v6only": [], "prefix": [], "configured": [], "ipv4": []}
+    for number, item in enumerate(client["repetitions"], start=1):
+        clat, probe = item["clat"], item["probe"]
         begun_ns, answered = clat["begun_ns"], probe.get("answered")
         if answered is None:
             words = f"IPv4 did not work after repetition {number}: none of {probe['sent']} echo requests was answered"
@@ -50,18 +50,18 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
             measured.reject(ReasonKind.TESTER_LIMITED, words)
             continue
         if clat.get("dhcp_ns") is not None:
-            told["v6only"].append(clat["dhcp_ns"] - begun_ns)
-        told["prefix"].append(clat["discovered_ns"] - begun_ns)
-        told["configured"].append(clat["configured_ns"] - begun_ns)
-        told["ipv4"].append(answered["received_ns"] - begun_ns)
-    for name, times_ns in told.items():
+            numbers["v6only"].append(clat["dhcp_ns"] - begun_ns)
+        numbers["prefix"].append(clat["discovered_ns"] - begun_ns)
+        numbers["configured"].append(clat["configured_ns"] - begun_ns)
+        numbers["ipv4"].append(answered["received_ns"] - begun_ns)
+    for name, times_ns in numbers.items():
         if times_ns:
             metric = f"time_to_{name}"
             measured.histograms[metric] = histogram_of(times_ns)
             for statistic in ("mean", "p50", "max"):
                 if f"{metric}_{statistic}" in KIND.metrics:
                     measured.metrics[f"{metric}_{statistic}_ns"] = float(measured.histograms[metric][statistic])
-    asked = [max(answer["asked"] for answer in _answers(one)) for one in client["repetitions"]]
+    asked = [max(answer["asked"] for answer in _answers(element)) for element in client["repetitions"]]
     if any(count > 1 for count in asked):
         again = sum(count > 1 for count in asked)
         measured.notes.append(f"in {again} of {len(asked)} repetitions, the CLAT had to ask more than once")
@@ -76,9 +76,9 @@ def _answers(repetition: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     """One request of each repetition was answered for certain."""
-    answered = sum("answered" in one["probe"] for one in client["repetitions"])
+    answered = sum("answered" in item["probe"] for item in client["repetitions"])
     payload = PAYLOAD_BYTES * answered
-    by_dhcp = [one["clat"]["dhcp"]["asked"] for one in client["repetitions"] if one["clat"].get("dhcp") is not None]
+    by_dhcp = [item["clat"]["dhcp"]["asked"] for item in client["repetitions"] if item["clat"].get("dhcp") is not None]
     return Traffic(
         forward_payload_bytes=payload,
         reverse_payload_bytes=payload,

@@ -152,9 +152,9 @@ def of_one_length(*lengths: Parameter) -> Callable[[Params, frozenset[Family]], 
     return lambda params, families: one_length(params, *lengths)
 
 
-def all_but(*own: Parameter) -> Callable[[Params], dict[str, Scalar]]:
+def all_but(*parameters: Parameter) -> Callable[[Params], dict[str, Scalar]]:
     """The agent's parameters, where some parameters do not concern it."""
-    columns = {one.column for one in own}
+    columns = {parameter.column for parameter in parameters}
     return lambda params: {column: value for column, value in params.items() if column not in columns}
 
 

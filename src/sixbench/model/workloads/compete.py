@@ -136,7 +136,7 @@ def _rates_bps(part: Part, server: Result, of_part: Measured) -> list[float]:
     if not receiver:
         return []
     window_ns = int(receiver["ended_ns"]) - int(receiver["started_ns"])
-    return [float(one["measured_bytes"]) * 8e9 / window_ns for one in receiver["streams"] if window_ns > 0]
+    return [float(item["measured_bytes"]) * 8e9 / window_ns for item in receiver["streams"] if window_ns > 0]
 
 
 def fairness(rates: Iterable[float]) -> float:
@@ -147,13 +147,13 @@ def fairness(rates: Iterable[float]) -> float:
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
-    found: dict[Family, list[Traffic]] = {}
+    traffics: dict[Family, list[Traffic]] = {}
     for part in _parts(params):
         assert part.family is not None, "every flow here has a family"
         kind = tcp_stream.KIND if part.workload == tcp_stream.KIND.name else udp_stream.KIND
-        own = kind.traffic(part.params, client["parts"][part.name], server["parts"][part.name])
-        found.setdefault(part.family, []).append(own)
-    by_family = {family: total(carried) for family, carried in found.items()}
+        traffic = kind.traffic(part.params, client["parts"][part.name], server["parts"][part.name])
+        traffics.setdefault(part.family, []).append(traffic)
+    by_family = {family: total(carried) for family, carried in traffics.items()}
     return replace(total(by_family.values()), by_family=by_family)
 
 

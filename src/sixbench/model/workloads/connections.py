@@ -98,7 +98,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
         measured.reject(ReasonKind.TESTER_LIMITED, words)
     others = failed.keys() - own.keys()
     if others:
-        measured.notes.append(f"connections that failed: {in_words({one: failed[one] for one in sorted(others)})}")
+        measured.notes.append(f"connections that failed: {in_words({item: failed[item] for item in sorted(others)})}")
     if client["lost"]:
         measured.notes.append(f"connections that were not alive at the end: {in_words(client['lost'])}")
     _schedule(measured, params, client)

@@ -77,7 +77,7 @@ def _too_small(params: Params, families: frozenset[Family]) -> Wrong | None:
 
 
 def _half_a_step(params: Params) -> Wrong | None:
-    given = [one.name for one in (STEP_AFTER, STEP_RATE) if one.column in params]
+    given = [parameter.name for parameter in (STEP_AFTER, STEP_RATE) if parameter.column in params]
     if len(given) == 1:
         return Wrong(given[0], f"{STEP_AFTER.name} and {STEP_RATE.name} go together: give both, or neither")
     return None
@@ -115,20 +115,20 @@ def _no_prefix(params: Params, families: frozenset[Family]) -> Wrong | None:
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     receivers = {name: receiver for name, (_, receiver) in flows_of(params, client, server).items()}
     whole = replace(traffic_of(receivers), destinations=_destinations(params))
-    natives = {name: one["native"] for name, one in receivers.items() if "native" in one}
+    natives = {name: entry["native"] for name, entry in receivers.items() if "native" in entry}
     if not natives:
         return whole
-    unique = {name: int(one["unique"]) for name, one in receivers.items()}
-    payload = {name: int(one["unique_bytes"]) for name, one in receivers.items()}
-    native = {name: int(one["unique"]) for name, one in natives.items()}
+    unique = {name: int(entry["unique"]) for name, entry in receivers.items()}
+    payload = {name: int(entry["unique_bytes"]) for name, entry in receivers.items()}
+    native = {name: int(item["unique"]) for name, item in natives.items()}
     native_payload = {name: payload[name] * count // max(1, unique[name]) for name, count in native.items()}
-    own = arrived(
+    traffic = arrived(
         {name: count - native[name] for name, count in unique.items()},
         {name: size - native_payload[name] for name, size in payload.items()},
     )
     family: Family = 4 if next(iter(natives.values()))["family"] == 4 else 6
     other: Family = 6 if family == 4 else 4
-    return replace(whole, by_family={other: own, family: arrived(native, native_payload)})
+    return replace(whole, by_family={other: traffic, family: arrived(native, native_payload)})
 
 
 def _destinations(params: Params) -> frozenset[Address]:

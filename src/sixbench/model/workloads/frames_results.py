@@ -32,7 +32,7 @@ class HardwareStamps(Form):
 
     @model_validator(mode="after")
     def _has_a_beginning(self) -> Self:
-        if self.from_ns is None and any(one is not None for one in self.after_ns):
+        if self.from_ns is None and any(number is not None for number in self.after_ns):
             raise ValueError("frames were stamped, from no time on")
         return self
 

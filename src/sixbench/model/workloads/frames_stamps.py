@@ -55,7 +55,7 @@ def stamps_of(sender: Result, receiver: Result) -> Stamped | str | None:
     if HARDWARE_STAMPS not in sender or HARDWARE_STAMPS not in receiver:
         return None
     sent, received = sender[HARDWARE_STAMPS], receiver[HARDWARE_STAMPS]
-    names = [f"{printable(one['interface'])} (/dev/ptp{one['clock']})" for one in (sent, received)]
+    names = [f"{printable(item['interface'])} (/dev/ptp{item['clock']})" for item in (sent, received)]
     if sent["clock"] != received["clock"]:
         return f"{names[0]} and {names[1]} have two clocks"
     if sent["one_of"] != received["one_of"]:
@@ -73,5 +73,5 @@ def stamps_of(sender: Result, receiver: Result) -> Stamped | str | None:
 
 def stamped_flows(params: Params, client: Result, server: Result) -> dict[str, Stamped]:
     """The flows of a trial whose delays are by hardware, by direction."""
-    found = {name: stamps_of(*ends) for name, ends in flows_of(params, client, server).items()}
-    return {name: one for name, one in found.items() if isinstance(one, Stamped)}
+    results = {name: stamps_of(*ends) for name, ends in flows_of(params, client, server).items()}
+    return {name: item for name, item in results.items() if isinstance(item, Stamped)}

@@ -49,7 +49,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
         measured.invalid.extend(reason.of(part.name) for reason in own.invalid)
         measured.notes.extend(f"{part.name}: {note}" for note in own.notes)
         measured.series.update({f"{part.name}_{name}": series for name, series in own.series.items()})
-        measured.histograms.update({f"{name}_{part.name}": one for name, one in own.histograms.items()})
+        measured.histograms.update({f"{name}_{part.name}": entry for name, entry in own.histograms.items()})
     for name in ("goodput_bps", "goodput_reverse_bps"):
         if name in of_parts[LOAD].metrics:
             measured.metrics[name] = of_parts[LOAD].metrics[name]

@@ -39,12 +39,12 @@ def verdict(client: Result, server: Result) -> VerdictName | None:
     not be judged."""
     ways = (client["forward"], server["reverse"])
     verdicts = [direction_verdict(way) for way in ways]
-    found = [name for name in verdicts if name is not None]
-    if len(found) < len(ways):
+    names = [name for name in verdicts if name is not None]
+    if len(names) < len(ways):
         return None
     if ways[0]["probed_bytes"] != ways[1]["probed_bytes"]:
-        found.append("asymmetric")
-    return max(found, key=VERDICTS.index)
+        names.append("asymmetric")
+    return max(names, key=VERDICTS.index)
 
 
 def direction_verdict(way: Result) -> VerdictName | None:
@@ -86,9 +86,9 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     ):
         if key in forward and key in reverse:
             metrics[column] = float(forward[key] + reverse[key])
-    found = verdict(client, server)
-    if found is not None:
-        measured.notes.insert(0, f"verdict: {found} (forward: {_words(forward)}; reverse: {_words(reverse)})")
+    text = verdict(client, server)
+    if text is not None:
+        measured.notes.insert(0, f"verdict: {text} (forward: {_words(forward)}; reverse: {_words(reverse)})")
     return measured
 
 
@@ -106,11 +106,11 @@ def _largest_proven(way: Mapping[str, Any]) -> int | None:
 
 def _words(way: Mapping[str, Any]) -> str:
     """The verdict on a direction, with its path MTU and the hop that limits it."""
-    found = direction_verdict(way)
-    if found == "fine":
+    text = direction_verdict(way)
+    if text == "fine":
         return f"fine, {way['probed_bytes']} bytes"
     hop = way.get("black_hole") or way.get("limiting_hop") or {}
-    return f"{found}, {way['probed_bytes']} bytes{_place(hop)}"
+    return f"{text}, {way['probed_bytes']} bytes{_place(hop)}"
 
 
 def _place(hop: Mapping[str, Any]) -> str:

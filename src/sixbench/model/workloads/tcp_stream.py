@@ -130,8 +130,8 @@ def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:
 
 def _zerocopy(measured: Measured, *senders: Any) -> None:
     """The share of zero-copy sends that the kernel copied after all, among those whose end is known."""
-    told = [sender["zerocopy"] for sender in senders if sender and "zerocopy" in sender]
-    completed, copied = (sum(int(each[name]) for each in told) for name in ("completed", "copied"))
+    answers = [sender["zerocopy"] for sender in senders if sender and "zerocopy" in sender]
+    completed, copied = (sum(int(each[name]) for each in answers) for name in ("completed", "copied"))
     if completed:
         measured.metrics["zerocopy_copied_ratio"] = copied / completed
 
@@ -199,8 +199,8 @@ def _ends() -> tuple[type[Form], type[Form]]:
 
         @model_validator(mode="after")
         def _has_a_window(self) -> StreamReceiver:
-            told = [self.measured_ns, self.measured_bytes, self.started_ns, self.ended_ns]
-            if told[:2] != [ABSENT, ABSENT] and ABSENT in told:
+            numbers = [self.measured_ns, self.measured_bytes, self.started_ns, self.ended_ns]
+            if numbers[:2] != [ABSENT, ABSENT] and ABSENT in numbers:
                 raise ValueError("a measurement lacks its bytes or the edges of its window")
             return self
 

@@ -208,7 +208,7 @@ def has_model(params: Params) -> bool:
 
 def model_in(params: Params) -> str | None:
     """The name of a parameter of a model that is given; None if there is none."""
-    return next((one.name for one in MODEL if one is not SEED and one.column in params), None)
+    return next((parameter.name for parameter in MODEL if parameter is not SEED and parameter.column in params), None)
 
 
 def check_model(params: Params) -> Wrong | None:

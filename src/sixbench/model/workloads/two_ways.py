@@ -36,16 +36,20 @@ def together(flows: Mapping[str, Measured], columns: Iterable[tuple[str, str]]) 
     return replace(
         measured,
         series={f"{name}_{source}": series for name, flow in flows.items() for source, series in flow.series.items()},
-        invalid=[replace(one, text=f"{one.text} ({name})") for name, flow in flows.items() for one in flow.invalid],
+        invalid=[
+            replace(reason, text=f"{reason.text} ({name})") for name, flow in flows.items() for reason in flow.invalid
+        ],
         notes=[f"{note} ({name})" for name, flow in flows.items() for note in flow.notes],
     )
 
 
 def traffic_of(receivers: Mapping[str, Result]) -> Traffic:
     """Datagrams that arrived, by the results of the receivers of flows."""
-    unique = {name: int(one["unique"]) for name, one in receivers.items()}
-    payload_bytes = {name: int(one["unique_bytes"]) for name, one in receivers.items()}
-    messages = sum(int(one["received"]) + int(one.get("warmup_received", 0)) for one in receivers.values())
+    unique = {name: int(entry["unique"]) for name, entry in receivers.items()}
+    payload_bytes = {name: int(entry["unique_bytes"]) for name, entry in receivers.items()}
+    messages = sum(
+        int(receiver["received"]) + int(receiver.get("warmup_received", 0)) for receiver in receivers.values()
+    )
     return replace(arrived(unique, payload_bytes), messages=messages)
 
 

@@ -41,10 +41,10 @@ TESTS: Mapping[str, RfcTest] = {
 
 def with_needed(names: Iterable[str]) -> tuple[str, ...]:
     """These tests and those that they need, in the order in which they are run."""
-    found, left = set[str](), list(names)
+    texts, left = set[str](), list(names)
     while left:
         name = left.pop()
-        if name not in found:
-            found.add(name)
+        if name not in texts:
+            texts.add(name)
             left.extend(TESTS[name].needs)
-    return tuple(name for name in TESTS if name in found)
+    return tuple(name for name in TESTS if name in texts)

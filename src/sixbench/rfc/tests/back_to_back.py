@@ -85,27 +85,27 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     nothing = _nothing(place)
     if nothing is not None:
         return [nothing]
-    found = [burst for burst in found_again(_longest, records, place, place.own.bursts) if burst is not None]
+    numbers = [burst for burst in found_again(_longest, records, place, place.own.bursts) if burst is not None]
     rate_pps = _rate_pps(place)
-    if not found:
+    if not numbers:
         why_not = "the tester could not send bursts"
         return [Value(name=MEAN, unit="frames", value=None, trials=0, rate_pps=rate_pps, remark=why_not)]
-    mean = statistics.fmean(found)
+    mean = statistics.fmean(numbers)
     longest = _most(place)
-    remark = f"bursts of up to {longest} frames were tried: {place.own.burst_s:g} s" if max(found) == longest else ""
+    remark = f"bursts of up to {longest} frames were tried: {place.own.burst_s:g} s" if max(numbers) == longest else ""
     implied_s = mean / rate_pps
     corrected_s = implied_s * (1 - (place.throughput_pps or 0) / rate_pps)
-    spread = statistics.stdev(found) if len(found) > 1 else None
+    spread = statistics.stdev(numbers) if len(numbers) > 1 else None
     quantities = (
         (MEAN, "frames", mean),
-        ("longest burst, least", "frames", float(min(found))),
-        ("longest burst, largest", "frames", float(max(found))),
+        ("longest burst, least", "frames", float(min(numbers))),
+        ("longest burst, largest", "frames", float(max(numbers))),
         ("longest burst, standard deviation", "frames", spread),
         ("implied buffer time", "ns", implied_s * 1e9),
         ("corrected buffer time", "ns", corrected_s * 1e9),
     )
     return [
-        Value(name=name, unit=unit, value=value, trials=len(found), rate_pps=rate_pps, remark=remark)
+        Value(name=name, unit=unit, value=value, trials=len(numbers), rate_pps=rate_pps, remark=remark)
         for name, unit, value in quantities
     ]
 
@@ -115,9 +115,9 @@ TEST = RfcTest(
     title="Back-to-back frames",
     doc="the longest burst of frames at the line's rate that loses none, and the buffer that it implies",
     profiles=frozenset({"2544", "5180", "8219"}),
-    lasts=lambda own: (12 * own.bursts, own.burst_s / 4),
-    shortened=lambda own: f"{own.bursts} searches with bursts of up to {own.burst_s:g} s",
-    times=lambda own: own.bursts,
+    lasts=lambda lengths: (12 * lengths.bursts, lengths.burst_s / 4),
+    shortened=lambda lengths: f"{lengths.bursts} searches with bursts of up to {lengths.burst_s:g} s",
+    times=lambda lengths: lengths.bursts,
     run=_run,
     values=_values,
     needs=("throughput",),

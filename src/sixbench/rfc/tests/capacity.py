@@ -56,20 +56,20 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     if safe is None:
         why_not = "no establishment rate is known"
         return [Value(name=name, unit=unit, value=None, trials=0, remark=why_not)]
-    found = [one for one in found_again(_most, records, place, place.own.repetitions) if one is not None]
-    remark = _without_limit(found)
-    if records and not found:
+    results = [item for item in found_again(_most, records, place, place.own.repetitions) if item is not None]
+    remark = _without_limit(results)
+    if records and not results:
         remark = "the tester could not offer them"
-    elif not remark and any(one.lowest is None for one in found):
+    elif not remark and any(result.lowest is None for result in results):
         remark = f"at least: no more than {_limit(place, safe.per_s)} were tried"
-    return [summary(name, unit, [float(one.highest) for one in found], place=place, remark=remark)]
+    return [summary(name, unit, [float(result.highest) for result in results], place=place, remark=remark)]
 
 
-def _without_limit(found: Sequence[Bisected]) -> str:
+def _without_limit(results: Sequence[Bisected]) -> str:
     """Checks whether so few connections failed in one search, and so many were kept in another one, that no table was
     the limit. A device that loses packets by chance, such as an emulated one on a busy machine, is like that."""
-    failed = min((one.lowest for one in found if one.lowest is not None), default=None)
-    kept = max((one.highest for one in found), default=0)
+    failed = min((result.lowest for result in results if result.lowest is not None), default=None)
+    kept = max((result.highest for result in results), default=0)
     if failed is None or failed > kept / 2:
         return ""
     return f"no limit of a table was found: one search lost some of {failed} connections, another kept all of {kept}"
@@ -80,9 +80,9 @@ TEST = RfcTest(
     title="Connection capacity",
     doc="number of connections that a device keeps at once",
     profiles=frozenset({"8219", "9693"}),
-    lasts=lambda own: (12 * own.repetitions, own.most_connections / 20_000),
-    shortened=lambda own: f"{own.repetitions} searches with up to {own.most_connections} connections",
-    times=lambda own: own.repetitions,
+    lasts=lambda lengths: (12 * lengths.repetitions, lengths.most_connections / 20_000),
+    shortened=lambda lengths: f"{lengths.repetitions} searches with up to {lengths.most_connections} connections",
+    times=lambda lengths: lengths.repetitions,
     run=_run,
     values=_values,
     needs=("establishment",),

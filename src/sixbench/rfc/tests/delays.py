@@ -37,7 +37,7 @@ def of_both_directions(
     """
     valid = [record for record in records if record.status == "ok"]
     remark = remark_of(records, place)
-    found = []
+    results = []
     for name, *columns in quantities:
         for direction, column in zip(("forward", "reverse"), columns, strict=True):
             stamped = _stamped(valid, direction) if may_be_stamped else []
@@ -45,21 +45,21 @@ def of_both_directions(
             values = [record.metrics[column] for record in own if column in record.metrics]
             called = f"{name}, {direction}"
             value = summary(called, "ns", values, place=place, rate_pps=place.throughput_pps, remark=remark)
-            found.append(_by_hardware(value, [one for _, one in stamped]))
-    return found
+            results.append(_by_hardware(value, [item for _, item in stamped]))
+    return results
 
 
 def _stamped(records: Sequence[TrialRecord], direction: str) -> list[tuple[TrialRecord, Stamped]]:
     """The trials in which hardware stamped the frames of a direction."""
     flows = [(record, stamped_flows(record.params, record.client, record.server)) for record in records]
-    return [(record, found[direction]) for record, found in flows if direction in found]
+    return [(record, results[direction]) for record, results in flows if direction in results]
 
 
 def _by_hardware(value: Value, stamped: Sequence[Stamped]) -> Value:
     """The value of stamps by hardware, if there are any, with a remark that says so."""
     if not stamped:
         return value
-    fewest = min(len(one.delays_ns) for one in stamped)
+    fewest = min(len(item.delays_ns) for item in stamped)
     words = f"hardware time stamps of {stamped[0].by}, of at least {fewest} frames a trial"
     return replace(value, stamped=fewest, remark="; ".join(filter(None, (value.remark, words))))
 
@@ -71,7 +71,7 @@ def remark_of(records: Sequence[TrialRecord], place: Place) -> str:
         return NO_THROUGHPUT
     valid = [record for record in records if record.status == "ok"]
     if records and not valid:
-        return "no trial counts" + "".join(f": {one.text}" for one in records[-1].reasons[:1])
+        return "no trial counts" + "".join(f": {reason.text}" for reason in records[-1].reasons[:1])
     worst = max(
         (max(record.metrics.get(name, 0.0) for name in ("loss_ratio", "loss_reverse_ratio")) for record in valid),
         default=0.0,
@@ -84,6 +84,6 @@ def in_words(repetitions: int, seconds: float) -> str:
     return f"{repetitions} repetitions of {seconds:g} s"
 
 
-def lasts(own: Lengths, seconds: float) -> tuple[int, float]:
+def lasts(lengths: Lengths, seconds: float) -> tuple[int, float]:
     """Number of trials, and the length of each."""
-    return own.repetitions, seconds
+    return lengths.repetitions, seconds

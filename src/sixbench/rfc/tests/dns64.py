@@ -27,7 +27,7 @@ other things too."""
 TIMEOUT_NS = 1_000_000_000
 """RFC 8219 section 9.2."""
 SELF_TEST_TIMEOUT_NS = TIMEOUT_NS // 4
-MOST_PER_S, SELF_TEST_MOST_PER_S = (MAX_WAITING * 10**9 // one for one in (TIMEOUT_NS, SELF_TEST_TIMEOUT_NS))
+MOST_PER_S, SELF_TEST_MOST_PER_S = (MAX_WAITING * 10**9 // number for number in (TIMEOUT_NS, SELF_TEST_TIMEOUT_NS))
 """Last rate of a search: so many questions can be waited for at once."""
 DELTA = 0.1
 """RFC 8219 section 9.2.1: the tester has to be able to do 2 (r + delta), where delta is at least 0.1. It does not
@@ -110,12 +110,12 @@ def _highest(ask: Ask, place: Place) -> Rate:
 
     try:
         most_per_s = SELF_TEST_MOST_PER_S if place.is_tester else MOST_PER_S
-        found = bisect(succeeds, FIRST_PER_S, most_per_s, place.own.width)
+        result = bisect(succeeds, FIRST_PER_S, most_per_s, place.own.width)
     except _Ended as ended:
         return ended.rate
     return Rate(
-        per_s=found.highest,
-        is_testers=found.lowest in refused,
+        per_s=result.highest,
+        is_testers=result.lowest in refused,
         why=_became(failed[min(failed)]) if failed else None,
     )
 
@@ -138,25 +138,25 @@ _NOT_RIGHT = {
 def _became(record: TrialRecord) -> str:
     """The outcome of the questions of a trial."""
     shares = [(record.metrics.get(name), words) for name, words in _NOT_RIGHT.items()]
-    told = [f"{100 * share:.3g} % {words}" for share, words in shares if share]
+    names = [f"{100 * share:.3g} % {words}" for share, words in shares if share]
     at = f"at {record.params['rate_per_s']}/s"
-    return f"of the questions {at} {listed(told)}" if told else f"no question {at} had an answer"
+    return f"of the questions {at} {listed(names)}" if names else f"no question {at} had an answer"
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     rates = list(found_again(_highest, records, place, _searches(place)))
     is_wrong = any(rate.is_wrong for rate in rates)
-    found = [] if is_wrong else [float(rate.per_s) for rate in rates if rate.per_s]
+    values = [] if is_wrong else [float(rate.per_s) for rate in rates if rate.per_s]
     remarks = _remarks(rates)
     if place.is_tester:
-        return [summary("self-test: answers", "1/s", found, place=place, remark="; ".join(remarks))]
+        return [summary("self-test: answers", "1/s", values, place=place, remark="; ".join(remarks))]
     is_testers = any(rate.is_testers for rate in rates)
-    if is_testers and found:
+    if is_testers and values:
         remarks.append("the tester was the limit")
     if rates:
         [tester] = _values(place.without_device, replace(place, is_tester=True))
-        remarks.append(_self_test(found, tester, place.without_device))
-    own = summary("answers", "1/s", found, place=place, remark="; ".join(remarks))
+        remarks.append(_self_test(values, tester, place.without_device))
+    own = summary("answers", "1/s", values, place=place, remark="; ".join(remarks))
     return [replace(own, is_testers=is_testers)]
 
 
@@ -169,16 +169,18 @@ def _remarks(rates: Sequence[Rate]) -> list[str]:
     return [] if why is None else [f"no rate: {why}"]
 
 
-def _self_test(found: Sequence[float], tester: Value, records: Sequence[TrialRecord]) -> str:
+def _self_test(values: Sequence[float], tester: Value, records: Sequence[TrialRecord]) -> str:
     """The remark of the self-test, of these trials, on the rates that were found."""
     if tester.value is None:
-        failed = next((one.reasons[0].text for one in records if one.status == "failed" and one.reasons), None)
+        failed = next(
+            (record.reasons[0].text for record in records if record.status == "failed" and record.reasons), None
+        )
         return f"{_SELF_TEST} not passed: {failed or tester.remark}"
     most = ", the highest rate that is tried" if tester.value >= SELF_TEST_MOST_PER_S else ""
     words = f"the tester answers {tester.value:.0f}/s by itself{most}"
-    if not found:
+    if not values:
         return f"{_SELF_TEST} without a rate to compare with: {words}"
-    if tester.value >= 2 * (1 + DELTA) * max(found):
+    if tester.value >= 2 * (1 + DELTA) * max(values):
         return f"{_PASSED}: {words}"
     return f"{_SELF_TEST} not passed: {words}, less than 2.2 times as many"
 
@@ -192,12 +194,12 @@ TEST = RfcTest(
     title="DNS64 performance",
     doc="the highest rate of questions to a resolver with DNS64 that are all answered rightly within 1 s",
     profiles=frozenset({"8219"}),
-    lasts=lambda own: (13 * own.repetitions, own.questions_s),
-    shortened=lambda own: f"{delays.in_words(own.repetitions, own.questions_s)} and more",
-    times=lambda own: own.repetitions,
+    lasts=lambda lengths: (13 * lengths.repetitions, lengths.questions_s),
+    shortened=lambda lengths: f"{delays.in_words(lengths.repetitions, lengths.questions_s)} and more",
+    times=lambda lengths: lengths.repetitions,
     run=_run,
     values=_values,
-    params=lambda own: {"rate_per_s": FIRST_PER_S, "duration_ns": round(own.questions_s * 1e9)},
+    params=lambda lengths: {"rate_per_s": FIRST_PER_S, "duration_ns": round(lengths.questions_s * 1e9)},
     workload="dns64",
     over_testers=True,
     by_frame_size=False,

@@ -65,8 +65,8 @@ def _highest(ask: Ask, place: Place) -> Rate:
         count //= 2
         if refused or count < LEAST_COUNT:
             return Rate(per_s=0, count=0, is_testers=bool(refused))
-    found = bisect(succeeds, 2 * FIRST_PER_S, MOST_PER_S, place.own.width)
-    return Rate(per_s=max(FIRST_PER_S, found.highest), count=count, is_testers=found.lowest in refused)
+    result = bisect(succeeds, 2 * FIRST_PER_S, MOST_PER_S, place.own.width)
+    return Rate(per_s=max(FIRST_PER_S, result.highest), count=count, is_testers=result.lowest in refused)
 
 
 def transport(place: Place) -> dict[str, Scalar]:
@@ -93,26 +93,26 @@ def rates(records: Sequence[TrialRecord], place: Place) -> list[Rate]:
 def safe(place: Place) -> Rate | None:
     """Half of the lowest rate that the searches found, and the fewest connections, with which other tests establish
     connections. None: there is none."""
-    found = [rate for rate in rates(place.before.get(TEST.name, []), place) if rate.per_s]
-    if not found:
+    results = [rate for rate in rates(place.before.get(TEST.name, []), place) if rate.per_s]
+    if not results:
         return None
-    per_s, count = min(rate.per_s for rate in found) // 2, min(rate.count for rate in found)
+    per_s, count = min(rate.per_s for rate in results) // 2, min(rate.count for rate in results)
     return Rate(per_s=per_s, count=count, is_testers=False)
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
-    found = rates(records, place)
-    known = [float(rate.per_s) for rate in found if rate.per_s]
+    results = rates(records, place)
+    known = [float(rate.per_s) for rate in results if rate.per_s]
     remarks = []
-    if found and not known:
+    if results and not known:
         remarks.append(f"none at {FIRST_PER_S}/s")
-    if any(rate.is_testers for rate in found):
+    if any(rate.is_testers for rate in results):
         remarks.append("the tester was the limit")
-    fewest = min((rate.count for rate in found if rate.per_s), default=place.own.connections)
+    fewest = min((rate.count for rate in results if rate.per_s), default=place.own.connections)
     if fewest < place.own.connections:
         remarks.append(f"with {fewest} connections: more were not all kept at {FIRST_PER_S}/s")
     own = summary("connections established", "1/s", known, place=place, remark="; ".join(remarks))
-    return [replace(own, is_testers=any(rate.is_testers for rate in found))]
+    return [replace(own, is_testers=any(rate.is_testers for rate in results))]
 
 
 def unfit(path: Path, network: Network) -> str | None:
@@ -120,8 +120,8 @@ def unfit(path: Path, network: Network) -> str | None:
     return None if keeps_state(network) else "nothing on the path keeps state of connections"
 
 
-def _shortened(own: Lengths) -> str:
-    return f"{own.repetitions} searches with {own.connections} connections each"
+def _shortened(lengths: Lengths) -> str:
+    return f"{lengths.repetitions} searches with {lengths.connections} connections each"
 
 
 TEST = RfcTest(
@@ -129,9 +129,9 @@ TEST = RfcTest(
     title="Connection establishment rate",
     doc="the highest rate at which every connection is established, and answers afterwards",
     profiles=frozenset({"8219", "9693"}),
-    lasts=lambda own: (12 * own.repetitions, own.connections / 5_000),
+    lasts=lambda lengths: (12 * lengths.repetitions, lengths.connections / 5_000),
     shortened=_shortened,
-    times=lambda own: own.repetitions,
+    times=lambda lengths: lengths.repetitions,
     run=_run,
     values=_values,
     workload="connections",

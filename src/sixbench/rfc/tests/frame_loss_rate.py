@@ -32,24 +32,24 @@ def _rate_pps(place: Place, percent: int) -> int | None:
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     of_tester = "" if place.line_pps is not None else "of the tester's rate, because no line has one"
-    found = []
+    values = []
     for percent in range(100, 0, -STEP_PERCENT):
         rate_pps = _rate_pps(place, percent)
         own = [record for record in records if load_of(record) == rate_pps]
         if not own:
             continue
-        said = [trial for record in own if (trial := load_trial(record)) is not None]
-        found.append(
+        load_trials = [trial for record in own if (trial := load_trial(record)) is not None]
+        values.append(
             Value(
                 name=f"loss at {percent} %",
                 unit="1",
-                value=said[-1].loss_ratio if said else None,
-                trials=len(said),
+                value=load_trials[-1].loss_ratio if load_trials else None,
+                trials=len(load_trials),
                 rate_pps=rate_pps,
-                remark=of_tester if said else _why_not(own),
+                remark=of_tester if load_trials else _why_not(own),
             )
         )
-    return found
+    return values
 
 
 def _why_not(refused: Sequence[TrialRecord]) -> str:
@@ -63,8 +63,8 @@ TEST = RfcTest(
     title="Frame loss rate",
     doc="the share of frames that is lost at 100 %, 90 %, ... of the line's rate",
     profiles=frozenset({"2544", "5180", "8219"}),
-    lasts=lambda own: (6, own.loss_s),
-    shortened=lambda own: f"trials of {own.loss_s:g} s",
+    lasts=lambda lengths: (6, lengths.loss_s),
+    shortened=lambda lengths: f"trials of {lengths.loss_s:g} s",
     run=_run,
     values=_values,
     needs=("throughput",),

@@ -19,20 +19,20 @@ _NAMES = (("least IPDV", "min_ns"), ("median IPDV", "p50_ns"), ("largest IPDV", 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     valid = [record for record in records if record.status == "ok"]
     remark = delays.remark_of(records, place)
-    found = []
+    results = []
     for direction, side, end in _ENDS:
-        signed = [one for record in valid if (one := _signed(getattr(record, side), end)) is not None]
+        signed = [entry for record in valid if (entry := _signed(getattr(record, side), end)) is not None]
         for name, key in _NAMES:
             values = [float(one[key]) for one in signed if isinstance(one.get(key), (int, float))]
             called = f"{name}, {direction}"
-            found.append(summary(called, "ns", values, place=place, rate_pps=place.throughput_pps, remark=remark))
-    return found
+            results.append(summary(called, "ns", values, place=place, rate_pps=place.throughput_pps, remark=remark))
+    return results
 
 
 def _signed(side: Mapping[str, Any], end: str) -> Mapping[str, Any] | None:
     receiver = side.get(end)
-    found = receiver.get("ipdv_signed") if isinstance(receiver, Mapping) else None
-    return found if isinstance(found, Mapping) else None
+    result = receiver.get("ipdv_signed") if isinstance(receiver, Mapping) else None
+    return result if isinstance(result, Mapping) else None
 
 
 TEST = RfcTest(
@@ -40,9 +40,9 @@ TEST = RfcTest(
     title="Inter-packet delay variation",
     doc="differences between the delays of successive frames, from the trials of pdv",
     profiles=frozenset({"8219"}),
-    lasts=lambda own: (0, 0.0),
+    lasts=lambda lengths: (0, 0.0),
     shortened=pdv.TEST.shortened,
-    times=lambda own: own.repetitions,
+    times=lambda lengths: lengths.repetitions,
     run=None,
     reads=pdv.TEST.name,
     values=_values,

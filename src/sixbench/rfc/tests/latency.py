@@ -25,11 +25,11 @@ _OF_8219 = (
 
 
 def _run(ask: Ask, place: Place) -> None:
-    own = place.own
+    lengths = place.own
     delays.repeat(
         ask,
         place,
-        {"warmup_ns": round(own.latency_before_s * 1e9), "duration_ns": round(own.latency_s * 1e9)},
+        {"warmup_ns": round(lengths.latency_before_s * 1e9), "duration_ns": round(lengths.latency_s * 1e9)},
     )
 
 
@@ -43,9 +43,9 @@ TEST = RfcTest(
     title="Latency",
     doc="delay of frames at the throughput rate: typical and worst case",
     profiles=frozenset({"2544", "5180", "8219"}),
-    lasts=lambda own: delays.lasts(own, own.latency_before_s + own.latency_s),
-    shortened=lambda own: delays.in_words(own.repetitions, own.latency_before_s + own.latency_s),
-    times=lambda own: own.repetitions,
+    lasts=lambda lengths: delays.lasts(lengths, lengths.latency_before_s + lengths.latency_s),
+    shortened=lambda lengths: delays.in_words(lengths.repetitions, lengths.latency_before_s + lengths.latency_s),
+    times=lambda lengths: lengths.repetitions,
     run=_run,
     values=_values,
     needs=("throughput",),

@@ -21,18 +21,18 @@ def _run(ask: Ask, place: Place) -> None:
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
-    found = search.read(records, place.own.goals[:1])[0]
-    many, one = found.bounds.lower_pps, place.throughput_pps
-    remark = found.failed or ("no rate meets the goal" if many is None else "")
-    if not found.is_settled and found.refused_why:
-        remark = f"not settled: {found.refused_why}"
-    elif many is not None and found.is_testers:
+    result = search.read(records, place.own.goals[:1])[0]
+    many, number = result.bounds.lower_pps, place.throughput_pps
+    remark = result.failed or ("no rate meets the goal" if many is None else "")
+    if not result.is_settled and result.refused_why:
+        remark = f"not settled: {result.refused_why}"
+    elif many is not None and result.is_testers:
         remark = "the tester was the limit"
-    degradation = None if many is None or one is None else (one - many) / one
+    degradation = None if many is None or number is None else (number - many) / number
     return [
-        Value(name=name, unit=unit, value=value, trials=found.trials, remark=remark, is_testers=found.is_testers)
+        Value(name=name, unit=unit, value=value, trials=result.trials, remark=remark, is_testers=result.is_testers)
         for name, unit, value in (
-            ("throughput of 1 flow", "frames/s", one),
+            ("throughput of 1 flow", "frames/s", number),
             (f"throughput of {FLOWS} flows", "frames/s", many),
             ("degradation", "1", degradation),
         )
@@ -55,7 +55,7 @@ TEST = RfcTest(
     run=_run,
     values=_values,
     needs=("throughput",),
-    params=lambda own: {"ports": "pseudo-random", "flows": FLOWS},
+    params=lambda lengths: {"ports": "pseudo-random", "flows": FLOWS},
     over_traffics=False,
     needs_search=True,
     unfit=_unfit,

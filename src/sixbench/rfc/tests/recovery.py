@@ -20,14 +20,14 @@ AS_FAST = 0.99
 def _run(ask: Ask, place: Place) -> None:
     if _nothing(place) is not None:
         return
-    rate_pps, own = _rate_pps(place), place.own
+    rate_pps, lengths = _rate_pps(place), place.own
     params = {
         "rate_pps": rate_pps,
-        "step_after_ns": round(own.overload_s * 1e9),
+        "step_after_ns": round(lengths.overload_s * 1e9),
         "step_rate_pps": max(1, rate_pps // 2),
-        "duration_ns": round((own.overload_s + own.recovering_s) * 1e9),
+        "duration_ns": round((lengths.overload_s + lengths.recovering_s) * 1e9),
     }
-    for _ in range(own.repetitions):
+    for _ in range(lengths.repetitions):
         if asked(ask, params) is None:
             return
 
@@ -74,9 +74,9 @@ TEST = RfcTest(
     title="System recovery",
     doc="time for which a device loses frames after an overload, at half the rate",
     profiles=frozenset({"2544", "5180", "8219"}),
-    lasts=lambda own: delays.lasts(own, own.overload_s + own.recovering_s),
-    shortened=lambda own: delays.in_words(own.repetitions, own.overload_s + own.recovering_s),
-    times=lambda own: own.repetitions,
+    lasts=lambda lengths: delays.lasts(lengths, lengths.overload_s + lengths.recovering_s),
+    shortened=lambda lengths: delays.in_words(lengths.repetitions, lengths.overload_s + lengths.recovering_s),
+    times=lambda lengths: lengths.repetitions,
     run=_run,
     values=_values,
     needs=("throughput",),

@@ -28,9 +28,9 @@ def loads(ask: Ask) -> Measure:
     return measure
 
 
-def shortened(own: Lengths) -> str:
+def shortened(lengths: Lengths) -> str:
     """The trials that decide a search."""
-    return f"trials that decide last {own.goals[0].final_s:g} s"
+    return f"trials that decide last {lengths.goals[0].final_s:g} s"
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
@@ -43,7 +43,7 @@ TEST = RfcTest(
     title="Throughput",
     doc="the highest rate at which no frame is lost",
     profiles=frozenset({"2544", "5180", "8219"}),
-    lasts=lambda own: (ABOUT_TRIALS, own.goals[0].final_s / 2),
+    lasts=lambda lengths: (ABOUT_TRIALS, lengths.goals[0].final_s / 2),
     shortened=shortened,
     run=_run,
     values=_values,
