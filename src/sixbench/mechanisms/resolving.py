@@ -133,14 +133,14 @@ def _untracked(authority: Address) -> str:
 
 
 def resolver_ready(address: Address, prefix: IPv6Network, program: str) -> Request:
-    """Asks a resolver in its own node until it prefix_text, with addresses in the prefix (RFC 7050 section 3)."""
+    """Asks a resolver in its own node until it answers, with addresses in the prefix (RFC 7050 section 3)."""
 
     def check(answer: Mapping[str, Any]) -> str | None:
         prefix_text = answer.get("prefix")
         return (
             None
             if prefix_text == str(prefix)
-            else f"{program} makes addresses in {answers}, where {prefix} was asked for"
+            else f"{program} makes addresses in {prefix_text}, where {prefix} was asked for"
         )
 
     fields = {"by": "dns64", "resolver": str(address), "timeout_ns": READY_NS}
@@ -154,7 +154,7 @@ def with_extension(
     have IPv4 ones too (RFC 6535 section 2.3.1).
 
     Args:
-        own: the host's IPv4 address.
+        address: the host's IPv4 address.
         known_as: the IPv4 addresses that stand there for IPv6 ones.
     """
     _check_names(network.topology.nodes, None)
