@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 import synthetic
-from measure import timed
+from processes import children
 from table import Figure, Table
 from told_events import tell_until
 
@@ -35,6 +35,13 @@ CLICK_S, TABLES_S, MEMORY_MIB = 1, 2, 300
 PATIENCE_S = 600
 REST_S = 5.0
 """In which a server without clients is watched."""
+ROUNDS = 3
+"""At most, so that the whole takes some minutes."""
+SETTLED_S = 1.5
+"""Without work, after which the server is ready for tables: it imports their packages when nothing is asked."""
+
+Ask = Callable[[str], tuple[float, float]]
+"""Asks for a path; seconds until the first thing to show, and until the end of the answer."""
 
 
 def bench_large_runs(_: AgentHub, table: Table) -> None:
@@ -43,33 +50,51 @@ def bench_large_runs(_: AgentHub, table: Table) -> None:
         directory = Path(place)
         key = _write(directory)
         base = "/api/runs/large"
-        clicks = {
+        answers = {
             "the list of runs": ("/api/runs", CLICK_S),
             "a run": (base, CLICK_S),
             "one trial": (f"{base}/trials/{key}", CLICK_S),
             "all trials in brief": (f"{base}/trials", CLICK_S),
-            "the events of 5,000 trials": (f"{base}/events", CLICK_S),
             "a table as CSV": (f"{base}/tables/csv", TABLES_S),
+            "a table as Markdown": (f"{base}/tables/md", TABLES_S),
+            "a table as LaTeX": (f"{base}/tables/latex", TABLES_S),
+        }
+        streams = {
+            "the events of 5,000 trials": (f"{base}/events", CLICK_S),
             "a log of a million events": ("/api/runs/logged/events", CLICK_S),
         }
-        for what, (path, target_s) in clicks.items():
-            took = Figure(f"{what}, s", f"< {target_s}")
-            table.measure([took], lambda took=took, path=path: took.values.append(_asked_s(directory, path)), 1)
-        memory, busy = (
-            Figure("server after its clients, MiB", f"< {MEMORY_MIB}"),
-            Figure("its processor then, %", "< 5"),
-        )
+        for name, (path, target_s) in (answers | streams).items():
+            _bench_click(table, directory, name, path, target_s, is_stream=name in streams)
+        memory = Figure("server after its clients, MiB", f"< {MEMORY_MIB}", ROUNDS)
+        busy = Figure("its processor then, %", "< 5", ROUNDS)
 
         def rest() -> None:
-            with _served(directory) as (server, ask):
-                for path, _ in clicks.values():
+            with _served(directory) as (processes, ask):
+                for path, _ in (answers | streams).values():
                     ask(path)
-                before_s = _processor_s(server)
+                before_s = sum(map(_processor_s, processes))
                 time.sleep(REST_S)
-                busy.values.append(max(0.01, 100 * (_processor_s(server) - before_s) / REST_S))
-                memory.values.append(_resident_mib(server))
+                busy.values.append(max(0.01, 100 * (sum(map(_processor_s, processes)) - before_s) / REST_S))
+                memory.values.append(sum(map(_resident_mib, processes)))
 
-        table.measure([memory, busy], rest, 1)
+        table.measure([memory, busy], rest)
+
+
+def _bench_click(table: Table, directory: Path, name: str, path: str, target_s: float, *, is_stream: bool) -> None:
+    """The first click on something and the second one: both until there is something to show, and until the end."""
+    target = f"< {target_s}"
+    first, whole, again = (
+        Figure(f"{name}{part}, s", target, ROUNDS) for part in (": the first", "", ", the second click")
+    )
+
+    def click() -> None:
+        with _served(directory) as (_, ask):
+            first_s, whole_s = ask(path)
+            first.values.append(first_s)
+            whole.values.append(whole_s)
+            again.values.append(ask(path)[1])
+
+    table.measure([first, whole, again] if is_stream else [whole, again], click)
 
 
 def _write(directory: Path) -> str:
@@ -91,32 +116,42 @@ def _write(directory: Path) -> str:
     return run.trials[0].key
 
 
-def _asked_s(directory: Path, path: str) -> float:
-    with _served(directory) as (_, ask):
-        return timed(lambda: ask(path))
-
-
 @contextmanager
-def _served(directory: Path) -> Iterator[tuple[int, Callable[[str], None]]]:
-    """The process of the server, and what asks it."""
+def _served(directory: Path) -> Iterator[tuple[list[int], Ask]]:
+    """The processes of a server that is ready, and what asks it."""
     command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         place = urlsplit(process.stderr.readline().rpartition(" ")[2].strip())
         headers = {"authorization": f"Bearer {place.fragment.removeprefix('token=')}"}
 
-        def ask(path: str) -> None:
+        def ask(path: str) -> tuple[float, float]:
+            began_s, first_s = time.monotonic(), None
             with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=PATIENCE_S)) as connection:
                 connection.request("GET", path, headers=headers)
                 answer = connection.getresponse()
-                answer.read()
                 assert answer.status == 200, f"{path}: {answer.status}"
+                for line in answer:
+                    if first_s is None and line.startswith((b"data: [", b"{")):  # events of the run, or an object
+                        first_s = time.monotonic() - began_s
+            whole_s = time.monotonic() - began_s
+            return whole_s if first_s is None else first_s, whole_s
 
-        ask("/api/jobs")
         try:
-            yield int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]), ask
+            ask("/api/jobs")
+            [server, *_] = children(process.pid)
+            processes = [server, *children(server)]
+            _wait_until_settled(processes)
+            yield processes, ask
         finally:
             process.terminate()
+
+
+def _wait_until_settled(processes: Sequence[int]) -> None:
+    busy_s = -1.0
+    while (now_s := sum(map(_processor_s, processes))) > busy_s:
+        busy_s = now_s
+        time.sleep(SETTLED_S)
 
 
 def _processor_s(pid: int) -> float:
