@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import asinh, log
 
 from ..analysis.noise import BUSY_ELSEWHERE_CORES, MUCH_SLOWDOWN
 from ..model.experiment import Statistics
@@ -187,18 +188,57 @@ def hint(finding: Finding, trials: Sequence[TrialRecord] = ()) -> str:
             return f"constant: each has the same value in all {words.count(finding.n, 'block')}"
         case "mixed":
             return f"the trials of {finding.mixed} differ from one another more often than those of the other paths"
-        case "equivalent" if finding.apart:
-            return "equal: within the margin"
         case "undecided" | "within A/A":
-            longer = ["longer trials would help"] if (finding.blocks_needed or 0) > MANY_BLOCKS else []
-            return "; ".join([_blocks(finding) or "more blocks may tell", *longer, *aside])
+            as_long = longer_trials(finding, trials)
+            longer = ["longer trials would help"] if (finding.blocks_needed or 0) > MANY_BLOCKS and not as_long else []
+            return "; ".join([_blocks(finding, as_long) or "more blocks may tell", *longer, *aside])
         case "too variable":
+            as_long = longer_trials(finding, trials)
             helps = what_helps(trial for trial in trials if trial.workload == finding.workload)
-            more = [_blocks(finding)] if finding.blocks_needed else []
+            helps = [one for one in helps if not (as_long and one.startswith("longer trials"))]
+            more = [_blocks(finding, as_long)] if finding.blocks_needed else []
             return "; ".join([*more, *([f"{words.listing(helps)} would help"] if helps else []), *aside])
         case "not compared":
             return "no pair of valid trials" if finding.n == 0 else "one pair of valid trials gives no interval"
     return ""
+
+
+def longer_trials(finding: Finding, trials: Sequence[TrialRecord]) -> str:
+    """The length of trials that would tell as much as the blocks needed: `trials of 2.4 s`. Empty where it would be
+    longer than `LONG_TRIAL_NS`, where links do not lose packets at random, or where the machine was busy with something
+    else, so that losses are not all that makes trials differ.
+
+    At random losses a trial is a mean over times without a loss, many of them and independent: its scatter falls with
+    the root of its length, as that of a mean falls with the root of the number of blocks.
+    """
+    tells, ratio = finding.blocks_tell, finding.ratio
+    if not (tells and ratio and finding.ci_low and finding.ci_high and finding.mark in ("undecided", "too variable")):
+        return ""
+    valid = [trial for trial in trials if trial.status == "ok" and trial.combination == finding.combination]
+    lengths = [float(trial.params["duration_ns"]) for trial in valid if "duration_ns" in trial.params]
+    if not lengths or 2 * sum(_has_random_loss(trial) and not _is_disturbed(trial) for trial in valid) < len(valid):
+        return ""
+    as_long = max(lengths) * (log(finding.ci_high / finding.ci_low) / 2 / asinh(tells)) ** 2
+    rounded = float(f"{as_long:.2g}")
+    return f"trials of {words.level('duration_ns', rounded)}" if max(lengths) < rounded <= LONG_TRIAL_NS else ""
+
+
+def _is_beside_other_load(trial: TrialRecord) -> bool:
+    return trial.metrics.get("cpu_other_cores", 0.0) > BUSY_ELSEWHERE_CORES
+
+
+def _is_on_slow_cores(trial: TrialRecord) -> bool:
+    return trial.metrics.get("core_slowdown_ratio", 0.0) > MUCH_SLOWDOWN
+
+
+def _is_disturbed(trial: TrialRecord) -> bool:
+    return _is_beside_other_load(trial) or _is_on_slow_cores(trial)
+
+
+def _has_random_loss(trial: TrialRecord) -> bool:
+    """True if a link lost packets of the trial because it is configured to."""
+    losses = trial.evidence.losses
+    return any(place.side == "emulated" for place in (losses.located if losses is not None else None) or ())
 
 
 def what_helps(trials: Iterable[TrialRecord]) -> list[str]:
@@ -208,9 +248,9 @@ def what_helps(trials: Iterable[TrialRecord]) -> list[str]:
     helps = []
     if lengths and max(lengths) < LONG_TRIAL_NS:
         helps.append(f"longer trials than {words.level('duration_ns', max(lengths))}")
-    if any(trial.metrics.get("cpu_other_cores", 0.0) > BUSY_ELSEWHERE_CORES for trial in valid):
+    if any(map(_is_beside_other_load, valid)):
         helps.append("a machine without other load")
-    if any(trial.metrics.get("core_slowdown_ratio", 0.0) > MUCH_SLOWDOWN for trial in valid):
+    if any(map(_is_on_slow_cores, valid)):
         helps.append("a machine that has its cores for itself")
     if any(trial.limited_by in ("cpu", "tester") for trial in valid):
         helps.append("a faster machine")
@@ -271,15 +311,19 @@ _ORDER: tuple[Mark, ...] = (
 )
 
 
-def _blocks(finding: Finding) -> str:
+def _blocks(finding: Finding, as_long: str = "") -> str:
+    """The blocks that would tell a change, or the trials of another length that would: `about 40 blocks or trials of
+    2.4 s would tell 5 %`."""
     needed, tells = finding.blocks_needed, finding.blocks_tell
     if needed is None or tells is None:
         return ""
     unit = "pp" if finding.ratio is None and finding.unit == "1" else "%"
     change = f"{float(f'{100 * tells:.2g}'):g} {unit}"
     if needed > MANY_BLOCKS:
-        return f"blocks alone would hardly tell {change}: over {words.whole(MANY_BLOCKS)} of them"
-    return f"about {words.whole(_rounded(needed))} blocks would tell {change}"
+        longer = f"; {as_long} would" if as_long else ""
+        return f"blocks alone would hardly tell {change}: over {words.whole(MANY_BLOCKS)} of them{longer}"
+    longer = f" or {as_long}" if as_long else ""
+    return f"about {words.whole(_rounded(needed))} blocks{longer} would tell {change}"
 
 
 def _rounded(needed: int) -> int:
