@@ -14,7 +14,7 @@ import synthetic
 
 from sixbench.cli.guest_runs import check_clock, chosen_kernels, run_in_guests
 from sixbench.guest import GuestCommand, GuestResult, Kernel
-from sixbench.model.errors import CapabilityError, ExperimentError, UsageError
+from sixbench.model.errors import CapabilityError, ExperimentError, Interrupted, UsageError
 from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.setting_problems import problems_of_settings
@@ -274,3 +274,18 @@ def test_a_plan_names_the_kernels_of_the_command_line(sixbench: Callable[..., An
     assert planned["estimate"]["clock"] == "virtual"
     refused = sixbench("plan", "quickstart", "--kernels", "debian-5")
     assert (refused.exit, refused.stdout) == (3, "")
+
+
+def test_a_run_in_guests_that_is_stopped_says_that_no_trials_are_kept(
+    read: Read, boots: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def boot(kernel: Kernel, command: GuestCommand, *others: object) -> GuestResult:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(guests, "boot", boot)
+    with pytest.raises(Interrupted) as caught:
+        run_in_guests(
+            read(WITH_SETTINGS), tmp_path / "run", True, None, False, False, "virtual", json=False, quiet=True
+        )
+    assert "none are kept" in str(caught.value)
+    assert not (tmp_path / "run").exists()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..model.errors import Bug, SixbenchError, UsageError
+from ..model.errors import Bug, Interrupted, SixbenchError, UsageError
 from ..model.exit_codes import Exit
 from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.quoting import listed, printable
@@ -104,16 +104,28 @@ def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
     except Bug:
         writer.set_state("interrupted", time.time_ns())
         raise
-    except (SixbenchError, KeyboardInterrupt):
-        if writer.manifest.guests:
+    except (SixbenchError, KeyboardInterrupt) as error:
+        guests = list(writer.manifest.guests)
+        if guests:
             writer.set_state("interrupted", time.time_ns())
             present(writer.directory, json)
         else:
             writer.discard()
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(_stopped(guests, writer.directory)) from None
         raise
     writer.set_state(state, time.time_ns())
     present(writer.directory, json)
     return Exit.DONE if state == "complete" else Exit.PARTLY
+
+
+def _stopped(guests: list[str], directory: Path) -> str:
+    """The trials that are kept of a run that was stopped."""
+    if not guests:
+        return "stopped; an emulated machine hands over its trials when all of them are done, so none are kept"
+    return (
+        f"stopped; the trials of {listed(guests)} are kept in {directory}; continue with: sixbench resume {directory}"
+    )
 
 
 def doctor_in_guest(name: str, json: bool) -> int:
