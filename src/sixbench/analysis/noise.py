@@ -36,7 +36,8 @@ def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Find
 
 
 def noise_remarks(findings: Sequence[Finding], experiment: Experiment) -> list[str]:
-    """Sentences on findings that the noise floor casts doubt on; empty if there are none.
+    """Sentences on findings that the noise floor casts doubt on; empty if there are none. Those within it are counted
+    only of headline metrics, which the report shows.
 
     That an A/A comparison shows a difference is held against the testbed only where it is certain among those of all
     metrics together: each metric's family has a false one with a chance of 1 - confidence, and there are many metrics.
@@ -53,7 +54,7 @@ def noise_remarks(findings: Sequence[Finding], experiment: Experiment) -> list[s
             f"({_names(different)}). Something other than the paths causes differences on this machine. Findings of "
             "that size may come from it."
         )
-    within = [finding for finding in findings if finding.mark == "within A/A"]
+    within = [finding for finding in findings if finding.headline and finding.mark == "within A/A"]
     if within:
         differences = "1 difference is" if len(within) == 1 else f"{len(within)} differences are"
         remarks.append(

@@ -239,8 +239,8 @@ def _looks_words(experiment: Experiment) -> str:
 
 
 def packet_cost(run: Run) -> str | None:
-    """Source of the cost of a packet: hardware counters, or CPU time only and why. None where the run
-    recorded neither, as between two machines."""
+    """Source of the cost of a packet: hardware counters, or CPU time only. None where the run recorded neither, as
+    between two machines. The properties of the machine say why there are no counters."""
     environment = run.manifest.environment
     if clock_of(run).kind == "virtual":
         return (
@@ -254,10 +254,7 @@ def packet_cost(run: Run) -> str | None:
             "The cost of a packet is counted in CPU time (/proc/stat) and in cycles and instructions (perf events of "
             "the whole machine). Where a sender spun to keep its schedule, it is counted in CPU time only."
         )
-    return (
-        "The cost of a packet is measured in CPU time (/proc/stat) only, not in cycles and instructions: "
-        f"{environment.no_hardware_counters}."
-    )
+    return "The cost of a packet is measured in CPU time (/proc/stat) only: there are no hardware counters here."
 
 
 def command(run: Run) -> str:
