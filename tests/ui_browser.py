@@ -45,9 +45,11 @@ class Served:
 
 
 def show(page: Page, served: Served, screen: str, width: int = WIDE, scheme: str = "light") -> None:
+    """Shows a screen anew: nothing is left of what was typed there before."""
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.goto(f"{served.base}#/{screen}")
+    address = f"{served.base}#/{screen}"
+    page.reload() if page.url == address else page.goto(address)
     page.locator(f"main > .{screen.partition('/')[0]} h1").wait_for()
     if screen.startswith("result/") and screen.count("/") > 1:
         page.get_by_role("heading", name="Files of this trial").wait_for()
