@@ -32,7 +32,9 @@ def check(form: type[_Form], answer: object, what: str, place: tuple[str, ...] =
     try:
         return form.model_validate(answer)
     except ValidationError as error:
-        problems = [_problem(one["type"], (*place, *one["loc"]), one["msg"], one["input"]) for one in error.errors()]
+        problems = [
+            _problem(item["type"], (*place, *item["loc"]), item["msg"], item["input"]) for item in error.errors()
+        ]
         more = f", and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
         words = "; ".join(problems[:SHOWN_PROBLEMS])
         raise AgentError("agent-broken", f"{what} was answered {words}{more}") from None

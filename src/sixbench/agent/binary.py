@@ -25,9 +25,9 @@ def find_agent() -> Path:
     beside = Path(sys.executable).parent / NAME
     if os.access(beside, os.X_OK):
         return beside
-    found = shutil.which(NAME)
-    if found:
-        return Path(found)
+    text = shutil.which(NAME)
+    if text:
+        return Path(text)
     raise CapabilityError(
         f"the program {NAME} is neither beside {sys.executable} nor on the PATH; install it with: make install, "
         "or install its wheel"

@@ -243,8 +243,8 @@ class Agent:
                 self._ended = error
             pending = list(self._pending.values())
             self._pending.clear()
-        for one in pending:
-            one.future.set_exception(self._ended)
+        for item in pending:
+            item.future.set_exception(self._ended)
 
     def _gone(self) -> None:
         """Waits for the end of an agent whose output has ended."""

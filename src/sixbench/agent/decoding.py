@@ -52,8 +52,8 @@ def decode_frames(binary: Path, frames: Sequence[Frame], held: int | None = None
     except subprocess.TimeoutExpired:
         raise AgentError("agent-silent", f"{binary} decode has not ended after {TIMEOUT_S:g} s") from None
     if done.returncode != 0:
-        said = " ".join((done.stderr or done.stdout).decode(errors="replace").split())
-        raise AgentError("agent-died", f"{binary} decode ended with code {done.returncode}: {said}")
+        text = " ".join((done.stderr or done.stdout).decode(errors="replace").split())
+        raise AgentError("agent-died", f"{binary} decode ended with code {done.returncode}: {text}")
     answers = [message_of(line) for line in done.stdout.splitlines()]
     if len(answers) != len(frames):
         raise AgentError("agent-broken", f"{binary} decode answered {len(answers)} of {len(frames)} packets")

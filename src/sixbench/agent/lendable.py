@@ -67,19 +67,19 @@ class _Readings(Form):
     readings: Annotated[list[HardwareTimes], Field(min_length=1)]
 
 
-def read_lendable(said: str) -> list[Lendable]:
+def read_lendable(text: str) -> list[Lendable]:
     """The printed answer of the command. Raises `AgentError`."""
-    return check(_All, {"interfaces": _told(said)}, LENDABLE).interfaces
+    return check(_All, {"interfaces": _told(text)}, LENDABLE).interfaces
 
 
-def read_hardware_clock(said: str) -> list[HardwareTimes]:
+def read_hardware_clock(text: str) -> list[HardwareTimes]:
     """The printed answer of the command. Raises `AgentError`."""
-    return check(_Readings, _told(said), HARDWARE_CLOCK).readings
+    return check(_Readings, _told(text), HARDWARE_CLOCK).readings
 
 
-def _told(said: str) -> object:
+def _told(text: str) -> object:
     try:
-        return json.loads(said)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
 

@@ -144,9 +144,9 @@ class PacketMechanism(AbstractContextManager["PacketMechanism"]):
     def _died(self) -> AgentError:
         self._stop()
         assert self._process.stderr is not None
-        said = " ".join(self._process.stderr.read(_READ_BYTES).decode(errors="replace").split())
+        text = " ".join(self._process.stderr.read(_READ_BYTES).decode(errors="replace").split())
         words = f"the agent ended with code {self._process.returncode} before it had answered"
-        return AgentError("agent-died", f"{words}: {said}" if said else words)
+        return AgentError("agent-died", f"{words}: {text}" if text else words)
 
     def _stop(self) -> None:
         assert self._process.stdin is not None

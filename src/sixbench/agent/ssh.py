@@ -73,7 +73,7 @@ class SshHosts:
             raise CapabilityError(missing)
         new = [host for host in hosts if not self.is_connected(host.name)]
         joining = [self._submit(self._joined(host)) for host in new]
-        failures = [failure for one in joining if (failure := one.exception()) is not None]
+        failures = [failure for future in joining if (failure := future.exception()) is not None]
         if failures:
             raise failures[0]
 
@@ -95,13 +95,13 @@ class SshHosts:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _joined(self, host: Host) -> None:
-        one = SshHost(host, self._loop)
+        ssh_host = SshHost(host, self._loop)
         try:
-            await one.open(self._program, self._hash)
+            await ssh_host.open(self._program, self._hash)
         except BaseException:
-            await one.shut()
+            await ssh_host.shut()
             raise
-        self._hosts[host.name] = one
+        self._hosts[host.name] = ssh_host
 
     async def _closed(self) -> None:
         for host in self._hosts.values():
@@ -128,7 +128,7 @@ class SshHost:
     @property
     def is_connected(self) -> bool:
         """True if it is there, as far as is known."""
-        return any(not one.connection.is_closed() for one in self._connections)
+        return any(not item.connection.is_closed() for item in self._connections)
 
     def start(self, name: str, arguments: Sequence[str]) -> AgentProcess:
         """Starts an agent. Where that fails, its end tells so."""
@@ -164,16 +164,16 @@ class SshHost:
 
     async def shut(self) -> None:
         """Ends its connections, and with them its agents."""
-        for one in self._connections:
-            one.connection.abort()
-        for one in self._connections:
-            await one.connection.wait_closed()
+        for item in self._connections:
+            item.connection.abort()
+        for item in self._connections:
+            await item.connection.wait_closed()
 
     async def _connected(self) -> _Shared:
         """A connection with room for one more session. Raises `CapabilityError`."""
         async with self._opening:
-            self._connections = [one for one in self._connections if not one.connection.is_closed()]
-            free = next((one for one in self._connections if one.sessions < SESSIONS), None)
+            self._connections = [item for item in self._connections if not item.connection.is_closed()]
+            free = next((item for item in self._connections if item.sessions < SESSIONS), None)
             if free is None:
                 free = _Shared(await connect(self.host.name, self._destination))
                 self._connections.append(free)
@@ -185,7 +185,7 @@ class SshHost:
 
         doing = f"preparing {self.host.name}"
         try:
-            said, error_output, status = await asyncio.wait_for(
+            message, error_output, status = await asyncio.wait_for(
                 _conversation(connection, f"sh -c {shlex.quote(script)}", data), INSTALL_TIMEOUT_S
             )
         except TimeoutError as error:
@@ -200,7 +200,7 @@ class SshHost:
         if status != 0:
             why = one_line(error_output) or "its shell ended with an error"
             raise CapabilityError(f"{doing}: {why}; {self._by_hand}")
-        return said.decode(errors="replace")
+        return message.decode(errors="replace")
 
     @property
     def _by_hand(self) -> str:
@@ -248,22 +248,22 @@ async def _conversation(connection: SSHClientConnection, command: str, data: byt
             process.stdin.write_eof()
 
     try:
-        _, said, error_output = await asyncio.gather(feed(), _bounded(process.stdout), _bounded(process.stderr))
+        _, message, error_output = await asyncio.gather(feed(), _bounded(process.stdout), _bounded(process.stderr))
         await process.wait_closed()
     except BaseException:
         process.close()
         raise
-    return said, error_output, process.exit_status
+    return message, error_output, process.exit_status
 
 
 async def _bounded(stream: SSHReader[bytes]) -> bytes:
     """All that is to be read. Raises `OverflowError` where it is more than `MOST_SHELL_BYTES`."""
-    found = bytearray()
+    data = bytearray()
     while chunk := await stream.read(MOST_SHELL_BYTES):
-        found += chunk
-        if len(found) > MOST_SHELL_BYTES:
+        data += chunk
+        if len(data) > MOST_SHELL_BYTES:
             raise OverflowError
-    return bytes(found)
+    return bytes(data)
 
 
 async def feed(descriptor: int, writer: SSHWriter[bytes]) -> None:

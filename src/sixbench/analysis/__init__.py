@@ -65,7 +65,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     clock = clock_of(run)
     is_planned = run.manifest.procedure is None  # the trials of a search are no repetitions
     measured = estimates(run) if is_planned else []
-    found = findings(run, measured) if is_planned else []
+    results = findings(run, measured) if is_planned else []
     effects = cell_effects(run) if is_planned else []
     remarks = [
         *cell_remarks(effects, run),
@@ -76,22 +76,22 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         *slowdown_remarks(run.trials),
         *awake_remarks(run.trials),
         *tester_remarks(run.trials),
-        *noise_remarks(found, run.manifest.experiment),
+        *noise_remarks(results, run.manifest.experiment),
         *fixed_mtu_remarks(run.manifest.experiment),
         *mechanism_remarks(run.manifest.experiment.paths),
     ]
     analysis = Analysis(
         estimates=shown_estimates(measured, clock),
-        findings=shown_findings(found, clock),
+        findings=shown_findings(results, clock),
         cells=effects,
         kernels=kernel_contrasts(run, clock) if is_planned else [],
         remarks=remarks,
-        notes=[*repeat_remarks(run.trials, run.manifest.experiment.repeats), *outlying_remarks(found)],
+        notes=[*repeat_remarks(run.trials, run.manifest.experiment.repeats), *outlying_remarks(results)],
     )
     if paper is None:
         return analysis
     from .claims import in_own_columns, judge
 
-    claims, published = judge(paper, run, found, measured)
-    tables = in_own_columns(paper, run, found, measured)
+    claims, published = judge(paper, run, results, measured)
+    tables = in_own_columns(paper, run, results, measured)
     return beside_paper(replace(analysis, claims=claims, published=published, tables=tables), clock)

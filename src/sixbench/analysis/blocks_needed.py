@@ -98,7 +98,7 @@ def more_precise(unanswered: Unanswered, asked: float | None, confidence: float)
     changes = (*((asked,) if asked else ()), *CHANGES)
     if unanswered.is_too_variable and (change := unanswered.change) is not None and change > changes[0]:
         changes = (change, *changes)
-    tells = next((one for one in changes if one < current), None)
+    tells = next((item for item in changes if item < current), None)
     if tells is None:
         return None
     half_width = asinh(tells) if unanswered.ratio is not None else tells * unanswered.divisor
@@ -113,9 +113,9 @@ def with_blocks_needed(findings: Sequence[Finding], experiment: Experiment) -> l
     change itself. Both fields stay None where the spread is not known or is zero.
     """
     aa_spreads: dict[tuple[str, str, bool], float | None] = {}
-    for one in findings:
-        if one.is_aa and one.baseline == experiment.baseline:
-            aa_spreads.setdefault((one.combination, one.metric, one.ratio is None), one.spread)
+    for item in findings:
+        if item.is_aa and item.baseline == experiment.baseline:
+            aa_spreads.setdefault((item.combination, item.metric, item.ratio is None), item.spread)
     confidence, asked = experiment.statistics.confidence, experiment.blocks.precision
     completed = []
     for finding in findings:

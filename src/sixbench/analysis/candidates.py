@@ -50,7 +50,7 @@ def candidates(
     Args:
         groups: the trials by combination and path.
     """
-    found = []
+    results = []
     for path, baseline in compared_paths(experiment, combination):
         group, base = groups[combination.name, path.name], groups[combination.name, baseline]
         if not (group.attempted or base.attempted):
@@ -58,7 +58,7 @@ def candidates(
         metrics = [m for m in measured_metrics(group) if common_blocks(group, base, m.column)]
         for metric in metrics or [METRICS[WORKLOADS[combination.workload.kind].primary]]:
             blocks, column = common_blocks(group, base, metric.column), metric.column
-            found.append(
+            results.append(
                 Candidate(
                     combination=combination,
                     metric=metric,
@@ -71,7 +71,7 @@ def candidates(
                     theory_baseline=base.theory.get(column),
                 )
             )
-    return found
+    return results
 
 
 def pairs_of(path: PathTrials, baseline: PathTrials, metric: Metric, blocks: Sequence[int]) -> Pairs:
@@ -101,8 +101,8 @@ def adjusted_within(families: Sequence[Hashable], comparisons: Sequence[Comparis
 
 def uncertainties(group: PathTrials, blocks: Sequence[int], column: str) -> list[float]:
     """By how much the values of these blocks may be wrong; empty where none may."""
-    found = [group.ok[block].uncertainty.get(column, 0.0) for block in blocks]
-    return found if any(found) else []
+    values = [group.ok[block].uncertainty.get(column, 0.0) for block in blocks]
+    return values if any(values) else []
 
 
 def compared_paths(experiment: Experiment, combination: Combination) -> list[tuple[Path, str]]:
@@ -153,9 +153,11 @@ def compare_each(
             margin=margin,
             estimator=statistics.estimator,
         )
-        for index, one in zip(indices, compared, strict=True):
-            adjusted = one.p_value if look is None or one.p_value is None else look.adjusted(one.p_value)
-            results[index] = replace(one, p_value=adjusted)
+        for index, comparison in zip(indices, compared, strict=True):
+            adjusted = (
+                comparison.p_value if look is None or comparison.p_value is None else look.adjusted(comparison.p_value)
+            )
+            results[index] = replace(comparison, p_value=adjusted)
     return results
 
 

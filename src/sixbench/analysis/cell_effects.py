@@ -28,13 +28,13 @@ def cell_effects(run: Run) -> list[CellEffect]:
         return []
     groups = group_trials(run)
     compared = [
-        one
+        candidate
         for combination in experiment.combinations
-        for one in candidates(experiment, combination, groups)
-        if one.is_headline and one.path.aa_of is None and one.pairs.path
+        for candidate in candidates(experiment, combination, groups)
+        if candidate.is_headline and candidate.path.aa_of is None and candidate.pairs.path
     ]
-    p_values = holm([alike_p_value(list(_by_cell(one).values())) for one in compared])
-    return [_effect(one, p_value, run) for one, p_value in zip(compared, p_values, strict=True)]
+    p_values = holm([alike_p_value(list(_by_cell(candidate).values())) for candidate in compared])
+    return [_effect(candidate, p_value, run) for candidate, p_value in zip(compared, p_values, strict=True)]
 
 
 def cell_remarks(effects: Sequence[CellEffect], run: Run) -> list[str]:
@@ -44,7 +44,10 @@ def cell_remarks(effects: Sequence[CellEffect], run: Run) -> list[str]:
     error = 1 - run.manifest.experiment.statistics.confidence
     differing = [effect for effect in effects if effect.p_value is not None and effect.p_value < error]
     if differing:
-        named = "; ".join(subject(one.workload, one.metric, one.path, one.levels) for one in differing[:5])
+        named = "; ".join(
+            subject(cell_effect.workload, cell_effect.metric, cell_effect.path, cell_effect.levels)
+            for cell_effect in differing[:5]
+        )
         more = f"; and {len(differing) - 5} more" if len(differing) > 5 else ""
         remarks.append(
             f"The cells differ in {len(differing)} of {len(effects)} comparisons of headline metrics ({named}{more}). "
@@ -61,11 +64,11 @@ def cell_remarks(effects: Sequence[CellEffect], run: Run) -> list[str]:
 
 def _by_cell(candidate: Candidate) -> dict[str, list[float]]:
     """What each block says of the change, by cell: the log ratio, or the difference."""
-    pairs, found = candidate.pairs, dict[str, list[float]]()
+    pairs, values = candidate.pairs, dict[str, list[float]]()
     is_ratio = pairs.scale == "ratio" and min(*pairs.path, *pairs.baseline) > 0
     for cell, path, baseline in zip(candidate.cells, pairs.path, pairs.baseline, strict=True):
-        found.setdefault(cell or "", []).append(log(path / baseline) if is_ratio else path - baseline)
-    return found
+        values.setdefault(cell or "", []).append(log(path / baseline) if is_ratio else path - baseline)
+    return values
 
 
 def _effect(candidate: Candidate, p_value: float | None, run: Run) -> CellEffect:
@@ -86,13 +89,18 @@ def _effect(candidate: Candidate, p_value: float | None, run: Run) -> CellEffect
 def _value(candidate: Candidate, cell: str, confidence: float) -> CellValue:
     """The change on one cell. A cell has few blocks, so that nothing tells a wild one from the others: it is the
     mean."""
-    own = [index for index, name in enumerate(candidate.cells) if (name or "") == cell]
+    numbers = [index for index, name in enumerate(candidate.cells) if (name or "") == cell]
     pairs = Pairs(
-        path=[candidate.pairs.path[index] for index in own],
-        baseline=[candidate.pairs.baseline[index] for index in own],
+        path=[candidate.pairs.path[index] for index in numbers],
+        baseline=[candidate.pairs.baseline[index] for index in numbers],
         scale=candidate.pairs.scale,
     )
-    found = compare(pairs, confidence=confidence, margin=0.0)
+    comparison = compare(pairs, confidence=confidence, margin=0.0)
     return CellValue(
-        cell=cell, n=found.n, ratio=found.ratio, difference=found.difference, ci_low=found.low, ci_high=found.high
+        cell=cell,
+        n=comparison.n,
+        ratio=comparison.ratio,
+        difference=comparison.difference,
+        ci_low=comparison.low,
+        ci_high=comparison.high,
     )

@@ -38,8 +38,8 @@ def change_with_interval(value: float, low: float, high: float, *, points: bool,
 def apart_in_words(finding: Finding) -> str:
     """The pairs that lie apart: `−97 % to −77 % in 2 of 10 blocks`."""
     ends = [percent(100 * (end - 1)) for end in (finding.apart_low, finding.apart_high) if end is not None]
-    said = ends[0] if len(set(ends)) == 1 else " to ".join(ends)
-    return f"{said} in {finding.apart} of {finding.n} blocks"
+    text = ends[0] if len(set(ends)) == 1 else " to ".join(ends)
+    return f"{text} in {finding.apart} of {finding.n} blocks"
 
 
 def quantity(metric: str, value: float) -> str:
@@ -61,5 +61,5 @@ def amount(test: Amount) -> str:
 def subject(combination: Combination, path: str, metric: str, without: str = "") -> str:
     """The subject of a comparison: `Mean round-trip time of TCP request and response over ipv6 at message 64 B`."""
     levels = {column: value for column, value in combination.levels.items() if column != without}
-    said = names.subject(combination.workload.kind, metric, path, levels)
-    return said[:1].upper() + said[1:]
+    text = names.subject(combination.workload.kind, metric, path, levels)
+    return text[:1].upper() + text[1:]

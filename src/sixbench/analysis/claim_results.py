@@ -83,12 +83,14 @@ class Results:
         baseline = self.experiment.baseline_of(combination)
         if path == baseline:
             return Series({}, {})
-        own = self.by_block(combination, path, metric)
+        series = self.by_block(combination, path, metric)
         base = self.by_block(combination, baseline, metric)
-        ratios = {block: own[block] / base[block] for block in own if base.get(block, 0) > 0 and own[block] > 0}
+        ratios = {
+            block: series[block] / base[block] for block in series if base.get(block, 0) > 0 and series[block] > 0
+        }
         # A baseline that may be 0 makes a ratio that may be anything.
         greatest = {
-            block: (own[block] + own.uncertainty.get(block, 0.0))
+            block: (series[block] + series.uncertainty.get(block, 0.0))
             / max(base[block] - base.uncertainty.get(block, 0.0), SAME * base[block])
             for block in ratios
         }

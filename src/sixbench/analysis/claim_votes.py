@@ -98,22 +98,22 @@ def direction_votes(test: Direction, results: Results) -> list[Vote]:
     """The votes on a direction. They come from the verdicts of the findings, or from their intervals if the test has a
     margin."""
 
-    def outcome(found: _Difference, low: float, high: float) -> Outcome:
-        below, above = _band(found.margin if test.margin is None else test.margin, is_share=found.is_share)
+    def outcome(difference: _Difference, low: float, high: float) -> Outcome:
+        below, above = _band(difference.margin if test.margin is None else test.margin, is_share=difference.is_share)
         if test.expect == "equivalent":
-            return _equivalence(found.verdict, below <= low <= high <= above, low > above or high < below)
+            return _equivalence(difference.verdict, below <= low <= high <= above, low > above or high < below)
         if test.expect == "not lower":
             return "agrees" if low >= below else "contradicts" if high < below else "undecided"
         if test.expect == "not higher":
             return "agrees" if high <= above else "contradicts" if low > above else "undecided"
-        if found.verdict == test.expect:
+        if difference.verdict == test.expect:
             return "agrees"
-        if found.verdict in ("higher", "lower"):
+        if difference.verdict in ("higher", "lower"):
             return "contradicts"
-        if found.is_small:
-            return "small" if found.direction == test.expect else "refutes"
+        if difference.is_small:
+            return "small" if difference.direction == test.expect else "refutes"
         reaches = high > above if test.expect == "higher" else low < below
-        return "undecided" if found.verdict == "inconclusive" and reaches else "refutes"
+        return "undecided" if difference.verdict == "inconclusive" and reaches else "refutes"
 
     def _equivalence(verdict: Verdict, inside: bool, outside: bool) -> Outcome:
         by_verdict = test.margin is None
@@ -121,16 +121,18 @@ def direction_votes(test: Direction, results: Results) -> list[Vote]:
             return "agrees"
         return "refutes" if (by_verdict and verdict != "inconclusive") or outside else "undecided"
 
-    found = _differences(test.selector, results, test.against)
-    return [_difference_vote(one, outcome, results.experiment.statistics.confidence) for one in found]
+    differences = _differences(test.selector, results, test.against)
+    return [
+        _difference_vote(difference, outcome, results.experiment.statistics.confidence) for difference in differences
+    ]
 
 
 def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
     """A finding agrees where its interval overlaps the published range, and leaves no difference out where the range
     does."""
 
-    def outcome(found: _Difference, low: float, high: float) -> Outcome:
-        if found.is_share:
+    def outcome(difference: _Difference, low: float, high: float) -> Outcome:
+        if difference.is_share:
             low, high = 100 * low, 100 * high
         else:
             low, high = in_percent(test.formula, low), in_percent(test.formula, high)
@@ -140,8 +142,11 @@ def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
             return "refutes"
         return "undecided" if low <= 0 <= high and not test.low <= 0 <= test.high else "agrees"
 
-    found = _differences(test.selector, results)
-    return [_difference_vote(one, outcome, results.experiment.statistics.confidence, test.formula) for one in found]
+    differences = _differences(test.selector, results)
+    return [
+        _difference_vote(difference, outcome, results.experiment.statistics.confidence, test.formula)
+        for difference in differences
+    ]
 
 
 def amount_votes(test: Amount, results: Results) -> list[Vote]:
@@ -186,7 +191,7 @@ def _amount_outcome(
         factor: from the metric's unit to that of the range.
         ends: the value, and its interval.
     """
-    value, low, high = (factor * one for one in ends)
+    value, low, high = (factor * end for end in ends)
     if test.low <= value <= test.high:
         return "agrees", None
     if high < test.low or test.high < low:
@@ -220,8 +225,8 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
         for path in selector.paths:
             where = subject(combination, path, metric)
             if against is not None:
-                own, other = (results.by_block(combination, name, metric) for name in (path, against))
-                compared = results.compare(own, other, margin, scale=METRICS[metric].scale)
+                series, other = (results.by_block(combination, name, metric) for name in (path, against))
+                compared = results.compare(series, other, margin, scale=METRICS[metric].scale)
                 yield _Difference(
                     where=where,
                     other=against,
@@ -254,41 +259,51 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
 
 
 def _difference_vote(
-    found: _Difference,
+    difference: _Difference,
     outcome: Callable[[_Difference, float, float], Outcome],
     confidence: float,
     formula: Formula = "of-baseline",
 ) -> Vote:
     """`outcome` takes a difference and the ends of its interval: of the ratio, or for shares of the difference."""
-    low, high = found.low, found.high
-    middle = found.difference if found.is_share else found.ratio
-    if found.n < MIN_BLOCKS or middle is None or low is None or high is None:
-        why = "too few" if found.n < MIN_BLOCKS else "with values of 0, which have no ratio"
-        return Vote(outcome="unknown", n=found.n, sentence=f"{found.where}: {found.n} pairs of valid trials, {why}")
+    low, high = difference.low, difference.high
+    middle = difference.difference if difference.is_share else difference.ratio
+    if difference.n < MIN_BLOCKS or middle is None or low is None or high is None:
+        why = "too few" if difference.n < MIN_BLOCKS else "with values of 0, which have no ratio"
+        return Vote(
+            outcome="unknown",
+            n=difference.n,
+            sentence=f"{difference.where}: {difference.n} pairs of valid trials, {why}",
+        )
     ends = (middle, low, high)
-    percents = [100 * end for end in ends] if found.is_share else [in_percent(formula, ratio) for ratio in ends]
-    wild = found.verdict == "inconclusive" and found.ratio is not None and is_too_variable(low, high, found.ratio, ())
-    in_words = change_with_interval(*percents, points=found.is_share, says_nothing=wild)
-    words = f"{found.where}: {in_words} against {found.other}"
-    small = f"{found.direction}, by less than the {100 * found.margin:g} % that matter"
-    words += f", n = {found.n}, {small if found.is_small else found.verdict}"
-    words += ", but within A/A" if found.is_within_noise and found.verdict in ("higher", "lower") else ""
-    words += f", but {found.apart}" if found.apart else ""
-    said = outcome(found, low, high)
+    percents = [100 * end for end in ends] if difference.is_share else [in_percent(formula, ratio) for ratio in ends]
+    wild = (
+        difference.verdict == "inconclusive"
+        and difference.ratio is not None
+        and is_too_variable(low, high, difference.ratio, ())
+    )
+    in_words = change_with_interval(*percents, points=difference.is_share, says_nothing=wild)
+    words = f"{difference.where}: {in_words} against {difference.other}"
+    small = f"{difference.direction}, by less than the {100 * difference.margin:g} % that matter"
+    words += f", n = {difference.n}, {small if difference.is_small else difference.verdict}"
+    words += ", but within A/A" if difference.is_within_noise and difference.verdict in ("higher", "lower") else ""
+    words += f", but {difference.apart}" if difference.apart else ""
+    text = outcome(difference, low, high)
 
     def decides(low: float, high: float) -> bool:
-        narrower = replace(found, verdict=_verdict(low, high, found.margin, is_share=found.is_share))
+        narrower = replace(difference, verdict=_verdict(low, high, difference.margin, is_share=difference.is_share))
         return outcome(narrower, low, high) != "undecided"
 
     needed = None
-    if said == "undecided":
-        needed = blocks_to_decide(ends, decides, n=found.n, confidence=confidence, is_ratio=not found.is_share)
+    if text == "undecided":
+        needed = blocks_to_decide(
+            ends, decides, n=difference.n, confidence=confidence, is_ratio=not difference.is_share
+        )
     return Vote(
-        outcome=said,
-        n=found.n,
+        outcome=text,
+        n=difference.n,
         sentence=words,
         change_percent=percents[0],
-        points=found.is_share,
+        points=difference.is_share,
         blocks_needed=needed,
     )
 
@@ -399,30 +414,36 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
     before, after = (_series(test.of, results, c, path, metric) for c in (at, then))
     share = test.of == "value" and _is_share(metric)
     margin = results.margin(at) if test.margin is None else test.margin
-    found = results.compare(after, before, margin, scale="difference" if share else "ratio")
+    comparison = results.compare(after, before, margin, scale="difference" if share else "ratio")
     where = subject(at, path, metric, without=test.factor)
     baseline = results.experiment.baseline_of(at)
     thing = f"{where}{' against ' + baseline if test.of == 'ratio' else ''}"
-    middle = _change_percent(found, share=share)
-    if found.n < MIN_BLOCKS or middle is None or found.low is None or found.high is None:
-        return Vote(outcome="unknown", n=found.n, sentence=f"{thing}: {found.n} pairs of valid trials, too few")
-    low, high = (100 * end if share else in_percent("of-baseline", end) for end in (found.low, found.high))
+    middle = _change_percent(comparison, share=share)
+    if comparison.n < MIN_BLOCKS or middle is None or comparison.low is None or comparison.high is None:
+        return Vote(
+            outcome="unknown", n=comparison.n, sentence=f"{thing}: {comparison.n} pairs of valid trials, too few"
+        )
+    low, high = (100 * end if share else in_percent("of-baseline", end) for end in (comparison.low, comparison.high))
     ends = f"from {level(test.factor, test.at)} to {level(test.factor, test.then)}"
-    wild = found.direction is None and not share and is_too_variable(found.low, found.high, found.ratio, ())
-    said = change_with_interval(middle, low, high, points=share, says_nothing=wild)
-    sentence = f"{thing}: {said} {ends}, n = {found.n}"
-    outcome = _contrast_outcome(test, _verdict_of(found))
+    wild = (
+        comparison.direction is None
+        and not share
+        and is_too_variable(comparison.low, comparison.high, comparison.ratio, ())
+    )
+    text = change_with_interval(middle, low, high, points=share, says_nothing=wild)
+    sentence = f"{thing}: {text} {ends}, n = {comparison.n}"
+    outcome = _contrast_outcome(test, _verdict_of(comparison))
 
     def decides(low: float, high: float) -> bool:
         return _contrast_outcome(test, _verdict(low, high, margin, is_share=share)) != "undecided"
 
     needed = None
     if outcome == "undecided":
-        interval = (middle / 100 if share else 1 + middle / 100, found.low, found.high)
+        interval = (middle / 100 if share else 1 + middle / 100, comparison.low, comparison.high)
         confidence = results.experiment.statistics.confidence
-        needed = blocks_to_decide(interval, decides, n=found.n, confidence=confidence, is_ratio=not share)
+        needed = blocks_to_decide(interval, decides, n=comparison.n, confidence=confidence, is_ratio=not share)
     return Vote(
-        outcome=outcome, n=found.n, sentence=sentence, change_percent=middle, points=share, blocks_needed=needed
+        outcome=outcome, n=comparison.n, sentence=sentence, change_percent=middle, points=share, blocks_needed=needed
     )
 
 

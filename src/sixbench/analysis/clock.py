@@ -49,7 +49,7 @@ class RunClock:
 def clock_of(run: Run) -> RunClock:
     """The clock of a run. Raises `StoreError` where its trials have different clocks, which one report cannot show."""
     manifest = run.manifest
-    clocks = {_clock(one) for one in manifest.guests.values()} or {_clock(manifest.environment)}
+    clocks = {_clock(guest) for guest in manifest.guests.values()} or {_clock(manifest.environment)}
     if len(clocks) > 1:
         raise StoreError(
             f"{run.directory} has trials by {' and '.join(sorted(map(str, clocks)))}: one report cannot show both "
@@ -76,7 +76,7 @@ def shown_estimates(estimates: Sequence[Estimate], clock: RunClock) -> list[Esti
     """Estimates as a clock tells them."""
     if clock.kind == "real":
         return list(estimates)
-    return [_shown(one, clock, ("value", "ci_low", "ci_high", "theory")) for one in estimates]
+    return [_shown(estimate, clock, ("value", "ci_low", "ci_high", "theory")) for estimate in estimates]
 
 
 def shown_findings(findings: Sequence[Finding], clock: RunClock) -> list[Finding]:
@@ -85,7 +85,7 @@ def shown_findings(findings: Sequence[Finding], clock: RunClock) -> list[Finding
         return list(findings)
     values = ("value", "baseline_value", "estimate", "baseline_estimate", "difference", "theory", "theory_baseline")
     ends = ("ci_low", "ci_high", "noise_low", "noise_high", "spread")
-    return [_shown(one, clock, values if one.ratio is not None else (*values, *ends)) for one in findings]
+    return [_shown(finding, clock, values if finding.ratio is not None else (*values, *ends)) for finding in findings]
 
 
 def beside_paper(analysis: Analysis, clock: RunClock) -> Analysis:
@@ -96,10 +96,10 @@ def beside_paper(analysis: Analysis, clock: RunClock) -> Analysis:
         analysis,
         claims=[replace(claim, evidence=[*claim.evidence, "our times are virtual"]) for claim in analysis.claims],
         published=[
-            replace(one, note="; ".join(filter(None, (one.note, "ours is measured by a virtual clock"))))
-            if one.unit in TIMED_UNITS
-            else one
-            for one in analysis.published
+            replace(comparison, note="; ".join(filter(None, (comparison.note, "ours is measured by a virtual clock"))))
+            if comparison.unit in TIMED_UNITS
+            else comparison
+            for comparison in analysis.published
         ],
         tables=[
             replace(table, note=" ".join(filter(None, (table.note, "Ours are measured by a virtual clock."))))
@@ -108,7 +108,7 @@ def beside_paper(analysis: Analysis, clock: RunClock) -> Analysis:
     )
 
 
-def _shown(one: _One, clock: RunClock, values: tuple[str, ...]) -> _One:
-    metric, divisor = shown_metric(METRICS[one.metric], clock)
-    told = {name: value / divisor for name in values if (value := getattr(one, name)) is not None}
-    return replace(one, metric=metric.name, unit=metric.unit, **told)
+def _shown(item: _One, clock: RunClock, values: tuple[str, ...]) -> _One:
+    metric, divisor = shown_metric(METRICS[item.metric], clock)
+    answers = {name: value / divisor for name in values if (value := getattr(item, name)) is not None}
+    return replace(item, metric=metric.name, unit=metric.unit, **answers)

@@ -76,7 +76,7 @@ def estimates(run: Run) -> list[Estimate]:
     """
     experiment = run.manifest.experiment
     groups = group_trials(run)
-    found: list[tuple[Estimate, list[float]]] = []
+    pairs: list[tuple[Estimate, list[float]]] = []
     for combination, path in experiment.cells:
         group = groups[combination.name, path.name]
         for metric in measured_metrics(group):
@@ -93,20 +93,20 @@ def estimates(run: Run) -> list[Estimate]:
                 value=values[0],
                 theory=group.theory.get(column),
             )
-            found.append((estimate, values))
-    return _with_values(found, experiment.statistics)
+            pairs.append((estimate, values))
+    return _with_values(pairs, experiment.statistics)
 
 
-def _with_values(found: list[tuple[Estimate, list[float]]], statistics: Statistics) -> list[Estimate]:
+def _with_values(pairs: list[tuple[Estimate, list[float]]], statistics: Statistics) -> list[Estimate]:
     """Those of equal n and of one scale at once, which is what makes thousands cheap."""
-    results = [estimate for estimate, _ in found]
+    results = [estimate for estimate, _ in pairs]
     alike: dict[tuple[int, bool, bool], list[int]] = defaultdict(list)
     for index, estimate in enumerate(results):
         metric = METRICS[estimate.metric]
         alike[estimate.n, metric.scale == "ratio", metric.may_be_negative].append(index)
     for (_, by_ratio, may_be_negative), indices in alike.items():
-        samples = np.array([found[index][1] for index in indices], dtype=np.float64)
-        made = own_values(
+        samples = np.array([pairs[index][1] for index in indices], dtype=np.float64)
+        values = own_values(
             samples,
             statistics.confidence,
             by_ratio=by_ratio,
@@ -115,12 +115,12 @@ def _with_values(found: list[tuple[Estimate, list[float]]], statistics: Statisti
         )
         for place, index in enumerate(indices):
             known = {
-                "value": trimmed_mean(found[index][1], statistics.trim)
+                "value": trimmed_mean(pairs[index][1], statistics.trim)
                 if statistics.trim
-                else float(made.value[place]),
-                "ci_low": None if made.low is None else float(made.low[place]),
-                "ci_high": None if made.high is None else float(made.high[place]),
-                "outlying": int(made.outlying[place]),
+                else float(values.value[place]),
+                "ci_low": None if values.low is None else float(values.low[place]),
+                "ci_high": None if values.high is None else float(values.high[place]),
+                "outlying": int(values.outlying[place]),
             }
             # Built anew rather than with `replace`, which takes ten times as long.
             results[index] = Estimate(**{**vars(results[index]), **known})

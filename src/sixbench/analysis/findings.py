@@ -50,13 +50,19 @@ def findings(run: Run, estimates: Sequence[Estimate] | None = None) -> list[Find
     """
     experiment = run.manifest.experiment
     groups = group_trials(run)
-    compared = [one for combination in experiment.combinations for one in candidates(experiment, combination, groups)]
+    compared = [
+        candidate
+        for combination in experiment.combinations
+        for candidate in candidates(experiment, combination, groups)
+    ]
     looks = looks_of(run)
     comparisons = compare_candidates(compared, experiment.statistics, looks)
-    adjusted = adjusted_within([(one.metric.name, one.path.aa_of is not None) for one in compared], comparisons)
+    adjusted = adjusted_within(
+        [(candidate.metric.name, candidate.path.aa_of is not None) for candidate in compared], comparisons
+    )
     values = {(e.combination, e.path, e.metric): e.value for e in (estimates or estimate_all(run))}
-    found = [
+    results = [
         finding_of(candidate, comparison, p_value, values, experiment.statistics, looks)
         for candidate, comparison, p_value in zip(compared, comparisons, adjusted, strict=True)
     ]
-    return with_blocks_needed(with_mixtures(with_noise(found, experiment), groups, experiment), experiment)
+    return with_blocks_needed(with_mixtures(with_noise(results, experiment), groups, experiment), experiment)

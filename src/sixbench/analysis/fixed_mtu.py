@@ -33,7 +33,11 @@ class _Fixed(NamedTuple):
 
 def _fixed(experiment: Experiment, path: Path) -> _Fixed:
     mtu_bytes = int(path.options[MTU.name])
-    used = {one.topology_of(path.name) for one in experiment.combinations if one.goes_over(path.name)}
+    used = {
+        combination.topology_of(path.name)
+        for combination in experiment.combinations
+        if combination.goes_over(path.name)
+    }
     rooms: dict[int, int | None] = {}
     for topology in (experiment.topologies[index] for index in sorted(used)):
         narrowest = _narrowest(path, topology, experiment.between)
@@ -61,7 +65,7 @@ def _narrowest(path: Path, topology: Topology, between: tuple[str, str]) -> int 
     """The least MTU of the links that carry the path's tunnels; None where there is none."""
     network = _installed(path, topology, between)
     crossings = () if network is None else network.crossings
-    return min((one.link.mtu_bytes for one in crossings if one.tunnels), default=None)
+    return min((crossing.link.mtu_bytes for crossing in crossings if crossing.tunnels), default=None)
 
 
 def _room(path: Path, topology: Topology, between: tuple[str, str]) -> int | None:

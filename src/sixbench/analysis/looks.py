@@ -61,7 +61,7 @@ def looks_of(run: Run) -> dict[str, Looks]:
     for trial in run.trials:
         by_combination.setdefault(trial.combination, []).append(trial)
     has_ended = run.manifest.state in ("complete", "partial")
-    found = {}
+    looks = {}
     for combination in experiment.combinations:
         trials = by_combination.get(combination.name, [])
         executed = len({trial.block for trial in trials})
@@ -70,8 +70,8 @@ def looks_of(run: Run) -> dict[str, Looks]:
         is_over = has_ended and not (
             executed in schedule(blocks) and are_answers_decided(experiment, combination, trials)
         )
-        found[combination.name] = looks_so_far(blocks, executed, is_over=is_over)
-    return found
+        looks[combination.name] = looks_so_far(blocks, executed, is_over=is_over)
+    return looks
 
 
 def are_answers_decided(experiment: Experiment, combination: Combination, trials: Iterable[TrialRecord]) -> bool:
@@ -85,7 +85,7 @@ def are_answers_decided(experiment: Experiment, combination: Combination, trials
     Args:
         trials: those of the combination.
     """
-    return all(_is_decided(one) for one in _answers(experiment, combination, trials))
+    return all(_is_decided(answer) for answer in _answers(experiment, combination, trials))
 
 
 def expected_blocks(experiment: Experiment, combination: Combination, trials: Iterable[TrialRecord]) -> int:
@@ -97,15 +97,17 @@ def expected_blocks(experiment: Experiment, combination: Combination, trials: It
     """
     blocks, margin = experiment.blocks, log1p(experiment.statistics.margin_of(combination.workload.kind))
     needed = 0.0
-    for one in _answers(experiment, combination, trials):
-        if _is_decided(one):
+    for answer in _answers(experiment, combination, trials):
+        if _is_decided(answer):
             continue
-        if one.ci_low is None or one.ci_high is None:
+        if answer.ci_low is None or answer.ci_high is None:
             return blocks.maximum
-        centre = abs(log(one.ratio)) if one.ratio is not None else abs(one.difference or 0.0)
-        width = (log(one.ci_high / one.ci_low) if one.ratio is not None else one.ci_high - one.ci_low) / 2
-        target = max(centre, margin - centre) if one.ratio is not None else centre
-        needed = max(needed, one.n * (width / target) ** 2 if target > 0 else blocks.maximum)
+        centre = abs(log(answer.ratio)) if answer.ratio is not None else abs(answer.difference or 0.0)
+        width = (
+            log(answer.ci_high / answer.ci_low) if answer.ratio is not None else answer.ci_high - answer.ci_low
+        ) / 2
+        target = max(centre, margin - centre) if answer.ratio is not None else centre
+        needed = max(needed, answer.n * (width / target) ** 2 if target > 0 else blocks.maximum)
     return int(min(blocks.maximum, ceil(needed)))
 
 
@@ -115,17 +117,24 @@ def _answers(experiment: Experiment, combination: Combination, trials: Iterable[
     executed = len({trial.block for trial in trials})
     primary = WORKLOADS[combination.workload.kind].primary
     compared = [
-        one
-        for one in candidates(experiment, combination, by_path(experiment, trials))
-        if one.metric.name == primary and one.pairs.path
+        candidate
+        for candidate in candidates(experiment, combination, by_path(experiment, trials))
+        if candidate.metric.name == primary and candidate.pairs.path
     ]
     looks = {combination.name: looks_so_far(experiment.blocks, executed)}
     comparisons = compare_candidates(compared, experiment.statistics, looks)
-    found = [
-        finding_of(one, comparison, _adjusted(one, comparison.p_value, experiment), {}, experiment.statistics, looks)
-        for one, comparison in zip(compared, comparisons, strict=True)
+    findings = [
+        finding_of(
+            candidate,
+            comparison,
+            _adjusted(candidate, comparison.p_value, experiment),
+            {},
+            experiment.statistics,
+            looks,
+        )
+        for candidate, comparison in zip(compared, comparisons, strict=True)
     ]
-    return [one for one in with_noise(found, experiment) if not one.is_aa]
+    return [finding for finding in with_noise(findings, experiment) if not finding.is_aa]
 
 
 def _is_decided(finding: Finding) -> bool:
@@ -139,8 +148,8 @@ def _adjusted(candidate: Candidate, p_value: float | None, experiment: Experimen
     metric = candidate.metric.name
     comparisons = sum(
         (path.aa_of is None) == (candidate.path.aa_of is None)
-        for one in experiment.combinations
-        if metric in (*WORKLOADS[one.workload.kind].metrics, *CPU_METRICS)
-        for path, _ in compared_paths(experiment, one)
+        for combination in experiment.combinations
+        if metric in (*WORKLOADS[combination.workload.kind].metrics, *CPU_METRICS)
+        for path, _ in compared_paths(experiment, combination)
     )
     return min(1.0, p_value * comparisons)

@@ -58,18 +58,18 @@ def with_mixtures(
     """
     error = 1 - experiment.statistics.confidence
     counted: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
-    found = []
+    results = []
     for finding in findings:
         if not finding.apart:
-            found.append(finding)
+            results.append(finding)
             continue
         key = finding.combination, finding.metric
         if key not in counted:
             trials = {path: group.ok.values() for (name, path), group in groups.items() if name == finding.combination}
             margin = experiment.statistics.margin_of(finding.workload)
             counted[key] = _counts(trials, METRICS[finding.metric].column, margin)
-        found.append(replace(finding, mixed=mixed_path(finding.path, finding.baseline, counted[key], error)))
-    return found
+        results.append(replace(finding, mixed=mixed_path(finding.path, finding.baseline, counted[key], error)))
+    return results
 
 
 def mixed_path(path: str, baseline: str, counts: Mapping[str, tuple[int, int]], error: float) -> str | None:
@@ -98,15 +98,15 @@ def _p_value(path: str, counts: Mapping[str, tuple[int, int]]) -> float:
 def _counts(trials: Mapping[str, Iterable[TrialRecord]], column: str, margin: float) -> dict[str, tuple[int, int]]:
     """By path: how many trials are far from its others, and how many trials there are, both without a mark of a
     disturbance. Paths with too few trials, and with values that have no logarithm, are left out."""
-    found = {}
+    results = {}
     for path, own in trials.items():
         known = [trial for trial in own if column in trial.metrics]
         values = [trial.metrics[column] for trial in known]
         if len(values) >= FEWEST and min(values) > 0:
             far = outlying(np.log([values]), log1p(margin))[0].tolist()
             quiet = [is_far for is_far, trial in zip(far, known, strict=True) if not _is_disturbed(trial)]
-            found[path] = (sum(quiet), len(quiet))
-    return found
+            results[path] = (sum(quiet), len(quiet))
+    return results
 
 
 def _is_disturbed(trial: TrialRecord) -> bool:

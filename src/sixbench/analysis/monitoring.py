@@ -43,22 +43,22 @@ def measured_of(run: Run, analysis: Analysis) -> tuple[Measured, ...]:
     own = [
         Measured(
             series=Series(
-                workload=one.workload,
-                metric=one.metric,
-                unit=one.unit,
-                scale=METRICS[one.metric].scale if one.metric in METRICS else "ratio",
-                combination=one.combination,
-                path=one.path,
-                levels=one.levels,
+                workload=estimate.workload,
+                metric=estimate.metric,
+                unit=estimate.unit,
+                scale=METRICS[estimate.metric].scale if estimate.metric in METRICS else "ratio",
+                combination=estimate.combination,
+                path=estimate.path,
+                levels=estimate.levels,
             ),
-            value=one.value,
-            n=one.n,
+            value=estimate.value,
+            n=estimate.n,
         )
-        for one in analysis.estimates
-        if one.metric in WORKLOADS[one.workload].headline
+        for estimate in analysis.estimates
+        if estimate.metric in WORKLOADS[estimate.workload].headline
     ]
-    compared = (_compared(one) for one in analysis.findings if one.headline and not one.is_aa)
-    return (*own, *(one for one in compared if one is not None))
+    compared = (_compared(finding) for finding in analysis.findings if finding.headline and not finding.is_aa)
+    return (*own, *(item for item in compared if item is not None))
 
 
 def _compared(finding: Finding) -> Measured | None:
@@ -101,17 +101,17 @@ def conditions_of(run: Run) -> dict[str, str]:
 def new_conditions(occurrences: Sequence[Occurrence]) -> dict[int, list[str]]:
     """By the number of an occurrence, the conditions that are not those of the occurrence with conditions before it."""
     before: dict[str, str] | None = None
-    found: dict[int, list[str]] = {}
-    for one in occurrences:
-        if not one.conditions:
+    texts: dict[int, list[str]] = {}
+    for occurrence in occurrences:
+        if not occurrence.conditions:
             continue
         if before is not None:
-            names = dict.fromkeys([*before, *one.conditions])
-            different = [name for name in names if before.get(name) != one.conditions.get(name)]
+            names = dict.fromkeys([*before, *occurrence.conditions])
+            different = [name for name in names if before.get(name) != occurrence.conditions.get(name)]
             if different:
-                found[one.number] = different
-        before = one.conditions
-    return found
+                texts[occurrence.number] = different
+        before = occurrence.conditions
+    return texts
 
 
 def error_of_look(false_alarms: FalseAlarms, since_before_ns: int) -> float:
@@ -127,21 +127,21 @@ def follow(occurrences: Iterable[Occurrence], settings: Settings) -> list[Follow
     points: dict[tuple[str, ...], list[Point]] = {}
     levels: dict[tuple[str, ...], list[float]] = {}
     before_ns: int | None = None
-    for one in occurrences:
-        values = [measured for measured in one.values if _is_of_its_scale(measured.series)]
+    for occurrence in occurrences:
+        values = [measured for measured in occurrence.values if _is_of_its_scale(measured.series)]
         if not values:
             continue
         for measured in values:
             series.setdefault(measured.series.key, measured.series)
-        since_ns = 0 if before_ns is None else one.started_realtime_ns - before_ns
+        since_ns = 0 if before_ns is None else occurrence.started_realtime_ns - before_ns
         level = error_of_look(settings.false_alarms, since_ns) / len(series)
-        before_ns = one.started_realtime_ns
+        before_ns = occurrence.started_realtime_ns
         for measured in values:
             known = points.setdefault(measured.series.key, [])
             known.append(
                 Point(
-                    number=one.number,
-                    started_realtime_ns=one.started_realtime_ns,
+                    number=occurrence.number,
+                    started_realtime_ns=occurrence.started_realtime_ns,
                     value=measured.value,
                     n=measured.n,
                     is_baseline=len(known) < settings.baseline,
@@ -163,10 +163,10 @@ def _followed(series: Series, points: list[Point], levels: list[float], baseline
     is_ratio = series.scale == "ratio" and min(point.value for point in points[:baseline]) > 0
     values = [_as_judged(point.value, is_ratio=is_ratio) for point in points]
     first, later = values[:baseline], values[baseline:]
-    found = departures(first, later, levels[baseline:])
+    results = departures(first, later, levels[baseline:])
     judged = [
-        replace(point, deviation=None if one is None else _deviation(one))
-        for point, one in zip(points[baseline:], found, strict=True)
+        replace(point, deviation=None if departure is None else _deviation(departure))
+        for point, departure in zip(points[baseline:], results, strict=True)
     ]
     return Followed(
         series=series, points=(*points[:baseline], *judged), band=_band(first, levels[-1], is_ratio=is_ratio)
@@ -179,12 +179,12 @@ def _as_judged(value: float, *, is_ratio: bool) -> float:
     return log(value) if value > 0 else -inf  # nothing arrived: lower than any value
 
 
-def _deviation(found: Departure) -> Deviation:
+def _deviation(departure: Departure) -> Deviation:
     return Deviation(
-        kind=found.kind,
-        direction="higher" if found.is_higher else "lower",
-        over=found.over,
-        chance=found.chance,
+        kind=departure.kind,
+        direction="higher" if departure.is_higher else "lower",
+        over=departure.over,
+        chance=departure.chance,
     )
 
 
@@ -192,5 +192,5 @@ def _band(baseline: Sequence[float], level: float, *, is_ratio: bool) -> Band:
     centre = sum(baseline) / len(baseline)
     width = sudden_width(baseline, level)
     ends = [centre] if width is None else [centre, centre - width, centre + width]
-    shown = [exp(min(one, 700.0)) for one in ends] if is_ratio else ends
+    shown = [exp(min(end, 700.0)) for end in ends] if is_ratio else ends
     return Band(centre=shown[0], low=None if width is None else shown[1], high=None if width is None else shown[2])

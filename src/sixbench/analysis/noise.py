@@ -87,13 +87,13 @@ _OTHER = "cpu_other_cores"
 
 def load_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     """Sentences on the CPU time that other programs took during trials; empty if it was little."""
-    told = [trial.metrics[_OTHER] for trial in trials if trial.status == "ok" and _OTHER in trial.metrics]
-    busy = [cores for cores in told if cores > BUSY_ELSEWHERE_CORES]
+    values = [trial.metrics[_OTHER] for trial in trials if trial.status == "ok" and _OTHER in trial.metrics]
+    busy = [cores for cores in values if cores > BUSY_ELSEWHERE_CORES]
     if not busy:
         return []
     return [
         f"Other programs on this machine used more than {BUSY_ELSEWHERE_CORES:g} cores during {len(busy)} of "
-        f"{len(told)} trials (at most {max(busy):.1f}). This may make rates lower, times longer and intervals wider. "
+        f"{len(values)} trials (at most {max(busy):.1f}). This may make rates lower, times longer and intervals wider. "
         "Repeat the run on a quiet machine."
     ]
 
@@ -107,13 +107,14 @@ _STEAL = "cpu_steal_cores"
 
 def steal_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     """A sentence on the CPU time that the hypervisor took during trials; empty if it was little."""
-    told = [trial.metrics[_STEAL] for trial in trials if trial.status == "ok" and _STEAL in trial.metrics]
-    mean_cores = sum(told) / len(told) if told else 0.0
+    values = [trial.metrics[_STEAL] for trial in trials if trial.status == "ok" and _STEAL in trial.metrics]
+    mean_cores = sum(values) / len(values) if values else 0.0
     if mean_cores <= MUCH_STEAL_CORES:
         return []
     return [
-        f"This machine is virtual, and its host took away {mean_cores:.2f} cores on average over {len(told)} trials "
-        f"(at most {max(told):.1f}). CPU times include some of that, and intervals are wider. Repeat the run when the "
+        f"This machine is virtual, and its host took away {mean_cores:.2f} cores on average over {len(values)} trials "
+        f"(at most {max(values):.1f}). CPU times include some of that, and intervals are wider. Repeat the run when "
+        "the "
         "host is less busy."
     ]
 
@@ -128,13 +129,13 @@ SLOWDOWN = "core_slowdown_ratio"
 
 def slowdown_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     """A sentence on cores that were slower in some trials than in others; empty if they rarely were."""
-    told = [trial.metrics[SLOWDOWN] for trial in trials if trial.status == "ok" and SLOWDOWN in trial.metrics]
-    slow = [share for share in told if share > MUCH_SLOWDOWN]
-    if len(slow) <= MANY_SLOW_TRIALS * len(told):
+    values = [trial.metrics[SLOWDOWN] for trial in trials if trial.status == "ok" and SLOWDOWN in trial.metrics]
+    slow = [share for share in values if share > MUCH_SLOWDOWN]
+    if len(slow) <= MANY_SLOW_TRIALS * len(values):
         return []
     return [
         f"The cores were slower than at their fastest by more than {100 * MUCH_SLOWDOWN:g} % in {len(slow)} of "
-        f"{len(told)} trials (at most by {100 * max(slow):.0f} %). A loop that is timed before and after each trial "
+        f"{len(values)} trials (at most by {100 * max(slow):.0f} %). A loop that is timed before and after each trial "
         "measures this. Something else used these cores, such as another virtual machine, or their frequency changed. "
         "This makes times longer and intervals wider. Repeat the run on a machine that shares its cores with nothing "
         "else."
@@ -161,19 +162,19 @@ def repeat_remarks(trials: Sequence[TrialRecord], most: int) -> list[str]:
     Args:
         most: how often a trial might be repeated.
     """
-    found = repeated(trials)
-    if not found.trials:
+    result = repeated(trials)
+    if not result.trials:
         return []
     kinds = Counter(
         kind for trial in trials if trial.is_disturbed for kind in {reason.kind.value for reason in trial.reasons}
     )
     why = listed(f"{kind} in {number}" for kind, number in kinds.most_common())
-    were = "1 trial was" if found.trials == 1 else f"{found.trials} trials were"
-    made = "1 repeat" if found.repeats == 1 else f"{found.repeats} repeats"
+    were = "1 trial was" if result.trials == 1 else f"{result.trials} trials were"
+    text = "1 repeat" if result.repeats == 1 else f"{result.repeats} repeats"
     return [
         f"{were} repeated within the block because the machine was disturbed ({why}), by a rule that was fixed before "
-        f"the run and does not depend on metrics: at most {most} times each. {made} gave {found.valid} valid "
-        f"{'trial' if found.valid == 1 else 'trials'}. The repeated trials are invalid, and are listed."
+        f"the run and does not depend on metrics: at most {most} times each. {text} gave {result.valid} valid "
+        f"{'trial' if result.valid == 1 else 'trials'}. The repeated trials are invalid, and are listed."
     ]
 
 
@@ -205,13 +206,14 @@ def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     valid = [trial for trial in trials if trial.status == "ok" and trial.bypass]
     remarks = []
     for workload in dict.fromkeys(trial.workload for trial in valid):
-        own = [trial for trial in valid if trial.workload == workload]
-        limited = [trial for trial in own if trial.limited_by == "tester"]
+        records = [trial for trial in valid if trial.workload == workload]
+        limited = [trial for trial in records if trial.limited_by == "tester"]
         if limited:
             columns = dict.fromkeys(column for trial in limited for column in trial.bypass)
             metrics = [metric_in_sentence(COLUMNS[column].name) if column in COLUMNS else column for column in columns]
             remarks.append(
-                f"The tester was the limit in {len(limited)} of {len(own)} trials of {workload_in_sentence(workload)} "
+                f"The tester was the limit in {len(limited)} of {len(records)} trials of "
+                f"{workload_in_sentence(workload)} "
                 f"(over {listed(dict.fromkeys(trial.path for trial in limited))}): the {listed(metrics)} is within "
                 f"{100 * NEAR_SHARE:g} % of its value with no path in between."
             )

@@ -104,17 +104,17 @@ def measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
     cells = [(c, path) for c in results.combinations(selector) for path in selector.paths]
     if not cells:
         return _NOTHING, "this run has no such combination"
-    found = [numbers for cell in cells if (numbers := _cell(ours, results, *cell))[0] is not None]
-    if not found:
+    rows = [numbers for cell in cells if (numbers := _cell(ours, results, *cell))[0] is not None]
+    if not rows:
         return _NOTHING, "no valid trial in this run"
     kernels = [str(name) for name in results.system_kernels.select(selector).levels.get(COLUMN, ())]
     whose = f"ours is of {listed(kernels)}" if kernels else ""
     if SYSTEM in ours.against:
         whose += f" against {results.system_kernels.kernels[str(ours.against[SYSTEM])]}"
-    if len(found) == 1:
-        return found[0], whose
-    mean = math.fsum(number[0] or 0 for number in found) / len(found)
-    over = f"the mean over {len(found)} combinations"
+    if len(rows) == 1:
+        return rows[0], whose
+    mean = math.fsum(number[0] or 0 for number in rows) / len(rows)
+    over = f"the mean over {len(rows)} combinations"
     return (mean, None, None), f"{whose}, {over}" if whose else f"ours is {over}"
 
 
@@ -126,7 +126,7 @@ def _cell(ours: OurMeasurement, results: Results, combination: Combination, path
         other = _at(results, combination, ours)
         if other is None:
             return _NOTHING
-        then, at = (results.by_block(one, path, metric) for one in (combination, other))
+        then, at = (results.by_block(item, path, metric) for item in (combination, other))
         change = results.compare(then, at, results.margin(combination))
         ends = (change.ratio, change.low, change.high)
     else:

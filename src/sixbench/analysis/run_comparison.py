@@ -55,10 +55,10 @@ def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collec
     confidence = old.manifest.experiment.statistics.confidence
     before, after = _places(old), _places(new)
     compared = [
-        one
+        item
         for place in before
         if place in after
-        for one in _compared(place, before[place], after[place], metrics, confidence, clock)
+        for item in _compared(place, before[place], after[place], metrics, confidence, clock)
     ]
     if not compared:
         raise UsageError(
@@ -109,7 +109,7 @@ def _compared(
 ) -> list[_Compared]:
     workload, levels, _, path = place
     common = [metric for metric in measured_metrics(before) if metric in measured_metrics(after)]
-    found = []
+    results = []
     for metric in common:
         shown, divisor = shown_metric(metric, clock)
         samples = [[value / divisor for value in _values(group, metric)] for group in (before, after)]
@@ -133,8 +133,8 @@ def _compared(
         )
         is_named = metric.name in metrics or shown.name in metrics
         is_gated = (is_named if metrics else headline) and metric.better != "neither"
-        found.append(_Compared(cell=cell, metric=metric, unpaired=unpaired, is_gated=is_gated))
-    return found
+        results.append(_Compared(cell=cell, metric=metric, unpaired=unpaired, is_gated=is_gated))
+    return results
 
 
 def _values(group: PathTrials, metric: Metric) -> list[float]:
@@ -159,25 +159,25 @@ def _judged(compared: Sequence[_Compared], limit: float | None, experiment: Expe
     Args:
         experiment: the old run's: its margins, its confidence, and the precision that it asks for.
     """
-    cells = [one.cell for one in compared]
+    cells = [item.cell for item in compared]
     error = 1 - experiment.statistics.confidence
     for name in METRICS:
-        indices = [index for index, one in enumerate(compared) if one.metric.name == name]
+        indices = [index for index, item in enumerate(compared) if item.metric.name == name]
         for index, p_value in zip(indices, holm([compared[i].unpaired.p_none() for i in indices]), strict=True):
             cells[index] = _answered(compared[index], p_value, experiment)
     if limit is not None:
-        gated = [index for index, one in enumerate(compared) if one.is_gated]
+        gated = [index for index, item in enumerate(compared) if item.is_gated]
         for index, p_value in zip(gated, holm([_p_within(compared[i], limit) for i in gated]), strict=True):
             cells[index] = replace(cells[index], is_over=None if p_value is None else p_value < error / 2)
     return cells
 
 
-def _answered(one: _Compared, p_value: float | None, experiment: Experiment) -> Cell:
+def _answered(item: _Compared, p_value: float | None, experiment: Experiment) -> Cell:
     """The cell with its change, with its equivalence, and with the blocks that would tell where it has neither."""
     error = 1 - experiment.statistics.confidence
-    change = _change(one, p_value, error)
-    is_equivalent = one.unpaired.is_within(_bound(one, experiment.statistics.margin_of(one.cell.workload)), error)
-    cell = replace(one.cell, p_value=p_value, change=change, is_equivalent=is_equivalent)
+    change = _change(item, p_value, error)
+    is_equivalent = item.unpaired.is_within(_bound(item, experiment.statistics.margin_of(item.cell.workload)), error)
+    cell = replace(item.cell, p_value=p_value, change=change, is_equivalent=is_equivalent)
     if p_value is None or change != "inconclusive" or is_equivalent:
         return cell
     unanswered = Unanswered(
@@ -186,7 +186,7 @@ def _answered(one: _Compared, p_value: float | None, experiment: Experiment) -> 
         difference=cell.difference,
         low=cell.ci_low,
         high=cell.ci_high,
-        spread=one.unpaired.spread,
+        spread=item.unpaired.spread,
         unit=cell.unit,
         values=(cell.new.value, cell.old.value),
     )
@@ -194,37 +194,37 @@ def _answered(one: _Compared, p_value: float | None, experiment: Experiment) -> 
     return cell if needed is None else replace(cell, blocks_needed=needed.blocks, blocks_tell=needed.tells)
 
 
-def _change(one: _Compared, p_value: float | None, error: float) -> Change:
+def _change(item: _Compared, p_value: float | None, error: float) -> Change:
     if p_value is None or p_value >= error:
         return "inconclusive"
-    direction: Change = "higher" if one.unpaired.shift > 0 else "lower"
-    if one.metric.better == "neither":
+    direction: Change = "higher" if item.unpaired.shift > 0 else "lower"
+    if item.metric.better == "neither":
         return direction
-    return "better" if direction == one.metric.better else "worse"
+    return "better" if direction == item.metric.better else "worse"
 
 
-def _p_within(one: _Compared, limit: float) -> float | None:
+def _p_within(item: _Compared, limit: float) -> float | None:
     """The p-value of the hypothesis that a metric became worse by at most the limit."""
-    if one.metric.better == "lower":
-        return one.unpaired.p_at_most(_bound(one, limit))
-    return one.unpaired.p_at_least(-_bound(one, limit) if not one.unpaired.is_ratio else log1p(-limit))
+    if item.metric.better == "lower":
+        return item.unpaired.p_at_most(_bound(item, limit))
+    return item.unpaired.p_at_least(-_bound(item, limit) if not item.unpaired.is_ratio else log1p(-limit))
 
 
-def _bound(one: _Compared, limit: float) -> float:
-    if one.unpaired.is_ratio:
+def _bound(item: _Compared, limit: float) -> float:
+    if item.unpaired.is_ratio:
         return log1p(limit)
-    is_share = one.metric.scale == "difference" and one.metric.unit == "1"
-    return limit if is_share else limit * abs(one.cell.old.value)
+    is_share = item.metric.scale == "difference" and item.metric.unit == "1"
+    return limit if is_share else limit * abs(item.cell.old.value)
 
 
 def _lacking(before: dict[Place, PathTrials], after: dict[Place, PathTrials]) -> list[Lacking]:
-    found = []
+    lackings = []
     for place in {**before, **after}:
         worked = [place in side and bool(side[place].ok) for side in (before, after)]
         if worked[0] != worked[1]:
             workload, levels, _, path = place
             lacks = after if worked[0] else before
-            found.append(
+            lackings.append(
                 Lacking(
                     workload=workload,
                     levels=dict(levels),
@@ -233,4 +233,4 @@ def _lacking(before: dict[Place, PathTrials], after: dict[Place, PathTrials]) ->
                     is_planned=place in lacks,
                 )
             )
-    return found
+    return lackings

@@ -64,5 +64,5 @@ def system_kernels(paper: Paper, run: Run) -> SystemKernels:
 
 def _version(kernel: str) -> tuple[int, ...]:
     """The numbers at the front of a release such as `6.1.0-50-cloud-amd64`."""
-    found = re.match(r"\d+(\.\d+)*", kernel)
-    return tuple(map(int, found.group().split("."))) if found else ()
+    match = re.match(r"\d+(\.\d+)*", kernel)
+    return tuple(map(int, match.group().split("."))) if match else ()

@@ -22,9 +22,9 @@ VALID_SHARE = 0.9
 def assess(found: Iterable[Readings]) -> list[OverPath]:
     """The results by metric and path, in the order of the readings."""
     results = []
-    for _, group in groupby(found, key=lambda own: (own.metric.name, own.path)):
+    for _, group in groupby(found, key=lambda readings: (readings.metric.name, readings.path)):
         levels = list(group)
-        at = tuple(_at(own, len(levels)) for own in levels)
+        at = tuple(_at(readings, len(levels)) for readings in levels)
         results.append(
             OverPath(
                 metric=levels[0].metric.name,
@@ -38,19 +38,19 @@ def assess(found: Iterable[Readings]) -> list[OverPath]:
     return results
 
 
-def _at(own: Readings, levels: int) -> AtTruth:
+def _at(readings: Readings, levels: int) -> AtTruth:
     simultaneous = 1 - (1 - CONFIDENCE) / levels
-    values = list(own.by_block.values())
-    deviations = [one for one in values if isinstance(one, Deviation)]
-    counts = [one for one in values if isinstance(one, Count)]
-    matches = [one for one in values if isinstance(one, Match)]
+    values = list(readings.by_block.values())
+    deviations = [item for item in values if isinstance(item, Deviation)]
+    counts = [item for item in values if isinstance(item, Count)]
+    matches = [item for item in values if isinstance(item, Match)]
     if deviations:
-        return _of_deviations(own, deviations, simultaneous)
-    return _of_counts(own, counts, simultaneous) if counts else _of_matches(own, matches)
+        return _of_deviations(readings, deviations, simultaneous)
+    return _of_counts(readings, counts, simultaneous) if counts else _of_matches(readings, matches)
 
 
 def _of_deviations(own: Readings, readings: Sequence[Deviation], simultaneous: float) -> AtTruth:
-    errors = [error_of(own.metric, one) for one in readings]
+    errors = [error_of(own.metric, reading) for reading in readings]
     width = half_width(errors, simultaneous)
     mean = float(np.mean(errors))
     bias = None if width is None else Interval(value=mean, low=mean - width, high=mean + width)
@@ -71,21 +71,21 @@ def _of_deviations(own: Readings, readings: Sequence[Deviation], simultaneous: f
         covered=sum(inside),
         judged=len(inside),
         is_trusted=is_near and _is_usable(own),
-        expected=float(np.mean([one.truth for one in readings])),
-        measured=tuple(one.measured for one in readings),
+        expected=float(np.mean([reading.truth for reading in readings])),
+        measured=tuple(reading.measured for reading in readings),
     )
 
 
 def _of_counts(own: Readings, readings: Sequence[Count], simultaneous: float) -> AtTruth:
-    found, of = sum(one.found for one in readings), sum(one.of for one in readings)
+    number, of = sum(reading.found for reading in readings), sum(reading.of for reading in readings)
     dispersion, truth = readings[0].dispersion, readings[0].probability
-    low, high = wilson(found, of, simultaneous, dispersion)
-    intervals = [wilson(one.found, one.of, CONFIDENCE, one.dispersion) for one in readings]
-    shares = [one.found / one.of for one in readings]
+    low, high = wilson(number, of, simultaneous, dispersion)
+    intervals = [wilson(reading.found, reading.of, CONFIDENCE, reading.dispersion) for reading in readings]
+    shares = [reading.found / reading.of for reading in readings]
     covered = sum(
-        low_of <= one.probability <= high_of for one, (low_of, high_of) in zip(readings, intervals, strict=True)
+        low_of <= count.probability <= high_of for count, (low_of, high_of) in zip(readings, intervals, strict=True)
     )
-    bias = Interval(value=found / of - truth, low=low - truth, high=high - truth)
+    bias = Interval(value=number / of - truth, low=low - truth, high=high - truth)
     return AtTruth(
         truth=own.level.truth,
         trials=len(readings),
@@ -102,8 +102,8 @@ def _of_counts(own: Readings, readings: Sequence[Count], simultaneous: float) ->
 
 
 def _of_matches(own: Readings, readings: Sequence[Match]) -> AtTruth:
-    exact = sum(one.difference is None for one in readings)
-    truths = [one.truth for one in readings if one.truth is not None]
+    exact = sum(reading.difference is None for reading in readings)
+    truths = [reading.truth for reading in readings if reading.truth is not None]
     return AtTruth(
         truth=own.level.truth,
         trials=len(readings),
@@ -112,7 +112,7 @@ def _of_matches(own: Readings, readings: Sequence[Match]) -> AtTruth:
         judged=len(readings),
         is_trusted=bool(readings) and exact == len(readings) and _is_usable(own),
         expected=float(np.mean(truths)) if truths else None,
-        measured=tuple(one.measured for one in readings if one.measured is not None),
+        measured=tuple(reading.measured for reading in readings if reading.measured is not None),
     )
 
 
@@ -122,9 +122,9 @@ def error_of(metric: CalibratedMetric, reading: Deviation) -> float:
     return error / reading.truth if metric.scale == "relative" else error
 
 
-def _is_usable(own: Readings) -> bool:
-    valid = len(own.by_block)
-    return valid >= VALID_SHARE * (valid + sum(own.unusable.values()))
+def _is_usable(readings: Readings) -> bool:
+    valid = len(readings.by_block)
+    return valid >= VALID_SHARE * (valid + sum(readings.unusable.values()))
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -135,10 +135,10 @@ def _pooled_bias(levels: Sequence[Readings]) -> Interval | None:
     """The bias over all truths. The mean of each block is one value, because the trials of a block may share a
     reference."""
     by_block: dict[int, list[float]] = {}
-    for own in levels:
-        for block, reading in own.by_block.items():
+    for readings in levels:
+        for block, reading in readings.by_block.items():
             if isinstance(reading, Deviation):
-                by_block.setdefault(block, []).append(error_of(own.metric, reading))
+                by_block.setdefault(block, []).append(error_of(readings.metric, reading))
             elif isinstance(reading, Count):
                 by_block.setdefault(block, []).append(reading.found / reading.of - reading.probability)
     means = [float(np.mean(values)) for values in by_block.values()]
@@ -150,7 +150,7 @@ def _pooled_bias(levels: Sequence[Readings]) -> Interval | None:
 
 
 def _coverage(at: Sequence[AtTruth]) -> Interval | None:
-    covered, judged = sum(one.covered for one in at), sum(one.judged for one in at)
+    covered, judged = sum(at_truth.covered for at_truth in at), sum(at_truth.judged for at_truth in at)
     if not judged:
         return None
     low, high = clopper_pearson(covered, judged, CONFIDENCE)
@@ -159,11 +159,15 @@ def _coverage(at: Sequence[AtTruth]) -> Interval | None:
 
 def _summary(metric: CalibratedMetric, path: str, at: Sequence[AtTruth]) -> Calibrated | None:
     """The range of the longest row of neighbouring truths that are all measured well."""
-    rows = [list(row) for trusted, row in groupby(at, key=lambda one: one.is_trusted) if trusted]
+    rows = [list(row) for trusted, row in groupby(at, key=lambda at_truth: at_truth.is_trusted) if trusted]
     if not rows:
         return None
     best = max(rows, key=len)
-    uncertain = [one.uncertainty for one in best if one.uncertainty is not None] if metric.limit is not None else []
+    uncertain = (
+        [at_truth.uncertainty for at_truth in best if at_truth.uncertainty is not None]
+        if metric.limit is not None
+        else []
+    )
     return Calibrated(
         metric=metric.name,
         label=metric.label,

@@ -26,9 +26,9 @@ _SHIFT = 0.05
 """The distance between paths at one truth, as a share of the distance to the next truth."""
 
 
-def drawing(metric: CalibratedMetric, found: Sequence[OverPath]) -> Drawing | None:
+def drawing(metric: CalibratedMetric, over_paths: Sequence[OverPath]) -> Drawing | None:
     """The figure. None if nothing was measured that is a number."""
-    if not any(one.expected is not None and one.measured for over in found for one in over.at):
+    if not any(at_truth.expected is not None and at_truth.measured for over in over_paths for at_truth in over.at):
         return None
     return Drawing(
         name=f"calibration-{metric.name}",
@@ -36,15 +36,17 @@ def drawing(metric: CalibratedMetric, found: Sequence[OverPath]) -> Drawing | No
         caption=_CAPTION,
         section="overview",
         rank=0,
-        draw=lambda width_in: _Figure(metric, found, width_in).draw(),
+        draw=lambda width_in: _Figure(metric, over_paths, width_in).draw(),
     )
 
 
-def _reach(one: AtTruth) -> float:
+def _reach(at_truth: AtTruth) -> float:
     """The farthest from zero that its marks go."""
-    if one.bias is None:
+    if at_truth.bias is None:
         return 0.0
-    return max(abs(one.bias.low), abs(one.bias.high), abs(one.bias.value) + (one.uncertainty or 0.0))
+    return max(
+        abs(at_truth.bias.low), abs(at_truth.bias.high), abs(at_truth.bias.value) + (at_truth.uncertainty or 0.0)
+    )
 
 
 @dataclass
@@ -56,7 +58,7 @@ class _Figure:
 
     def draw(self) -> Picture:
         with style.house_style():
-            has_errors = any(one.bias is not None for over in self.found for one in over.at)
+            has_errors = any(at_truth.bias is not None for over in self.found for at_truth in over.at)
             panels = [self._values, self._errors] if has_errors else [self._values]
             across = 1 if style.is_narrow(self.width_in) else len(panels)
             down = len(panels) // across
@@ -70,25 +72,25 @@ class _Figure:
 
     def _values(self, axes: Axes) -> None:
         points = [
-            (one.expected, fmean(one.measured))
+            (at_truth.expected, fmean(at_truth.measured))
             for over in self.found
-            for one in over.at
-            if one.expected is not None and one.measured
+            for at_truth in over.at
+            if at_truth.expected is not None and at_truth.measured
         ]
         everything = [value for point in points for value in point if value > 0] or [1.0]
         ends = [min(everything) / 1.3, max(everything) * 1.3]
         axes.plot(ends, ends, color=style.MUTED, linewidth=0.8, zorder=1)
         for over in self.found:
-            shown = [one for one in over.at if one.expected is not None and one.measured]
+            shown = [at_truth for at_truth in over.at if at_truth.expected is not None and at_truth.measured]
             gid = f"m-{over.path}"
             marks = axes.plot(
-                [one.expected or 0.0 for one in shown],
-                [fmean(one.measured) for one in shown],
+                [at_truth.expected or 0.0 for at_truth in shown],
+                [fmean(at_truth.measured) for at_truth in shown],
                 linestyle="none",
                 **self._look(over.path),  # type: ignore[arg-type]
             )[0]
             marks.set_gid(gid)
-            self.tips[gid] = [self._tip(over, one) for one in shown]
+            self.tips[gid] = [self._tip(over, at_truth) for at_truth in shown]
         is_log = style.spans_decades(everything)
         for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
             if is_log:
@@ -100,18 +102,18 @@ class _Figure:
         axes.tick_params(axis="x", labelrotation=30)
 
     def _errors(self, axes: Axes) -> None:
-        truths = sorted({one.truth for over in self.found for one in over.at})
+        truths = sorted({truth.truth for over in self.found for truth in over.at})
         axes.axhline(0, color=style.MUTED, linewidth=0.8, zorder=1)
         beyond: list[cut.Interval] = []
         for number, over in enumerate(self.found):
             shift = (number - (len(self.found) - 1) / 2) * 3 * _SHIFT
-            for one in over.at:
-                place = truths.index(one.truth) + shift
-                self._error_of(axes, over, one, place)
-                beyond += self._intervals(over, one, place)
+            for at_truth in over.at:
+                place = truths.index(at_truth.truth) + shift
+                self._error_of(axes, over, at_truth, place)
+                beyond += self._intervals(over, at_truth, place)
         axes.set_xlim(-0.6, len(truths) - 0.4)
-        every = [one for over in self.found for one in over.at if one.bias is not None]
-        reach = [_reach(one) for one in every if one.is_trusted] or [_reach(one) for one in every]
+        every = [truth for over in self.found for truth in over.at if truth.bias is not None]
+        reach = [_reach(truth) for truth in every if truth.is_trusted] or [_reach(truth) for truth in every]
         if max(reach, default=0.0) > 0:
             axes.set_ylim(-1.15 * max(reach), 1.15 * max(reach))
             cut.mark(axes, "y", beyond, lambda error: numbers.deviation(self.metric, error) or "0")
@@ -121,40 +123,43 @@ class _Figure:
         axes.set_xlabel(words.factor(self.metric.column))
         axes.set_ylabel("measured minus true")
 
-    def _intervals(self, over: OverPath, one: AtTruth, place: float) -> list[cut.Interval]:
-        if one.bias is None:
+    def _intervals(self, over: OverPath, at_truth: AtTruth, place: float) -> list[cut.Interval]:
+        if at_truth.bias is None:
             return []
-        reach = one.uncertainty or 0.0
-        low, high = min(one.bias.low, one.bias.value - reach), max(one.bias.high, one.bias.value + reach)
+        reach = at_truth.uncertainty or 0.0
+        low, high = (
+            min(at_truth.bias.low, at_truth.bias.value - reach),
+            max(at_truth.bias.high, at_truth.bias.value + reach),
+        )
         return [cut.Interval(place=place, low=low, high=high, colour=self._look(over.path)["color"])]
 
-    def _error_of(self, axes: Axes, over: OverPath, one: AtTruth, place: float) -> None:
-        if one.bias is None:
+    def _error_of(self, axes: Axes, over: OverPath, at_truth: AtTruth, place: float) -> None:
+        if at_truth.bias is None:
             return
         look = self._look(over.path)
-        if one.uncertainty is not None:
-            ends = [one.bias.value - one.uncertainty, one.bias.value + one.uncertainty]
+        if at_truth.uncertainty is not None:
+            ends = [at_truth.bias.value - at_truth.uncertainty, at_truth.bias.value + at_truth.uncertainty]
             axes.plot([place, place], ends, color=look["color"], linewidth=0.6, zorder=2)
-        axes.plot([place, place], [one.bias.low, one.bias.high], color=look["color"], linewidth=2.0, zorder=3)
-        gid = f"e-{over.path}-{one.truth:g}"
+        axes.plot([place, place], [at_truth.bias.low, at_truth.bias.high], color=look["color"], linewidth=2.0, zorder=3)
+        gid = f"e-{over.path}-{at_truth.truth:g}"
         mark = axes.plot(
             [place],
-            [one.bias.value],
+            [at_truth.bias.value],
             linestyle="none",
-            markerfacecolor=look["color"] if one.is_trusted else "white",
+            markerfacecolor=look["color"] if at_truth.is_trusted else "white",
             zorder=4,
             **look,  # type: ignore[arg-type]
         )[0]
         mark.set_gid(gid)
-        self.tips[gid] = [self._tip(over, one)]
+        self.tips[gid] = [self._tip(over, at_truth)]
 
-    def _tip(self, over: OverPath, one: AtTruth) -> str:
-        said = numbers.bias(self.metric, one.bias) or f"{one.covered} of {one.judged} exact"
-        return f"{over.path}, {words.level(self.metric.column, one.truth)}\n{said}"
+    def _tip(self, over: OverPath, at_truth: AtTruth) -> str:
+        text = numbers.bias(self.metric, at_truth.bias) or f"{at_truth.covered} of {at_truth.judged} exact"
+        return f"{over.path}, {words.level(self.metric.column, at_truth.truth)}\n{text}"
 
     def _look(self, path: str) -> dict[str, str]:
-        own = style.styles_of([over.path for over in self.found])[path]
-        return {"color": own.colour, "marker": own.marker}
+        path_style = style.styles_of([over.path for over in self.found])[path]
+        return {"color": path_style.colour, "marker": path_style.marker}
 
     def _handle(self, over: OverPath) -> Line2D:
         return Line2D([], [], linestyle="none", label=over.path, **self._look(over.path))  # type: ignore[arg-type]

@@ -20,20 +20,20 @@ def value(metric: CalibratedMetric, measured: float) -> str:
     return f"{measured:g}" if metric.is_number else words.level(metric.column, float(f"{measured:.3g}"))
 
 
-def bias(metric: CalibratedMetric, found: Interval | None) -> str:
+def bias(metric: CalibratedMetric, interval: Interval | None) -> str:
     """The bias with its interval, such as `+0.002 % (−0.001 % to +0.005 %)`."""
-    if found is None:
+    if interval is None:
         return ""
-    low, high = deviation(metric, found.low), deviation(metric, found.high)
-    return f"{deviation(metric, found.value)} ({low} to {high})"
+    low, high = deviation(metric, interval.low), deviation(metric, interval.high)
+    return f"{deviation(metric, interval.value)} ({low} to {high})"
 
 
-def coverage(found: Interval | None, over: OverPath) -> str:
+def coverage(interval: Interval | None, over: OverPath) -> str:
     """The coverage, such as `191/200, 95.5 %`."""
-    if found is None:
+    if interval is None:
         return ""
-    covered, judged = sum(one.covered for one in over.at), sum(one.judged for one in over.at)
-    return f"{covered}/{judged}, {100 * found.value:.1f} %"
+    covered, judged = sum(at_truth.covered for at_truth in over.at), sum(at_truth.judged for at_truth in over.at)
+    return f"{covered}/{judged}, {100 * interval.value:.1f} %"
 
 
 def trials(over: OverPath | AtTruth) -> str:

@@ -18,7 +18,7 @@ _LEAD = (
 )
 
 
-def sections(found: Sequence[OverPath]) -> list[page.Section]:
+def sections(over_paths: Sequence[OverPath]) -> list[page.Section]:
     """One section for each quantity."""
     return [
         page.Section(
@@ -28,15 +28,15 @@ def sections(found: Sequence[OverPath]) -> list[page.Section]:
             tables=[table.summary_table(name, paths), table.truths_table(name, paths)],
             drawing=drawing(BY_NAME[name], paths),
         )
-        for name, paths in table.by_metric(found).items()
+        for name, paths in table.by_metric(over_paths).items()
     ]
 
 
-def html(found: Sequence[OverPath], run: Run) -> str:
+def html(over_paths: Sequence[OverPath], run: Run) -> str:
     """The page."""
     return page.render(
         TITLE,
         _LEAD,
         [*run_description.run_properties(run), *run_description.environment_properties(run)],
-        sections(found),
+        sections(over_paths),
     )

@@ -35,14 +35,14 @@ def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
     registry no longer has are left out."""
     known = {metric.name: metric for metric in metrics}
     references = _references(run, known)
-    found: dict[tuple[str, str, float], Readings] = {}
+    results: dict[tuple[str, str, float], Readings] = {}
     for record in run.trials:
         metric = known.get(str(record.levels.get(FACTOR)))
         level = None if metric is None else _level(metric, record)
         if metric is None or level is None or level.is_reference:
             continue
         key = (metric.name, record.path, level.truth)
-        own = found.setdefault(key, Readings(metric=metric, level=level, path=record.path))
+        own = results.setdefault(key, Readings(metric=metric, level=level, path=record.path))
         if record.status != "ok":
             own.unusable[record.reasons[0].text if record.reasons else record.status] += 1
             continue
@@ -55,18 +55,18 @@ def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
             own.by_block[record.block] = reading
     order = {name: number for number, name in enumerate(known)}
     paths = {path.name: number for number, path in enumerate(run.manifest.experiment.paths)}
-    return sorted(found.values(), key=lambda own: (order[own.metric.name], paths[own.path], own.level.truth))
+    return sorted(results.values(), key=lambda own: (order[own.metric.name], paths[own.path], own.level.truth))
 
 
 def _references(run: Run, known: dict[str, CalibratedMetric]) -> dict[tuple[str, int, str, float | None], TrialRecord]:
     """The valid reference trials by metric, block, path and truth."""
-    found: dict[tuple[str, int, str, float | None], TrialRecord] = {}
+    records: dict[tuple[str, int, str, float | None], TrialRecord] = {}
     for record in run.trials:
         metric = known.get(str(record.levels.get(FACTOR)))
         level = None if metric is None else _level(metric, record)
         if metric is not None and level is not None and level.is_reference and record.status == "ok":
-            found[metric.name, record.block, record.path, level.truth] = record
-    return found
+            records[metric.name, record.block, record.path, level.truth] = record
+    return records
 
 
 def _level(metric: CalibratedMetric, record: TrialRecord) -> Level | None:

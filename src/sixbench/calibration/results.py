@@ -73,9 +73,9 @@ class OverPath:
 
     @property
     def trials(self) -> int:
-        return sum(one.trials for one in self.at)
+        return sum(at_truth.trials for at_truth in self.at)
 
     @property
     def unusable(self) -> int:
         """The number of other trials."""
-        return sum(sum(one.unusable.values()) for one in self.at)
+        return sum(sum(at_truth.unusable.values()) for at_truth in self.at)

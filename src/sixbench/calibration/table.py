@@ -15,21 +15,23 @@ from .results import OverPath
 HEADINGS = ("path", "trials", "bias", "spread", "±", "coverage", "trusted")
 
 
-def by_metric(found: Iterable[OverPath]) -> dict[str, list[OverPath]]:
+def by_metric(over_paths: Iterable[OverPath]) -> dict[str, list[OverPath]]:
     """The results of each metric, one a path, in their order."""
     groups: dict[str, list[OverPath]] = {}
-    for over in found:
+    for over in over_paths:
         groups.setdefault(over.metric, []).append(over)
     return groups
 
 
-def summary_table(name: str, found: Sequence[OverPath]) -> Table:
+def summary_table(name: str, over_paths: Sequence[OverPath]) -> Table:
     """The table of one metric, with a row for each path."""
     metric = BY_NAME[name]
     rows = []
-    for over in found:
-        spreads = [one.spread for one in over.at if one.spread is not None]
-        uncertain = [one.uncertainty for one in over.at if one.is_trusted and one.uncertainty is not None]
+    for over in over_paths:
+        spreads = [at_truth.spread for at_truth in over.at if at_truth.spread is not None]
+        uncertain = [
+            at_truth.uncertainty for at_truth in over.at if at_truth.is_trusted and at_truth.uncertainty is not None
+        ]
         rows.append(
             [
                 over.path,
@@ -47,47 +49,47 @@ def summary_table(name: str, found: Sequence[OverPath]) -> Table:
     return Table(title=metric.label, columns=columns, rows=rows)
 
 
-def truths_table(name: str, found: Sequence[OverPath]) -> Table:
+def truths_table(name: str, over_paths: Sequence[OverPath]) -> Table:
     """The table of one metric, with a row for each truth and path."""
     metric = BY_NAME[name]
     rows = [
         [
-            words.level(metric.column, one.truth),
+            words.level(metric.column, at_truth.truth),
             over.path,
-            numbers.trials(one),
-            numbers.bias(metric, one.bias),
-            numbers.deviation(metric, one.spread, sign=False),
-            numbers.deviation(metric, one.uncertainty, sign=False),
-            f"{one.covered}/{one.judged}" if one.judged else "",
-            "yes" if one.is_trusted else "no",
+            numbers.trials(at_truth),
+            numbers.bias(metric, at_truth.bias),
+            numbers.deviation(metric, at_truth.spread, sign=False),
+            numbers.deviation(metric, at_truth.uncertainty, sign=False),
+            f"{at_truth.covered}/{at_truth.judged}" if at_truth.judged else "",
+            "yes" if at_truth.is_trusted else "no",
         ]
-        for over in found
-        for one in over.at
+        for over in over_paths
+        for at_truth in over.at
     ]
     columns = left(words.factor(metric.column), *HEADINGS)
     return Table(title=f"{metric.label}, truth by truth", columns=columns, rows=rows)
 
 
-def remarks(found: Iterable[OverPath]) -> list[str]:
+def remarks(over_paths: Iterable[OverPath]) -> list[str]:
     """Remarks that a reader needs beside the tables, on biases that remain and on trials that were not valid."""
-    said = []
-    for name, paths in by_metric(found).items():
+    names = []
+    for name, paths in by_metric(over_paths).items():
         metric = BY_NAME[name]
         for over in paths:
-            biased = [one for one in over.at if one.bias is not None and not one.bias.has_zero]
+            biased = [at_truth for at_truth in over.at if at_truth.bias is not None and not at_truth.bias.has_zero]
             if biased:
-                where = words.listing([words.level(metric.column, one.truth) for one in biased])
-                worst = max(biased, key=lambda one: abs(one.bias.value) if one.bias else 0.0)
+                where = words.listing([words.level(metric.column, at_truth.truth) for at_truth in biased])
+                worst = max(biased, key=lambda at_truth: abs(at_truth.bias.value) if at_truth.bias else 0.0)
                 cause = f"; {metric.causes}" if metric.causes else ""
-                said.append(
+                names.append(
                     f"{metric.label} over {over.path} is biased at {where}: "
                     f"{numbers.bias(metric, worst.bias)} at {words.level(metric.column, worst.truth)}{cause}"
                 )
-            said += [
+            names += [
                 f"{metric.label} over {over.path}: {words.count(count, 'trial')} not valid, because: {reason}"
                 for reason, count in _reasons(over)
             ]
-    return said
+    return names
 
 
 def _reasons(over: OverPath) -> list[tuple[str, int]]:
@@ -95,8 +97,8 @@ def _reasons(over: OverPath) -> list[tuple[str, int]]:
     numbers, one stands for all."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
-    for one in over.at:
-        for reason, count in one.unusable.items():
+    for at_truth in over.at:
+        for reason, count in at_truth.unusable.items():
             kind = re.sub(r"[0-9]+(\.[0-9]+)?", "N", reason)
             counts[kind] += count
             examples.setdefault(kind, reason)

@@ -10,12 +10,12 @@ from .results import OverPath
 from .table import by_metric, remarks, summary_table
 
 
-def render(found: Sequence[OverPath]) -> str:
+def render(over_paths: Sequence[OverPath]) -> str:
     """Tables, and remarks below."""
     parts = []
-    for name, paths in by_metric(found).items():
+    for name, paths in by_metric(over_paths).items():
         table = summary_table(name, paths)
         rows = [[column.name for column in table.columns], *table.rows]
         parts.append(f"{table.title} ({BY_NAME[name].workload})\n{aligned(rows, 1)}")
-    parts += ["".join(f"! {remark}\n" for remark in remarks(found))]
+    parts += ["".join(f"! {remark}\n" for remark in remarks(over_paths))]
     return "\n".join(part for part in parts if part)

@@ -36,20 +36,20 @@ class Address:
 
 def read_address(text: str) -> Address:
     """An address such as `lab1:8786`, `192.0.2.1` or `[2001:db8::1]:8786`. Raises `UsageError`."""
-    found = _ADDRESS.fullmatch(text)
-    if found is None:
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
         raise UsageError(f"{printable(text)} is no address of a scheduler: write it as HOST:PORT or [IPV6]:PORT")
-    if found["scheme"] not in (None, "tls://"):
+    if match["scheme"] not in (None, "tls://"):
         raise UsageError(f"{printable(text)}: a scheduler of cells is reached over TLS only; write it as HOST:PORT")
-    port = int(found["port"] or DEFAULT_PORT)
+    port = int(match["port"] or DEFAULT_PORT)
     if not 0 < port < 2**16:
         raise UsageError(f"{printable(text)}: there is no port {port}")
-    if found["ipv6"] is not None:
+    if match["ipv6"] is not None:
         try:
-            return Address(host=str(IPv6Address(found["ipv6"])), port=port)
+            return Address(host=str(IPv6Address(match["ipv6"])), port=port)
         except ValueError as error:
             raise UsageError(f"{printable(text)}: {error}") from None
-    wrong = why_no_host(found["host"])
+    wrong = why_no_host(match["host"])
     if wrong is not None:
         raise UsageError(f"reaching a scheduler: {wrong}; write it as HOST:PORT or [IPV6]:PORT")
-    return Address(host=found["host"], port=port)
+    return Address(host=match["host"], port=port)

@@ -23,7 +23,7 @@ RETRY_S = 1.0
 """Interval at which a cell looks for its lost scheduler."""
 
 
-def run_cell(address: Address, security: Security, name: str, bench: Bench, told: Told) -> None:
+def run_cell(address: Address, security: Security, name: str, bench: Bench, report: Told) -> None:
     """Serves until `KeyboardInterrupt`. Raises `CapabilityError` where the scheduler cannot be joined at first."""
     here = reach(address, security)
     has_joined = False
@@ -38,13 +38,13 @@ def run_cell(address: Address, security: Security, name: str, bench: Bench, told
             here = _wait_for(address, security)  # a scheduler may take some time to see that it has lost this cell
             continue
         has_joined = True
-        told(f"{name} is a cell of the scheduler at {address}; stop with Ctrl-C")
+        report(f"{name} is a cell of the scheduler at {address}; stop with Ctrl-C")
         try:
             _serve(bench, desk)
         finally:
             bench.rest()
             worker.close()
-        told(f"the scheduler at {address} is gone; {name} waits for it")
+        report(f"the scheduler at {address} is gone; {name} waits for it")
         here = _wait_for(address, security)
 
 

@@ -23,11 +23,11 @@ def agreed(chosen: Mapping[str, str], experiment: Experiment) -> Manifest:
         chosen: what each cell would measure, by its name.
         experiment: as it was before.
     """
-    made = {name: manifest_from_text(text, f"the reply of the cell {name}") for name, text in chosen.items()}
-    (first, manifest), *others = made.items()
+    manifests = {name: manifest_from_text(text, f"the reply of the cell {name}") for name, text in chosen.items()}
+    (first, manifest), *others = manifests.items()
     for name, other in others:
         for path in experiment.paths:
-            engines = [one.experiment.path(path.name).engine for one in (manifest, other)]
+            engines = [item.experiment.path(path.name).engine for item in (manifest, other)]
             if engines[0] != engines[1]:
                 raise CapabilityError(
                     f"paths.{path.name}: the cell {first} would take the engine {engines[0]} and {name} the engine "
@@ -58,8 +58,10 @@ def with_cell(before: Manifest, reply: Measured) -> Manifest:
 def checked(job: Job, reply: Measured, manifest: Manifest) -> list[TrialRecord]:
     """The records of a block, each held against the job. Raises `StoreError`."""
     repeats = manifest.experiment.repeats
-    asked = [one for one in numbered(manifest.experiment, job.block) if one[0].combination in job.combinations]
-    sequences = {one.key: first + (one.repeat or 0) for trial, first in asked for one in attempts(trial, repeats)}
+    asked = [pair for pair in numbered(manifest.experiment, job.block) if pair[0].combination in job.combinations]
+    sequences = {
+        attempt.key: first + (attempt.repeat or 0) for trial, first in asked for attempt in attempts(trial, repeats)
+    }
     if not {trial.key for trial, _ in asked} <= reply.trials.keys() <= sequences.keys():
         raise StoreError(f"it has {len(reply.trials)} trials of block {job.block}, and {len(asked)} were asked for")
     records: dict[str, TrialRecord] = {}

@@ -65,8 +65,8 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # on versions, which we compare ourselves
-                made = _Client(address.uri, security=security, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
-                self._client: Any = made  # it has no types
+                client = _Client(address.uri, security=security, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+                self._client: Any = client  # it has no types
         except (OSError, TimeoutError) as error:
             raise CapabilityError(f"connecting to the scheduler at {address}: {error}") from error
         try:
@@ -85,7 +85,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
     def choose(self, run: str) -> dict[str, str]:
         """The plan of each cell for a run: its manifest, by the cell's name. Raises `CapabilityError` where a cell
         cannot measure it, or has another version of sixbench."""
-        found = {}
+        texts = {}
         answers = self._asked("choose", run=run, cells=list(self._known))
         for place, cell in self._known.items():
             if not isinstance(answers, Mapping) or not isinstance(answers.get(place), Mapping):
@@ -95,8 +95,8 @@ class DaskCells(AbstractContextManager["DaskCells"]):
                 raise CapabilityError(other_version(chosen.cell, version))
             if chosen.run is None:
                 raise CapabilityError(f"the cell {chosen.cell} cannot measure this: {chosen.why}")
-            found[chosen.cell] = chosen.run
-        return found
+            texts[chosen.cell] = chosen.run
+        return texts
 
     def names(self) -> list[str]:
         """The cells that there are now, or were when the scheduler was last there."""
@@ -129,7 +129,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         except (Unread, KilledWorker, CancelledError, OSError, TimeoutError):
             return Came(job=job, reply=None)
 
-    def _take_cells(self, wait: bool, told: Callable[[str], None]) -> None:
+    def _take_cells(self, wait: bool, report: Callable[[str], None]) -> None:
         other = self._look()
         if other is not None and not wait:
             raise CapabilityError(
@@ -137,7 +137,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
                 "with --wait"
             )
         if other is not None:
-            told(f"waiting for another run, {other}, to give back the cells of the scheduler at {self._address}")
+            report(f"waiting for another run, {other}, to give back the cells of the scheduler at {self._address}")
         while other is not None:
             time.sleep(POLL_S)
             other = self._look()
@@ -163,7 +163,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
             ) from error
         here = tasks.versions()
         if tuple(there) != here:
-            theirs, ours = (f"sixbench {one[0]} with distributed {one[1]}" for one in (there, here))
+            theirs, ours = (f"sixbench {item[0]} with distributed {item[1]}" for item in (there, here))
             raise CapabilityError(
                 f"the scheduler at {self._address} has {printable(theirs)} and this machine {ours}; install the same "
                 "versions on both"

@@ -120,7 +120,7 @@ def job_from_wire(text: str) -> tuple[Job, Manifest]:
     except (ValueError, RecursionError, TypeError) as error:
         raise StoreError(f"{where}: not JSON: {printable(str(error))}") from None
     manifest = manifest_from_text(form.run, where)
-    known = {one.name for one in manifest.experiment.combinations}
+    known = {combination.name for combination in manifest.experiment.combinations}
     if form.block > manifest.experiment.blocks.maximum or not known.issuperset(form.combinations):
         raise StoreError(f"{where}: the experiment {manifest.experiment.name} has no such block {form.block}")
     return Job(

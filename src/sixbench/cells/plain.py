@@ -82,23 +82,23 @@ def _written(value: Any) -> Any:
     return {_KIND: _NOTHING if type(value).__name__ == "traceback" else _UNREAD, "words": type(value).__name__}
 
 
-def _read(found: dict[Any, Any]) -> Any:
+def _read(results: dict[Any, Any]) -> Any:
     """Values that stand for themselves, and values that stand for something else."""
     from dask._expr import LLGExpr
     from dask._task_spec import Task
 
     from .tasks import measure_block
 
-    match found:
+    match results:
         case {"__sixbench__": "task", "key": str(key), "job": str(job)}:
             return Task(key, measure_block, job)
-        case {"__sixbench__": "graph", "tasks": list(tasks)} if all(type(one) is Task for one in tasks):
-            return LLGExpr({one.key: one for one in tasks}, _determ_token=secrets.token_hex())  # type: ignore[no-untyped-call]
+        case {"__sixbench__": "graph", "tasks": list(tasks)} if all(type(task) is Task for task in tasks):
+            return LLGExpr({task.key: task for task in tasks}, _determ_token=secrets.token_hex())  # type: ignore[no-untyped-call]
         case {"__sixbench__": "nothing"}:
             return None
         case {"__sixbench__": _}:
-            return Unread(sentence(str(found.get("words", ""))))
-    return found
+            return Unread(sentence(str(results.get("words", ""))))
+    return results
 
 
 def hold() -> None:
@@ -127,7 +127,7 @@ def _set_families() -> None:
     for name in ("dask", "pickle", "msgpack", "error"):
         serialize.register_serialization_family(name, family_dumps, family_loads)
     # A few bytes of what is compressed may be gigabytes.
-    for name in [one for one in compression.compressions if one not in (None, False, "auto")]:
+    for name in [item for item in compression.compressions if item not in (None, False, "auto")]:
         del compression.compressions[name]
     compression.compressions["auto"] = compression.compressions[None]
 
@@ -139,8 +139,8 @@ def _set_names() -> None:
     dasks_own = _module("protocol.pickle")
     ours = SimpleNamespace(dumps=dumps, loads=loads, HIGHEST_PROTOCOL=pickle.HIGHEST_PROTOCOL)
     instead: dict[int, Any] = {id(pickle): ours, id(cloudpickle): ours}
-    for one in (dasks_own, pickle):
-        instead[id(one.loads)], instead[id(one.dumps)] = loads, dumps
+    for item in (dasks_own, pickle):
+        instead[id(item.loads)], instead[id(item.dumps)] = loads, dumps
     for module in _modules():
         for name, value in list(vars(module).items()):
             if id(value) in instead:
@@ -153,7 +153,11 @@ def _module(name: str) -> Any:
 
 
 def _modules() -> list[ModuleType]:
-    return [one for name, one in sys.modules.items() if name.partition(".")[0] == _MODULES and one is not None]
+    return [
+        module_type
+        for name, module_type in sys.modules.items()
+        if name.partition(".")[0] == _MODULES and module_type is not None
+    ]
 
 
 def _known_module(name: object) -> ModuleType:
@@ -169,7 +173,7 @@ def _set_reading() -> None:
     from distributed.comm.core import CommClosedError
 
     protocol, tcp, backends = _module("protocol"), _module("comm.tcp"), _module("comm.registry").backends
-    for name in [one for one in backends if one != "tls"]:
+    for name in [backend for backend in backends if backend != "tls"]:
         del backends[name]
     read_bytes, unpack_frames, read_message = tcp.read_bytes_rw, tcp.unpack_frames, protocol.loads
 
@@ -180,12 +184,12 @@ def _set_reading() -> None:
 
     def bounded_frames(data: Any, **how: Any) -> Any:
         try:
-            found = unpack_frames(data, **how)
+            result = unpack_frames(data, **how)
         except (ValueError, TypeError, OverflowError, MemoryError, LookupError) as error:
             raise CommClosedError("a message whose parts have no lengths") from error
-        if how.get("partial") and sum(found[1]) > MOST_MESSAGE_BYTES:
+        if how.get("partial") and sum(result[1]) > MOST_MESSAGE_BYTES:
             raise CommClosedError(f"a message of more than {MOST_MESSAGE_BYTES} bytes")
-        return found
+        return result
 
     def readable(frames: Any, **how: Any) -> Any:
         try:

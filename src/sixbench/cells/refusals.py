@@ -12,15 +12,15 @@ def refuse_foreign(experiment: Experiment) -> None:
     """Raises `UsageError` where an experiment needs what nobody on a cell has agreed to."""
     if any(topology.ports for topology in experiment.topologies):
         raise UsageError("dut is equipment, which cells do not have; run it without --cells")
-    found = next((path.name for path in experiment.paths if path.mechanism == GUEST.name), None)
-    if found is not None:
+    text = next((path.name for path in experiment.paths if path.mechanism == GUEST.name), None)
+    if text is not None:
         raise UsageError(
-            f"paths.{found} is an emulated machine under test, whose kernel cells do not have; run it without --cells"
+            f"paths.{text} is an emulated machine under test, whose kernel cells do not have; run it without --cells"
         )
-    found = next((path.name for path in experiment.paths if commands_of(path)), None)
-    if found is not None:
+    text = next((path.name for path in experiment.paths if commands_of(path)), None)
+    if text is not None:
         raise UsageError(
-            f"paths.{found} runs a program of the experiment, which no cell does for others; "
+            f"paths.{text} runs a program of the experiment, which no cell does for others; "
             "run it on this machine, without --cells"
         )
     if any(topology.is_spread for topology in experiment.topologies):

@@ -62,7 +62,9 @@ class _Scheduler(Scheduler):
         """The measurements that cells would make of a run, by their addresses; those are left out that do not
         answer."""
         asked: dict[str, Any] = {"op": "choose", "run": run}
-        return await self.broadcast(msg=asked, workers=[one for one in cells if one in self.workers], on_error="ignore")
+        return await self.broadcast(
+            msg=asked, workers=[cell for cell in cells if cell in self.workers], on_error="ignore"
+        )
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """There is none: what it shows would go over the network in clear."""
@@ -77,7 +79,7 @@ def run_scheduler(address: Address, security: Security, ready: Callable[[Address
 
     async def serve() -> None:
         # A block whose cell died is ours to hand out again, as another attempt.
-        made = _Scheduler(
+        scheduler = _Scheduler(
             host=f"[{address.host}]" if ":" in address.host else address.host,
             port=address.port,
             protocol="tls",
@@ -86,14 +88,14 @@ def run_scheduler(address: Address, security: Security, ready: Callable[[Address
             dashboard=False,
         )
         try:
-            await made
+            await scheduler
         except (OSError, RuntimeError) as error:
             # Dask makes another error of the one that the kernel gives.
             why = error if isinstance(error, OSError) else error.__cause__
             if not isinstance(why, OSError):
                 raise
             raise CapabilityError(f"listening on {address}: {why.strerror or why}") from error
-        ready(Address(host=address.host, port=int(made.port)))
-        await made.finished()  # type: ignore[no-untyped-call]
+        ready(Address(host=address.host, port=int(scheduler.port)))
+        await scheduler.finished()  # type: ignore[no-untyped-call]
 
     asyncio.run(serve())

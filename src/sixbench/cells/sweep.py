@@ -69,14 +69,14 @@ def sweep(
     done: Sequence[TrialRecord],
     cells: Cells,
     observer: Observer,
-    told: Callable[[str], None],
+    report: Callable[[str], None],
     resume: str,
 ) -> RunEnd:
     """Runs the blocks that are not done yet on cells.
 
     Args:
         resume: the command that goes on with the run.
-        told: gets sentences on cells that died, and on replies that came late.
+        report: gets sentences on cells that died, and on replies that came late.
 
     Raises:
         Interrupted: on `KeyboardInterrupt`, with all that is done kept.
@@ -87,7 +87,7 @@ def sweep(
     """
     experiment = writer.manifest.experiment
     observer.planned(experiment, str(writer.directory), len(done))
-    run = _Sweep(writer, done, cells, observer, told, resume)
+    run = _Sweep(writer, done, cells, observer, report, resume)
     try:
         run.run()
     except BaseException as error:
@@ -161,9 +161,9 @@ class _Sweep:
             if not self.out:
                 break  # the time is over: where there is no cell, a block waits for one
             self._report()
-            came = self._next()
-            if came is not None:
-                self._take(came)
+            arrived = self._next()
+            if arrived is not None:
+                self._take(arrived)
             self._decide()
         if self.is_time_over:
             for name in sorted(self.open):
@@ -187,7 +187,11 @@ class _Sweep:
         if there is None:
             return False
         order = block_order(self.experiment, block)
-        missing = [one.key for one in order if one.combination in self.open and one.key not in there]
+        missing = [
+            planned_trial.key
+            for planned_trial in order
+            if planned_trial.combination in self.open and planned_trial.key not in there
+        ]
         if missing:
             raise StoreError(
                 f"{self.writer.directory} has {len(there)} trials of block {block} and lacks {missing[0]}; a block is "
@@ -210,7 +214,7 @@ class _Sweep:
 
     def _hand_out(self) -> None:
         free = len(self.cells.names()) - len(self.out)
-        outstanding = {one.job.block for one in self.out}
+        outstanding = {out.job.block for out in self.out}
         for block in range(self.decided + 1, horizon(self.experiment.blocks, self.decided) + 1):
             # One block is out even where there is no cell: the first that comes takes it.
             if free <= 0 and self.out:
@@ -240,12 +244,12 @@ class _Sweep:
     def _give_again(self, outstanding: set[int]) -> None:
         """Hands out a block once more whose cell seems to hang."""
         now_s = time.monotonic()
-        for one in self.out:
-            is_late = now_s - one.since_s > max(PATIENCE_S, PATIENCE * self.longest_s)
-            is_out_once = sum(other.job.block == one.job.block for other in self.out) == 1
-            if self.longest_s and is_late and is_out_once and self.attempts[one.job.block] < MOST_ATTEMPTS:
-                self.told(f"block {one.job.block} takes very long; another cell measures it as well")
-                self._give(one.job.block)
+        for out in self.out:
+            is_late = now_s - out.since_s > max(PATIENCE_S, PATIENCE * self.longest_s)
+            is_out_once = sum(other.job.block == out.job.block for other in self.out) == 1
+            if self.longest_s and is_late and is_out_once and self.attempts[out.job.block] < MOST_ATTEMPTS:
+                self.told(f"block {out.job.block} takes very long; another cell measures it as well")
+                self._give(out.job.block)
                 return
 
     def _would_end_late(self, block: int) -> bool:
@@ -263,12 +267,12 @@ class _Sweep:
         except StoreError as error:
             raise CapabilityError(f"the message of a cell cannot be used: {error}") from error
 
-    def _take(self, came: Came) -> None:
+    def _take(self, arrived: Came) -> None:
         """Accepts what came, if nothing of it was accepted before."""
-        mine = next((one for one in self.out if one.job == came.job), None)
+        mine = next((out for out in self.out if out.job == arrived.job), None)
         if mine is not None:
             self.out.remove(mine)
-        job, reply = came.job, came.reply
+        job, reply = arrived.job, arrived.reply
         if reply is None:
             self._lost(job)
         elif isinstance(reply, Broken):
@@ -329,7 +333,7 @@ class _Sweep:
         trials = left * sum(self.remaining.trials_of_block(self.experiment).values())
         each_ns = self.remaining.one_block_ns / max(1, self.remaining.combinations)
         self.observer.progress(self.trials, self.trials + trials, int(trials * each_ns / max(1, len(names))))
-        self.observer.blocks_out(sorted({one.job.block for one in self.out}), len(names))
+        self.observer.blocks_out(sorted({out.job.block for out in self.out}), len(names))
 
 
 def _to_hand_out(manifest: Manifest) -> Manifest:

@@ -45,16 +45,16 @@ def scheduler(
     from ..cells.key import make_default_key, read_key
     from ..cells.scheduler import run_scheduler
 
-    made = make_default_key() if key is None else None
-    if made is not None:
-        note(f"sixbench: made the key {made}; copy it to each cell, to the same place")
-    own = read_key(key)
+    path = make_default_key() if key is None else None
+    if path is not None:
+        note(f"sixbench: made the key {path}; copy it to each cell, to the same place")
+    data = read_key(key)
 
     def ready(address: Address) -> None:
         note(f"sixbench: the scheduler listens on {address}, with a key; stop with Ctrl-C")
 
     try:
-        run_scheduler(Address(host=address, port=port), security_of(own), ready)
+        run_scheduler(Address(host=address, port=port), security_of(data), ready)
     except KeyboardInterrupt:
         return Exit.DONE
     return Exit.DONE
@@ -85,11 +85,11 @@ def cell(
     called = name or re.sub(r"[^A-Za-z0-9._-]", "-", platform.node()).strip("-._")[:40] or "cell"
     if not NAME.fullmatch(called):
         raise UsageError(f"--name {called}: {NAME_RULE}")
-    own = read_key(key)
+    data = read_key(key)
     enter_namespace_if_needed(sys.argv[1:])
     with agent_hub() as hub:
         try:
-            run_cell(address, security_of(own), called, Bench(called, hub, known_calibration, tell), tell)
+            run_cell(address, security_of(data), called, Bench(called, hub, known_calibration, tell), tell)
         except KeyboardInterrupt:
             return Exit.DONE
     return Exit.DONE

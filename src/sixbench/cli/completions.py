@@ -25,9 +25,9 @@ def experiments(incomplete: str) -> Words:
 
 def experiment_files(incomplete: str) -> Words:
     """YAML files, and directories that may lead to some."""
-    found = sorted(glob.glob(f"{glob.escape(incomplete)}*"))
-    directories = [(f"{path}/", "a directory") for path in found if os.path.isdir(path)]
-    return [(path, "a file") for path in found if path.endswith((".yaml", ".yml"))] + directories
+    names = sorted(glob.glob(f"{glob.escape(incomplete)}*"))
+    directories = [(f"{path}/", "a directory") for path in names if os.path.isdir(path)]
+    return [(path, "a file") for path in names if path.endswith((".yaml", ".yml"))] + directories
 
 
 def papers(incomplete: str) -> Words:
@@ -58,17 +58,17 @@ def run_directories(incomplete: str) -> Words:
 
     from ..store import holds_run
 
-    found = [path for path in sorted(glob.glob(f"{glob.escape(incomplete)}*")) if os.path.isdir(path)]
-    found += [path for path in sorted(glob.glob("runs/*")) if path.startswith(incomplete) and path not in found]
-    runs = [(path, "a run") for path in found if holds_run(Path(path))]
+    names = [path for path in sorted(glob.glob(f"{glob.escape(incomplete)}*")) if os.path.isdir(path)]
+    names += [path for path in sorted(glob.glob("runs/*")) if path.startswith(incomplete) and path not in names]
+    runs = [(path, "a run") for path in names if holds_run(Path(path))]
     known = {path for path, _ in runs}
-    return runs + [(f"{path}/", "a directory") for path in found if path not in known]
+    return runs + [(f"{path}/", "a directory") for path in names if path not in known]
 
 
 def directories(incomplete: str) -> Words:
     """Directories."""
-    found = sorted(glob.glob(f"{glob.escape(incomplete)}*"))
-    return [(f"{path}/", "a directory") for path in found if os.path.isdir(path)]
+    names = sorted(glob.glob(f"{glob.escape(incomplete)}*"))
+    return [(f"{path}/", "a directory") for path in names if os.path.isdir(path)]
 
 
 def kernels(incomplete: str) -> Words:

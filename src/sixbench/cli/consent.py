@@ -47,15 +47,15 @@ def require_consent(paths: Iterable[Path], kernels: Iterable[str] = (), *, allow
     if allowed:
         return
     paths = list(paths)
-    found = commands_by_path(paths)
+    texts = commands_by_path(paths)
     for key, kernel in kernel_files(paths, kernels).items():
         raise UsageError(
             f"{key} boots a kernel from files, {visible(kernel)}, and QEMU does not promise to contain malicious code. "
             f"If it is yours, allow it with {ALLOW_FLAG}"
         )
-    if not found:
+    if not texts:
         return
-    name, commands = next(iter(found.items()))
+    name, commands = next(iter(texts.items()))
     shown = visible(commands[0])[:MAX_SHOWN]
     in_guest = next(path.mechanism for path in paths if path.name == name) == GUEST.name
     where = (
@@ -63,7 +63,7 @@ def require_consent(paths: Iterable[Path], kernels: Iterable[str] = (), *, allow
         if in_guest
         else "a program of the experiment, with all rights of whoever runs sixbench"
     )
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
     raise UsageError(
         f"paths.{name}{more} runs {where}: {shown}. "
         f"Read it as you would read a script (sixbench plan shows all of it), then allow it with {ALLOW_FLAG}"
@@ -76,11 +76,11 @@ def require_consent_to_hosts(topologies: Iterable[Topology], *, allowed: bool) -
     from ..lab.machines import hosts_used
     from ..model.errors import UsageError
 
-    found = list(dict.fromkeys(str(host.ssh) for topology in topologies for host in hosts_used(topology)))
-    if found and not allowed:
+    names = list(dict.fromkeys(str(host.ssh) for topology in topologies for host in hosts_used(topology)))
+    if names and not allowed:
         raise UsageError(
             "this run has nodes on other machines, to which sixbench would connect over SSH with your keys: "
-            f"{', '.join(visible(one) for one in found[:MOST_HOSTS])}. If they are yours, allow it with "
+            f"{', '.join(visible(name) for name in names[:MOST_HOSTS])}. If they are yours, allow it with "
             f"{ALLOW_HOSTS_FLAG}"
         )
 
@@ -93,10 +93,10 @@ def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
     from ..model.errors import UsageError
 
     kinds = {PROGRAM.name: "a program", GUEST.name: "an emulated machine"}
-    found = next(((path.name, kinds[path.mechanism]) for path in paths if path.mechanism in kinds), None)
-    if found is not None:
+    pair = next(((path.name, kinds[path.mechanism]) for path in paths if path.mechanism in kinds), None)
+    if pair is not None:
         raise UsageError(
-            f"paths.{found[0]} is {found[1]} under test, which an emulated machine does not have; leave the kernels "
+            f"paths.{pair[0]} is {pair[1]} under test, which an emulated machine does not have; leave the kernels "
             "out, or this path"
         )
 

@@ -108,11 +108,11 @@ def _synopsis(words: str, command: Command) -> str:
 
 
 def _arguments(command: Command, is_part: bool = False) -> list[str]:
-    found = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
-    if not found:
+    results = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    if not results:
         return []
     lines = [] if is_part else _section("ARGUMENTS")
-    for parameter in found:
+    for parameter in results:
         lines += [
             ".TP",
             rf"\fI{_text(_argument_name(parameter))}\fR",
@@ -122,11 +122,11 @@ def _arguments(command: Command, is_part: bool = False) -> list[str]:
 
 
 def _options(command: Command, is_part: bool = False) -> list[str]:
-    found = [
+    results = [
         parameter for parameter in command.params if parameter.param_type_name == "option" and _is_shown(parameter)
     ]
     lines = [] if is_part else _section("OPTIONS")
-    for parameter in found:
+    for parameter in results:
         value = "" if parameter.is_flag else rf" \fI{_text(_metavar(parameter))}\fR"
         names = ", ".join(rf"\fB{_text(name)}\fR{value}" for name in parameter.opts)
         names += "".join(rf", \fB{_text(name)}\fR" for name in parameter.secondary_opts)

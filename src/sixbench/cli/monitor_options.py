@@ -18,12 +18,12 @@ def every_of(text: str) -> int:
     """The nanoseconds of a time such as `90s`, `30min`, `1h` or `1d`. Raises `UsageError`."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([hd])", text.strip())
     try:
-        found = round(float(match[1]) * _LONG_S[match[2]] * 1e9) if match else parse_duration(text)
+        number = round(float(match[1]) * _LONG_S[match[2]] * 1e9) if match else parse_duration(text)
     except ValueError:
-        found = 0
-    if not 10**9 <= found <= _LONGEST_S * 10**9:
+        number = 0
+    if not 10**9 <= number <= _LONGEST_S * 10**9:
         raise UsageError(f"--every {text}: give a time from 1s to 366d, such as 90s, 30min, 1h or 1d")
-    return found
+    return number
 
 
 def false_alarms_of(text: str) -> FalseAlarms:
@@ -43,9 +43,9 @@ def false_alarms_of(text: str) -> FalseAlarms:
 def keep_of(text: str) -> int:
     """The bytes of a size. Raises `UsageError`."""
     try:
-        found = parse_size(text)
+        number = parse_size(text)
     except ValueError as error:
         raise UsageError(f"--keep {text}: {error}") from None
-    if found < 0:
+    if number < 0:
         raise UsageError(f"--keep {text}: give a size of at least 0")
-    return found
+    return number

@@ -29,10 +29,10 @@ def new(
     if list_:
         known = templates()
         if json:
-            found = [{"name": one, "purpose": purpose} for one, purpose in known.items()]
-            print_json({"schema": "sixbench.templates/1", "default": DEFAULT_TEMPLATE, "templates": found})
+            names = [{"name": text, "purpose": purpose} for text, purpose in known.items()]
+            print_json({"schema": "sixbench.templates/1", "default": DEFAULT_TEMPLATE, "templates": names})
         else:
-            print_table(["template", "purpose"], [[one, purpose] for one, purpose in known.items()])
+            print_table(["template", "purpose"], [[text, purpose] for text, purpose in known.items()])
         return
     chosen = template or DEFAULT_TEMPLATE
     path = _path(name or chosen)

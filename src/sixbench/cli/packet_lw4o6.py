@@ -84,7 +84,7 @@ def lw4o6_line(given: Given) -> dict[str, Any]:
         "tells": given.get("tell", "both"),
         "takes_icmp": given.get("icmp", "both"),
     }
-    ends = {"node": line["node"] | node, "others": [one["tunnel"] for one in further]}
+    ends = {"node": line["node"] | node, "others": [entry["tunnel"] for entry in further]}
     return with_router(line | ends, given)
 
 

@@ -107,9 +107,9 @@ def edge_of(given: Given) -> tuple[Rule, IPv4Address, int]:
     where no customer edge has its prefix."""
     prefix, rules = IPv6Network(given["ce"]), rules_of(given)
     for rule in rules:
-        found = rule.of_prefix(prefix)
-        if found is not None:
-            return rule, *found
+        pair = rule.of_prefix(prefix)
+        if pair is not None:
+            return rule, *pair
     ways = " or ".join(f"{rule.end_user_bits} bits and begins with {rule.ipv6}" for rule in rules)
     raise UsageError(f"{prefix} is the prefix of no customer edge: one has {ways}")
 

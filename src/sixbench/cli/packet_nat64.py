@@ -36,8 +36,8 @@ def _pool(text: str) -> dict[str, Any]:
     first, dash, last = ports.partition("-")
     if bool(colon) != bool(dash):
         raise ValueError(f"{shown(text)} is not {_POOL}")
-    found = {"net": str(IPv4Network(ipv4_net(net)))}
-    return found | ({"first": _port(first), "last": _port(last)} if dash else {"first": 1024, "last": _MAX_PORT})
+    texts = {"net": str(IPv4Network(ipv4_net(net)))}
+    return texts | ({"first": _port(first), "last": _port(last)} if dash else {"first": 1024, "last": _MAX_PORT})
 
 
 def _binding(text: str) -> dict[str, Any]:

@@ -29,8 +29,8 @@ ROUTER_OPTIONS = (
 
 def with_router(line: dict[str, Any], given: Given) -> dict[str, Any]:
     """The first line for a tunnel's end that is such a router."""
-    told = {"mtu4_bytes": given.get("mtu4"), "reassembles": given.get("reassemble", False)}
-    return line | {"node": line["node"] | told | {"takes_hop": given.get("hop", True)}}
+    answers = {"mtu4_bytes": given.get("mtu4"), "reassembles": given.get("reassemble", False)}
+    return line | {"node": line["node"] | answers | {"takes_hop": given.get("hop", True)}}
 
 
 def refuse_router(given: Given, what: str, options: tuple[Option, ...] = ROUTER_OPTIONS) -> None:

@@ -148,7 +148,7 @@ class Passage:
 
     def to_json(self) -> str:
         """The same as a JSON object on one line."""
-        told = {
+        answers = {
             "number": self.packet.number,
             "verdict": self.decision.verdict,
             "clause": self.decision.reason,
@@ -157,7 +157,7 @@ class Passage:
             "in": _to_json(self.packet.data),
             "out": [_to_json(packet) for packet in self.decision.packets],
         }
-        return json.dumps(told, allow_nan=False)
+        return json.dumps(answers, allow_nan=False)
 
 
 class Journey:
@@ -186,8 +186,8 @@ class Journey:
         if self._written is None:
             return
         try:
-            for one in decision.packets:
-                self._written.write(packet.time_ns, one)
+            for data in decision.packets:
+                self._written.write(packet.time_ns, data)
         except CaptureError as error:
             raise UsageError(f"{self._packets.name}: packet {packet.number}: {error}") from error
 
@@ -200,12 +200,12 @@ class Journey:
             f"{counts.total()} {verdict} ({', '.join(f'{count} {reason}' for reason, count in counts.most_common())})"
             for verdict, counts in sorted(verdicts.items(), reverse=True)
         ]
-        told = f"packets: {self._counts.total()} in, {self._out} out"
-        told += f"; {', '.join(parts)}" if parts else ""
+        text = f"packets: {self._counts.total()} in, {self._out} out"
+        text += f"; {', '.join(parts)}" if parts else ""
         if self._in_vain:
-            told += f"; fragments that waited in vain for others of their packet: {self._in_vain}"
+            text += f"; fragments that waited in vain for others of their packet: {self._in_vain}"
         left_out = self._packets.left_out
-        return f"{told}; frames without an IP packet, left out: {left_out}" if left_out else told
+        return f"{text}; frames without an IP packet, left out: {left_out}" if left_out else text
 
 
 def _batches(packets: Iterable[NumberedPacket]) -> Iterator[list[NumberedPacket]]:

@@ -78,10 +78,10 @@ def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list
 def _role(topology: Topology, node: str) -> str:
     from ..lab.machines import is_machine
 
-    found = topology.nodes.get(node)
-    if found is None:
+    result = topology.nodes.get(node)
+    if result is None:
         return "the machine itself" if is_machine(node) else "carries emulated links"
-    return found.kind if found.on is None else f"{found.kind} on {found.on}"
+    return result.kind if result.on is None else f"{result.kind} on {result.on}"
 
 
 def topology_lines(topology: Topology) -> list[str]:

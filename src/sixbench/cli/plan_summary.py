@@ -150,9 +150,9 @@ def _section_of_machines(experiment: Experiment) -> list[str]:
     rows = []
     for host in topology.hosts.values():
         nodes = [name for name, node in topology.nodes.items() if node.on == host.name]
-        told = [f"{name} ({', '.join(ends)})" if (ends := _borrowed(topology, name)) else name for name in nodes]
-        if told:
-            rows.append((host.name, f"{host.ssh or 'this machine'}: {', '.join(told)}"))
+        names = [f"{name} ({', '.join(ends)})" if (ends := _borrowed(topology, name)) else name for name in nodes]
+        if names:
+            rows.append((host.name, f"{host.ssh or 'this machine'}: {', '.join(names)}"))
     return _section("Machines, with their nodes and the interfaces that these borrow", rows) if rows else []
 
 
@@ -170,12 +170,12 @@ def _processor_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """Placement of nodes in the trials of each workload, and whether processors are kept awake."""
     from ..run.processors import placement_of
 
-    found: dict[str, dict[str, None]] = {}
+    results: dict[str, dict[str, None]] = {}
     for combination in experiment.combinations:
-        found.setdefault(placement_of(experiment, combination.workload), {})[combination.workload.kind] = None
+        results.setdefault(placement_of(experiment, combination.workload), {})[combination.workload.kind] = None
     is_spread = any(topology.is_spread for topology in experiment.topologies)
     words = PLACEMENT_WORDS_OF_HOSTS if is_spread else PLACEMENT_WORDS
-    rows = [(policy, f"{words[policy]}: {', '.join(kinds)}") for policy, kinds in found.items()]
+    rows = [(policy, f"{words[policy]}: {', '.join(kinds)}") for policy, kinds in results.items()]
     return [*rows, ("awake", AWAKE_WORDS[experiment.keep_awake])]
 
 
@@ -198,13 +198,13 @@ def _network_rows(experiment: Experiment) -> list[tuple[str, str]]:
     for number, topology in enumerate(experiment.topologies, start=1):
         for link in topology.links:
             all_told[link.name].setdefault(link_descriptions(link), []).append(number)
-    for name, told in all_told.items():
-        if len(told) == 1:
-            rows.append((name, next(iter(told))))
+    for name, answers in all_told.items():
+        if len(answers) == 1:
+            rows.append((name, next(iter(answers))))
         else:
             rows.extend(
                 (name if at == 0 else "", f"{text} ({_forms(numbers)})")
-                for at, (text, numbers) in enumerate(told.items())
+                for at, (text, numbers) in enumerate(answers.items())
             )
     return rows
 
@@ -261,20 +261,20 @@ def _section_of_programs(experiment: Experiment) -> list[str]:
     from .consent import commands_by_path, kernel_files
     from .options import ALLOW_FLAG
 
-    found = commands_by_path(experiment.paths)
+    texts = commands_by_path(experiment.paths)
     kernels = kernel_files(experiment.paths, experiment.kernels)
-    if not found and not kernels:
+    if not texts and not kernels:
         return []
-    rows = [(name, command) for name, commands in found.items() for command in commands]
+    rows = [(name, command) for name, commands in texts.items() for command in commands]
     rows += [(key.removeprefix("paths."), f"the kernel {kernel}") for key, kernel in kernels.items()]
     lines = _section("Programs of the experiment", rows)
-    kinds = {path.mechanism == GUEST.name for path in experiment.paths if path.name in found}
+    kinds = {path.mechanism == GUEST.name for path in experiment.paths if path.name in texts}
     rights = [
         *(["in its emulated machine, as root there"] if True in kinds or kernels else []),
         *(["with all rights of whoever runs sixbench"] if False in kinds else []),
     ]
-    told = f"They run {' or '.join(rights)}, and only with {ALLOW_FLAG}."
-    return [*lines[:-1], *_indented(told), ""]
+    text = f"They run {' or '.join(rights)}, and only with {ALLOW_FLAG}."
+    return [*lines[:-1], *_indented(text), ""]
 
 
 def _addresses(topology: Topology) -> list[tuple[object, ...]]:

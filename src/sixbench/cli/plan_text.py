@@ -105,11 +105,11 @@ def link_descriptions(link: Link) -> str:
     from ..report.link_descriptions import direction_words
 
     parts = [f"profile {link.profile}, MTU {link.mtu_bytes}" if link.profile else f"MTU {link.mtu_bytes}"]
-    told = [direction_words(direction) for direction in link.directions]
-    if told[0] == told[1]:
-        parts += [f"each way: {told[0]}"] if told[0] else []
+    names = [direction_words(direction) for direction in link.directions]
+    if names[0] == names[1]:
+        parts += [f"each way: {names[0]}"] if names[0] else []
     else:
         parts += [
-            f"from {end.node}: {one or 'as fast as the machine'}" for end, one in zip(link.ends, told, strict=True)
+            f"from {end.node}: {name or 'as fast as the machine'}" for end, name in zip(link.ends, names, strict=True)
         ]
     return "; ".join(parts)

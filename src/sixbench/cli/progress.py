@@ -186,9 +186,9 @@ class Progress(Observer):
         from rich.console import Group
         from rich.text import Text
 
-        told = [f"now {self._now}", *self._last_words()] if self._now else []
+        names = [f"now {self._now}", *self._last_words()] if self._now else []
         counts = [self._counts()] if self._expected else []
-        lines = [Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in (*counts, *told)]
+        lines = [Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in (*counts, *names)]
         return Group(self._bar, *lines)
 
 

@@ -57,14 +57,14 @@ class Repeating:
                 goes_on = False  # whatever it is, it is no run
             if goes_on:
                 raise UsageError(f"another process is running {directory}; wait until it has ended")
-            one = Occurrence(
+            occurrence = Occurrence(
                 number=number,
                 state="interrupted",
                 started_realtime_ns=now_ns,
                 ended_realtime_ns=now_ns,
                 reason=KILLED,
             )
-            self.writer.record(one)
+            self.writer.record(occurrence)
             note(f"sixbench: occurrence {number} is recorded as interrupted: {KILLED}")
 
     def begin_and_occur(self) -> Occurrence:
@@ -76,18 +76,18 @@ class Repeating:
             return self._sized()
         self.writer.save_settings(self.settings)
         try:
-            one = self._sized()
+            occurrence = self._sized()
         except UsageError:
             self.writer.discard()
             raise
         self.writer.is_new = False
-        return one
+        return occurrence
 
     def _sized(self) -> Occurrence:
         """Measures once, and notes what its run takes on the disk."""
-        one = self.occur()
-        self.largest_bytes = max(self.largest_bytes, self._size_of_run(one.number))
-        return one
+        occurrence = self.occur()
+        self.largest_bytes = max(self.largest_bytes, self._size_of_run(occurrence.number))
+        return occurrence
 
     def _size_of_run(self, number: int) -> int:
         """Room on the disk of an occurrence's run; 0 where it is no longer there."""
@@ -110,22 +110,22 @@ class Repeating:
         directory = self.writer.run_directory(number)
         started_ns = time.time_ns()
         try:
-            code, said = self.call([*self._words(directory)], self.quiet)
+            code, text = self.call([*self._words(directory)], self.quiet)
         except Interrupted as stop:
             self._record(number, "interrupted", started_ns, reason=str(stop))
             raise
         if code == Exit.USAGE and number == 1 and not directory.exists():
-            if self.settings.command[0] != "run" or not _OF_FILE.match(said):
-                raise UsageError(f"nothing was measured: {said}")
+            if self.settings.command[0] != "run" or not _OF_FILE.match(text):
+                raise UsageError(f"nothing was measured: {text}")
             if self.quiet:
-                note(said)  # else the command's own lines were passed on
+                note(text)  # else the command's own lines were passed on
             raise UsageError("nothing was measured: the experiment has these problems")
         if code == Exit.INTERRUPTED:
-            self._record(number, "interrupted", started_ns, code, said or "it was interrupted")
-            raise Interrupted(said or f"occurrence {number} was interrupted")
+            self._record(number, "interrupted", started_ns, code, text or "it was interrupted")
+            raise Interrupted(text or f"occurrence {number} was interrupted")
         if code not in (Exit.DONE, Exit.PARTLY):
             return self._record(
-                number, "failed", started_ns, code, said or f"it ended with {code} and printed no message"
+                number, "failed", started_ns, code, text or f"it ended with {code} and printed no message"
             )
         try:
             return self._kept(number, directory, started_ns, code)
@@ -168,7 +168,9 @@ class Repeating:
 
     def _check_alike(self, experiment: str, conditions: dict[str, str]) -> None:
         """Raises `StoreError` where the results would mean something else than those before."""
-        known = next((one for one in self.writer.read().occurrences if one.experiment is not None), None)
+        known = next(
+            (occurrence for occurrence in self.writer.read().occurrences if occurrence.experiment is not None), None
+        )
         if known is None:
             return
         for what, now, before in (
@@ -187,7 +189,7 @@ class Repeating:
         reason: str | None = None,
         **more: object,
     ) -> Occurrence:
-        one = Occurrence(
+        occurrence = Occurrence(
             number=number,
             state=state,
             started_realtime_ns=started_ns,
@@ -196,8 +198,8 @@ class Repeating:
             reason=None if reason is None else reason[:MOST_REASON],
             **more,  # type: ignore[arg-type]
         )
-        self.writer.record(one)
-        return one
+        self.writer.record(occurrence)
+        return occurrence
 
     def make_room(self, spare_bytes: int = 0) -> None:
         """Removes what is oldest where the directory is larger than its bound, and tells all that it removes.

@@ -86,20 +86,20 @@ def rfc(
     if any(topology.is_spread for topology in loaded.topologies):
         raise UsageError(f"{experiment} has hosts, and a tester has one clock; leave out its hosts")
     require_consent(loaded.paths, allowed=allow_programs)
-    made, procedure = design(loaded, profile, test, wanted, traffic, quick=quick)
+    result, procedure = design(loaded, profile, test, wanted, traffic, quick=quick)
     if any(TESTS[name].needs_search for name in procedure.tests):
         require_library()
     if out is not None:
-        check_free(out, made.text)
+        check_free(out, result.text)
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(events) as log, agent_hub() as hub:
-        made, environment = probe_machine(
-            hub, made, lambda: experiment_source(experiment, set_, False, None, None), means_it=i_mean_it
+        result, environment = probe_machine(
+            hub, result, lambda: experiment_source(experiment, set_, False, None, None), means_it=i_mean_it
         )
-        with measuring(made.name, wait=wait, told=tell) as presence:
-            directory = out or default_directory(f"{made.name}-rfc")
+        with measuring(result.name, wait=wait, told=tell) as presence:
+            directory = out or default_directory(f"{result.name}-rfc")
             manifest = first_manifest(
-                directory, made, environment, procedure=procedure, calibration=known_calibration(environment.kernel)
+                directory, result, environment, procedure=procedure, calibration=known_calibration(environment.kernel)
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
-                return measure_and_present(made, writer, [], hub, presence, json, quiet, log)
+                return measure_and_present(result, writer, [], hub, presence, json, quiet, log)

@@ -214,8 +214,8 @@ def measure_and_present(
     with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
         try:
             with Progress(quiet, done) as progress:
-                told = observers(progress, log)
-                end = run_all(experiment, writer, done, hub, expected_amid_changes, told, presence=presence)
+                observer = observers(progress, log)
+                end = run_all(experiment, writer, done, hub, expected_amid_changes, observer, presence=presence)
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             if report:

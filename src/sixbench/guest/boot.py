@@ -79,14 +79,14 @@ class GuestResult:
 
 
 def boot(
-    kernel: Kernel, command: GuestCommand, told: Callable[[str], None], stop: threading.Event | None = None
+    kernel: Kernel, command: GuestCommand, report: Callable[[str], None], stop: threading.Event | None = None
 ) -> GuestResult:
     """Runs a command of sixbench in a guest with this kernel.
 
     Args:
         kernel: the kernel that it boots.
         command: its task.
-        told: is called with each line of the command's standard error, as it arrives.
+        report: is called with each line of the command's standard error, as it arrives.
         stop: ends the guest early when it is set.
 
     Raises:
@@ -95,7 +95,7 @@ def boot(
     qemu = find_qemu()
     version = qemu_version(qemu)
     disks = lay_out(find_image(command.agent), kernel.modules_image)
-    for accelerator in _accelerators(command.clock, qemu, kernel.vmlinuz, told):
+    for accelerator in _accelerators(command.clock, qemu, kernel.vmlinuz, report):
         memory = make_memory(disks)
         vmlinuz = anonymous_copy(kernel.vmlinuz)
         initramfs = anonymous("sixbench-initramfs", _initramfs(kernel, command, version, accelerator))
@@ -110,28 +110,28 @@ def boot(
             seed=command.seed,
         )
         try:
-            end = run_machine(qemu, start, command.silence_s, told, stop or threading.Event())
+            end = run_machine(qemu, start, command.silence_s, report, stop or threading.Event())
             with open_results(memory, disks) as disk:
                 return _result(kernel, command, end, disk)
         except Silent as error:
             if accelerator == "tcg" or error.was_up:
                 doing = f"said nothing for {command.silence_s:.0f} s" if error.was_up else "did not come up"
                 raise CapabilityError(f"the guest with {kernel.name} {doing}; {last_lines(error.console)}") from None
-            told(f"it does not come up by KVM within {KVM_ANSWER_S:.0f} s: {_EMULATED}")
+            report(f"it does not come up by KVM within {KVM_ANSWER_S:.0f} s: {_EMULATED}")
         finally:
             for descriptor in (memory, vmlinuz, initramfs):
                 os.close(descriptor)
     raise AssertionError("the last accelerator returns or raises")
 
 
-def _accelerators(clock: Clock, qemu: Path, vmlinuz: Path, told: Callable[[str], None]) -> tuple[Accelerator, ...]:
+def _accelerators(clock: Clock, qemu: Path, vmlinuz: Path, report: Callable[[str], None]) -> tuple[Accelerator, ...]:
     """The accelerators in the order in which they are tried."""
     if clock == "virtual":
         return ("tcg",)
     refusal = why_no_kvm(qemu, vmlinuz)
     if refusal is None:
         return ("kvm", "tcg")
-    told(f"{refusal}: {_EMULATED}")
+    report(f"{refusal}: {_EMULATED}")
     return ("tcg",)
 
 

@@ -40,11 +40,11 @@ def make_whole(directory: Path, fill: Callable[[Path], None]) -> Path:
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory.parent, prefix=HALF_MADE) as scratch:
-            made = Path(scratch) / "made"
-            made.mkdir()
-            fill(made)
+            path = Path(scratch) / "made"
+            path.mkdir()
+            fill(path)
             shutil.rmtree(directory, ignore_errors=True)
-            os.rename(made, directory)
+            os.rename(path, directory)
     except OSError as error:
         raise unwritable(directory, error) from error
     return directory
@@ -70,8 +70,8 @@ def one_at_a_time(directory: Path) -> Iterator[None]:
 
 def forget_old(newest: Path) -> None:
     """Removes the oldest directories beside one that was just made, down to `KEPT`."""
-    made = sorted(newest.parent.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in [path for path in made if path != newest][KEPT - 1 :]:
+    paths = sorted(newest.parent.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in [path for path in paths if path != newest][KEPT - 1 :]:
         if time.time() - old.stat().st_mtime > IN_USE_S:
             shutil.rmtree(old, ignore_errors=True)
 

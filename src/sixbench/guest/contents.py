@@ -65,40 +65,40 @@ def contents(agent: Path) -> Contents:
     Args:
         agent: the agent's program.
     """
-    found: Contents = {}
+    paths: Contents = {}
     programs = [find_program(name, package) for name, package in PROGRAMS]
     for path in (*programs, agent.resolve(), *_python()):
-        _add(found, path)
+        _add(paths, path)
     for path in (*_distributions("sixbench"), *_package_files()):
-        _add(found, path)
+        _add(paths, path)
     for folder in (*DATA, sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")):
         for path in _files(Path(folder), _NOT_STANDARD):
-            _add(found, path)
-    for path in sorted(libraries(path for path in list(found.values()) if _may_load(path))):
-        _add(found, path)
-    return found
+            _add(paths, path)
+    for path in sorted(libraries(path for path in list(paths.values()) if _may_load(path))):
+        _add(paths, path)
+    return paths
 
 
-def bytecode(found: Contents) -> Contents:
+def bytecode(paths: Contents) -> Contents:
     """The compiled forms of the Python files, where they exist."""
-    sources = ((place, path) for place, path in found.items() if path.suffix == ".py")
+    sources = ((place, path) for place, path in paths.items() if path.suffix == ".py")
     pairs = ((Path(cache_from_source(str(place))), Path(cache_from_source(str(path)))) for place, path in sources)
     return {place: path for place, path in pairs if path.exists()}
 
 
-def digest(found: Contents) -> str:
+def digest(paths: Contents) -> str:
     """A name that differs for every other content, as far as sizes and times tell."""
     lines = []
-    for place, path in sorted(found.items()):
+    for place, path in sorted(paths.items()):
         about = path.lstat()
         lines.append(f"{place} {about.st_size} {about.st_mtime_ns} {about.st_mode}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def _add(found: Contents, path: Path) -> None:
+def _add(paths: Contents, path: Path) -> None:
     """Adds a file, and each link on the way to it. Its place is that of its folder without links."""
     for _ in range(40):
-        found[path.parent.resolve() / path.name] = path
+        paths[path.parent.resolve() / path.name] = path
         if not path.is_symlink():
             return
         path = Path(os.path.normpath(path.parent / os.readlink(path)))
@@ -149,8 +149,8 @@ def _distributions(root: str) -> Iterator[Path]:
 
 
 def _name(requirement: str) -> str:
-    found = re.match(r"[A-Za-z0-9._-]+", requirement)
-    return found.group() if found else requirement
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return match.group() if match else requirement
 
 
 def _may_load(path: Path) -> bool:

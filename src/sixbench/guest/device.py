@@ -150,8 +150,8 @@ def device_guest(kernel: Kernel) -> DeviceGuest:
         if not (directory / _ARCHIVE).exists():
             packed = _packed(kernel, programs, data)
 
-            def fill(made: Path) -> None:
-                (made / _ARCHIVE).write_bytes(packed)
+            def fill(path: Path) -> None:
+                (path / _ARCHIVE).write_bytes(packed)
 
             make_whole(directory, fill)
             forget_old(directory)
@@ -159,7 +159,7 @@ def device_guest(kernel: Kernel) -> DeviceGuest:
 
 
 def device_fields(
-    made: DeviceGuest,
+    guest: DeviceGuest,
     directory: str,
     ports: Sequence[GuestPort],
     commands: Sequence[GuestCommand],
@@ -174,10 +174,10 @@ def device_fields(
         memory_bytes: the memory that it has.
     """
     console = f"{directory}/{CONSOLE}"
-    command = shlex.join(start_line(made, directory, ports, memory_bytes))
+    command = shlex.join(start_line(guest, directory, ports, memory_bytes))
     start = _START.format(command=command, last=_LAST, console=shlex.quote(console))
     return {
-        "name": f"the guest with {made.kernel.name}",
+        "name": f"the guest with {guest.kernel.name}",
         "argv": ["sh", f"{directory}/{START}"],
         "ready": ["grep", "-q", READY, console],
         "memory_bytes": memory_bytes + EMULATOR_BYTES,
@@ -185,20 +185,20 @@ def device_fields(
     }
 
 
-def start_line(made: DeviceGuest, directory: str, ports: Sequence[GuestPort], memory_bytes: int) -> list[str]:
+def start_line(guest: DeviceGuest, directory: str, ports: Sequence[GuestPort], memory_bytes: int) -> list[str]:
     """The command line that opens what QEMU may not, and starts it without rights. Raises `CapabilityError`."""
-    to_open = [*_files(made, directory), *(("tap", port.tap) for port in ports)]
+    to_open = [*_files(guest, directory), *(("tap", port.tap) for port in ports)]
     launcher = [sys.executable, "-I", "-S", start_opened.__file__, json.dumps(to_open)]
-    return [*launcher, *confined(), *command_line(made, ports, memory_bytes)]
+    return [*launcher, *confined(), *command_line(guest, ports, memory_bytes)]
 
 
-def _files(made: DeviceGuest, directory: str) -> tuple[tuple[str, str], ...]:
+def _files(guest: DeviceGuest, directory: str) -> tuple[tuple[str, str], ...]:
     """Open flags of each of QEMU's files, in the order of `_DESCRIPTORS`."""
     return (
         ("append", f"{directory}/{CONSOLE}"),
-        ("copy", str(made.kernel.vmlinuz)),
-        ("copy", str(made.initramfs)),
-        ("read", str(made.kernel.modules_image)),
+        ("copy", str(guest.kernel.vmlinuz)),
+        ("copy", str(guest.initramfs)),
+        ("read", str(guest.kernel.modules_image)),
         ("read", f"{directory}/{SETUP}"),
     )
 
@@ -207,9 +207,9 @@ _DESCRIPTORS = _LOG, _KERNEL, _INITRAMFS, _MODULES_DISK, _SETUP_DISK = range(sta
 _FIRST_TAP = start_opened.FIRST + len(_DESCRIPTORS)
 
 
-def command_line(made: DeviceGuest, ports: Sequence[GuestPort], memory_bytes: int) -> list[str]:
+def command_line(guest: DeviceGuest, ports: Sequence[GuestPort], memory_bytes: int) -> list[str]:
     """QEMU's command line. Files and taps are descriptors that it inherits."""
-    argv = [str(made.qemu), *sandbox(made.qemu), "-M", _MACHINE]
+    argv = [str(guest.qemu), *sandbox(guest.qemu), "-M", _MACHINE]
     argv += [
         "-accel",
         f"tcg,tb-size={_TRANSLATED_MIB}",
@@ -248,7 +248,7 @@ def script(ports: Sequence[GuestPort], commands: Sequence[GuestCommand]) -> str:
     # By two steps: a name may be one that another interface has at first.
     names = [f"called {port.address} port{number}" for number, port in enumerate(ports)]
     names += [f"called {port.address} {shlex.quote(port.name)}" for port in ports]
-    steps = [f"step {shlex.quote(one.told)} {shlex.quote(one.line)}" for one in commands]
+    steps = [f"step {shlex.quote(command.told)} {shlex.quote(command.line)}" for command in commands]
     text = _COMMANDS.format(names="\n".join(names), steps="\n".join(steps), ready=READY, last=_LAST)
     return text + "\n" * (-len(text.encode()) % _SECTOR_BYTES)
 

@@ -36,23 +36,23 @@ _ETC = {
 def find_image(agent: Path) -> Path:
     """The file system with this sixbench and this agent in it. It is made where the cache has none. Raises
     `CapabilityError`."""
-    found = contents(agent)
+    paths = contents(agent)
     images = cache_directory() / "images"
-    directory = images / digest(found)
+    directory = images / digest(paths)
     with one_at_a_time(images):
         if not (directory / "root.img").exists():
-            make_whole(directory, lambda made: _make(found, made))
+            make_whole(directory, lambda path: _make(paths, path))
             forget_old(directory)
     return directory / "root.img"
 
 
-def _make(found: Contents, directory: Path) -> None:
+def _make(paths: Contents, directory: Path) -> None:
     tree = directory / "tree"
     for name in _FOLDERS:
         (tree / name).mkdir(parents=True)
     for name in ("bin", "sbin", "lib", "lib64"):
         (tree / name).symlink_to(f"usr/{name}")
-    for place, path in (found | bytecode(found)).items():
+    for place, path in (paths | bytecode(paths)).items():
         _put(path, tree / str(place).lstrip("/"))
     for name, text in _ETC.items():
         (tree / "etc" / name).write_text(text, encoding="utf-8")

@@ -94,7 +94,7 @@ def make_initramfs(boot_modules: Sequence[Path], second: str, files: Mapping[str
 def archive(files: Mapping[str, bytes], empty: Sequence[str]) -> bytes:
     """An archive of files, which are all programs, by their places. `empty`: folders besides those of files."""
     places = [Path(name) / "file" for name in empty]
-    folders = {str(parent) for one in (*map(Path, files), *places) for parent in one.parents} - {"."}
+    folders = {str(parent) for path in (*map(Path, files), *places) for parent in path.parents} - {"."}
     entries = [(name, stat.S_IFDIR | 0o755, b"") for name in sorted(folders)]
     entries += [(name, stat.S_IFREG | 0o755, content) for name, content in sorted(files.items())]
     entries.append(("TRAILER!!!", 0, b""))

@@ -60,7 +60,7 @@ def build(scratch: Path, release: str, modules: Path) -> str:
     headers = f"linux-headers-{release}"
     tree = scratch / "jool"
     packages = packages_of(headers, dependencies(scratch, headers, doing), dependencies(scratch, _TOOLS, doing))
-    fetched = {one.package: one for one in fetch_more(scratch, packages, tree, doing)}
+    fetched = {item.package: item for item in fetch_more(scratch, packages, tree, doing)}
     source = next(iter(sorted((tree / "usr/src").glob("jool-*/src/mod"))), None)
     if source is None:
         raise CapabilityError(f"{doing}: {_SOURCE} {fetched[_SOURCE].version} holds no sources")

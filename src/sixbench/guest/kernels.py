@@ -140,8 +140,8 @@ def not_kept(name: str) -> str:
 
 def kept_kernels() -> list[Kernel]:
     """The kernels in the cache, by name."""
-    found = (_read(path) for path in sorted(_root().glob(f"*/{_ABOUT}")))
-    return sorted((kernel for kernel in found if kernel is not None), key=lambda kernel: kernel.name)
+    kernels = (_read(path) for path in sorted(_root().glob(f"*/{_ABOUT}")))
+    return sorted((kernel for kernel in kernels if kernel is not None), key=lambda kernel: kernel.name)
 
 
 def remove_kernel(name: str) -> None:
@@ -237,13 +237,13 @@ def _decompress(tree: Path) -> None:
 def _take_boot_modules(name: str, tree: Path, directory: Path) -> None:
     builtin = tree / "modules.builtin"
     built_in = set(re.findall(r"([^/\n]+)\.ko$", builtin.read_text() if builtin.exists() else "", re.MULTILINE))
-    found = {path.stem: path for path in tree.rglob("*.ko") if path.stem in BOOT_MODULES}
-    missing = [module for module in BOOT_MODULES if module not in found and module not in built_in]
+    paths = {path.stem: path for path in tree.rglob("*.ko") if path.stem in BOOT_MODULES}
+    missing = [module for module in BOOT_MODULES if module not in paths and module not in built_in]
     if missing:
         raise CapabilityError(
             f"the kernel {printable(name)} cannot see memory as disks: it has no module {listed(missing)} "
             "(CONFIG_X86_PMEM_LEGACY, CONFIG_BLK_DEV_PMEM)"
         )
-    for module, path in found.items():
+    for module, path in paths.items():
         shutil.copyfile(path, directory / f"{module}.ko")
         os.chmod(directory / f"{module}.ko", 0o644)

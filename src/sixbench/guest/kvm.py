@@ -53,8 +53,8 @@ def why_no_kvm(qemu: Path, vmlinuz: Path) -> str | None:
         os.close(image)
     if done.returncode == 0:
         return None
-    said = " ".join(done.stderr.split())[-200:]
-    return f"KVM does not run a kernel: {said or f'QEMU ended with {done.returncode}'}"
+    text = " ".join(done.stderr.split())[-200:]
+    return f"KVM does not run a kernel: {text or f'QEMU ended with {done.returncode}'}"
 
 
 def kvm_groups() -> tuple[int, ...]:

@@ -125,9 +125,9 @@ def qemu_version(program: Path) -> str:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise CapabilityError(f"running {program} --version: {error}") from error
-    found = re.search(r"version (\S+)", done.stdout)
+    match = re.search(r"version (\S+)", done.stdout)
     unfiltered = "" if sandbox(program) else ", without filters of system calls"
-    return f"qemu {found[1] if found else 'unknown'}{unfiltered}"
+    return f"qemu {match[1] if match else 'unknown'}{unfiltered}"
 
 
 def command_line(qemu: Path, start: Start, console: int) -> list[str]:
@@ -145,14 +145,16 @@ def command_line(qemu: Path, start: Start, console: int) -> list[str]:
     return [*argv, "-append", f"{PARAMETERS} {start.parameters}"]
 
 
-def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str], None], stop: threading.Event) -> End:
+def run_machine(
+    qemu: Path, start: Start, silence_s: float, report: Callable[[str], None], stop: threading.Event
+) -> End:
     """Starts a guest and waits for its end; whatever happens, it is gone then.
 
     Args:
         qemu: its program.
         start: what it starts with.
         silence_s: how long it may be silent, by this machine's clock.
-        told: is called with each line that the command in the guest writes to its standard error.
+        report: is called with each line that the command in the guest writes to its standard error.
         stop: ends it early when it is set.
 
     Raises:
@@ -173,9 +175,9 @@ def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str]
         raise CapabilityError(f"starting {qemu}: {error.strerror or error}") from error
     try:
         boot_s = KVM_ANSWER_S if start.accelerator == "kvm" else BOOT_S
-        lines, said = _watch(process, console, (boot_s, silence_s), told, stop)
+        lines, names = _watch(process, console, (boot_s, silence_s), report, stop)
         complaint = process.stderr.read(2000).decode(errors="replace") if process.stderr else ""
-        return _end(lines, said, complaint, time.monotonic() - started_s)
+        return _end(lines, names, complaint, time.monotonic() - started_s)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
@@ -217,12 +219,12 @@ def _watch(
     process: subprocess.Popen[bytes],
     descriptor: int,
     patience_s: tuple[float, float],
-    told: Callable[[str], None],
+    report: Callable[[str], None],
     stop: threading.Event,
 ) -> tuple[list[str], list[str]]:
     """All lines, and those of the command. `patience_s`: with silence, before the guest is up and from then on."""
     console = _Console(descriptor)
-    said: list[str] = []
+    names: list[str] = []
     is_up = False
     heard_s = time.monotonic()
     while True:
@@ -230,21 +232,21 @@ def _watch(
         for line in console.read():
             heard_s = time.monotonic()
             if is_up and not line.startswith((CLOCK, EXIT)) and not _KERNEL_LINE.match(line):
-                said.append(line)
-                told(line)
+                names.append(line)
+                report(line)
             is_up = is_up or line.startswith(UP)
         if has_ended:
-            return console.lines, said
+            return console.lines, names
         if time.monotonic() - heard_s > patience_s[is_up]:
             raise Silent(is_up, console.lines)
         if stop.wait(_POLL_S):
             raise CapabilityError("the guest was stopped")
 
 
-def _end(lines: list[str], said: list[str], complaint: str, took_s: float) -> End:
+def _end(lines: list[str], names: list[str], complaint: str, took_s: float) -> End:
     code = next((line.removeprefix(EXIT).strip() for line in reversed(lines) if line.startswith(EXIT)), None)
     if code is not None and code.isdigit():
-        return End(exit=int(code), said=said, console=lines, pace=_pace(lines, took_s))
+        return End(exit=int(code), said=names, console=lines, pace=_pace(lines, took_s))
     if code is not None:
         raise CapabilityError(
             "the guest could not write its results: they are larger than it has room for; run fewer trials"
@@ -259,9 +261,9 @@ def _end(lines: list[str], said: list[str], complaint: str, took_s: float) -> En
 
 
 def _pace(lines: list[str], took_s: float) -> Pace | None:
-    told = next((line.removeprefix(CLOCK).split() for line in reversed(lines) if line.startswith(CLOCK)), [])
+    names = next((line.removeprefix(CLOCK).split() for line in reversed(lines) if line.startswith(CLOCK)), [])
     try:
-        clock_s, idle_s = map(float, told)
+        clock_s, idle_s = map(float, names)
     except ValueError:
         return None
     return Pace(clock_s=clock_s, busy_s=clock_s - idle_s, took_s=took_s)

@@ -23,10 +23,10 @@ _LIBRARY = re.compile(r"(?:=> |^\s+)(/\S+) \(0x", re.MULTILINE)
 
 def find_program(name: str, package: str) -> Path:
     """The path of a program. Raises `CapabilityError`, which names its package."""
-    found = shutil.which(name, path=PATH)
-    if found is None:
+    text = shutil.which(name, path=PATH)
+    if text is None:
         raise CapabilityError(f"there is no {name} here; install it with: apt-get install {package}")
-    return Path(found)
+    return Path(text)
 
 
 def run_program(
@@ -70,4 +70,4 @@ def libraries(files: Iterable[Path]) -> set[Path]:
     if not names:
         return set()
     done = subprocess.run([find_program("ldd", "libc-bin"), *names], capture_output=True, text=True, check=False)
-    return {Path(found) for found in _LIBRARY.findall(done.stdout)}
+    return {Path(result) for result in _LIBRARY.findall(done.stdout)}

@@ -132,8 +132,8 @@ def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle])
     learned: dict[Address, Address] = {}
     programs: list[Running] = []
     _start_guests(scripts, nodes)
-    for made in zip_longest(*(script.made for script in scripts.values()), fillvalue=Stage()):
-        programs += _stage(dict(zip(scripts, made, strict=True)), nodes, answers, undo, learned)
+    for results in zip_longest(*(script.made for script in scripts.values()), fillvalue=Stage()):
+        programs += _stage(dict(zip(scripts, results, strict=True)), nodes, answers, undo, learned)
     _batches(nodes, {name: script.made_addresses for name, script in scripts.items()}, {}, "ip")
     for stages in zip(*(script.stages for script in scripts.values()), strict=True):
         programs += _stage(dict(zip(scripts, stages, strict=True)), nodes, answers, undo, learned)
@@ -150,12 +150,12 @@ def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle])
 def _start_guests(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHandle]) -> None:
     """Starts the machines that are nodes, side by side, and waits until they are ready."""
     asked = [
-        (name, one, nodes[name].request(one.op, one.fields))
+        (name, start, nodes[name].request(start.op, start.fields))
         for name, script in scripts.items()
-        for one in script.starts
+        for start in script.starts
     ]
-    for name, one, future in asked:
-        _result(name, one.op, future, timeout_s=one.fields["ready_timeout_ns"] / 1e9 + STEP_S)
+    for name, request, future in asked:
+        _result(name, request.op, future, timeout_s=request.fields["ready_timeout_ns"] / 1e9 + STEP_S)
 
 
 def _stage(
@@ -167,17 +167,20 @@ def _stage(
 ) -> list[Running]:
     """Does what a stage says, and gives the programs that it started."""
     for requests in zip_longest(*(stage.requests for stage in stages.values())):
-        asked = [(name, one) for name, one in zip(stages, requests, strict=True) if one is not None]
-        futures = [(name, one, nodes[name].request(one.op, _filled(one.fields, answers))) for name, one in asked]
-        for name, one, future in futures:
-            answer = _result(name, one.op, future)
-            answers[name, one.op] = answer
-            if one.undo is not None:
-                undo.append(Undo(node=name, op=one.undo.op, fields=_filled(one.undo.fields, answers)))
-            wrong = one.check(answer)
+        asked = [(name, element) for name, element in zip(stages, requests, strict=True) if element is not None]
+        futures = [
+            (name, element, nodes[name].request(element.op, _filled(element.fields, answers)))
+            for name, element in asked
+        ]
+        for name, item, future in futures:
+            answer = _result(name, item.op, future)
+            answers[name, item.op] = answer
+            if item.undo is not None:
+                undo.append(Undo(node=name, op=item.undo.op, fields=_filled(item.undo.fields, answers)))
+            wrong = item.check(answer)
             if wrong is not None:
-                raise LabError(f"building the network: {one.op} in {name}: {wrong}")
-            learned.update(one.learns(answer))
+                raise LabError(f"building the network: {item.op} in {name}: {wrong}")
+            learned.update(item.learns(answer))
     _step("setting", [(name, nodes[name].set_sysctl(stage.sysctl)) for name, stage in stages.items() if stage.sysctl])
     _batches(nodes, {name: list(stage.ip) for name, stage in stages.items()}, {}, "ip")
     _rulesets(nodes, {name: stage.nft for name, stage in stages.items()})
@@ -212,8 +215,8 @@ def _with_answers(value: Any, answers: Mapping[tuple[str, str], Mapping[str, Any
     if isinstance(value, Answer):
         return answers[value.node, value.op][value.field]
     if isinstance(value, dict):
-        return {name: _with_answers(one, answers) for name, one in value.items()}
-    return [_with_answers(one, answers) for one in value] if isinstance(value, list) else value
+        return {name: _with_answers(item, answers) for name, item in value.items()}
+    return [_with_answers(item, answers) for item in value] if isinstance(value, list) else value
 
 
 def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHandle]) -> None:
@@ -237,7 +240,7 @@ def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHand
 
 
 def _requests(nodes: Mapping[str, NodeHandle], requests: Iterable[tuple[str, Request]]) -> None:
-    futures = [(name, one.op, nodes[name].request(one.op, one.fields)) for name, one in requests]
+    futures = [(name, request.op, nodes[name].request(request.op, request.fields)) for name, request in requests]
     for name, op, future in futures:
         _result(name, op, future)
 
@@ -305,7 +308,7 @@ def _words(done: Completed) -> str:
 
 def _line(text: str, done: Completed) -> str:
     """The line that iproute2 means by `Command failed -:3`."""
-    _, found, after = done.stderr.partition("Command failed -:")
-    digits = after.split()[0] if found and after.split() else ""
+    _, result, after = done.stderr.partition("Command failed -:")
+    digits = after.split()[0] if result and after.split() else ""
     lines = text.splitlines()
     return f" (in: {lines[int(digits) - 1]})" if digits.isdigit() and 0 < int(digits) <= len(lines) else ""

@@ -78,7 +78,7 @@ def examine(
         which: finds a program where nodes are.
     """
     refused: Answer = "no" if was_tried else "unknown"
-    found = [
+    capabilities = [
         Capability(
             name="network namespaces",
             answer="yes" if run is not None else refused,
@@ -90,15 +90,17 @@ def examine(
     for program, package, needed_for, required in _PROGRAMS:
         path = which(program)
         reason = path or f"not on the PATH; Debian package {package}"
-        found.append(
+        capabilities.append(
             Capability(
                 name=program, answer="yes" if path else "no", reason=reason, needed_for=needed_for, required=required
             )
         )
     for name, command, needed_for, required in _TRIALS:
         answer, reason = _try(run, which, name, command.split())
-        found.append(Capability(name=name, answer=answer, reason=reason, needed_for=needed_for, required=required))
-    return found
+        capabilities.append(
+            Capability(name=name, answer=answer, reason=reason, needed_for=needed_for, required=required)
+        )
+    return capabilities
 
 
 def _try(run: Run | None, which: Which, name: str, command: list[str]) -> tuple[Answer, str]:

@@ -74,9 +74,9 @@ def _fields(direction: Direction, seed: int) -> dict[str, Any]:
     if isinstance(way.loss, GilbertElliott):
         fields["loss"] = {"gilbert-elliott": vars(way.loss)}
     chosen = {"loss": way.loss, "duplicate": way.duplicate, "corrupt": way.corrupt, "reorder": way.overtaking}
-    for name, one in chosen.items():
-        if isinstance(one, Chosen):
-            fields[name] = {"packets": list(one.packets)} if one.packets else {"ratio": one.ratio}
+    for name, item in chosen.items():
+        if isinstance(item, Chosen):
+            fields[name] = {"packets": list(item.packets)} if item.packets else {"ratio": item.ratio}
     if way.in_order:
         fields["in_order"] = True
     if way.late:

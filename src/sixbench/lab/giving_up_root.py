@@ -40,10 +40,10 @@ def ordinary_user() -> User | None:
     asked = os.environ.get("SUDO_UID", "")
     uid = int(asked) if asked.isdecimal() and 0 < int(asked) < 2**32 - 1 else NOBODY
     try:
-        found = pwd.getpwuid(uid)
+        struct_passwd = pwd.getpwuid(uid)
     except KeyError:
         return User(name=str(uid), uid=uid, gid=NOBODY, home="/nonexistent")
-    return User(name=found.pw_name, uid=uid, gid=found.pw_gid, home=found.pw_dir)
+    return User(name=struct_passwd.pw_name, uid=uid, gid=struct_passwd.pw_gid, home=struct_passwd.pw_dir)
 
 
 def _is_mapped(uid: int) -> bool:
@@ -67,7 +67,7 @@ def become(user: User, directories: Sequence[Path]) -> list[Path]:
         os.setgroups(os.getgrouplist(user.name, user.gid))
         os.setresgid(user.gid, user.gid, user.gid)
         os.setresuid(user.uid, user.uid, user.uid)
-        closed = [one for one in directories if not os.access(one, os.R_OK | os.X_OK)]
+        closed = [directory for directory in directories if not os.access(directory, os.R_OK | os.X_OK)]
         _set_capabilities(1 << _CAP_DAC_READ_SEARCH if closed else 0)
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     except OSError as error:

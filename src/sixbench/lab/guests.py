@@ -31,7 +31,9 @@ def in_guest(script: NodeScript, topology: Topology, guest: Guest, addresses: di
     """
     ports = [
         GuestPort(tap=f"{TAP}{number}", address=addresses[end.name], name=end.name, mtu_bytes=link.mtu_bytes)
-        for number, (link, end) in enumerate((one, one.end_of(script.node)) for one in topology.links_of(script.node))
+        for number, (link, end) in enumerate(
+            (link, link.end_of(script.node)) for link in topology.links_of(script.node)
+        )
     ]
     ways = [way for port in ports for way in ((port.name, port.tap), (port.tap, port.name))]
     start = Request(
@@ -41,7 +43,7 @@ def in_guest(script: NodeScript, topology: Topology, guest: Guest, addresses: di
             "memory_bytes": guest.memory_bytes,
             "ready_timeout_ns": guest.ready_timeout_ns,
             "ports": [asdict(port) for port in ports],
-            "commands": [asdict(one) for one in commands(script, guest)],
+            "commands": [asdict(command) for command in commands(script, guest)],
         },
     )
     return replace(
@@ -82,9 +84,9 @@ def commands(script: NodeScript, guest: Guest) -> list[GuestCommand]:
     lines = [f"ip {line}" for line in (*script.devices, *script.routes)]
     # Nothing is taken off the machine's processor. What is switched off for the link is so here too.
     offloads = [f"ethtool {shlex.join(words)}" for words in script.ethtool if "off" in words]
-    own = [GuestCommand(told=f"`{line}`", line=line) for line in (*settings, *lines, *offloads)]
+    guest_commands = [GuestCommand(told=f"`{line}`", line=line) for line in (*settings, *lines, *offloads)]
     setup = [
         GuestCommand(told=f"setup command {number}, `{line}`,", line=line)
         for number, line in enumerate(guest.setup, start=1)
     ]
-    return [*own, *setup]
+    return [*guest_commands, *setup]

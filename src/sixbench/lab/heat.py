@@ -16,7 +16,7 @@ _COUNTS = ("core_throttle_count", "package_throttle_count")
 def throttle_counters(processors: Iterable[int], sysfs: Path = SYSFS) -> tuple[Path, ...]:
     """The files in which the kernel counts how often these processors, and the packages that they are in, were slowed
     down for heat. Empty where it does not count that, as on most virtual machines."""
-    places = (sysfs / f"cpu{one}" / "thermal_throttle" / name for one in processors for name in _COUNTS)
+    places = (sysfs / f"cpu{processor}" / "thermal_throttle" / name for processor in processors for name in _COUNTS)
     return tuple(place for place in places if place.exists())
 
 
@@ -30,5 +30,5 @@ def throttle_count(counters: Iterable[Path]) -> int | None:
 def governors(processors: Iterable[int], sysfs: Path = SYSFS, read: Read = read_here) -> tuple[str, ...]:
     """The governors of these processors' frequency, each once, such as `("performance",)`. Empty where there are
     none, as on most virtual machines."""
-    found = {read(sysfs / f"cpu{one}" / "cpufreq" / "scaling_governor") for one in processors}
-    return tuple(sorted(one for one in found if one is not None))
+    names = {read(sysfs / f"cpu{processor}" / "cpufreq" / "scaling_governor") for processor in processors}
+    return tuple(sorted(name for name in names if name is not None))

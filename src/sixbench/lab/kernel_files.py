@@ -19,8 +19,8 @@ def read_here(file: Path) -> str | None:
 
 def numbers(text: str) -> list[int]:
     """Those of a list such as `0-3,8`. Raises `ValueError`."""
-    found: list[int] = []
+    results: list[int] = []
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
-        found.extend(range(int(first), int(last or first) + 1))
-    return found
+        results.extend(range(int(first), int(last or first) + 1))
+    return results

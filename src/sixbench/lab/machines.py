@@ -74,7 +74,7 @@ def machine_lines(topology: Topology) -> dict[str, list[str]]:
         if link.over not in UNDERLAID:
             continue
         for end in link.ends:
-            near, far = (topology.nodes[one.node].on for one in (end, link.other_end(end.node)))
+            near, far = (topology.nodes[interface.node].on for interface in (end, link.other_end(end.node)))
             assert near is not None
             assert far is not None
             local, remote = topology.hosts[near].address, topology.hosts[far].address

@@ -98,16 +98,16 @@ def mend_capability(capability: Capability, machine: MachineState) -> str:
 
 def mend_engine(engine: str, reason: str, machine: MachineState) -> str:
     """The remedy for an engine that cannot make tunnels for that reason."""
-    found = _KIND.search(reason)
-    if found is not None and found[1] in DEVICE_MODULES:
-        return mend_module(DEVICE_MODULES[found[1]], machine)
+    match = _KIND.search(reason)
+    if match is not None and match[1] in DEVICE_MODULES:
+        return mend_module(DEVICE_MODULES[match[1]], machine)
     if "CAP_BPF" in reason or "CAP_NET_ADMIN" in reason:
         return "run it as root"
     package = re.search(r"Debian package ([a-z0-9-]+)", reason)
     if package is not None and package[1] in _MIREDO:
         # Its package starts a Teredo client at once.
         return " && ".join(
-            _as_root(one, machine) for one in ("systemctl mask miredo", f"apt-get install {' '.join(_MIREDO)}")
+            _as_root(name, machine) for name in ("systemctl mask miredo", f"apt-get install {' '.join(_MIREDO)}")
         )
     if package is not None:
         return _as_root(f"apt-get install {package[1]}", machine)

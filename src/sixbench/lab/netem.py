@@ -46,9 +46,9 @@ def unfit(link: Link) -> str | None:
     return next(filter(None, map(_unfit, link.directions)), None)
 
 
-def _are_alike(one: Directions, other: Directions) -> bool:
+def _are_alike(pair: Directions, other: Directions) -> bool:
     """True if both do the same to packets."""
-    return [direction.impairments for direction in one] == [direction.impairments for direction in other]
+    return [direction.impairments for direction in pair] == [direction.impairments for direction in other]
 
 
 def _unfit(direction: Direction) -> str | None:

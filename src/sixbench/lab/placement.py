@@ -54,7 +54,7 @@ def processors_of(
         has_server: whether the last of the nodes is the server, which has nothing to keep apart from where it is alone.
         read: reads the machine's files.
     """
-    processors = [one for one in usable if one != emulator] or list(usable)
+    processors = [number for number in usable if number != emulator] or list(usable)
     if policy == "free" or len(usable) < 2 or (policy == "apart" and len(processors) < 2):
         return dict.fromkeys(nodes, tuple(sorted(usable)))
     first = processors[0]
@@ -62,7 +62,8 @@ def processors_of(
         return dict.fromkeys(nodes, (first,))
     own, socket = siblings(first, folder, read), package(first, folder, read)
     second = min(
-        processors[1:], key=lambda one: (one in own, package(one, folder, read) != socket, processors.index(one))
+        processors[1:],
+        key=lambda number: (number in own, package(number, folder, read) != socket, processors.index(number)),
     )
     return {node: (second if node == nodes[-1] else first,) for node in nodes}
 

@@ -148,8 +148,8 @@ def etc_of(name: str, node: str) -> dict[str, str]:
     same in every node.
     """
     files = {file: _etc(name) / file for file in ("hosts", "nsswitch.conf")}
-    own = {file: _etc(name) / own_file(file, node) for file in ("hosts", "resolv.conf")}
-    files |= {file: path for file, path in own.items() if path.exists()}
+    paths = {file: _etc(name) / own_file(file, node) for file in ("hosts", "resolv.conf")}
+    files |= {file: path for file, path in paths.items() if path.exists()}
     return {f"/etc/{file}": str(path) for file, path in files.items() if path.exists()}
 
 
@@ -224,10 +224,10 @@ def _files(pattern: str) -> list[Path]:
 def _is_ours(place: Path) -> bool:
     """True if it is a directory of this user in which nobody else may write. A link is not one, wherever it leads."""
     try:
-        found = place.lstat()
+        status = place.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid in (os.getuid(), 0) and not found.st_mode & 0o022
+    return stat.S_ISDIR(status.st_mode) and status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
 
 
 def _read(path: Path) -> LabRecord:

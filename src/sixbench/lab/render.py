@@ -128,7 +128,7 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
             names = ends_of(index)
             pairs = [(end, number, (names[number], "", EMULATOR)) for number, end in enumerate(link.ends)]
         for end, number, (name, address, node) in pairs:
-            own, other = (first + _number(index, one) for one in (number, 1 - number))
+            own, other = (first + _number(index, item) for item in (number, 1 - number))
             lines[end.node].append(
                 f"link add name {end.name} index {own} address {_mac(index, number + 1)} type veth "
                 f"peer name {name} index {other}{address} netns {{pid:{node}}}"
@@ -153,11 +153,11 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
         else replace(script, stages=[Stage() for _ in _stages(network, name, make)])
         for name, script in _render(network.topology, routes).items()
     }
-    own = {
-        name: in_guest(scripts[name], network.topology, one, _macs(network.topology, name))
-        for name, one in network.guests.items()
+    node_scripts = {
+        name: in_guest(scripts[name], network.topology, guest, _macs(network.topology, name))
+        for name, guest in network.guests.items()
     }
-    return {name: own.get(name, script) for name, script in scripts.items()}
+    return {name: node_scripts.get(name, script) for name, script in scripts.items()}
 
 
 def device_lines_of(network: Blueprint, device: Device) -> list[str]:
@@ -183,18 +183,18 @@ def _first_addresses(network: Blueprint, node: str) -> list[str]:
 
 def _stages(network: Blueprint, node: str, make: Callable[[Device], Stage]) -> list[Stage]:
     """The stages of a node, with the devices that are made after one of them: as many in every node."""
-    found: list[Stage] = []
+    stages: list[Stage] = []
     for number, stage in enumerate(network.stages, start=1):
-        found.append(stage.get(node, Stage()))
-        made = _made_after(network, number)
-        if made:
-            own = {device.device: make(device) for device in made if device.node == node}
-            lines = [line for one in own.values() for line in one.ip]
+        stages.append(stage.get(node, Stage()))
+        devices = _made_after(network, number)
+        if devices:
+            own = {device.device: make(device) for device in devices if device.node == node}
+            lines = [line for item in own.values() for line in item.ip]
             lines += _made_addresses(network.topology, node, own.__contains__)
-            lines += _segment_lines(network, made, node)
-            requests = tuple(request for one in own.values() for request in one.requests)
-            found.append(Stage(requests=requests, ip=tuple(lines)))
-    return found
+            lines += _segment_lines(network, devices, node)
+            requests = tuple(request for item in own.values() for request in item.requests)
+            stages.append(Stage(requests=requests, ip=tuple(lines)))
+    return stages
 
 
 def carries_ipv6(link: Link) -> bool:
@@ -248,7 +248,7 @@ def _request_text(request: Request) -> str:
 
 def fill_pids(text: str, pids: Mapping[str, str]) -> str:
     """Replaces `{pid:NAME}` by process numbers."""
-    return _PID.sub(lambda found: pids.get(found[1], found[0]), text)
+    return _PID.sub(lambda match: pids.get(match[1], match[0]), text)
 
 
 _PID = re.compile(r"\{pid:([^}]*)\}")
@@ -355,12 +355,12 @@ def _made_addresses(topology: Topology, node: str, is_meant: Callable[[str], boo
     return list(lines)
 
 
-def _segment_lines(network: Blueprint, made: Iterable[Device], node: str) -> list[str]:
+def _segment_lines(network: Blueprint, devices: Iterable[Device], node: str) -> list[str]:
     """The lines for devices that were made in a node, so that its own TCP gives them no super-packets where one of its
     wires is to carry none: they would leave by that as they are."""
     if all(link.offload_on for link in _wires_of(network.topology, node)):
         return []
-    return [f"link set {device.device} gso_max_segs {ONE_SEGMENT}" for device in made if device.node == node]
+    return [f"link set {device.device} gso_max_segs {ONE_SEGMENT}" for device in devices if device.node == node]
 
 
 def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:

@@ -73,7 +73,7 @@ def best_first(processors: Iterable[int], interrupts: str) -> tuple[int, ...]:
         interrupts: the content of `INTERRUPTS`.
     """
     counts = device_interrupts(interrupts)
-    return tuple(sorted(processors, key=lambda one: (counts.get(one, 0), one)))
+    return tuple(sorted(processors, key=lambda number: (counts.get(number, 0), number)))
 
 
 def device_interrupts(text: str) -> dict[int, int]:
@@ -111,17 +111,17 @@ def steer(topology: Topology, nodes: Mapping[str, NodeHandle], usable: Sequence[
         the emulator's processor; None where it has none of its own.
     """
     emulated = [link for _, link in emulated_links(topology)]
-    found = steering(usable) if emulated else None
-    if found is None:
+    result = steering(usable) if emulated else None
+    if result is None:
         return None
     try:
         # Before it has the thread that carries the packets.
-        nodes[EMULATOR].request("place", {"processors": [found.emulator]}).result(timeout=TIMEOUT_S)
+        nodes[EMULATOR].request("place", {"processors": [result.emulator]}).result(timeout=TIMEOUT_S)
     except (AgentError, TimeoutError):
         return None
     fast = {end.node for link in emulated if is_fast(link) for end in link.ends}
-    settings = [nodes[name].set_sysctl(found.sysctl) for name in fast]
+    settings = [nodes[name].set_sysctl(result.sysctl) for name in fast]
     for setting in settings:
         with contextlib.suppress(AgentError, TimeoutError):
             setting.result(timeout=TIMEOUT_S)
-    return found.emulator
+    return result.emulator

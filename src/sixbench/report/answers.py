@@ -57,8 +57,8 @@ class Answer:
     def numbers(self) -> str:
         """Everything but title and mark, as a phrase."""
         named = [("theory", self.theory), ("A/A", self.noise)]
-        said = [f"{name}{_NBSP}{value}" for name, value in named if value]
-        return ", ".join(part for part in (self.values, self.change, *said) if part)
+        names = [f"{name}{_NBSP}{value}" for name, value in named if value]
+        return ", ".join(part for part in (self.values, self.change, *names) if part)
 
     @property
     def verdict(self) -> str:
@@ -74,17 +74,17 @@ def answer_rows(analysis: Analysis, statistics: Statistics, trials: Sequence[Tri
         statistics: the margin within which differences count as none.
         trials: those of the run: they say what would help where results scatter.
     """
-    found = rows.primary(rows.headline(analysis))
-    drawn = dict(zip(map(id, found), bars.bars(found, statistics), strict=True))
+    findings = rows.primary(rows.headline(analysis))
+    drawn = dict(zip(map(id, findings), bars.bars(findings, statistics), strict=True))
     groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for finding in found:
+    for finding in findings:
         groups.setdefault((finding.workload, finding.metric, finding.path), []).append(finding)
-    names_path = len({finding.path for finding in found}) > 1
-    said = _Said(statistics=statistics, trials=trials, bars=drawn, names_path=names_path)
+    names_path = len({finding.path for finding in findings}) > 1
+    message = _Said(statistics=statistics, trials=trials, bars=drawn, names_path=names_path)
     answered = []
     for group in groups.values():
-        share_a_row = len(found) > MOST and len(group) > 1
-        answered += [said.several(group)] if share_a_row else [said.one(finding) for finding in group]
+        share_a_row = len(findings) > MOST and len(group) > 1
+        answered += [message.several(group)] if share_a_row else [message.one(finding) for finding in group]
     return answered
 
 

@@ -109,8 +109,8 @@ def _shortest(finding: Finding, margin: float) -> float:
 def _values(finding: Finding) -> Mapping[str, float]:
     """The change and the ends of its interval, in percent or in the metric's unit."""
     change = finding.difference if finding.ratio is None else finding.ratio
-    found = {"low": finding.ci_low, "change": change, "high": finding.ci_high}
-    return {name: _shown(value, finding) for name, one in found.items() if (value := words.finite(one)) is not None}
+    values = {"low": finding.ci_low, "change": change, "high": finding.ci_high}
+    return {name: _shown(value, finding) for name, item in values.items() if (value := words.finite(item)) is not None}
 
 
 def _noise(finding: Finding) -> tuple[float, float] | None:

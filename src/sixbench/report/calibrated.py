@@ -49,19 +49,21 @@ def _of_cells(manifest: Manifest) -> str:
 
 def _trusted(calibration: Calibration, analysis: Analysis) -> str:
     workloads = {estimate.workload for estimate in analysis.estimates}
-    used = [one for one in calibration.ranges if one.workload in workloads and _is_headline(one)]
+    used = [item for item in calibration.ranges if item.workload in workloads and _is_headline(item)]
     when = f"{_day(calibration.realtime_ns)}{' (--quick)' if calibration.quick else ''}"
     if not used:
         return f"This machine was calibrated on {when}, but for none of these workloads."
-    said = [_range(list(group)) for group in _by_metric(used)]
-    return f"Calibrated on {when}: {'; '.join(said)}."
+    names = [_range(list(group)) for group in _by_metric(used)]
+    return f"Calibrated on {when}: {'; '.join(names)}."
 
 
-def _false_alarms(made: FalseAlarms) -> str:
+def _false_alarms(false_alarms: FalseAlarms) -> str:
     return (
-        f"{made.false} of {words.count(made.comparisons, 'comparison')} of equal paths showed a difference. A "
-        f"difference of {100 * abs(made.change):g} % was found in {made.found} of {made.changed} "
-        f"({_day(made.realtime_ns)})."
+        f"{false_alarms.false} of {words.count(false_alarms.comparisons, 'comparison')} of equal paths showed a "
+        "difference. A "
+        f"difference of {100 * abs(false_alarms.change):g} % was found in {false_alarms.found} of "
+        f"{false_alarms.changed} "
+        f"({_day(false_alarms.realtime_ns)})."
     )
 
 
@@ -75,40 +77,40 @@ def warnings(run: Run, analysis: Analysis) -> list[str]:
     if calibration is None:
         return []
     paths = {path.name: _path_of(path.mechanism) for path in run.manifest.experiment.paths}
-    found = []
+    names = []
     for group in _by_metric(calibration.ranges):
-        ranges = {one.path: one for one in group}
-        mine = [one for one in analysis.estimates if _is_about(one, group[0])]
-        known = [(one, ranges[path]) for one in mine if (path := paths.get(one.path)) in ranges]
-        outside = [one for one, own in known if not _is_inside(one.value, own)]
+        ranges = {item.path: item for item in group}
+        mine = [estimate for estimate in analysis.estimates if _is_about(estimate, group[0])]
+        known = [(estimate, ranges[path]) for estimate in mine if (path := paths.get(estimate.path)) in ranges]
+        outside = [estimate for estimate, own in known if not _is_inside(estimate.value, own)]
         if outside:
             low, high = (words.level(METRICS[outside[0].metric].column, _short(end)) for end in _common(group))
-            found.append(
+            names.append(
                 f"{group[0].label}: {len(outside)} of {words.count(len(known), 'result')} of "
                 f"{words.workload_in_sentence(group[0].workload)} lie outside the range from {low} to {high}, for "
                 "which this machine was calibrated."
             )
-    return found
+    return names
 
 
-def _is_headline(one: Calibrated) -> bool:
-    kind = WORKLOADS.get(one.workload)
-    return kind is not None and one.least is not None and any(name in kind.headline for name in one.vouches)
+def _is_headline(item: Calibrated) -> bool:
+    kind = WORKLOADS.get(item.workload)
+    return kind is not None and item.least is not None and any(name in kind.headline for name in item.vouches)
 
 
 def _by_metric(ranges: Iterable[Calibrated]) -> list[list[Calibrated]]:
     groups: dict[str, list[Calibrated]] = {}
-    for one in ranges:
-        groups.setdefault(one.metric, []).append(one)
+    for item in ranges:
+        groups.setdefault(item.metric, []).append(item)
     return list(groups.values())
 
 
 def _range(group: list[Calibrated]) -> str:
     """The range that holds for all paths: `goodput, TCP, trusted from 1 Mbit/s to 1 Gbit/s, ± 0.02 %`."""
     first = group[0]
-    low, high = max(one.low for one in group), min(one.high for one in group)
+    low, high = max(item.low for item in group), min(item.high for item in group)
     text = f"{first.label} trusted from {words.level(first.column, low)} to {words.level(first.column, high)}"
-    uncertain = [one.uncertainty for one in group if one.uncertainty is not None]
+    uncertain = [item.uncertainty for item in group if item.uncertainty is not None]
     if not uncertain:
         return text
     column = "_ratio" if first.scale == "relative" else first.column
@@ -137,5 +139,5 @@ def _short(value: float | None) -> float | None:
 
 def _common(group: list[Calibrated]) -> tuple[float | None, float | None]:
     """The range that the ranges of all paths have in common."""
-    least = max((one.least for one in group if one.least is not None), default=None)
-    return least, min((one.greatest for one in group if one.greatest is not None), default=None)
+    least = max((item.least for item in group if item.least is not None), default=None)
+    return least, min((item.greatest for item in group if item.greatest is not None), default=None)

@@ -19,10 +19,10 @@ def machines_table(run: Run) -> Table | None:
     if not cells:
         return None
     columns = [*left("cell", "system", "kernel", "CPU", "processors", "calibrated"), *right("blocks", "trials")]
-    made = []
+    names = []
     for name, cell in cells.items():
-        own = [trial for trial in run.trials if trial.cell == name]
-        made.append(
+        records = [trial for trial in run.trials if trial.cell == name]
+        names.append(
             [
                 name,
                 cell.environment.distribution,
@@ -30,11 +30,11 @@ def machines_table(run: Run) -> Table | None:
                 f"{cell.environment.cpu}, {words.count(cell.environment.cores, 'core')}",
                 _processors(cell),
                 _calibrated(cell),
-                str(len({trial.block for trial in own})),
-                str(len(own)),
+                str(len({trial.block for trial in records})),
+                str(len(records)),
             ]
         )
-    return Table(title="Cells", columns=columns, rows=made)
+    return Table(title="Cells", columns=columns, rows=names)
 
 
 def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
@@ -49,10 +49,10 @@ def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
         *left("path"),
         *right(*names, "alike"),
     ]
-    made = []
+    texts = []
     for effect in effects:
         by_name = {value.cell: value for value in effect.cells}
-        made.append(
+        texts.append(
             [
                 f"{words.workload_title(effect.workload)}: {words.metric_label(effect.metric)}",
                 *(words.level(column, effect.levels.get(column)) for column in levels),
@@ -62,7 +62,7 @@ def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
             ]
         )
     title = f"Change by cell, with {words.percent(confidence)} intervals, and the p-value of cells that are alike"
-    return Table(title=title, columns=columns, rows=made)
+    return Table(title=title, columns=columns, rows=texts)
 
 
 def _change(value: CellValue | None, unit: str) -> str:

@@ -27,8 +27,8 @@ def node_properties(run: Run) -> list[tuple[str, str]]:
         for node, values in environment.nodes.items():
             name = f"{node} on {place}" if place and len(environments) > 1 else node
             nodes.append(name)
-            for setting, found in values.items():
-                settings.setdefault(setting, {})[name] = found
+            for setting, names in values.items():
+                settings.setdefault(setting, {})[name] = names
     if not settings:
         return _of_machine(run, run.manifest.environment)
     return [(setting, _value(setting, by_node, nodes)) for setting, by_node in settings.items()]
@@ -38,15 +38,15 @@ def node_properties(run: Run) -> list[tuple[str, str]]:
 def socket_properties(run: Run) -> list[tuple[str, str]]:
     """What the sockets of each workload had, as the kernel told it in the valid trials; nothing of workloads whose
     sockets are not told."""
-    found: dict[str, dict[str, set[Any]]] = {}
+    results: dict[str, dict[str, set[Any]]] = {}
     for trial in run.trials:
         if trial.status == "ok":
-            for one in (*sockets_of(trial.client), *sockets_of(trial.server)):
-                values = found.setdefault(trial.workload, {})
-                for key, value in one.items():
+            for entry in (*sockets_of(trial.client), *sockets_of(trial.server)):
+                values = results.setdefault(trial.workload, {})
+                for key, value in entry.items():
                     if key in _TOLD:
                         values.setdefault(key, set()).add(value)
-    return [(f"Sockets of {workload}", _socket_words(values)) for workload, values in found.items()]
+    return [(f"Sockets of {workload}", _socket_words(values)) for workload, values in results.items()]
 
 
 def _of_machine(run: Run, environment: Environment) -> list[tuple[str, str]]:
@@ -92,10 +92,10 @@ def _socket_words(values: Mapping[str, set[Any]]) -> str:
     if "congestion" in values:
         parts.append(f"congestion control {words.listing(sorted(map(str, values['congestion'])))}")
     if "nodelay" in values:
-        delays = {bool(one) for one in values["nodelay"]}
-        parts.append(f"TCP_NODELAY {words.listing(['on' if one else 'off' for one in sorted(delays)])}")
+        delays = {bool(item) for item in values["nodelay"]}
+        parts.append(f"TCP_NODELAY {words.listing(['on' if delay else 'off' for delay in sorted(delays)])}")
     for key, what in _SIZES.items():
-        sizes = sorted({int(one) for one in values.get(key, ())})
+        sizes = sorted({int(item) for item in values.get(key, ())})
         if sizes:
             both = words.whole(sizes[0]) + (f" to {words.whole(sizes[-1])}" if len(sizes) > 1 else "")
             parts.append(f"{what} {both} bytes")

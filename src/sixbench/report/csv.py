@@ -55,7 +55,10 @@ def render_paper_table(table: ComparedTable) -> str:
     which are not rounded."""
     text = io.StringIO()
     writer = csv.writer(text)
-    headings = [f"{one.heading} [{one.unit}]" if one.unit else one.heading for one in table.columns]
+    headings = [
+        f"{compared_column.heading} [{compared_column.unit}]" if compared_column.unit else compared_column.heading
+        for compared_column in table.columns
+    ]
     writer.writerow(["of", *map(_cell, headings)])
     for theirs, ours in zip(table.rows, table.ours, strict=True):
         writer.writerow(["paper", *("" if cell is None else f"{cell:.10g}" for cell in theirs)])

@@ -26,7 +26,7 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
     if not any(link.is_emulated for topology in experiment.topologies for link in topology.links):
         return None
     combinations = {combination.name: combination for combination in experiment.combinations}
-    found: dict[tuple[str, ...], list[EmulatedWay]] = {}
+    emulated_ways: dict[tuple[str, ...], list[EmulatedWay]] = {}
     for trial in run.trials:
         emulation = trial.evidence.emulation
         if emulation is None:
@@ -40,29 +40,29 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
                 configured = _configured(link, number, combination.events)
                 if configured:
                     place = (link.name, end.node, emulated.emulator, configured)
-                    found.setdefault(place, []).append(emulated.way(way))
-    if not found:
+                    emulated_ways.setdefault(place, []).append(emulated.way(way))
+    if not emulated_ways:
         return None
     columns = [
         *left("link", "from", "emulator", "configured"),
         *right("trials", "packets", "lost", "delay", "late by", "late by, 99 %"),
     ]
-    made = [[*place, *_did(own)] for place, own in found.items()]
+    names = [[*place, *_did(ways)] for place, ways in emulated_ways.items()]
     kept = [index for index, column in enumerate(columns) if not (brief and column.name in NOT_BRIEF)]
-    rows = [[row[index] for index in kept] for row in made]
+    rows = [[row[index] for index in kept] for row in names]
     return without_empty(Table(title=TITLE, columns=[columns[index] for index in kept], rows=rows))
 
 
 def _configured(link: Link, number: int, events: Iterable[LinkChange]) -> str:
     """The settings of a direction, at first and from each event on. Empty where it had none."""
     now = impairments_words(link.impairments[number])
-    found = [now]
+    names = [now]
     for event in events:
-        told = impairments_words(event.directions[number].impairments)
-        if event.link == link.name and told != now:
-            found.append(f"after {format_duration(event.at_ns)} {told or 'nothing'}")
-            now = told
-    return "; ".join(filter(None, [found[0] or ("nothing" if found[1:] else ""), *found[1:]]))
+        text = impairments_words(event.directions[number].impairments)
+        if event.link == link.name and text != now:
+            names.append(f"after {format_duration(event.at_ns)} {text or 'nothing'}")
+            now = text
+    return "; ".join(filter(None, [names[0] or ("nothing" if names[1:] else ""), *names[1:]]))
 
 
 def _did(ways: list[EmulatedWay]) -> list[str]:
@@ -73,9 +73,9 @@ def _did(ways: list[EmulatedWay]) -> list[str]:
         str(len(ways)),
         words.whole(packets) if packets else "",
         f"{words.whole(lost)} ({words.share(lost, packets)})" if lost and packets else "",
-        _median(one.p50 for one in delays),
-        _median(one.p50 for one in late_by),
-        _median(one.p99 for one in late_by),
+        _median(delay.p50 for delay in delays),
+        _median(summary.p50 for summary in late_by),
+        _median(summary.p99 for summary in late_by),
     ]
 
 

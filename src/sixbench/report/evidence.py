@@ -205,8 +205,8 @@ class _Sum:
             for device, counted in devices.items():
                 known = self.translators.get((node, device)) or TranslatorSum(node=node, device=device)
                 self.translators[node, device] = known.with_trial(counted)
-        for node, own in (evidence.sessions or {}).items():
-            self.sessions[node] = (self.sessions.get(node) or SessionSum(node=node)).with_trial(own)
+        for node, tracked_sessions in (evidence.sessions or {}).items():
+            self.sessions[node] = (self.sessions.get(node) or SessionSum(node=node)).with_trial(tracked_sessions)
         traffic = str(trial.levels.get(TEST_LEVEL, trial.workload))
         for node, used in (evidence.programs or {}).items():
             running = self.programs.get((node, traffic)) or ProgramSum(node=node, traffic=traffic)
@@ -215,7 +215,7 @@ class _Sum:
             self.losses.add(evidence.losses)
 
     def told(self) -> PathEvidence:
-        links = [one.told(name) for name, one in self.links.items()]
+        links = [link_sum.told(name) for name, link_sum in self.links.items()]
         return PathEvidence(
             path=self.path,
             mechanism=self.mechanism,
@@ -283,20 +283,20 @@ _Stacks = Sequence[tuple[KeptPacket, Stack]]
 
 def _packets(on_links: Iterable[tuple[Segment, _Stacks]]) -> list[OnLinks]:
     """The largest packet of a trial with each stack of the way."""
-    found: dict[str, OnLinks] = {}
+    results: dict[str, OnLinks] = {}
     for segment, stacks in on_links:
         stack = _largest(segment, stacks)
         if stack is None:
             continue
-        known = found.get(stack.text)
+        known = results.get(stack.text)
         links = (*(known.links if known else ()), segment.link)
         larger = known.stack if known and known.stack.total_bytes >= stack.total_bytes else stack
-        found[stack.text] = OnLinks(links=links, stack=larger)
-    return list(found.values())
+        results[stack.text] = OnLinks(links=links, stack=larger)
+    return list(results.values())
 
 
 def _most_bytes(packets: Sequence[OnLinks]) -> int:
-    return max((one.stack.total_bytes for one in packets), default=-1)
+    return max((packet.stack.total_bytes for packet in packets), default=-1)
 
 
 def _largest(segment: Segment, stacks: _Stacks) -> Stack | None:
@@ -311,7 +311,7 @@ def _headers_name(packet: KeptPacket) -> str:
 
 def _stacks(packets: Iterable[KeptPacket]) -> _Stacks:
     """Packets with their headers, without those of which no header was decoded."""
-    found = []
+    pairs = []
     for packet in packets:
         headers = tuple(
             _layer(
@@ -328,8 +328,8 @@ def _stacks(packets: Iterable[KeptPacket]) -> _Stacks:
             if all(header.bytes is not None for header in headers):
                 # What a header says of its payload is of the whole datagram, of which this may be a fragment.
                 payload_bytes = max(0, packet.wire_bytes - sum(header.bytes or 0 for header in headers))
-            found.append((packet, _stack(headers, payload_bytes)))
-    return found
+            pairs.append((packet, _stack(headers, payload_bytes)))
+    return pairs
 
 
 @lru_cache(maxsize=4096)

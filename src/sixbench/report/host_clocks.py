@@ -29,27 +29,27 @@ def clock_properties(hosts: Mapping[str, HostFacts], last: TwoClocks | None = No
     Args:
         last: the clocks in the last trial that has them.
     """
-    found = []
-    for (one, its), (other, others) in combinations(hosts.items(), 2):
+    pairs = []
+    for (name, its), (other, others) in combinations(hosts.items(), 2):
         by_source = last_differences(its.clock, others.clock)
-        if last is not None and {one, other} == {last.client, last.server} and by_source:
+        if last is not None and {name, other} == {last.client, last.server} and by_source:
             latest_ns = max(reading.realtime_ns for reading in (*its.clock, *others.clock))
             low, high = by_exchange(last, latest_ns)
-            by_source[LINK] = (low, high) if one == last.server else (-high, -low)
+            by_source[LINK] = (low, high) if name == last.server else (-high, -low)
         if len(by_source) > 1:
-            found.append((f"Clocks of {one} and {other}", _words(one, by_source)))
-    return found
+            pairs.append((f"Clocks of {name} and {other}", _words(name, by_source)))
+    return pairs
 
 
-def last_differences(one: Sequence[ClockReading], other: Sequence[ClockReading]) -> dict[str, Interval]:
+def last_differences(clock_readings: Sequence[ClockReading], other: Sequence[ClockReading]) -> dict[str, Interval]:
     """By source, how far one host's clock is ahead of the other's, at the last look at both."""
-    found: dict[str, Interval] = {}
-    latest_ns = max((reading.realtime_ns for reading in (*one, *other)), default=0)
-    for source, its in _last(one, latest_ns).items():
+    pairs: dict[str, Interval] = {}
+    latest_ns = max((reading.realtime_ns for reading in (*clock_readings, *other)), default=0)
+    for source, its in _last(clock_readings, latest_ns).items():
         others = _last(other, latest_ns).get(source)
         if others is not None and its.reference == others.reference:
-            found[source] = _difference(its, others)
-    return found
+            pairs[source] = _difference(its, others)
+    return pairs
 
 
 def by_exchange(clocks: TwoClocks, realtime_ns: int) -> Interval:
@@ -80,8 +80,8 @@ def last_clocks(run: Run) -> TwoClocks | None:
     if not run.manifest.environment.hosts:
         return None
     trials = sorted(run.trials, key=lambda trial: trial.sequence, reverse=True)
-    found = (trial.evidence.clocks for trial in trials if trial.uncertainty)
-    return next((clocks for clocks in found if clocks is not None), None)
+    two_clocks = (trial.evidence.clocks for trial in trials if trial.uncertainty)
+    return next((clocks for clocks in two_clocks if clocks is not None), None)
 
 
 def agree(intervals: Sequence[Interval]) -> bool:
@@ -109,15 +109,15 @@ def _last(readings: Sequence[ClockReading], latest_ns: int) -> dict[str, ClockRe
     return {reading.source: reading for reading in readings if latest_ns - reading.realtime_ns <= LOOK_NS}
 
 
-def _difference(one: ClockReading, other: ClockReading) -> Interval:
+def _difference(clock_reading: ClockReading, other: ClockReading) -> Interval:
     """Clocks that nobody is known to steer may have drifted between the readings."""
     drift_ns = 0
-    if not (one.is_steered and other.is_steered):
-        drift_ns = abs(one.realtime_ns - other.realtime_ns) * MOST_DRIFT_PPM // 10**6
-    return one.low_ns - other.high_ns - drift_ns, one.high_ns - other.low_ns + drift_ns
+    if not (clock_reading.is_steered and other.is_steered):
+        drift_ns = abs(clock_reading.realtime_ns - other.realtime_ns) * MOST_DRIFT_PPM // 10**6
+    return clock_reading.low_ns - other.high_ns - drift_ns, clock_reading.high_ns - other.low_ns + drift_ns
 
 
-def _words(one: str, by_source: Mapping[str, Interval]) -> str:
+def _words(text: str, by_source: Mapping[str, Interval]) -> str:
     parts = [f"{ahead(low, high)} {_BY.get(name, name)}" for name, (low, high) in by_source.items()]
     verdict = "which agree" if agree(list(by_source.values())) else "which do not agree, so one of them is wrong"
-    return f"that of {one} {' and '.join(parts)}, {verdict}"
+    return f"that of {text} {' and '.join(parts)}, {verdict}"

@@ -14,7 +14,7 @@ def host_properties(run: Run) -> list[tuple[str, str]]:
         *((f"Host {name}", _words(host)) for name, host in environment.hosts.items()),
         *clock_properties(environment.hosts, last_clocks(run)),
         *delay_properties(run),
-        *((f"Network between {name}", _of_underlay(one)) for name, one in environment.underlays.items()),
+        *((f"Network between {name}", _of_underlay(underlay)) for name, underlay in environment.underlays.items()),
     ]
 
 

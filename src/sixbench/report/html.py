@@ -71,7 +71,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
     run, analysis, trials = data.run, data.analysis, data.trials
     experiment = run.manifest.experiment
     statistics = experiment.statistics
-    said = answers.answer_rows(analysis, statistics, run.trials)
+    sentences = answers.answer_rows(analysis, statistics, run.trials)
     findings = _findings(analysis, most)
     chapters = _chapters(shown)
     notes = [*run.problems, *experiment.notes, *run.manifest.notes]
@@ -81,7 +81,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
     ]
     filled = {section.name: section.filled(data) for section in SECTIONS}
     lists = {
-        "answers": (len(said), _ANSWERS_SHOWN + most),
+        "answers": (len(sentences), _ANSWERS_SHOWN + most),
         "tables of values": (len(tables_of_values), most // 10),
         "reasons for trials that do not count": (len(trials.reasons), most),
         "links of paths": (len(every_link), most),
@@ -100,12 +100,12 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "warnings": data.warnings,
         "parts": _parts(data, filled, without=_without(shown, chapters), most=most),
         "notes": notes[:most],
-        "answers": said[:_ANSWERS_SHOWN],
-        "more_answers": said[_ANSWERS_SHOWN : _ANSWERS_SHOWN + most],
+        "answers": sentences[:_ANSWERS_SHOWN],
+        "more_answers": sentences[_ANSWERS_SHOWN : _ANSWERS_SHOWN + most],
         "no_aa": answers.NO_AA if answers.lacks_aa(analysis) else "",
         "at": lambda place: f"{200 * place:.1f}",
-        "has_noise_bars": any(bar.noise is not None for answer in said for bar in answer.bars),
-        "has_theory_bars": any(len(answer.bars) == 1 and answer.bars[0].theory is not None for answer in said),
+        "has_noise_bars": any(bar.noise is not None for answer in sentences for bar in answer.bars),
+        "has_theory_bars": any(len(answer.bars) == 1 and answer.bars[0].theory is not None for answer in sentences),
         "paths": path_tables.paths_table(data.paths),
         "styles": path_styles(experiment),
         "network": [figure for figure in shown if figure.drawing.section == "network"],
@@ -189,20 +189,20 @@ def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:
     """Figures in the order of the report, and the titles of those for which there is no room: by rank."""
     from markupsafe import Markup
 
-    found = drawings(run, analysis)
+    results = drawings(run, analysis)
     room = MOST_FIGURE_BYTES
-    made: dict[str, _Shown] = {}
-    for drawing in sorted(found, key=lambda drawing: drawing.rank):
+    showns: dict[str, _Shown] = {}
+    for drawing in sorted(results, key=lambda drawing: drawing.rank):
         if room <= 0:
             break
         markup = for_page(drawing)
         room -= len(markup.encode())
         if room > 0:
             # Safe: matplotlib and `inline` escape what a figure says.
-            made[drawing.name] = _Shown(drawing=drawing, markup=Markup(markup))
+            showns[drawing.name] = _Shown(drawing=drawing, markup=Markup(markup))
     return (
-        [made[drawing.name] for drawing in found if drawing.name in made],
-        [drawing.title for drawing in found if drawing.name not in made],
+        [showns[drawing.name] for drawing in results if drawing.name in showns],
+        [drawing.title for drawing in results if drawing.name not in showns],
     )
 
 

@@ -109,15 +109,15 @@ def _cells(run: Run, analysis: Analysis) -> JsonObject | None:
         effect["cells"] = [_plain(value) for value in effect["cells"]]
     machines = []
     for name, cell in run.manifest.cells.items():
-        own = [trial for trial in run.trials if trial.cell == name]
+        records = [trial for trial in run.trials if trial.cell == name]
         machines.append(
             {
                 "name": name,
                 "kernel": cell.environment.kernel,
                 "cpu": cell.environment.cpu,
                 "cores": cell.environment.cores,
-                "blocks": len({trial.block for trial in own}),
-                "trials": len(own),
+                "blocks": len({trial.block for trial in records}),
+                "trials": len(records),
             }
         )
     return {"machines": machines, "by_cell": by_cell, "apart": run.manifest.apart}

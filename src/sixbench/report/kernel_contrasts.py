@@ -33,7 +33,7 @@ def _table(contrasts: Sequence[KernelContrast], confidence: float) -> Table:
         *left("verdict"),
         *right("n"),
     ]
-    made = [
+    names = [
         [
             *(words.level(column, contrast.levels.get(column)) for column in levels),
             contrast.path,
@@ -45,7 +45,7 @@ def _table(contrasts: Sequence[KernelContrast], confidence: float) -> Table:
         for contrast in contrasts
     ]
     subject = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)}"
-    return Table(title=f"{subject}, kernels against {first.reference}, {scale[1]}", columns=columns, rows=made)
+    return Table(title=f"{subject}, kernels against {first.reference}, {scale[1]}", columns=columns, rows=names)
 
 
 def _numbers(contrast: KernelContrast, divisor: float) -> list[str]:
@@ -56,7 +56,7 @@ def _numbers(contrast: KernelContrast, divisor: float) -> list[str]:
     if value is None or reference is None or change is None:
         return [words.MISSING] * 4
     digits = agreeing_digits(change, value, reference, (divisor, divisor), 4)
-    return [*(words.number(one / divisor, digits) for one in (value, reference)), change.text, change.interval]
+    return [*(words.number(item / divisor, digits) for item in (value, reference)), change.text, change.interval]
 
 
 def _verdict(contrast: KernelContrast) -> str:

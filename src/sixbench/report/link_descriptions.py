@@ -30,22 +30,22 @@ def direction_words(direction: Direction) -> str:
 def event_words(topology: Topology, events: Iterable[LinkChange]) -> list[str]:
     """What happens to links in the midst of a trial, in order: `after 1s h1-r1 has 5 Mbit/s`."""
     links = {link.name: link for link in topology.links}
-    found = []
+    names = []
     for event in events:
         before = links[event.link]
         after = replace(before, mtu_bytes=event.mtu_bytes, directions=event.directions)
         links[event.link] = after
-        found.append(f"after {format_duration(event.at_ns)} {event.link} has {_changed(before, after)}")
-    return found
+        names.append(f"after {format_duration(event.at_ns)} {event.link} has {_changed(before, after)}")
+    return names
 
 
 def _changed(before: Link, after: Link) -> str:
     parts = [f"MTU {after.mtu_bytes}"] if after.mtu_bytes != before.mtu_bytes else []
-    told = [_new(old, new) for old, new in zip(before.directions, after.directions, strict=True)]
-    if told[0] == told[1]:
-        parts += [told[0]]
+    names = [_new(old, new) for old, new in zip(before.directions, after.directions, strict=True)]
+    if names[0] == names[1]:
+        parts += [names[0]]
     else:
-        parts += [f"from {end.node} {words}" for end, words in zip(after.ends, told, strict=True) if words]
+        parts += [f"from {end.node} {words}" for end, words in zip(after.ends, names, strict=True) if words]
     return " and ".join(filter(None, parts)) or "what it had"
 
 

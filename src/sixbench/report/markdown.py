@@ -43,11 +43,11 @@ def render_table(table: tables.Table) -> str:
 
 
 def _answers(data: ReportData) -> list[str]:
-    said = answers.answer_rows(data.analysis, data.run.manifest.experiment.statistics, data.run.trials)
-    if not said:
+    sentences = answers.answer_rows(data.analysis, data.run.manifest.experiment.statistics, data.run.trials)
+    if not sentences:
         return []
-    single = [answer.bars[0] for answer in said if len(answer.bars) == 1]
-    parts = ["## Answers", _table(_answers_table(said, data.confidence))]
+    single = [answer.bars[0] for answer in sentences if len(answer.bars) == 1]
+    parts = ["## Answers", _table(_answers_table(sentences, data.confidence))]
     parts += [answers.NO_AA] if answers.lacks_aa(data.analysis) else []
     return parts + ([f"{escape(bars.legend(single, bars.BLOCKS, data.confidence))}."] if single else [])
 
@@ -101,14 +101,14 @@ def _table(table: tables.Table) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heading, rule, *body))
 
 
-def _answers_table(said: list[answers.Answer], confidence: float) -> tables.Table:
+def _answers_table(sentences: list[answers.Answer], confidence: float) -> tables.Table:
     """A row an answer; the bars are code, so that their characters are equally wide."""
     columns = [
         *tables.left("what", "values"),
         *tables.right(f"change [{100 * confidence:g} % interval]", "theory", "A/A"),
         *tables.left(_DRAWN, "answer"),
     ]
-    made = [
+    names = [
         [
             answer.title,
             answer.values,
@@ -118,6 +118,6 @@ def _answers_table(said: list[answers.Answer], confidence: float) -> tables.Tabl
             bars.text(answer.bars[0], _BAR, bars.BLOCKS).replace(" ", "·") if len(answer.bars) == 1 else "",
             answer.verdict,
         ]
-        for answer in said
+        for answer in sentences
     ]
-    return tables.without_empty(tables.Table(title="Answers", columns=columns, rows=made))
+    return tables.without_empty(tables.Table(title="Answers", columns=columns, rows=names))

@@ -261,7 +261,7 @@ def count_marks(findings: Sequence[Finding], statistics: Statistics) -> str:
     """Counts of each mark: `decided: worse at 12 of 20, within A/A at 3, undecided at 5 (about 40 blocks)`; decided
     ones first."""
     groups: dict[str, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda one: _ORDER.index(one.mark)):
+    for finding in sorted(findings, key=lambda item: _ORDER.index(item.mark)):
         groups.setdefault(short_mark(finding, statistics), []).append(finding)
     total = len(findings)
     if len(groups) == 1:

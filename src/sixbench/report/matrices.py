@@ -42,10 +42,10 @@ class _Axes:
 
 def matrices(analysis: Analysis, confidence: float) -> list[Table]:
     """The tables. Empty where no factor's levels are names, or where nothing can stand across."""
-    found = []
+    tables = []
     for workload, of_workload in rows.by_workload(analysis.estimates).items():
         if is_on_several(of_workload):
-            found += kernel_tables(workload, of_workload, confidence)
+            tables += kernel_tables(workload, of_workload, confidence)
             continue
         axes = _axes(of_workload)
         headline = WORKLOADS[workload].headline if workload in WORKLOADS else ()
@@ -53,8 +53,11 @@ def matrices(analysis: Analysis, confidence: float) -> list[Table]:
             continue
         for metric, of_metric in rows.by_metric(of_workload).items():
             if metric in headline:
-                found += [_matrix(own, axes, analysis.estimates, confidence) for own in _by_others(of_metric, axes)]
-    return found
+                tables += [
+                    _matrix(estimates, axes, analysis.estimates, confidence)
+                    for estimates in _by_others(of_metric, axes)
+                ]
+    return tables
 
 
 def _axes(estimates: Sequence[Estimate]) -> _Axes | None:

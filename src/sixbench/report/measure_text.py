@@ -34,12 +34,12 @@ def header(experiment: Experiment, addresses: Mapping[str, tuple[str, str]], por
     [combination] = experiment.combinations
     params = combination.workload.params
     kind = WORKLOADS[combination.workload.kind]
-    said = [
+    names = [
         f"{parameter.name} {parameter.format(value)}"
         for column, value in params.items()
         if (parameter := kind.by_column(column)) is not None
     ]
-    lines = [f"{experiment.title}, control port {port}", *([f"  {', '.join(said)}"] if said else [])]
+    lines = [f"{experiment.title}, control port {port}", *([f"  {', '.join(names)}"] if names else [])]
     lines += [f"  [{path}] local {client}, remote {server}" for path, (client, server) in addresses.items()]
     return "\n".join(lines) + "\n"
 
@@ -160,14 +160,14 @@ def _of_sender(sender: Mapping[str, Sequence[float | None]], intervals: int) -> 
     samples = len(sender.get("t_ns", ()))
     if not intervals <= samples <= intervals + 1:
         return {}
-    found = {name: list(sender[name][:intervals]) for name in ("rtt_ns", "cwnd_packets") if name in sender}
+    results = {name: list(sender[name][:intervals]) for name in ("rtt_ns", "cwnd_packets") if name in sender}
     if "retransmits" in sender:
         *first, last = (
             sender["retransmits"][index:][: 1 if index < intervals - 1 else None] for index in range(intervals)
         )
         known = [value for value in last if value is not None]
-        found["retransmits"] = [*(values[0] for values in first), sum(known) if known else None]
-    return found
+        results["retransmits"] = [*(values[0] for values in first), sum(known) if known else None]
+    return results
 
 
 def _span(start_ns: float, end_ns: float) -> str:

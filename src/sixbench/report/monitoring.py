@@ -51,18 +51,19 @@ def document(
         "settings": asdict(monitor.settings),
         "problems": list(monitor.problems),
         "occurrences": [
-            {name: value for name, value in asdict(one).items() if name != "values"} for one in monitor.occurrences
+            {name: value for name, value in asdict(occurrence).items() if name != "values"}
+            for occurrence in monitor.occurrences
         ],
         "new_conditions": {str(number): names for number, names in new_conditions.items()},
         "series": [
             {
-                **asdict(one),
-                "changed": None if one.changed is None else asdict(one.changed),
-                "found": [point.number for point in one.found],
+                **asdict(item),
+                "changed": None if item.changed is None else asdict(item.changed),
+                "found": [point.number for point in item.found],
             }
-            for one in followed
+            for item in followed
         ],
-        "changed": sum(one.changed is not None for one in followed),
+        "changed": sum(item.changed is not None for item in followed),
     }
 
 
@@ -76,8 +77,8 @@ def render(directory: str, monitor: Monitor, followed: Sequence[Followed]) -> st
     last = monitor.occurrences[-1] if monitor.occurrences else None
     if last is not None and last.reason is not None:
         parts.append(words.one_line(f"The last occurrence ({last.number}) is {last.state}: {last.reason}") + "\n")
-    changed = [one for one in followed if one.changed is not None]
-    shown = (changed + [one for one in followed if one.changed is None])[:MOST_ROWS]
+    changed = [item for item in followed if item.changed is not None]
+    shown = (changed + [item for item in followed if item.changed is None])[:MOST_ROWS]
     for heading, group in groupby(sorted(shown, key=about), key=about):
         parts.append(f"\n{words.one_line(heading)}\n" + aligned([HEADS, *map(_row, group)], left=2))
     if len(followed) > len(shown):
@@ -88,12 +89,12 @@ def render(directory: str, monitor: Monitor, followed: Sequence[Followed]) -> st
 
 def conclusion(monitor: Monitor, followed: Sequence[Followed]) -> str:
     """How many series have changed, by the last look."""
-    changed = [one for one in followed if one.changed is not None]
-    judged = [one for one in followed if one.band is not None and not one.points[-1].is_baseline]
+    changed = [item for item in followed if item.changed is not None]
+    judged = [item for item in followed if item.band is not None and not item.points[-1].is_baseline]
     if not followed:
         return "No occurrence has measured anything yet."
     if not judged:
-        have = max(len(one.points) for one in followed)
+        have = max(len(item.points) for item in followed)
         return (
             f"The baseline has {have} of {monitor.settings.baseline} occurrences; changes are looked for when it is "
             "complete."
@@ -102,7 +103,7 @@ def conclusion(monitor: Monitor, followed: Sequence[Followed]) -> str:
     rest = f" {words.count(early, 'of them has', 'of them have')} no complete baseline yet." if early else ""
     if not changed:
         return f"No change found in {words.count(len(followed), 'series', 'series')}.{rest}"
-    names = dict.fromkeys(f"{words.metric_label(one.series.metric)} ({path_text(one)})" for one in changed)
+    names = dict.fromkeys(f"{words.metric_label(item.series.metric)} ({path_text(item)})" for item in changed)
     return words.one_line(f"Changed: {len(changed)} of {len(followed)} series: {words.listing(names)}.{rest}")
 
 
@@ -112,11 +113,11 @@ def why_not_complete(run: Run, state: OccurrenceState) -> str:
     trials = validity.trials(run)
     if not trials.total:
         return "no trial was measured"
-    lacking = [one for one in trials.reasons if state == "failed" or one.status == "failed"]
+    lacking = [reason for reason in trials.reasons if state == "failed" or reason.status == "failed"]
     if not lacking:
         return "some trials could not be measured"
     count = trials.failed if state == "partly" else trials.invalid + trials.failed
-    first, *others = sorted(lacking, key=lambda one: -one.count)
+    first, *others = sorted(lacking, key=lambda reason: -reason.count)
     failed = "failed" if not trials.invalid or state == "partly" else "failed or were invalid"
     more = f"; {words.count(len(others), 'other reason', 'other reasons')} for others" if others else ""
     return f"{count} of {words.count(trials.total, 'trial')} {failed}: {first.text}{more}"
@@ -138,9 +139,9 @@ def page_of(
     from .figures import followed as figure
 
     settings = monitor.settings
-    changed = [one for one in followed if one.changed is not None]
-    ordered = sorted(followed, key=lambda one: one.changed is None)
-    groups = [[one for one in followed if _metric(one) == key] for key in dict.fromkeys(map(_metric, ordered))]
+    changed = [item for item in followed if item.changed is not None]
+    ordered = sorted(followed, key=lambda item: item.changed is None)
+    groups = [[item for item in followed if _metric(item) == key] for key in dict.fromkeys(map(_metric, ordered))]
     left = groups[MOST_FIGURES:]
     first = page.Section(
         title="Changes",
@@ -152,7 +153,9 @@ def page_of(
             *([f"{words.count(len(left), 'more metric')} without a figure; the JSON has them."] if left else []),
         ],
         warnings=[*monitor.problems],
-        tables=[Table(title="By the last look", columns=_columns(), rows=[[about(one), *_row(one)] for one in changed])]
+        tables=[
+            Table(title="By the last look", columns=_columns(), rows=[[about(item), *_row(item)] for item in changed])
+        ]
         if changed
         else [],
     )
@@ -182,8 +185,8 @@ def page_of(
     )
 
 
-def _metric(one: Followed) -> tuple[str, str]:
-    return about(one), one.series.metric
+def _metric(item: Followed) -> tuple[str, str]:
+    return about(item), item.series.metric
 
 
 def _columns() -> list[Column]:
@@ -194,27 +197,27 @@ def _occurrences(occurrences: Sequence[Occurrence], new_conditions: dict[int, li
     heads = ("occurrence", "began", "took", "state", "valid trials", "remarks")
     rows = [
         [
-            str(one.number),
-            _date(one.started_realtime_ns),
-            words.quantity(max(0, one.ended_realtime_ns - one.started_realtime_ns), "ns"),
-            one.state,
-            str(one.trials),
-            _remarks(one, new_conditions.get(one.number, [])),
+            str(occurrence.number),
+            _date(occurrence.started_realtime_ns),
+            words.quantity(max(0, occurrence.ended_realtime_ns - occurrence.started_realtime_ns), "ns"),
+            occurrence.state,
+            str(occurrence.trials),
+            _remarks(occurrence, new_conditions.get(occurrence.number, [])),
         ]
-        for one in reversed(occurrences)
+        for occurrence in reversed(occurrences)
     ]
     title = "The latest occurrences" if occurrences[0].number > 1 else "All occurrences"
     return Table(title=title, columns=left(*heads), rows=rows)
 
 
-def _remarks(one: Occurrence, conditions: Sequence[str]) -> str:
-    removed = [removed_text(part) for part in one.removed]
-    said = [
-        *([one.reason] if one.reason else []),
+def _remarks(occurrence: Occurrence, conditions: Sequence[str]) -> str:
+    removed = [removed_text(part) for part in occurrence.removed]
+    names = [
+        *([occurrence.reason] if occurrence.reason else []),
         *([f"other than before: {words.listing(conditions)}"] if conditions else []),
         *removed,
     ]
-    return words.one_line("; ".join(said))
+    return words.one_line("; ".join(names))
 
 
 def removed_text(removed: Removed) -> str:
@@ -225,7 +228,7 @@ def removed_text(removed: Removed) -> str:
 
 
 def _how_it_went(monitor: Monitor) -> str:
-    states = [one.state for one in monitor.occurrences]
+    states = [occurrence.state for occurrence in monitor.occurrences]
     if not states:
         return "There was no occurrence yet."
     others = [f"{states.count(state)} {state}" for state in ("partly", "failed", "interrupted") if state in states]
@@ -237,17 +240,17 @@ def _how_it_went(monitor: Monitor) -> str:
     return f"{words.count(len(states), 'occurrence')} {when}{more}{damaged}; {baseline}."
 
 
-def _row(one: Followed) -> list[str]:
-    last = one.points[-1]
-    found = one.found
+def _row(item: Followed) -> list[str]:
+    last = item.points[-1]
+    points = item.found
     cells = [
-        words.metric_label(one.series.metric),
-        path_text(one),
-        words.MISSING if one.band is None else value_text(one, one.band.centre),
-        value_text(one, last.value),
-        str(sum(not point.is_baseline for point in one.points)),
-        "" if one.changed is None else f"{one.changed.direction}, {one.changed.kind}",
-        "" if one.changed is None or not found else f"{found[-1].number}, {_date(found[-1].started_realtime_ns)}",
+        words.metric_label(item.series.metric),
+        path_text(item),
+        words.MISSING if item.band is None else value_text(item, item.band.centre),
+        value_text(item, last.value),
+        str(sum(not point.is_baseline for point in item.points)),
+        "" if item.changed is None else f"{item.changed.direction}, {item.changed.kind}",
+        "" if item.changed is None or not points else f"{points[-1].number}, {_date(points[-1].started_realtime_ns)}",
     ]
     return [*map(words.one_line, cells)]
 

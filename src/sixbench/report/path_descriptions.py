@@ -59,12 +59,12 @@ def path_descriptions(run: Run) -> list[PathDescription]:
     experiment = run.manifest.experiment
     networks = _unlike(experiment.topologies)
     seen = {item.path: item for item in evidence.by_path(run)}
-    found = []
+    descriptions = []
     for path in experiment.paths:
         ways = [way_of(path, topology, experiment.between) for topology in networks]
-        own = seen[path.name]
-        engines = own.engines or ([path.engine] if path.engine else [])
-        found.append(
+        path_evidence = seen[path.name]
+        engines = path_evidence.engines or ([path.engine] if path.engine else [])
+        descriptions.append(
             PathDescription(
                 path=path,
                 role=_role(path, experiment.baseline),
@@ -72,19 +72,19 @@ def path_descriptions(run: Run) -> list[PathDescription]:
                 way=ways[0] if ways else None,
                 tunnels=_tunnels([way for way in ways if way is not None]),
                 install_ns=_install_ns(run.manifest, path),
-                evidence=own,
+                evidence=path_evidence,
             )
         )
-    return found
+    return descriptions
 
 
 def _unlike(topologies: tuple[Topology, ...]) -> list[Topology]:
     """The networks that may lead to different tunnels, of those that differ in rates or delays one."""
-    found: dict[object, Topology] = {}
+    results: dict[object, Topology] = {}
     for topology in topologies:
         links = tuple((link.ends, link.mtu_bytes) for link in topology.links)
-        found.setdefault((tuple(topology.nodes), links), topology)
-    return list(found.values())
+        results.setdefault((tuple(topology.nodes), links), topology)
+    return list(results.values())
 
 
 def _tunnels(ways: list[Way]) -> list[TunnelDescription]:
@@ -100,8 +100,8 @@ def _tunnels(ways: list[Way]) -> list[TunnelDescription]:
 
 def _install_ns(manifest: Manifest, path: Path) -> list[int]:
     """An A/A path uses the network of the path that it repeats."""
-    own = manifest.install_ns.get(path.name)
-    return list(own or (manifest.install_ns.get(path.aa_of) if path.aa_of else None) or [])
+    numbers = manifest.install_ns.get(path.name)
+    return list(numbers or (manifest.install_ns.get(path.aa_of) if path.aa_of else None) or [])
 
 
 def _role(path: Path, baseline: str) -> str:

@@ -18,9 +18,9 @@ def path_mtu_table(records: Sequence[TrialRecord]) -> str:
     ways = [(f"{record.path} {name}", way) for record in records for name, way in directions(record)]
     if not ways:
         return ""
-    found = [PathMtu.model_validate(way) for _, way in ways]
+    path_mtus = [PathMtu.model_validate(way) for _, way in ways]
     rows = [["", *(name for name, _ in ways)]]
-    rows += [[label, *map(cell, found)] for label, cell in _ROWS]
+    rows += [[label, *map(cell, path_mtus)] for label, cell in _ROWS]
     rows.append(["verdict", *(direction_verdict(way) or words.MISSING for _, way in ways)])
     verdicts = [
         f"  verdict on {record.path}: "
@@ -37,8 +37,8 @@ def directions(record: TrialRecord) -> list[tuple[str, Mapping[str, Any]]]:
 
 def facts(way: Mapping[str, Any]) -> list[tuple[str, str]]:
     """All that was found of a direction: label and value."""
-    found = PathMtu.model_validate(way)
-    return [*((label, cell(found)) for label, cell in _ROWS), ("verdict", direction_verdict(way) or words.MISSING)]
+    path_mtu = PathMtu.model_validate(way)
+    return [*((label, cell(path_mtu)) for label, cell in _ROWS), ("verdict", direction_verdict(way) or words.MISSING)]
 
 
 def _bytes(size_bytes: int | None) -> str:

@@ -51,7 +51,7 @@ def paths_table(paths: Sequence[PathDescription], *, addresses: bool = True) -> 
 
 def tunnels_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each end of a tunnel, over the trials of its path; None where no tunnel was counted."""
-    made = [
+    names = [
         [
             described.path.name,
             ", ".join(described.engines),
@@ -74,27 +74,27 @@ def tunnels_table(paths: Sequence[PathDescription]) -> Table | None:
         *right("trials", "encapsulated", "by slow path", "decapsulated", "by slow path", "slow share", "dropped"),
         *left("dropped by reason", "to the slow path by reason"),
     ]
-    return table_of("Packets at the ends of the tunnels", columns, made)
+    return table_of("Packets at the ends of the tunnels", columns, names)
 
 
 def translators_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each translator, over the trials of its path; None where none was counted."""
-    made = [
+    names = [
         [
             described.path.name,
             ", ".join(described.engines),
-            f"{one.node} {one.device}",
-            str(one.trials),
-            words.whole(one.to_ipv6.packets),
-            words.whole(one.to_ipv4.packets),
-            words.share(one.slow_packets, one.translated_packets),
-            reasons(one.slow),
-            reasons(one.answered),
-            reasons(one.drops),
-            _left_waiting(one),
+            f"{translator.node} {translator.device}",
+            str(translator.trials),
+            words.whole(translator.to_ipv6.packets),
+            words.whole(translator.to_ipv4.packets),
+            words.share(translator.slow_packets, translator.translated_packets),
+            reasons(translator.slow),
+            reasons(translator.answered),
+            reasons(translator.drops),
+            _left_waiting(translator),
         ]
         for described in paths
-        for one in described.evidence.translators
+        for translator in described.evidence.translators
     ]
     columns = [
         *left("path", "engine", "translator"),
@@ -102,100 +102,110 @@ def translators_table(paths: Sequence[PathDescription]) -> Table | None:
         *left("by the slow path, by clause", "answered by clause", "dropped by clause"),
         *right("fragments left waiting"),
     ]
-    return table_of("Packets at the translators", columns, made)
+    return table_of("Packets at the translators", columns, names)
 
 
-def _left_waiting(one: TranslatorSum) -> str:
+def _left_waiting(translator_sum: TranslatorSum) -> str:
     """How many fragments waited when trials ended; empty where there were none, or nobody counted."""
-    return words.whole(one.waiting.packets) if one.waiting is not None and one.waiting.packets else ""
+    return (
+        words.whole(translator_sum.waiting.packets)
+        if translator_sum.waiting is not None and translator_sum.waiting.packets
+        else ""
+    )
 
 
 def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
     """What each translator did; None where none was counted."""
-    made, remarks = [], []
+    names, remarks = [], []
     for described in paths:
-        for one in described.evidence.translators:
-            made.append(
+        for translator in described.evidence.translators:
+            names.append(
                 [
                     described.path.name,
                     ", ".join(described.engines),
-                    f"{one.node} {one.device}",
-                    _short(one.to_ipv6.packets),
-                    _short(one.to_ipv4.packets),
-                    words.share(one.slow_packets, one.translated_packets),
-                    _short(sum(count.packets for count in one.answered.values())),
-                    _short(sum(count.packets for count in one.drops.values())),
+                    f"{translator.node} {translator.device}",
+                    _short(translator.to_ipv6.packets),
+                    _short(translator.to_ipv4.packets),
+                    words.share(translator.slow_packets, translator.translated_packets),
+                    _short(sum(count.packets for count in translator.answered.values())),
+                    _short(sum(count.packets for count in translator.drops.values())),
                 ]
             )
-            parts = [("dropped", one.drops), ("answered", one.answered), ("by the slow path", one.slow)]
-            said = "; ".join(f"{what}: {reasons(counts)}" for what, counts in parts if counts)
-            if waiting := _left_waiting(one):
-                said += f"{'; ' if said else ''}fragments left waiting: {waiting}"
-            remarks += [f"{described.path.name}, {one.node}: {said}"] if said else []
-    if not made:
+            parts = [
+                ("dropped", translator.drops),
+                ("answered", translator.answered),
+                ("by the slow path", translator.slow),
+            ]
+            text = "; ".join(f"{what}: {reasons(counts)}" for what, counts in parts if counts)
+            if waiting := _left_waiting(translator):
+                text += f"{'; ' if text else ''}fragments left waiting: {waiting}"
+            remarks += [f"{described.path.name}, {translator.node}: {text}"] if text else []
+    if not names:
         return None
     columns = [*left("path", "engine", "translator"), *right("to IPv6", "to IPv4", "slow", "answered", "dropped")]
     return Summary(
-        table=without_empty(Table(title="Translators", columns=columns, rows=made)), remarks=remarks, note=""
+        table=without_empty(Table(title="Translators", columns=columns, rows=names)), remarks=remarks, note=""
     )
 
 
 def sessions_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each node that tracks connections; None where there is none."""
-    made = [
+    names = [
         [
             described.path.name,
-            one.node,
-            str(one.trials),
-            words.whole(one.before),
-            words.whole(one.after),
-            words.whole(one.most),
-            words.MISSING if one.failed is None else ", ".join(f"{name} {count}" for name, count in one.failed.items()),
+            session_sum.node,
+            str(session_sum.trials),
+            words.whole(session_sum.before),
+            words.whole(session_sum.after),
+            words.whole(session_sum.most),
+            words.MISSING
+            if session_sum.failed is None
+            else ", ".join(f"{name} {count}" for name, count in session_sum.failed.items()),
         ]
         for described in paths
-        for one in described.evidence.sessions
+        for session_sum in described.evidence.sessions
     ]
     columns = [*left("path", "node"), *right("trials", "before", "at the end", "at most"), *left("refused or given up")]
-    return table_of("Sessions of nodes that keep state", columns, made)
+    return table_of("Sessions of nodes that keep state", columns, names)
 
 
 def programs_under_test_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each program under test and workload; None where there is none."""
-    made = [
+    names = [
         [
             described.path.name,
-            one.node if one.emulator is None else f"{one.node}, of its emulator ({one.emulator})",
-            one.traffic,
-            str(len(one.cpu_ns)),
-            words.quantity(one.median_cpu_ns, "ns"),
-            words.MISSING if one.most_cores is None else f"{one.most_cores:.2f}",
-            words.quantity(one.peak_memory_bytes, "B"),
-            str(one.processes),
-            ", ".join(one.listening),
+            program.node if program.emulator is None else f"{program.node}, of its emulator ({program.emulator})",
+            program.traffic,
+            str(len(program.cpu_ns)),
+            words.quantity(program.median_cpu_ns, "ns"),
+            words.MISSING if program.most_cores is None else f"{program.most_cores:.2f}",
+            words.quantity(program.peak_memory_bytes, "B"),
+            str(program.processes),
+            ", ".join(program.listening),
         ]
         for described in paths
-        for one in described.evidence.programs
+        for program in described.evidence.programs
     ]
     columns = [
         *left("path", "node", "in"),
         *right("trials", "CPU time", "cores", "memory", "processes"),
         *left("listens at"),
     ]
-    return table_of("Resources of programs under test", columns, made)
+    return table_of("Resources of programs under test", columns, names)
 
 
 def losses_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each place at which trials of a path lost something; None where nothing was lost."""
-    made = []
+    names = []
     for described in paths:
         for place in described.evidence.losses.places:
             counts = [words.whole(packets) if packets else "" for packets in (place.datagrams, place.other_packets)]
-            made.append([described.path.name, place.where, place.what, *counts, str(place.trials)])
-        made.extend(
+            names.append([described.path.name, place.where, place.what, *counts, str(place.trials)])
+        names.extend(
             [described.path.name, "not known", reason, "", "", ""] for reason in described.evidence.losses.not_told
         )
     columns = [*left("path", "where", "why"), *right("datagrams", "unnamed packets", "trials")]
-    return table_of("Where packets were lost", columns, made)
+    return table_of("Where packets were lost", columns, names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,11 +222,11 @@ def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> Sum
     counted = [described for described in paths if described.evidence.tunnels]
     if not counted:
         return None
-    made, remarks = [], []
+    names, remarks = [], []
     quiet: dict[str, None] = {}
     for described in counted:
         ends = described.evidence.tunnels
-        made.append(
+        names.append(
             [
                 described.path.name,
                 ", ".join(described.engines),
@@ -230,11 +240,11 @@ def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> Sum
         )
         telling = total(end.drops for end in ends)
         quiet |= {reason: None for reason in telling if reason in QUIET_DROPS}
-        said = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in QUIET_DROPS})
-        remarks += [f"{described.path.name}: {said}"] if said else []
+        text = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in QUIET_DROPS})
+        remarks += [f"{described.path.name}: {text}"] if text else []
     columns = [*left("path", "engine", HEADERS), *right("in", "out", "slow", "dropped", "BPF ns")]
     return Summary(
-        table=without_empty(Table(title="Tunnels", columns=columns, rows=made)),
+        table=without_empty(Table(title="Tunnels", columns=columns, rows=names)),
         remarks=remarks,
         note=expected_drops(quiet),
     )
@@ -246,13 +256,13 @@ def programs_table(analysis: Analysis) -> Table | None:
     if not shown:
         return None
     levels = rows.varying(shown)
-    found: dict[tuple[str, str, str], dict[str, Estimate]] = {}
+    estimates: dict[tuple[str, str, str], dict[str, Estimate]] = {}
     for estimate in shown:
-        found.setdefault((estimate.workload, estimate.combination, estimate.path), {})[estimate.metric] = estimate
-    made = []
-    for (workload, _, path), of_place in found.items():
+        estimates.setdefault((estimate.workload, estimate.combination, estimate.path), {})[estimate.metric] = estimate
+    names = []
+    for (workload, _, path), of_place in estimates.items():
         first = next(iter(of_place.values()))
-        made.append(
+        names.append(
             [
                 workload,
                 *(words.level(column, first.levels.get(column)) for column in levels),
@@ -267,7 +277,7 @@ def programs_table(analysis: Analysis) -> Table | None:
         *left("path"),
         *right("encapsulating", "decapsulating", "trials"),
     ]
-    return without_empty(Table(title="Run time of the BPF programs", columns=columns, rows=made))
+    return without_empty(Table(title="Run time of the BPF programs", columns=columns, rows=names))
 
 
 def headers(described: PathDescription) -> str:
@@ -304,9 +314,9 @@ def reasons(counts: Mapping[str, Count]) -> str:
     return ", ".join(f"{reason} {words.whole(count.packets)}" for reason, count in counts.items() if count.packets)
 
 
-def expected_drops(found: Iterable[str]) -> str:
+def expected_drops(names: Iterable[str]) -> str:
     """A sentence on those of these reasons that are harmless. Empty where there are none."""
-    known = [reason for reason in found if reason in QUIET_DROPS]
+    known = [reason for reason in names if reason in QUIET_DROPS]
     if not known:
         return ""
     return (

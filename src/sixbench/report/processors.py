@@ -15,20 +15,20 @@ def processor_properties(run: Run) -> list[tuple[str, str]]:
     """Name and value; nothing of a run that did not record it. Those of cells stand in their own table."""
     environment = run.manifest.environment
     use = None if run.manifest.cells else environment.processors
-    by_trial = [] if environment.hosts else [one.kept_awake for one in run.trials if one.kept_awake is not None]
+    by_trial = [] if environment.hosts else [trial.kept_awake for trial in run.trials if trial.kept_awake is not None]
     name = "Processors of the run's own machine" if environment.hosts else "Processors"
-    found = [] if use is None else [(name, _use_words(use, by_trial))]
+    pairs = [] if use is None else [(name, _use_words(use, by_trial))]
     kernels: dict[str | None, str] = {}
     for host, facts in environment.hosts.items():
         same = kernels.setdefault(facts.boot_id, host) if facts.boot_id is not None else host
         if facts.processors is not None:
-            one = "" if same == host else f"; it is one machine with {same}"
-            found.append((f"Processors of {host}", _use_words(facts.processors) + one))
+            text = "" if same == host else f"; it is one machine with {same}"
+            pairs.append((f"Processors of {host}", _use_words(facts.processors) + text))
     placed: dict[str, dict[str, None]] = {}
     on = {node.name: node.on for topology in run.manifest.experiment.topologies for node in topology.nodes.values()}
     for workload, processors in placements(run):
         placed.setdefault(workload, {})[_placement_words(processors, on)] = None
-    return found + [(f"Placement of {workload}", "; or ".join(places)) for workload, places in placed.items()]
+    return pairs + [(f"Placement of {workload}", "; or ".join(places)) for workload, places in placed.items()]
 
 
 def _use_words(use: ProcessorUse, by_trial: Sequence[bool] = ()) -> str:
@@ -62,11 +62,11 @@ def _use_words(use: ProcessorUse, by_trial: Sequence[bool] = ()) -> str:
 def _placement_words(processors: Mapping[str, Sequence[int]], on: Mapping[str, str | None]) -> str:
     """Such as `client, router, server on 1`, or `client on processor 1 of lab1`."""
     nodes: dict[tuple[tuple[int, ...], str | None], list[str]] = {}
-    for node, own in processors.items():
-        nodes.setdefault((tuple(own), on.get(node)), []).append(node)
+    for node, numbers in processors.items():
+        nodes.setdefault((tuple(numbers), on.get(node)), []).append(node)
     if len(nodes) == 1:
-        [(own, host)] = nodes
-        return f"all nodes on {_listed(own)}{_of_host(host)}"
+        [(numbers, host)] = nodes
+        return f"all nodes on {_listed(numbers)}{_of_host(host)}"
     return "; ".join(
         f"{words.listing(names)} on {_listed(own)}{_of_host(host)}" for (own, host), names in nodes.items()
     )
@@ -78,4 +78,4 @@ def _of_host(host: str | None) -> str:
 
 def _listed(processors: Sequence[int]) -> str:
     name = "processor" if len(processors) == 1 else "processors"
-    return f"{name} {words.listing([str(one) for one in processors])}"
+    return f"{name} {words.listing([str(processor) for processor in processors])}"

@@ -30,33 +30,37 @@ def properties(run: Run) -> list[tuple[str, str]]:
     procedure = run.manifest.procedure
     if procedure is None:
         return []
-    counts = Counter(one.state for one in judged(run))
-    told = [f"{counts[state]} {state}" for state in STATES if counts[state]]
+    counts = Counter(item.state for item in judged(run))
+    names = [f"{counts[state]} {state}" for state in STATES if counts[state]]
     quick = ", shortened by --quick" if procedure.quick else ""
-    return [("Profile", f"RFC {procedure.profile}{quick}"), ("Clauses", ", ".join(told))]
+    return [("Profile", f"RFC {procedure.profile}{quick}"), ("Clauses", ", ".join(names))]
 
 
 def throughput_table(run: Run) -> Table | None:
     """A row for each path, frame size and goal, with plain frames. None for a run that is no such test."""
-    return _throughputs("Throughput", [one for one in results_of(run) if one.traffic == PLAIN])
+    return _throughputs("Throughput", [at_size for at_size in results_of(run) if at_size.traffic == PLAIN])
 
 
 def traffic_table(run: Run) -> Table | None:
     """The same of frames that differ from plain ones, with their share of the throughput of plain ones. None where all
     frames are plain."""
-    found = results_of(run)
-    plain = {(one.path, one.frame_bytes): one.goals[0].bounds.lower_pps for one in found if one.traffic == PLAIN}
-    devices = [one for one in found if one.traffic != PLAIN and not one.is_tester]
+    at_sizes = results_of(run)
+    plain = {
+        (at_size.path, at_size.frame_bytes): at_size.goals[0].bounds.lower_pps
+        for at_size in at_sizes
+        if at_size.traffic == PLAIN
+    }
+    devices = [at_size for at_size in at_sizes if at_size.traffic != PLAIN and not at_size.is_tester]
     return _throughputs("Throughput by traffic", devices, plain)
 
 
 def _throughputs(
-    title: str, found: Sequence[AtSize], plain: Mapping[tuple[str, int], float | None] | None = None
+    title: str, at_sizes: Sequence[AtSize], plain: Mapping[tuple[str, int], float | None] | None = None
 ) -> Table | None:
     """`plain`: the throughputs of plain frames by path and frame size; None: these are they."""
-    if not found:
+    if not at_sizes:
         return None
-    has_goals = len(found[0].goals) > 1
+    has_goals = len(at_sizes[0].goals) > 1
     columns = [
         *left("path"),
         *right("frame"),
@@ -67,29 +71,29 @@ def _throughputs(
     ]
     rows = [
         [
-            one.path,
-            f"{one.frame_bytes} B",
-            *([one.traffic] if plain is not None else []),
+            at_size.path,
+            f"{at_size.frame_bytes} B",
+            *([at_size.traffic] if plain is not None else []),
             *([of_goal.goal.name] if has_goals else []),
             _rate(of_goal.bounds.lower_pps),
-            *([_share(one, of_goal, plain)] if plain is not None else []),
+            *([_share(at_size, of_goal, plain)] if plain is not None else []),
             _rate(of_goal.bounds.upper_pps),
-            _rate(one.line_pps),
-            words.MISSING if one.is_tester else _rate(one.tester_pps),
+            _rate(at_size.line_pps),
+            words.MISSING if at_size.is_tester else _rate(at_size.tester_pps),
             str(of_goal.trials),
             str(of_goal.refused or ""),
-            _remark(one, of_goal),
+            _remark(at_size, of_goal),
         ]
-        for one in found
-        for of_goal in one.goals
+        for at_size in at_sizes
+        for of_goal in at_size.goals
     ]
     return without_empty(Table(title=title, columns=columns, rows=rows))
 
 
-def _share(one: AtSize, found: Throughput, plain: Mapping[tuple[str, int], float | None]) -> str:
+def _share(at_size: AtSize, throughput: Throughput, plain: Mapping[tuple[str, int], float | None]) -> str:
     """A throughput as a share of that of plain frames, with the goal of no loss."""
-    of_plain_pps, own_pps = plain.get((one.path, one.frame_bytes)), found.bounds.lower_pps
-    if own_pps is None or not of_plain_pps or found.goal != one.goals[0].goal:
+    of_plain_pps, own_pps = plain.get((at_size.path, at_size.frame_bytes)), throughput.bounds.lower_pps
+    if own_pps is None or not of_plain_pps or throughput.goal != at_size.goals[0].goal:
         return words.MISSING
     return f"{100 * own_pps / of_plain_pps:.0f} %"
 
@@ -110,41 +114,41 @@ def _rate(pps: float | None) -> str:
     return words.MISSING if pps is None else words.whole(round(pps))
 
 
-def _remark(one: AtSize, found: Throughput) -> str:
+def _remark(at_size: AtSize, throughput: Throughput) -> str:
     """What limits it, or why it is not known."""
-    said = []
-    if found.failed is not None:
-        said.append(f"ended early: {found.failed}")
-    if not found.is_settled:
-        said += [] if said and not found.trials else [_why_open(found)]
-    elif found.bounds.lower_pps is None:
-        said.append("no rate meets the goal")
-    elif found.bounds.upper_pps is None:
-        if one.is_tester:
-            return "; ".join(said)
-        is_line = one.line_pps is not None and found.bounds.lower_pps >= 0.99 * one.line_pps
-        said.append("as fast as the line" if is_line else "as fast as the tester")
-    return "; ".join(said)
+    names = []
+    if throughput.failed is not None:
+        names.append(f"ended early: {throughput.failed}")
+    if not throughput.is_settled:
+        names += [] if names and not throughput.trials else [_why_open(throughput)]
+    elif throughput.bounds.lower_pps is None:
+        names.append("no rate meets the goal")
+    elif throughput.bounds.upper_pps is None:
+        if at_size.is_tester:
+            return "; ".join(names)
+        is_line = at_size.line_pps is not None and throughput.bounds.lower_pps >= 0.99 * at_size.line_pps
+        names.append("as fast as the line" if is_line else "as fast as the tester")
+    return "; ".join(names)
 
 
-def _why_open(found: Throughput) -> str:
+def _why_open(throughput: Throughput) -> str:
     """Why a search has no end."""
-    if not found.trials and not found.refused:
+    if not throughput.trials and not throughput.refused:
         return "not measured"
-    why = f": {found.refused_why}" if found.refused_why else ""
+    why = f": {throughput.refused_why}" if throughput.refused_why else ""
     return f"not settled{why}"
 
 
 def test_tables(run: Run) -> list[Table]:
     """A table for each other test, with a row for each path, frame size and value."""
-    found = values_of(run)
+    results = values_of(run)
     return [
-        _test_table(TESTS[name].title, [one for one in found if one.test == name])
-        for name in dict.fromkeys(one.test for one in found)
+        _test_table(TESTS[name].title, [result for result in results if result.test == name])
+        for name in dict.fromkeys(result.test for result in results)
     ]
 
 
-def _test_table(title: str, found: Sequence[Found]) -> Table:
+def _test_table(title: str, results: Sequence[Found]) -> Table:
     columns = [
         *left("path"),
         *right("frame"),
@@ -156,20 +160,20 @@ def _test_table(title: str, found: Sequence[Found]) -> Table:
     ]
     rows = [
         [
-            one.path,
-            words.MISSING if one.frame_bytes is None else f"{one.frame_bytes} B",
-            words.MISSING if one.frame_bytes is None else one.traffic,
+            result.path,
+            words.MISSING if result.frame_bytes is None else f"{result.frame_bytes} B",
+            words.MISSING if result.frame_bytes is None else result.traffic,
             _rate(value.rate_pps),
             value.name,
             _measured(value.value, value.unit),
             _end(value.low, value.unit),
             _end(value.high, value.unit),
             str(value.trials),
-            str(one.refused or ""),
-            _found_remark(one, value),
+            str(result.refused or ""),
+            _found_remark(result, value),
         ]
-        for one in found
-        for value in one.values
+        for result in results
+        for value in result.values
     ]
     return without_empty(_without_traffic(Table(title=title, columns=columns, rows=rows)))
 
@@ -186,9 +190,9 @@ def _end(value: float | None, unit: str) -> str:
     return _rate(value) if unit in _COUNTED else words.quantity(value, unit)
 
 
-def _found_remark(found: Found, value: Value) -> str:
-    said = [] if found.failed is None else [f"ended early: {found.failed}"]
-    return "; ".join([*said, *filter(None, [value.remark])])
+def _found_remark(result: Found, value: Value) -> str:
+    names = [] if result.failed is None else [f"ended early: {result.failed}"]
+    return "; ".join([*names, *filter(None, [value.remark])])
 
 
 def conformance_table(run: Run) -> Table | None:
@@ -212,42 +216,43 @@ def document(run: Run) -> JsonObject | None:
         "quick": procedure.quick,
         "traffics": [PLAIN, *procedure.traffics],
         "is_partial": procedure.is_partial,
-        "throughput": [_result(one, of_goal) for one in results_of(run) for of_goal in one.goals],
-        "results": [_value(found, value) for found in values_of(run) for value in found.values],
+        "throughput": [_result(at_size, of_goal) for at_size in results_of(run) for of_goal in at_size.goals],
+        "results": [_value(result, value) for result in values_of(run) for value in result.values],
         "conformance": [
-            {"section": one.section, "asks": one.asks, "state": one.state, "reason": one.reason} for one in judged(run)
+            {"section": item.section, "asks": item.asks, "state": item.state, "reason": item.reason}
+            for item in judged(run)
         ],
     }
 
 
-def _result(one: AtSize, found: Throughput) -> JsonObject:
+def _result(at_size: AtSize, throughput: Throughput) -> JsonObject:
     return {
-        "path": one.path,
-        "frame_bytes": one.frame_bytes,
-        "traffic": one.traffic,
-        "is_tester": one.is_tester,
-        "goal": found.goal.name,
-        "loss_ratio": found.goal.loss_ratio,
-        "lower_pps": found.bounds.lower_pps,
-        "upper_pps": found.bounds.upper_pps,
-        "line_pps": one.line_pps,
-        "tester_pps": one.tester_pps,
-        "is_testers": found.is_testers,
-        "is_settled": found.is_settled,
-        "refused_pps": found.refused_pps,
-        "trials": found.trials,
-        "refused": found.refused,
-        "refused_why": found.refused_why,
-        "failed": found.failed,
+        "path": at_size.path,
+        "frame_bytes": at_size.frame_bytes,
+        "traffic": at_size.traffic,
+        "is_tester": at_size.is_tester,
+        "goal": throughput.goal.name,
+        "loss_ratio": throughput.goal.loss_ratio,
+        "lower_pps": throughput.bounds.lower_pps,
+        "upper_pps": throughput.bounds.upper_pps,
+        "line_pps": at_size.line_pps,
+        "tester_pps": at_size.tester_pps,
+        "is_testers": throughput.is_testers,
+        "is_settled": throughput.is_settled,
+        "refused_pps": throughput.refused_pps,
+        "trials": throughput.trials,
+        "refused": throughput.refused,
+        "refused_why": throughput.refused_why,
+        "failed": throughput.failed,
     }
 
 
-def _value(found: Found, value: Value) -> JsonObject:
+def _value(result: Found, value: Value) -> JsonObject:
     return {
-        "test": found.test,
-        "path": found.path,
-        "frame_bytes": found.frame_bytes,
-        "traffic": None if found.frame_bytes is None else found.traffic,
+        "test": result.test,
+        "path": result.path,
+        "frame_bytes": result.frame_bytes,
+        "traffic": None if result.frame_bytes is None else result.traffic,
         "rate_pps": value.rate_pps,
         "what": value.name,
         "unit": value.unit,
@@ -256,7 +261,7 @@ def _value(found: Found, value: Value) -> JsonObject:
         "p99": value.high,
         "is_testers": value.is_testers,
         "trials": value.trials,
-        "refused": found.refused,
-        "failed": found.failed,
+        "refused": result.refused,
+        "failed": result.failed,
         "remark": value.remark,
     }

@@ -90,8 +90,8 @@ class FindingRow:
     @property
     def compared(self) -> str:
         """Such as `−1.39 % (−1.45 to −1.33) against ipv4: lower`."""
-        said = self.change if self.interval == marks.TOO_VARIABLE else self.change_with_interval
-        return f"{said} against {self.finding.baseline}: {self.verdict}"
+        text = self.change if self.interval == marks.TOO_VARIABLE else self.change_with_interval
+        return f"{text} against {self.finding.baseline}: {self.verdict}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,24 +130,24 @@ def grouped(findings: Iterable[Finding]) -> list[Group]:
 
 def by_workload(items: Iterable[Item]) -> dict[str, list[Item]]:
     """Findings or estimates by workload, in order of appearance."""
-    found: dict[str, list[Item]] = {}
+    results: dict[str, list[Item]] = {}
     for item in items:
-        found.setdefault(item.workload, []).append(item)
-    return found
+        results.setdefault(item.workload, []).append(item)
+    return results
 
 
 def by_metric(items: Iterable[Item]) -> dict[str, list[Item]]:
     """Findings or estimates of one workload by metric: headline metrics first, in their order."""
-    found: dict[str, list[Item]] = {}
+    results: dict[str, list[Item]] = {}
     for item in items:
-        found.setdefault(item.metric, []).append(item)
+        results.setdefault(item.metric, []).append(item)
 
     def rank(metric: str) -> int:
-        kind = WORKLOADS.get(next(iter(found[metric])).workload)
+        kind = WORKLOADS.get(next(iter(results[metric])).workload)
         order = kind.headline if kind else ()
         return order.index(metric) if metric in order else len(order)
 
-    return {metric: found[metric] for metric in sorted(found, key=rank)}
+    return {metric: results[metric] for metric in sorted(results, key=rank)}
 
 
 def varying(items: Iterable[HasLevels]) -> list[str]:

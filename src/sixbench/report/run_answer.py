@@ -84,17 +84,17 @@ def _mark(finding: Finding) -> str:
 
 def _told(finding: Finding) -> str:
     """Such as `goodput over ipv6 −1.37 % against ipv4 (message 64 KiB)`."""
-    said = rows.row(finding)
-    at = f" ({said.levels})" if said.levels else ""
+    message = rows.row(finding)
+    at = f" ({message.levels})" if message.levels else ""
     what = f"{words.metric_in_sentence(finding.metric)} over {finding.path}"
-    return f"{what} {said.change} against {finding.baseline}{at}"
+    return f"{what} {message.change} against {finding.baseline}{at}"
 
 
 def _values(estimates: Sequence[Estimate]) -> list[str]:
-    for one in estimates:
-        if one.workload in WORKLOADS and WORKLOADS[one.workload].primary == one.metric:
-            value = words.quantity(one.value, one.unit)
-            return [f"{words.metric_in_sentence(one.metric)} over {one.path}: {value}"]
+    for estimate in estimates:
+        if estimate.workload in WORKLOADS and WORKLOADS[estimate.workload].primary == estimate.metric:
+            value = words.quantity(estimate.value, estimate.unit)
+            return [f"{words.metric_in_sentence(estimate.metric)} over {estimate.path}: {value}"]
     return []
 
 
@@ -118,4 +118,4 @@ def _adapter(kind: str) -> TypeAdapter[Any]:
     """Made once: making one takes longer than reading all that a run has found."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter({one.__name__: list[one] for one in (Estimate, Finding, ClaimResult)}[kind])  # type: ignore[valid-type]
+    return TypeAdapter({item.__name__: list[item] for item in (Estimate, Finding, ClaimResult)}[kind])  # type: ignore[valid-type]

@@ -65,8 +65,8 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
         "Better and worse are adjusted by Holm within each metric.\n",
         conclusion(comparison),
     ]
-    found, left_out = tables(comparison, everything=everything)
-    for heading, rows in found:
+    pairs, left_out = tables(comparison, everything=everything)
+    for heading, rows in pairs:
         parts.append(f"\n{heading}\n" + aligned([HEADS, *rows], left=2, words_last=True))
     if left_out:
         parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change. Show them with --all.\n")
@@ -115,8 +115,8 @@ def _settings(comparison: RunComparison, *, everything: bool) -> str:
     shown = ordered if everything else ordered[:MOST_SETTINGS]
     rows = [("differs", "old", "new")]
     rows += [
-        tuple(words.one_line(text or words.MISSING) for text in (one.name, one.old, one.new))  # type: ignore[misc]
-        for one in shown
+        tuple(words.one_line(text or words.MISSING) for text in (setting.name, setting.old, setting.new))  # type: ignore[misc]
+        for setting in shown
     ]
     left = len(comparison.settings) - len(shown)
     more = f"  and {words.count(left, 'more setting')}. Show them with --all.\n" if left else ""
@@ -198,10 +198,12 @@ def lacking_lines(lacking: list[Lacking]) -> list[str]:
     lines = []
     for absent in ("new", "old"):
         for is_planned in (True, False):
-            found = [one for one in lacking if one.absent == absent and one.is_planned == is_planned]
-            if found:
+            lackings = [item for item in lacking if item.absent == absent and item.is_planned == is_planned]
+            if lackings:
                 why = "no valid trial there" if is_planned else "not in its experiment"
-                what = "; ".join(dict.fromkeys(f"{one.path}: {words.workload_title(one.workload)}" for one in found))
+                what = "; ".join(
+                    dict.fromkeys(f"{item.path}: {words.workload_title(item.workload)}" for item in lackings)
+                )
                 lines.append(words.one_line(f"Not in the {absent} run ({why}): {what}") + "\n")
     return ["\n", *lines] if lines else []
 

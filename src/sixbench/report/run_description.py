@@ -34,19 +34,19 @@ SEARCHED = (
 def warnings(run: Run, trials: Trials) -> list[str]:
     """Warnings that stand before everything else."""
     manifest = run.manifest
-    found = [*_virtual_clock(run)]
+    names = [*_virtual_clock(run)]
     if manifest.state in STATES:
-        found.append(STATES[manifest.state])
+        names.append(STATES[manifest.state])
     if manifest.quick:
-        found.append("The run was shortened by --quick. Its numbers show that the experiment works. Do not quote them.")
+        names.append("The run was shortened by --quick. Its numbers show that the experiment works. Do not quote them.")
     if not trials.total:
-        found.append("The run has no trials yet, so the report is empty.")
+        names.append("The run has no trials yet, so the report is empty.")
     elif not trials.ok:
         number = words.count(trials.total, "trial")
-        found.append(f"None of {number} is valid, so no comparison is possible. The reasons are listed below.")
+        names.append(f"None of {number} is valid, so no comparison is possible. The reasons are listed below.")
     elif manifest.procedure is None and len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
-        found.append("With only one block there are no confidence intervals, so a difference is no evidence.")
-    return found
+        names.append("With only one block there are no confidence intervals, so a difference is no evidence.")
+    return names
 
 
 def _virtual_clock(run: Run) -> list[str]:
@@ -104,9 +104,9 @@ def _equipment(experiment: Experiment) -> list[tuple[str, str]]:
 def _baselines(experiment: Experiment) -> str:
     """The baseline, and those of workloads that do not go over it."""
     others = {
-        one.workload.kind: experiment.baseline_of(one)
-        for one in experiment.combinations
-        if not one.goes_over(experiment.baseline)
+        combination.workload.kind: experiment.baseline_of(combination)
+        for combination in experiment.combinations
+        if not combination.goes_over(experiment.baseline)
     }
     return "; ".join([experiment.baseline, *(f"of {workload}: {name}" for workload, name in others.items())])
 
@@ -129,7 +129,7 @@ def _versions(run: Run) -> dict[str, str]:
     """The versions that the machine had, or that all cells had."""
     cells = [cell.environment.versions for cell in run.manifest.cells.values()]
     versions = run.manifest.environment.versions
-    return {name: version for name, version in versions.items() if all(one.get(name) == version for one in cells)}
+    return {name: version for name, version in versions.items() if all(cell.get(name) == version for cell in cells)}
 
 
 def _machine(run: Run) -> list[tuple[str, str]]:
@@ -153,7 +153,7 @@ def _kernels(run: Run) -> list[tuple[str, str]]:
     )
     if not guests:
         return [("Kernel", manifest.environment.kernel)]
-    return [(f"Kernel {name}", f"{one.kernel}{_emulated(one)}") for name, one in guests.items()]
+    return [(f"Kernel {name}", f"{environment.kernel}{_emulated(environment)}") for name, environment in guests.items()]
 
 
 def _emulated(environment: Environment) -> str:
@@ -282,10 +282,10 @@ def _blocks(run: Run) -> str:
 
 
 def _repeats(run: Run) -> str:
-    most, found = run.manifest.experiment.repeats, repeated(run.trials)
-    if not found.repeats:
+    most, result = run.manifest.experiment.repeats, repeated(run.trials)
+    if not result.repeats:
         return "none"
-    return f"{found.repeats}, of which {found.valid} valid (at most {most} of a trial that the machine disturbed)"
+    return f"{result.repeats}, of which {result.valid} valid (at most {most} of a trial that the machine disturbed)"
 
 
 def _time(realtime_ns: int) -> str:

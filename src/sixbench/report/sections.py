@@ -83,18 +83,18 @@ class Section:
 
 def environment(data: ReportData) -> list[tuple[str, str]]:
     """What the machine was like, and how far its numbers can be trusted: names and values."""
-    said = calibrated.sentence(data.run, data.analysis)
-    return [*run_description.environment_properties(data.run), *([("Calibration", said)] if said is not None else [])]
+    text = calibrated.sentence(data.run, data.analysis)
+    return [*run_description.environment_properties(data.run), *([("Calibration", text)] if text is not None else [])]
 
 
 def _environment(data: ReportData) -> Table:
     columns = left("what", "value")
-    made = [[name, value or words.MISSING] for name, value in environment(data)]
-    return Table(title="Environment", columns=columns, rows=made)
+    names = [[name, value or words.MISSING] for name, value in environment(data)]
+    return Table(title="Environment", columns=columns, rows=names)
 
 
 def _expected_drops(data: ReportData) -> str:
-    return path_tables.expected_drops(total(end.drops for one in data.paths for end in one.evidence.tunnels))
+    return path_tables.expected_drops(total(end.drops for path in data.paths for end in path.evidence.tunnels))
 
 
 PARTS = {

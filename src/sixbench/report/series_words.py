@@ -6,27 +6,27 @@ from ..model.monitoring import Followed
 from . import words
 
 
-def title_of(one: Followed) -> str:
+def title_of(item: Followed) -> str:
     """Its metric, workload and levels."""
-    what = words.metric_label(one.series.metric)
-    return f"{about(one)}: {what[:1].lower()}{what[1:]}" if what[1:2].islower() else f"{about(one)}: {what}"
+    what = words.metric_label(item.series.metric)
+    return f"{about(item)}: {what[:1].lower()}{what[1:]}" if what[1:2].islower() else f"{about(item)}: {what}"
 
 
-def about(one: Followed) -> str:
+def about(item: Followed) -> str:
     """Its workload and levels."""
-    levels = words.levels(one.series.levels)
-    return ", ".join(part for part in (words.workload_title(one.series.workload), levels) if part)
+    levels = words.levels(item.series.levels)
+    return ", ".join(part for part in (words.workload_title(item.series.workload), levels) if part)
 
 
-def path_text(one: Followed) -> str:
+def path_text(item: Followed) -> str:
     """The path, and with which it is compared."""
-    series = one.series
+    series = item.series
     return series.path if series.against is None else f"{series.path} against {series.against}"
 
 
-def value_text(one: Followed, value: float) -> str:
+def value_text(item: Followed, value: float) -> str:
     """A value of a series: `94.15 Mbit/s`, or a change: `−1.20 %`."""
-    series = one.series
+    series = item.series
     if series.unit == "ratio":
         percent = words.as_percent(value)
         return f"{words.signed(percent, words.percent_decimals(percent))} %"

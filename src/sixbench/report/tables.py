@@ -70,10 +70,10 @@ def cells(group: Group, level_columns: list[str]) -> Cells:
     findings = [row.finding for row in group.rows]
     unit, values = _values(findings)
     change_unit = _change_unit(group)
-    found = []
+    names = []
     for index, row in enumerate(group.rows):
         finding = row.finding
-        found.append(
+        names.append(
             [
                 *(words.level(column, finding.levels.get(column)) for column in level_columns),
                 finding.path,
@@ -87,19 +87,19 @@ def cells(group: Group, level_columns: list[str]) -> Cells:
                 str(finding.invalid) if finding.invalid else "",
             ]
         )
-    return Cells(group=group, unit=unit, change_unit=change_unit, level_columns=level_columns, rows=found)
+    return Cells(group=group, unit=unit, change_unit=change_unit, level_columns=level_columns, rows=names)
 
 
 def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table]:
     """One table a workload and metric; columns that would be empty are left out."""
-    found = []
+    tables = []
     for of_workload in rows.by_workload(findings).values():
         level_columns = rows.varying(of_workload)
         for group in rows.grouped(of_workload):
-            made = cells(group, level_columns)
+            result = cells(group, level_columns)
             baselines = list(dict.fromkeys(row.finding.baseline for row in group.rows))
-            unit = f" ({made.unit})" if made.unit else ""
-            change_unit = f" ({made.change_unit})" if made.change_unit else ""
+            unit = f" ({result.unit})" if result.unit else ""
+            change_unit = f" ({result.change_unit})" if result.change_unit else ""
             columns = [
                 *right(*(words.factor(column) for column in level_columns)),
                 *left("path"),
@@ -112,8 +112,8 @@ def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table
                 *left("verdict"),
                 *right("n", f"A/A{change_unit}", f"theory{change_unit}", "invalid"),
             ]
-            found.append(without_empty(Table(title=title(group), columns=columns, rows=made.rows)))
-    return found
+            tables.append(without_empty(Table(title=title(group), columns=columns, rows=result.rows)))
+    return tables
 
 
 def title(group: Group) -> str:
@@ -138,7 +138,7 @@ def claims_table(claims: list[ClaimResult]) -> Table:
 
 def published_table(published: list[PublishedComparison], confidence: float) -> Table:
     """A paper's numbers beside ours."""
-    made = [
+    names = [
         [
             item.what,
             words.quantity(item.published, item.unit),
@@ -155,7 +155,7 @@ def published_table(published: list[PublishedComparison], confidence: float) -> 
         *right("published", "ours", f"{100 * confidence:g} % CI", "ours vs published"),
         *left("source", "note"),
     ]
-    return without_empty(Table(title="Published values beside ours", columns=columns, rows=made))
+    return without_empty(Table(title="Published values beside ours", columns=columns, rows=names))
 
 
 def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
@@ -168,7 +168,7 @@ def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
         for index, column in enumerate(table.columns)
     ]
     headings = [f"{c.heading} ({c.unit})" if c.unit and c.unit not in c.heading else c.heading for c in table.columns]
-    columns, made = [], []
+    columns, names = [], []
     if paired:
         columns = [*left("of"), *right(*headings)]
     else:
@@ -184,13 +184,13 @@ def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
             for cell, places, column in zip(ours, decimals, table.columns, strict=True)
         ]
         if paired:
-            made += [["paper", *theirs], ["ours", *own]]
+            names += [["paper", *theirs], ["ours", *own]]
             continue
         cells = []
         for index, column in enumerate(table.columns):
             cells += [theirs[index], own[index]] if column.is_compared else [theirs[index]]
-        made.append(cells)
-    return Table(title=f"{table.name}: {table.title}", columns=columns, rows=made)
+        names.append(cells)
+    return Table(title=f"{table.name}: {table.title}", columns=columns, rows=names)
 
 
 def _printed(value: float) -> str:
@@ -269,7 +269,9 @@ def with_notes(table: Table, width: int) -> tuple[Table, list[str]]:
     numbers = {
         text: str(number) for number, text in enumerate(dict.fromkeys(row[at] for row in table.rows if row[at]), 1)
     }
-    columns = [Column(name="note", align="right") if index == at else one for index, one in enumerate(table.columns)]
+    columns = [
+        Column(name="note", align="right") if index == at else column for index, column in enumerate(table.columns)
+    ]
     rows = [[numbers.get(cell, "") if index == at else cell for index, cell in enumerate(row)] for row in table.rows]
     return Table(title=table.title, columns=columns, rows=rows), [
         f"{number}: {text}" for text, number in numbers.items()

@@ -127,14 +127,14 @@ def _write(page: _Page) -> None:
 
 def _first_answers(page: _Page) -> None:
     statistics = page.data.run.manifest.experiment.statistics
-    said = answers.answer_rows(page.data.analysis, statistics, page.data.run.trials)
-    if said:
+    sentences = answers.answer_rows(page.data.analysis, statistics, page.data.run.trials)
+    if sentences:
         page.console.print()
-        _answers(page.console, said[:MOST_ANSWERS], statistics, page.glyphs)
+        _answers(page.console, sentences[:MOST_ANSWERS], statistics, page.glyphs)
         if answers.lacks_aa(page.data.analysis):
             paragraph(page.console, answers.NO_AA, "dim")
-    if len(said) > MOST_ANSWERS:
-        more = words.count(len(said) - MOST_ANSWERS, "more answer")
+    if len(sentences) > MOST_ANSWERS:
+        more = words.count(len(sentences) - MOST_ANSWERS, "more answer")
         paragraph(page.console, f"{more}: {page.rest}", "dim")
 
 
@@ -163,9 +163,11 @@ def _calibration(page: _Page) -> None:
         paragraph(page.console, f"Note: {trusted}", "dim")
 
 
-def _answers(console: Console, said: Sequence[answers.Answer], statistics: Statistics, glyphs: bars.Glyphs) -> None:
+def _answers(
+    console: Console, sentences: Sequence[answers.Answer], statistics: Statistics, glyphs: bars.Glyphs
+) -> None:
     """A row each: what is compared and its mark, then the numbers, with the bar at the end of their last line."""
-    for answer in said:
+    for answer in sentences:
         style = "" if answer.tone == "open" else VERDICT_STYLES[answer.tone]
         paragraph(console, f"• {answer.title}: {_after_colon(answer.verdict)}", style)
         lines = folded(answer.numbers, console.width, "  ")
@@ -176,7 +178,7 @@ def _answers(console: Console, said: Sequence[answers.Answer], statistics: Stati
                 lines.append("")
             lines[-1] = f"{lines[-1]:<{start}}{drawn}"
         console.print(Text("\n".join(lines)), soft_wrap=True)
-    single = [answer.bars[0] for answer in said if len(answer.bars) == 1]
+    single = [answer.bars[0] for answer in sentences if len(answer.bars) == 1]
     if single:
         paragraph(console, f"{bars.legend(single, glyphs, statistics.confidence)}.", "dim")
 
@@ -202,57 +204,57 @@ def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int
 def _tunnels(page: _Page) -> None:
     """What each tunnel carried, both ends together, and below it what was dropped and why."""
     console = page.console
-    made = path_tables.tunnels_summary(page.data.paths, page.data.analysis)
-    if made is not None:
-        _summary(console, made, "packets in (encapsulated) and out, both ends, all valid trials")
+    summary = path_tables.tunnels_summary(page.data.paths, page.data.analysis)
+    if summary is not None:
+        _summary(console, summary, "packets in (encapsulated) and out, both ends, all valid trials")
 
 
 def _translators(page: _Page) -> None:
     """What each translator did, and below it by which clauses."""
-    made = path_tables.translators_summary(page.data.paths)
-    if made is not None:
-        _summary(page.console, made, "packets, all valid trials")
+    summary = path_tables.translators_summary(page.data.paths)
+    if summary is not None:
+        _summary(page.console, summary, "packets, all valid trials")
 
 
-def _summary(console: Console, made: path_tables.Summary, of: str) -> None:
+def _summary(console: Console, summary: path_tables.Summary, of: str) -> None:
     console.print()
-    paragraph(console, f"{made.table.title}: {of}", "bold")
+    paragraph(console, f"{summary.table.title}: {of}", "bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    for column in made.table.columns:
+    for column in summary.table.columns:
         # The headers of packets are the one thing that may take two lines.
         table.add_column(column.name, justify=column.align, no_wrap=column.name != path_tables.HEADERS, overflow="fold")
-    for row in made.table.rows:
+    for row in summary.table.rows:
         table.add_row(*(Text(words.one_line(cell)) for cell in row))
     console.print(table)
-    for remark in made.remarks:
+    for remark in summary.remarks:
         paragraph(console, remark, "yellow", indent="  ")
-    if made.note:
-        paragraph(console, made.note, "dim")
+    if summary.note:
+        paragraph(console, summary.note, "dim")
 
 
-def _plain_table(console: Console, made: tables.Table, of: str) -> None:
+def _plain_table(console: Console, result: tables.Table, of: str) -> None:
     """A table as it is, with its remarks below it where it is too wide; `of`: which trials it is about."""
     console.print()
-    paragraph(console, f"{made.title}: {of}" if of else made.title, "bold")
-    made, notes = tables.with_notes(made, console.width)
-    between, names = _room(made, console.width)
+    paragraph(console, f"{result.title}: {of}" if of else result.title, "bold")
+    result, notes = tables.with_notes(result, console.width)
+    between, names = _room(result, console.width)
     table = Table(box=None, padding=(0, between, 0, 0), pad_edge=False, header_style="dim")
-    for index, column in enumerate(made.columns):
+    for index, column in enumerate(result.columns):
         is_whole = column.align == "right" or index in names
         table.add_column(column.name, justify=column.align, no_wrap=is_whole, overflow="fold")
-    for row in made.rows:
+    for row in result.rows:
         table.add_row(*(Text(words.one_line(cell)) for cell in row))
     console.print(table)
     for note in notes:
         paragraph(console, note, "dim", indent="  ")
 
 
-def _room(made: tables.Table, width: int) -> tuple[int, set[int]]:
+def _room(table: tables.Table, width: int) -> tuple[int, set[int]]:
     """How many spaces there are between columns, and which columns of names stand in one piece: all, if these and the
     numbers leave room for the other columns."""
     widths, names = [], set()
-    for index, column in enumerate(made.columns):
-        cells = [column.name, *(words.one_line(row[index]) for row in made.rows)]
+    for index, column in enumerate(table.columns):
+        cells = [column.name, *(words.one_line(row[index]) for row in table.rows)]
         is_name = column.align == "left" and all(" " not in cell and len(cell) <= _MOST_OF_NAME for cell in cells)
         names |= {index} if is_name else set()
         widths.append(max(map(len, cells)) if is_name or column.align == "right" else _LEAST_OF_TEXT)
@@ -297,18 +299,18 @@ def _published(console: Console, published: list[PublishedComparison]) -> None:
 
 def _in_own_columns(console: Console, compared: ComparedTable) -> None:
     """A paper's table, ours in the line below each of its own; headings are longer than what is under them."""
-    made = tables.paper_table(compared, paired=True)
+    result = tables.paper_table(compared, paired=True)
     console.print()
-    paragraph(console, words.one_line(made.title), "bold")
+    paragraph(console, words.one_line(result.title), "bold")
     if compared.note:
         paragraph(console, compared.note, "")
-    for number, column in enumerate(made.columns[1:], start=1):
+    for number, column in enumerate(result.columns[1:], start=1):
         paragraph(console, f"[{number}] {column.name}", "dim", indent="  ")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("")
-    for number, column in enumerate(made.columns[1:], start=1):
+    for number, column in enumerate(result.columns[1:], start=1):
         table.add_column(f"[{number}]", justify=column.align, overflow="fold")
-    for row in made.rows:
+    for row in result.rows:
         if row[0] == "paper" or any(cell not in ("", words.MISSING) for cell in row[1:]):
             table.add_row(*(Text(cell, style="" if row[0] == "paper" else "cyan") for cell in row))
     console.print(table)
@@ -322,15 +324,15 @@ def _reasons(console: Console, trials: validity.Trials) -> None:
     paragraph(console, "Trials that do not count", "bold")
     table = two_columns(max(len(f"{reason.count} {reason.status}") for reason in trials.reasons))
     for reason in trials.reasons:
-        said = words.one_line(f"{reason.text} ({', '.join(reason.paths)}; {', '.join(reason.workloads)})")
-        table.add_row(f"{reason.count} {reason.status}", Text(said))
+        text = words.one_line(f"{reason.text} ({', '.join(reason.paths)}; {', '.join(reason.workloads)})")
+        table.add_row(f"{reason.count} {reason.status}", Text(text))
     console.print(table)
 
 
 def _emulation(page: _Page) -> None:
-    made = emulated.emulation_table(page.data.run, brief=True)
-    if made is not None:
-        _plain_table(page.console, made, "all trials")
+    table = emulated.emulation_table(page.data.run, brief=True)
+    if table is not None:
+        _plain_table(page.console, table, "all trials")
 
 
 def _paper_tables(page: _Page) -> None:

@@ -32,7 +32,7 @@ _UNITS = {"pp": "percentage points"}
 def findings_of_workload(console: Console, findings: list[Finding], confidence: float) -> None:
     """The findings of one workload: a line a metric, and its rows under columns that are the same for all metrics."""
     level_columns = rows.varying(findings)
-    made = [tables.cells(group, level_columns) for group in rows.grouped(findings)]
+    results = [tables.cells(group, level_columns) for group in rows.grouped(findings)]
     paths = list(dict.fromkeys(finding.path for finding in findings))
     against = list(dict.fromkeys(finding.baseline for finding in findings))
     at = words.levels(rows.constant(findings))
@@ -48,11 +48,11 @@ def findings_of_workload(console: Console, findings: list[Finding], confidence: 
         labels=len(level_columns) + 1,
         label=_main_factor(findings, level_columns),
         one_path=len(paths) == 1,
-        rows=[row for cells in made for row in cells.rows],
+        rows=[row for cells in results for row in cells.rows],
         width=console.width,
     )
     header = True
-    for cells in made:
+    for cells in results:
         if header:
             console.print(layout.table([], [], header=True))
             header = False
@@ -127,12 +127,12 @@ class _Layout:
 
     def sections(self, rows: list[list[str]]) -> dict[str, list[int]]:
         """Indices of rows by the heading that they come under."""
-        found: dict[str, list[int]] = {}
+        results: dict[str, list[int]] = {}
         for index, row in enumerate(rows):
             given = [i for i in reversed(self.heading) if row[i] != words.MISSING]
-            said = [row[i] if i == self.labels - 1 else f"{self.names[i]} {row[i]}" for i in given]
-            found.setdefault(", ".join(said), []).append(index)
-        return found
+            sentences = [row[i] if i == self.labels - 1 else f"{self.names[i]} {row[i]}" for i in given]
+            results.setdefault(", ".join(sentences), []).append(index)
+        return results
 
     def table(self, rows: list[list[str]], styles: list[str], *, header: bool) -> Table:
         """A table of these columns; `styles` are of the verdicts."""

@@ -86,16 +86,16 @@ def trials(run: Run) -> Trials:
     """Counts the trials of a run."""
     experiment, again = run.manifest.experiment, repeated(run.trials)
     counts: dict[Status, int] = {"ok": 0, "invalid": 0, "failed": 0}
-    found: dict[tuple[Status, ReasonKind, str], Reason] = {}
+    reasons: dict[tuple[Status, ReasonKind, str], Reason] = {}
     for trial in run.trials:
         counts[trial.status] += 1
         if trial.status == "ok":
             continue
         for reason in trial.reasons or [_NONE]:
             alike = (trial.status, reason.kind, _NUMBER.sub("#", reason.text))
-            known = found.get(alike)
+            known = reasons.get(alike)
             keys = _with(known.keys if known else [], trial.key)
-            found[alike] = Reason(
+            reasons[alike] = Reason(
                 status=trial.status,
                 kind=reason.kind,
                 text=known.text if known else reason.text,
@@ -113,7 +113,7 @@ def trials(run: Run) -> Trials:
         unusable=len(run.problems),
         repeats=again.repeats,
         repeats_valid=again.valid,
-        reasons=sorted(found.values(), key=lambda reason: (reason.status, -reason.count)),
+        reasons=sorted(reasons.values(), key=lambda reason: (reason.status, -reason.count)),
     )
 
 

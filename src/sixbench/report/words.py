@@ -121,9 +121,9 @@ def share(part: int, total: int) -> str:
     return ">99.99 %" if 99.99 < percent < 100 else f"{number(percent, 3) if part < total else 100} %"
 
 
-def count(number_of: int, one: str, many: str | None = None) -> str:
+def count(number_of: int, item: str, many: str | None = None) -> str:
     """`1 trial`, `3 trials`."""
-    return f"{number_of} {one if number_of == 1 else many or one + 's'}"
+    return f"{number_of} {item if number_of == 1 else many or item + 's'}"
 
 
 def all_margins(statistics: Statistics) -> str:
@@ -138,7 +138,9 @@ def all_margins(statistics: Statistics) -> str:
 
 def margins_of(statistics: Statistics, findings: Iterable[Finding], sign: str = "") -> str:
     """The margins of these findings: `1 %`, or `1 % or 5 %`."""
-    return " or ".join(sign + percent(margin) for margin in statistics.margins_of(one.workload for one in findings))
+    return " or ".join(
+        sign + percent(margin) for margin in statistics.margins_of(finding.workload for finding in findings)
+    )
 
 
 def percent(ratio: float) -> str:

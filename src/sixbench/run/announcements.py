@@ -40,14 +40,14 @@ class Announcement:
 def announcements() -> set[Announcement] | None:
     """The names on this machine; None where that cannot be known."""
     looked_at: set[int] = set()
-    found = _of_namespace("self", looked_at)
-    if found is None:
+    results = _of_namespace("self", looked_at)
+    if results is None:
         return None
     without = _children() | _kernel_threads()
     for process in os.listdir(PROC):
         if process.isdigit() and process not in without:
-            found |= _of_namespace(process, looked_at) or set()
-    return found
+            results |= _of_namespace(process, looked_at) or set()
+    return results
 
 
 def _of_namespace(process: str, looked_at: set[int]) -> set[Announcement] | None:

@@ -132,7 +132,7 @@ class Watching:
 
     def _ask_receiver(self, direction: str, receiver: Asked) -> None:
         """Raises `AgentError`."""
-        told_ns, told, pause_s = 0, None, FIRST_LOOK_S
+        told_ns, progress_answer, pause_s = 0, None, FIRST_LOOK_S
         while not self._over.wait(pause_s):
             answer = receiver.answer(Progress(session=self._session), timeout_s=ANSWER_TIMEOUT_S)
             if ABSENT in (answer.first_ns, answer.received_bytes):
@@ -141,8 +141,8 @@ class Watching:
             if self._until_ns is not None and now_ns >= self._until_ns:
                 return
             if now_ns - told_ns >= self._every_ns // 2:
-                self._tell(self._arrived(direction, told_ns, told, now_ns, now))
-                told_ns, told = now_ns, now
+                self._tell(self._arrived(direction, told_ns, progress_answer, now_ns, now))
+                told_ns, progress_answer = now_ns, now
             pause_s = (self._every_ns - now_ns % self._every_ns) / 1e9
 
     def _arrived(

@@ -49,4 +49,4 @@ def ask_all(agents: Mapping[str, Agent], request: Request[Answered]) -> dict[str
 
 def wait_all(asked: Mapping[str, Asked[Answered]]) -> dict[str, Answered]:
     """Waits for all answers. Raises `AgentError`, that of the first that failed."""
-    return {name: one.answer() for name, one in asked.items()}
+    return {name: item.answer() for name, item in asked.items()}

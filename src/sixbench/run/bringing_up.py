@@ -86,13 +86,13 @@ class BringUps:
             time.sleep(HEAD_START_S)
             asked = [fields for fields in (discovery.dhcp, discovery.fields) if fields is not None]
             timeout_s = sum(int(fields["timeout_ns"]) for fields in asked) / 1e9 + ANSWER_TIMEOUT_S
-            told = node.call("translator-bring-up", timeout_s=timeout_s, **self._fields(clat, discovery))
+            answers = node.call("translator-bring-up", timeout_s=timeout_s, **self._fields(clat, discovery))
             probe = client.wait(running, "run", limit_s)
         except BaseException:
             cancel(client, session)
             raise
-        before = {"dhcp": told["dhcp"]} if "dhcp" in told else {}
-        discovered = DiscoveredPrefix.model_validate(told["discovered"] | before)
+        before = {"dhcp": answers["dhcp"]} if "dhcp" in answers else {}
+        discovered = DiscoveredPrefix.model_validate(answers["discovered"] | before)
         wrong = wrong_prefix(discovery, discovered.prefix)
         if wrong is not None:
             raise LabError(f"bringing up {clat.device} in {clat.node}: {wrong}")
@@ -100,7 +100,7 @@ class BringUps:
         answered = probe.get("answered")
         if answered is not None:
             time.sleep(REST_S + 2 * (answered["received_ns"] - answered["sent_ns"]) / 1e9)
-        return {"clat": told, "probe": probe}
+        return {"clat": answers, "probe": probe}
 
     def _fields(self, clat: Translator, discovery: Discovery) -> JsonObject:
         [request] = find_engine(self.laboratory.engine).make(clat).requests

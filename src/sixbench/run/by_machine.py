@@ -13,17 +13,19 @@ _Told = TypeVar("_Told", Drop, DeviceTimers)
 
 def by_machine(agents: Iterable[Agent]) -> list[list[Agent]]:
     """The agents of each machine, in order."""
-    found: dict[str | None, list[Agent]] = {}
+    results: dict[str | None, list[Agent]] = {}
     for agent in agents:
-        found.setdefault(agent.host, []).append(agent)
-    return list(found.values())
+        results.setdefault(agent.host, []).append(agent)
+    return list(results.values())
 
 
-def with_namespaces(told: Iterable[_Told], agents: Iterable[Agent]) -> list[_Told]:
+def with_namespaces(answers: Iterable[_Told], agents: Iterable[Agent]) -> list[_Told]:
     """A machine's report about its namespaces, with the numbers of `Agent.namespace` in place of its own."""
     numbers = {agent.netns_inode: agent.namespace for agent in agents}
     return [
-        one.model_copy(update={"netns_inode": numbers[one.netns_inode]}) for one in told if one.netns_inode in numbers
+        answer.model_copy(update={"netns_inode": numbers[answer.netns_inode]})
+        for answer in answers
+        if answer.netns_inode in numbers
     ]
 
 

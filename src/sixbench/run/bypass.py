@@ -49,27 +49,27 @@ def measure_bypass(hub: AgentHub, experiment: Experiment, known: tuple[Bypass, .
     so in its result: it is no reason not to measure the paths."""
     if any(topology.is_spread for topology in experiment.topologies):
         return known  # what this machine can do says nothing of others
-    of_known = {_of(one) for one in known}
-    wanted = [one for one in _all_wanted(experiment) if one not in of_known]
+    of_known = {_of(bypass) for bypass in known}
+    wanted = [item for item in _all_wanted(experiment) if item not in of_known]
     if not wanted:
         return known
     length_ns = _length_ns(experiment, len(wanted))
-    found = list(known)
-    for mtu_bytes, offload in dict.fromkeys((one.mtu_bytes, one.offload) for one in wanted):
-        own = [one for one in wanted if (one.mtu_bytes, one.offload) == (mtu_bytes, offload)]
+    bypasses = list(known)
+    for mtu_bytes, offload in dict.fromkeys((item.mtu_bytes, item.offload) for item in wanted):
+        own = [item for item in wanted if (item.mtu_bytes, item.offload) == (mtu_bytes, offload)]
         topology = _link(mtu_bytes, offload)
         path = Path(name="bypass", mechanism="native4", family=4)
         network = install(path, topology, BETWEEN)
         try:
             laboratory = Laboratory(hub, network)
         except (AgentError, CapabilityError, LabError) as error:
-            found.extend(_result(one, failed=str(error)) for one in own)
+            bypasses.extend(_result(item, failed=str(error)) for item in own)
             continue
         try:
-            found.extend(_measured(one, laboratory, network, length_ns, experiment.placement) for one in own)
+            bypasses.extend(_measured(item, laboratory, network, length_ns, experiment.placement) for item in own)
         finally:
             laboratory.close()
-    return tuple(found)
+    return tuple(bypasses)
 
 
 ByWorkload = Mapping[_Wanted, Bypass]
@@ -78,7 +78,7 @@ ByWorkload = Mapping[_Wanted, Bypass]
 
 def by_workload(measured: Iterable[Bypass]) -> ByWorkload:
     """The bypass runs in the form in which `bypass_of` finds one."""
-    return {_of(one): one for one in measured if not one.failed}
+    return {_of(bypass): bypass for bypass in measured if not bypass.failed}
 
 
 def bypass_of(experiment: Experiment, combination: Combination, path: Path, measured: ByWorkload) -> Bypass | None:
@@ -95,8 +95,8 @@ def bypass_runs(experiment: Experiment) -> tuple[int, int]:
 
 
 def _all_wanted(experiment: Experiment) -> list[_Wanted]:
-    found = [_wanted(experiment, combination, path) for combination, path in experiment.cells]
-    return list(dict.fromkeys(one for one in found if one is not None))
+    results = [_wanted(experiment, combination, path) for combination, path in experiment.cells]
+    return list(dict.fromkeys(result for result in results if result is not None))
 
 
 def _wanted(experiment: Experiment, combination: Combination, path: Path) -> _Wanted | None:
@@ -139,7 +139,8 @@ def _result(wanted: _Wanted, metrics: Mapping[str, float] | None = None, failed:
 
 def _length_ns(experiment: Experiment, runs: int) -> int:
     times_ns = [
-        trial_expected_ns(WORKLOADS[one.workload.kind], one.workload.params) or 0 for one, _ in experiment.cells
+        trial_expected_ns(WORKLOADS[combination.workload.kind], combination.workload.params) or 0
+        for combination, _ in experiment.cells
     ]
     total_ns = sum(times_ns) * experiment.blocks.minimum
     return round(min(LONGEST_NS, max(SHORTEST_NS, SHARE * total_ns / runs)))

@@ -23,8 +23,8 @@ def wait_for_carriers(topology: Topology, nodes: Mapping[str, NodeHandle]) -> No
     waiting = [(node, device) for node in topology.nodes for device in topology.borrowed(node)]
     deadline_s = time.monotonic() + CARRIER_S
     while True:
-        asked = [(one, nodes[one[0]].execute(["ip", "-j", "link", "show", "dev", one[1]])) for one in waiting]
-        waiting = [one for one, answer in asked if not _has_carrier(answer)]
+        asked = [(pair, nodes[pair[0]].execute(["ip", "-j", "link", "show", "dev", pair[1]])) for pair in waiting]
+        waiting = [pair for pair, answer in asked if not _has_carrier(answer)]
         if not waiting:
             return
         if time.monotonic() > deadline_s:

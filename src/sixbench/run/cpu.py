@@ -170,13 +170,14 @@ def watched_ns(span: Span, processors: Collection[int] | None = None) -> float |
     if "watched" not in span["from"] or "watched" not in span["to"]:
         return None
     before, after = (
-        {one.processor: one.busy_ns for one in sample["watched"].processors} for sample in (span["from"], span["to"])
+        {processor.processor: processor.busy_ns for processor in sample["watched"].processors}
+        for sample in (span["from"], span["to"])
     )
     if processors is None:
         processors = before.keys() if len(before) == len(span["from"].get("cores") or []) else ()
     if not processors or not before.keys() & after.keys() >= set(processors):
         return None
-    return float(sum(after[one] - before[one] for one in processors))
+    return float(sum(after[processor] - before[processor] for processor in processors))
 
 
 def _exactly_busy_ns(span: Span) -> float | None:

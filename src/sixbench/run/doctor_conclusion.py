@@ -54,10 +54,14 @@ class Conclusion:
 
 def conclude(capabilities: Sequence[Capability], answers: Sequence[EngineAnswer], machine: MachineState) -> Conclusion:
     """The conclusion from all answers. What is unknown because something else is missing is not told a second time."""
-    missing = tuple(_of_capability(one, machine) for one in capabilities if one.required and one.answer == "no")
+    missing = tuple(
+        _of_capability(capability, machine)
+        for capability in capabilities
+        if capability.required and capability.answer == "no"
+    )
     if missing:
         return Conclusion(ready=False, missing=missing, limits=())
-    limits = [_of_capability(one, machine) for one in capabilities if one.answer != "yes"]
+    limits = [_of_capability(capability, machine) for capability in capabilities if capability.answer != "yes"]
     return Conclusion(ready=True, missing=(), limits=(*limits, *_of_engines(answers, machine)))
 
 
@@ -73,19 +77,19 @@ def _of_engines(answers: Sequence[EngineAnswer], machine: MachineState) -> list[
     """One limit for all that is mended by one command. An engine that one mechanism has for itself is there to compare
     with, so it is no limit where it is missing."""
     working: dict[str, list[str]] = {}
-    for one in answers:
-        if one.answer == "yes":
-            working.setdefault(one.mechanism, []).append(one.engine)
+    for answer in answers:
+        if answer.answer == "yes":
+            working.setdefault(answer.mechanism, []).append(answer.engine)
     groups: dict[tuple[str, str], list[EngineAnswer]] = {}
-    for one in answers:
-        if one.answer != "yes" and one.engine in ENGINES:
-            groups.setdefault((one.engine, mend_engine(one.engine, one.reason, machine)), []).append(one)
+    for answer in answers:
+        if answer.answer != "yes" and answer.engine in ENGINES:
+            groups.setdefault((answer.engine, mend_engine(answer.engine, answer.reason, machine)), []).append(answer)
     limits = []
     for (engine, mend), lacking in groups.items():
-        names = [one.mechanism for one in lacking]
+        names = [engine_answer.mechanism for engine_answer in lacking]
         lost = [name for name in names if name not in working]
         others = list(dict.fromkeys(other for name in names for other in working.get(name, [])))
-        reasons = "; ".join(dict.fromkeys(one.reason for one in lacking))
+        reasons = "; ".join(dict.fromkeys(engine_answer.reason for engine_answer in lacking))
         parts = [f"no path by {', '.join(lost)} can be measured"] if lost else []
         if others:
             parts.append(f"{'the others' if lost else 'these'} are carried by {' and '.join(others)} instead")

@@ -44,8 +44,8 @@ class DropWatch:
         def started() -> None:
             self._found.rules_before = _read_rules(rules)
             self._watching = []
-            for both, one in zip(watching, asked, strict=True):
-                refusal = one.refusal()
+            for both, item in zip(watching, asked, strict=True):
+                refusal = item.refusal()
                 if refusal is None:
                     self._watching.append(both)
                 else:
@@ -60,9 +60,13 @@ class DropWatch:
         rules = _ask_rules(self._laboratory.topology, self._agents)
 
         def stopped() -> None:
-            told = [one for agents, answer in asked for one in with_namespaces(answer.answer().dropped, agents)]
+            drops = [
+                with_namespace
+                for agents, answer in asked
+                for with_namespace in with_namespaces(answer.answer().dropped, agents)
+            ]
             if asked and self._found.not_told is None:
-                self._found.reports = told
+                self._found.reports = drops
             self._found.rules_after = _read_rules(rules)
 
         return stopped

@@ -51,21 +51,21 @@ def found(kernel: str) -> DeviceGuest:
 
 def device_start(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The `device-start` that a `guest-start` is on this machine. Raises `CapabilityError`."""
-    told = device_fields(
+    answers = device_fields(
         found(str(fields["kernel"])),
         DEVICE_DIRECTORY,
         [GuestPort(**port) for port in fields["ports"]],
         [GuestCommand(**command) for command in fields["commands"]],
         int(fields["memory_bytes"]),
     )
-    return {**told, "ready_timeout_ns": fields["ready_timeout_ns"]}
+    return {**answers, "ready_timeout_ns": fields["ready_timeout_ns"]}
 
 
 def guest_versions(guests: Iterable[tuple[str, Guest]]) -> dict[str, dict[str, str]]:
     """The versions of emulator and kernel, by node. Raises `CapabilityError`."""
-    made = {node: found(guest.kernel) for node, guest in guests}
+    device_guests = {node: found(guest.kernel) for node, guest in guests}
     return {
-        node: {"QEMU": one.version.removeprefix("qemu "), "Linux": one.kernel.release}
-        | {name: version for name, _, version in (built.partition(" ") for built in one.kernel.built)}
-        for node, one in made.items()
+        node: {"QEMU": guest.version.removeprefix("qemu "), "Linux": guest.kernel.release}
+        | {name: version for name, _, version in (built.partition(" ") for built in guest.kernel.built)}
+        for node, guest in device_guests.items()
     }

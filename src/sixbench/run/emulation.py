@@ -76,8 +76,8 @@ def begin(laboratory: Laboratory, seed: str, token: str | None = None) -> None:
     for _, link in emulated_links(laboratory.topology):
         asked.append(ask(laboratory.emulator, EmulateChange(**change(link, seeds_of(seed, link)))))
         asked.append(ask(laboratory.emulator, EmulateRecord(link=link.name, restart=True, token=token)))
-    for one in asked:
-        one.answer()
+    for item in asked:
+        item.answer()
 
 
 def end(laboratory: Laboratory, unanswered: list[AgentError]) -> dict[str, EmulateAnswer]:
@@ -86,9 +86,9 @@ def end(laboratory: Laboratory, unanswered: list[AgentError]) -> dict[str, Emula
     if laboratory.emulator is not None:
         links = [link.name for _, link in emulated_links(laboratory.topology)]
         asked = {link: ask(laboratory.emulator, EmulateRecord(link=link)) for link in links}
-        for link, one in asked.items():
+        for link, item in asked.items():
             try:
-                records[link] = one.answer()
+                records[link] = item.answer()
             except AgentError as error:
                 unanswered.append(error)
     return records

@@ -97,22 +97,22 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
     try:
         for line in lines:
             probe.answer(Exec(argv=["ip", *line.split()]))
-        made = engine.make(trial)
-        for request in made.requests:
+        stage = engine.make(trial)
+        for request in stage.requests:
             answer = probe.call(request.op, **request.fields)
             undo += [request.undo] if request.undo is not None else []
             if (wrong := request.check(answer)) is not None:
                 return wrong
-        if made.ip:
-            done = probe.answer(Exec(argv=["ip", "-batch", "-"], stdin="\n".join(made.ip) + "\n"))
+        if stage.ip:
+            done = probe.answer(Exec(argv=["ip", "-batch", "-"], stdin="\n".join(stage.ip) + "\n"))
             if done.exit != 0:
-                return refusal(done.stderr, made.ip) or f"ip ended with {done.exit}"
-        if made.nft:
+                return refusal(done.stderr, stage.ip) or f"ip ended with {done.exit}"
+        if stage.nft:
             # The kernel checks the rules and does not take them.
-            check = Program(argv=("nft", "--check", "-f", "-"), stdin=made.nft, package="nftables")
+            check = Program(argv=("nft", "--check", "-f", "-"), stdin=stage.nft, package="nftables")
             if (why := _failure(probe, check)) is not None:
                 return why
-        return next((why for program in made.programs if (why := _ending(probe, program))), None)
+        return next((why for program in stage.programs if (why := _ending(probe, program))), None)
     except AgentError as error:
         return str(error).removeprefix(f"{probe.name}: ")
     finally:
@@ -165,8 +165,8 @@ def _missing(program: Program, error: AgentError) -> str:
 def _said(program: Program, done: ExecAnswer) -> str:
     if program.package is not None and program.name is not None and done.exit == NOT_FOUND:
         return _lacking(program)
-    said = " ".join((done.stderr or done.stdout).split())
-    return f"{program.name or program.argv[0]} ended with {done.exit}: {said or 'it said nothing'}"
+    text = " ".join((done.stderr or done.stdout).split())
+    return f"{program.name or program.argv[0]} ended with {done.exit}: {text or 'it said nothing'}"
 
 
 def _lacking(program: Program) -> str:

@@ -89,8 +89,8 @@ def _program_version(program: str, arguments: list[str]) -> str | None:
         done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r"[0-9]+\.[0-9][0-9.]*", done.stdout + done.stderr)
-    return found.group() if found else None
+    match = re.search(r"[0-9]+\.[0-9][0-9.]*", done.stdout + done.stderr)
+    return match.group() if match else None
 
 
 def _cpu_model() -> str:

@@ -114,9 +114,9 @@ def building_ns(experiment: Experiment) -> int:
 def _route(experiment: Experiment, topology: Topology) -> list[tuple[Link, int]]:
     """The links from the first end to the second, each with the number of its end that the first is at."""
     at, _ = experiment.between
-    found = []
+    pairs = []
     for link in topology.route(*experiment.between) or []:
         near = 0 if link.ends[0].node == at else 1
-        found.append((link, near))
+        pairs.append((link, near))
         at = link.ends[1 - near].node
-    return found
+    return pairs

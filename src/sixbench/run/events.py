@@ -104,8 +104,8 @@ class Events(AbstractContextManager["Events"]):
 
 def _changed(before: Direction, after: Direction) -> JsonObject | None:
     """The properties of a direction that changed, with their new values. None: none did."""
-    one, other = asdict(before), asdict(after)
-    return {name: value for name, value in other.items() if value != one[name]} or None
+    entry, other = asdict(before), asdict(after)
+    return {name: value for name, value in other.items() if value != entry[name]} or None
 
 
 def forget_path_mtu(laboratory: Laboratory, nodes: Iterable[str]) -> None:

@@ -52,7 +52,7 @@ Told = Callable[[str, str], None]
 """A function that gets a kernel, and a line that the run on it printed."""
 
 
-def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock: Clock, told: Told) -> RunState:
+def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock: Clock, report: Told) -> RunState:
     """Runs an experiment on each of its kernels and keeps the trials; kernels whose trials are there are passed over.
 
     On the virtual clock the guests run side by side, one a core: it makes no difference to what they measure.
@@ -70,9 +70,9 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
 
     def one(kernel: Kernel) -> RunState:
         command = _command(writer.manifest, kernel.name, agent, clock)
-        result = boot(kernel, command, lambda line: told(kernel.name, line), stop)
+        result = boot(kernel, command, lambda line: report(kernel.name, line), stop)
         if result.pace is not None:
-            told(kernel.name, str(result.pace))
+            report(kernel.name, str(result.pace))
         with lock:
             return _take_over(writer, kernel.name, result)
 
@@ -99,8 +99,8 @@ def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
 
 def on_kernel(experiment: Experiment, kernel: str) -> Experiment:
     """The part of an experiment that runs on one of its kernels."""
-    own = tuple(c for c in experiment.combinations if c.levels.get(COLUMN, kernel) == kernel)
-    return replace(experiment, combinations=own, kernels=())
+    combinations = tuple(c for c in experiment.combinations if c.levels.get(COLUMN, kernel) == kernel)
+    return replace(experiment, combinations=combinations, kernels=())
 
 
 def limit_s(experiment: Experiment) -> int:
@@ -120,19 +120,19 @@ def _longest_ns(experiment: Experiment) -> list[int]:
 
 
 def _command(manifest: Manifest, kernel: str, agent: Path, clock: Clock) -> GuestCommand:
-    own = on_kernel(manifest.experiment, kernel)
+    experiment = on_kernel(manifest.experiment, kernel)
     with tempfile.TemporaryDirectory(prefix="sixbench-") as scratch:
         job = Path(scratch) / "job"
-        create_run(job, _the_same_everywhere(replace(manifest, experiment=own))).close()
+        create_run(job, _the_same_everywhere(replace(manifest, experiment=experiment))).close()
         files = {path.name: path.read_bytes() for path in job.iterdir() if path.is_file()}
     return GuestCommand(
         arguments=("resume", JOB, "--no-report"),
         files=files,
         agent=agent,
         clock=clock,
-        seed=own.seed,
-        limit_s=limit_s(own),
-        silence_s=silence_s(own),
+        seed=experiment.seed,
+        limit_s=limit_s(experiment),
+        silence_s=silence_s(experiment),
     )
 
 
@@ -158,8 +158,8 @@ def _take_over(writer: RunWriter, kernel: str, result: GuestResult) -> RunState:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         if result.exit == Exit.BUG:
-            told = result.files.get(TRACEBACK_FILE, b"").decode(errors="replace")
-            raise Bug(directory=writer.directory, resume=f"sixbench resume {writer.directory}", traceback=told or None)
+            text = result.files.get(TRACEBACK_FILE, b"").decode(errors="replace")
+            raise Bug(directory=writer.directory, resume=f"sixbench resume {writer.directory}", traceback=text or None)
         if result.exit == Exit.USAGE and (refused := _refused(kernel, result, writer.manifest.experiment.file)):
             raise ExperimentError(refused)
         run = read_run(Path(scratch)) if result.files else None
@@ -177,17 +177,17 @@ def _refused(kernel: str, result: GuestResult, file: str) -> list[Problem]:
     return [
         Problem(
             file=file,
-            line=int(one["line"]),
-            key=one["key"],
-            message=f"with the kernel {kernel}: {one['message']}",
+            line=int(match["line"]),
+            key=match["key"],
+            message=f"with the kernel {kernel}: {match['message']}",
         )
-        for one in filter(None, map(_PROBLEM.fullmatch, result.said))
+        for match in filter(None, map(_PROBLEM.fullmatch, result.said))
     ]
 
 
 def _last_words(result: GuestResult) -> str:
-    said = [line for line in result.said if line.strip()]
-    return said[-1].removeprefix("sixbench: ") if said else f"the run in the guest ended with {result.exit}"
+    names = [line for line in result.said if line.strip()]
+    return names[-1].removeprefix("sixbench: ") if names else f"the run in the guest ended with {result.exit}"
 
 
 def _sequence_before(experiment: Experiment, kernel: str) -> int:

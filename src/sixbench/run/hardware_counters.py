@@ -62,11 +62,11 @@ class HardwareCounters:
 
 def ask(agent: Agent) -> str | None:
     """The reason why cycles and instructions cannot be counted here; None where they can. Raises `AgentError`."""
-    found = Counted()
-    counters = HardwareCounters(agent, found)
+    result = Counted()
+    counters = HardwareCounters(agent, result)
     counters.start()
     counters.stop()
-    refusal = found.refused or found.lost
+    refusal = result.refused or result.lost
     return refusal and refusal.removeprefix(f"{agent.name}: ")
 
 

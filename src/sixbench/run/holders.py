@@ -69,10 +69,10 @@ def _held_by_trusted() -> set[int]:
 
 def _sockets(process: str) -> set[int]:
     """The sockets of a process. Raises `OSError`."""
-    found = set()
+    numbers = set()
     for descriptor in os.listdir(PROC / process / "fd"):
         with contextlib.suppress(OSError):
             kind, _, inode = os.readlink(PROC / process / "fd" / descriptor).partition(":")
             if kind == "socket":
-                found.add(int(inode.strip("[]")))
-    return found
+                numbers.add(int(inode.strip("[]")))
+    return numbers

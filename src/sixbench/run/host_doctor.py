@@ -42,38 +42,45 @@ def examine_host(hub: AgentHub, host: Host) -> tuple[list[Capability], list[Engi
         return [Capability(name="ssh", answer="no", reason=str(error), needed_for=EVERYTHING, required=True)], []
     took_ms = (time.monotonic_ns() - began_ns) / 1e6
     reason = f"connected, with the agent there, after {took_ms:.0f} ms"
-    found = [Capability(name="ssh", answer="yes", reason=reason, needed_for=EVERYTHING, required=True)]
+    capabilities = [Capability(name="ssh", answer="yes", reason=reason, needed_for=EVERYTHING, required=True)]
     try:
         machine = hub.start_here(f"({host.name})", host.name)
     except (AgentError, CapabilityError) as error:
         return [
-            *found,
+            *capabilities,
             Capability(name="agent", answer="no", reason=str(error), needed_for=EVERYTHING, required=True),
         ], []
     try:
         facts = facts_of(machine)
-        found.append(
+        capabilities.append(
             Capability(name="agent", answer="yes", reason=_agent_words(facts), needed_for=EVERYTHING, required=True)
         )
-        found.append(ptp_capability(facts))
-        return found + _of_nodes(hub, host) + _interfaces(machine), _engines(hub, host)
+        capabilities.append(ptp_capability(facts))
+        return capabilities + _of_nodes(hub, host) + _interfaces(machine), _engines(hub, host)
     finally:
         hub.stop([machine])
 
 
 def _agent_words(facts: HostFacts) -> str:
-    took = [one.round_trip_ns for one in facts.clock if one.source == CONTROL and one.round_trip_ns is not None]
+    took = [
+        clock_reading.round_trip_ns
+        for clock_reading in facts.clock
+        if clock_reading.source == CONTROL and clock_reading.round_trip_ns is not None
+    ]
     return f"{facts.kernel} on {facts.machine}; a request takes {took[0] / 1e6:.2g} ms"
 
 
 def ptp_capability(facts: HostFacts) -> Capability:
     """Checks whether PTP tells how a host's clock stands to a grandmaster."""
-    told = next((one for one in facts.clock if one.source == PTP), None)
-    if told is None:
+    clock_reading = next((reading for reading in facts.clock if reading.source == PTP), None)
+    if clock_reading is None:
         return Capability(
             name="PTP", answer="no", reason=facts.no_clock.get(PTP, "it was not asked"), needed_for=CLOCKS
         )
-    reason = f"the system's clock is {told.low_ns} to {told.high_ns} ns ahead of {printable(str(told.reference))}"
+    reason = (
+        f"the system's clock is {clock_reading.low_ns} to {clock_reading.high_ns} ns ahead of "
+        f"{printable(str(clock_reading.reference))}"
+    )
     return Capability(name="PTP", answer="yes", reason=reason, needed_for=CLOCKS)
 
 
@@ -111,36 +118,36 @@ def _engines(hub: AgentHub, host: Host) -> list[EngineAnswer]:
 
 def _interfaces(machine: Agent) -> list[Capability]:
     try:
-        found = lendable_of(machine)
+        lendables = lendable_of(machine)
     except (AgentError, CapabilityError) as error:
         return [Capability(name="interfaces", answer="unknown", reason=str(error), needed_for=LENDING)]
-    return [interface_capability(one) for one in found if one.interface != "lo"]
+    return [interface_capability(lendable) for lendable in lendables if lendable.interface != "lo"]
 
 
-def interface_capability(one: Lendable) -> Capability:
+def interface_capability(lendable: Lendable) -> Capability:
     """Checks whether an interface can be borrowed for a cable, and what of it matters there."""
-    refused = one.refused or one.in_use
-    carrier = "it can be borrowed" + ("" if one.has_carrier else ", and has no carrier now")
+    refused = lendable.refused or lendable.in_use
+    carrier = "it can be borrowed" + ("" if lendable.has_carrier else ", and has no carrier now")
     return Capability(
-        name=f"interface {printable(one.interface)}",
+        name=f"interface {printable(lendable.interface)}",
         answer="yes" if refused is None else "no",
-        reason=f"{carrier}; {_clock_words(one)}" if refused is None else printable(refused),
+        reason=f"{carrier}; {_clock_words(lendable)}" if refused is None else printable(refused),
         needed_for=LENDING,
     )
 
 
-def _clock_words(one: Lendable) -> str:
-    if one.hardware_clock is None:
+def _clock_words(lendable: Lendable) -> str:
+    if lendable.hardware_clock is None:
         return "it is not known whether it has a hardware clock"
-    if one.hardware_clock == NO_HARDWARE_CLOCK:
+    if lendable.hardware_clock == NO_HARDWARE_CLOCK:
         return "it has no hardware clock"
-    return f"it has the hardware clock {printable(one.hardware_clock)}{_stamps_words(one)}"
+    return f"it has the hardware clock {printable(lendable.hardware_clock)}{_stamps_words(lendable)}"
 
 
-def _stamps_words(one: Lendable) -> str:
-    if one.hardware_stamps is None:
+def _stamps_words(lendable: Lendable) -> str:
+    if lendable.hardware_stamps is None:
         return ""
-    sends, receives = one.hardware_stamps.sends, one.hardware_stamps.receives
+    sends, receives = lendable.hardware_stamps.sends, lendable.hardware_stamps.receives
     if sends and receives:
         return ", and stamps frames by it"
     if sends or receives:

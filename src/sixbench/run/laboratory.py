@@ -243,11 +243,11 @@ class Laboratory:
     def versions(self) -> dict[str, dict[str, str]]:
         """Versions of others' programs that run in nodes, by node and program; and those of emulator and kernel of
         nodes that are emulated machines."""
-        found = dict(self._guest_versions)
-        for one in self._programs:
-            if one.version is not None:
-                found.setdefault(one.node, {})[one.program.name or one.program.argv[0]] = one.version
-        return found
+        texts = dict(self._guest_versions)
+        for program in self._programs:
+            if program.version is not None:
+                texts.setdefault(program.node, {})[program.program.name or program.program.argv[0]] = program.version
+        return texts
 
     def spoil(self, why: str) -> None:
         """The network is not what it was: it is built again before the next trial."""
@@ -255,8 +255,8 @@ class Laboratory:
 
     def watcher(self, agents: Sequence[Agent]) -> Agent:
         """The source of the kernel's counts on the machine of these agents."""
-        own = self._watchers.of(agents[0].host) if self._watchers is not None else None
-        return own or agents[0]
+        agent = self._watchers.of(agents[0].host) if self._watchers is not None else None
+        return agent or agents[0]
 
     def _all_agents(self) -> dict[str, Agent]:
         emulator = {} if self.emulator is None else {EMULATOR: self.emulator}
@@ -280,7 +280,7 @@ class Laboratory:
             for name, processors in placed.by_node.items()
             if self._placed.get(name) != processors
         }
-        refused = [one.refusal() for one in asked.values()]
+        refused = [item.refusal() for item in asked.values()]
         if any(refused):
             self._placed.clear()
             return Placed()
@@ -302,13 +302,13 @@ class Laboratory:
 
     def _said_by_devices(self, network: Network) -> list[str]:
         """Ends of the programs under test, or their last output."""
-        found = []
+        names = []
         for node in network.hosting:
             counted = self.agents[node].answer(DeviceCounters())
-            said = self.agents[node].answer(DeviceLog()).text.strip().splitlines()
-            last = f"the last output of the device in {node} was: {printable(said[-1])[:MAX_SAID]}" if said else None
-            found += [words for words in [last if counted.ended is ABSENT else counted.ended] if words is not None]
-        return found
+            texts = self.agents[node].answer(DeviceLog()).text.strip().splitlines()
+            last = f"the last output of the device in {node} was: {printable(texts[-1])[:MAX_SAID]}" if texts else None
+            names += [words for words in [last if counted.ended is ABSENT else counted.ended] if words is not None]
+        return names
 
     def check_reachable(self, legs: Legs) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""
@@ -435,8 +435,8 @@ class Laboratories:
         if laboratory.number not in self._settings_of:
             if self._names is None:
                 self._names = known_names(next(iter(laboratory.agents.values())))
-            found = read_nodes(laboratory.topology, laboratory.settable, self._names)
-            self._settings_of[laboratory.number] = found
+            texts = read_nodes(laboratory.topology, laboratory.settable, self._names)
+            self._settings_of[laboratory.number] = texts
         elif laboratory.number in self._noted:
             return
         self._noted.add(laboratory.number)
@@ -448,9 +448,9 @@ class Laboratories:
         size = len(network.topology.nodes)
         if network.topology.is_exclusive:
             # Interfaces of machines, and identifiers of VXLAN, are in one network at a time.
-            for key in [key for key, one in self._up.items() if one.topology.is_exclusive]:
+            for key in [key for key, item in self._up.items() if item.topology.is_exclusive]:
                 self._up.pop(key).close()
-        while self._up and size + sum(len(one.agents) for one in self._up.values()) > MAX_NODES_UP:
+        while self._up and size + sum(len(item.agents) for item in self._up.values()) > MAX_NODES_UP:
             self._up.popitem(last=False)[1].close()
         laboratory = brought_up(self.hub, network, engine_of(path), self.processors, self._watchers)
         self.build_ns.append(laboratory.build_ns)

@@ -27,7 +27,7 @@ def change_link(laboratory: Laboratory, before: Link, after: Link) -> str | None
     emulated = None
     if laboratory.emulator is not None and after.is_emulated and after.directions != before.directions:
         emulated = ask(laboratory.emulator, EmulateChange(**change_on(after.name, after.directions)))
-    wrong = [_wrong(one) for one in commands]
+    wrong = [_wrong(command) for command in commands]
     if emulated is not None:
         try:
             emulated.answer()

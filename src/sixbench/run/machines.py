@@ -58,15 +58,15 @@ def find_addresses(target: Target, families: tuple[Family, ...]) -> list[list[Ad
     Where none is asked for, each way is of one family that has a route, in the order that the system prefers (RFC
     6724). Raises `CapabilityError` where there is no way, `UsageError` where a local address is wrong.
     """
-    found = _look_up(target)
+    pairs = _look_up(target)
     binds = _binds(target)
     if families:
-        return [[_between(target, family, found, binds) for family in families]]
+        return [[_between(target, family, pairs, binds) for family in families]]
     ways: list[list[Addresses]] = []
     unreachable: CapabilityError | None = None
-    for family in [family for family in found if family in binds] or found:
+    for family in [family for family in pairs if family in binds] or pairs:
         try:
-            ways.append([_between(target, family, found, binds)])
+            ways.append([_between(target, family, pairs, binds)])
         except CapabilityError as error:
             unreachable = unreachable or error
     if not ways:
@@ -130,7 +130,7 @@ _Found = dict[Family, tuple[str, int]]
 
 
 def _look_up(target: Target) -> _Found:
-    found: _Found = {}
+    pairs: _Found = {}
     for name in target.host.split(","):
         try:
             answers = socket.getaddrinfo(name, target.port, type=socket.SOCK_STREAM)
@@ -141,8 +141,8 @@ def _look_up(target: Target) -> _Found:
             if family in (socket.AF_INET, socket.AF_INET6):
                 plain = without_mapping(ipaddress.ip_address(str(address[0]).partition("%")[0]))
                 scope_id = int(address[3]) if len(address) == 4 else 0
-                found.setdefault(4 if plain.version == 4 else 6, (str(plain), scope_id))
-    return found
+                pairs.setdefault(4 if plain.version == 4 else 6, (str(plain), scope_id))
+    return pairs
 
 
 def _binds(target: Target) -> dict[Family, str]:
@@ -156,14 +156,14 @@ def _binds(target: Target) -> dict[Family, str]:
     return binds
 
 
-def _between(target: Target, family: Family, found: _Found, binds: dict[Family, str]) -> Addresses:
+def _between(target: Target, family: Family, pairs: _Found, binds: dict[Family, str]) -> Addresses:
     """The server's address, and the local one that the route to it has."""
-    if family not in found:
+    if family not in pairs:
         raise CapabilityError(
             f"{printable(target.host)} has no IPv{family} address; leave -{family} out, "
             "or give an address of each family with a comma between them"
         )
-    server, scope_id = found[family]
+    server, scope_id = pairs[family]
     bound, _, zone = binds.get(family, "").partition("%")
     if family == 6 and ipaddress.ip_address(server).is_link_local:
         scope_id = scope_id or _interface(zone)

@@ -173,5 +173,5 @@ def _why(error: AgentError, machines: Machines) -> str:
     its peer has."""
     if machines.server.ended is None:
         return str(error)
-    said = machines.server.last_words.removeprefix("sixbench-agent: ")
-    return f"{machines.target.host} was lost during the trial: {said or machines.server.ended}"
+    text = machines.server.last_words.removeprefix("sixbench-agent: ")
+    return f"{machines.target.host} was lost during the trial: {text or machines.server.ended}"

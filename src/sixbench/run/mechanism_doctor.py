@@ -71,11 +71,11 @@ def examine_mechanisms(hub: AgentHub) -> list[EngineAnswer]:
         refused = refusals(hub)
     except (AgentError, CapabilityError, LabError) as error:
         return unknown_mechanisms(f"not even the plain network could be built: {error}")
-    found = []
+    engine_answers = []
     for (mechanism, engine), reason in refused.items():
         tried: tuple[Answer, str] = ("no", reason) if reason is not None else _carry(hub, mechanism, engine)
-        found.append(EngineAnswer(mechanism=mechanism, engine=engine, answer=tried[0], reason=tried[1]))
-    return found
+        engine_answers.append(EngineAnswer(mechanism=mechanism, engine=engine, answer=tried[0], reason=tried[1]))
+    return engine_answers
 
 
 def unknown_mechanisms(reason: str) -> list[EngineAnswer]:
@@ -95,14 +95,14 @@ def refusals(hub: AgentHub, seat: Seat | None = None) -> dict[tuple[str, str], s
         seat: on that machine; None: on this one.
     """
     probe = hub.start(["probe"], {"probe": seat or Seat()})["probe"]
-    found: dict[tuple[str, str], str | None] = {}
+    texts: dict[tuple[str, str], str | None] = {}
     tried: dict[tuple[object, ...], str | None] = {}
     try:
         for mechanism in _with_devices():
             for engine in mechanism.engines:
                 network = _sample(mechanism.name, engine)
                 if network.guests:
-                    found[mechanism.name, engine] = _NOT_ON_HOSTS if seat is not None else why_no_guest(network)
+                    texts[mechanism.name, engine] = _NOT_ON_HOSTS if seat is not None else why_no_guest(network)
                     continue
                 on_each = find_engine(engine).is_tried_on_each
                 what = frozenset(device.kind if on_each else type(device) for device in network.devices)
@@ -110,10 +110,10 @@ def refusals(hub: AgentHub, seat: Seat | None = None) -> dict[tuple[str, str], s
                     tried[engine, what] = why_not(probe, network, engine)
                     if probe.ended is not None:
                         raise probe.ended
-                found[mechanism.name, engine] = tried[engine, what]
+                texts[mechanism.name, engine] = tried[engine, what]
     finally:
         hub.stop([probe])
-    return found
+    return texts
 
 
 _NOT_ON_HOSTS = "emulated machines under test are on the machine alone on which sixbench runs"
@@ -220,6 +220,6 @@ def _send_requests(laboratory: Laboratory, network: Network) -> tuple[bool, str]
     results, _ = run_parts(parts, hosts, "doctor", secrets.token_hex(16), lambda running: None)
     answered = [int(result["transactions"]) for result in results["parts"].values()]
     if min(answered) < ECHOES:
-        told = " and ".join(map(str, answered))
-        return False, f"of {ECHOES} requests over TCP and {ECHOES} over UDP, {told} were answered"
+        text = " and ".join(map(str, answered))
+        return False, f"of {ECHOES} requests over TCP and {ECHOES} over UDP, {text} were answered"
     return True, f"{ECHOES} requests over TCP and {ECHOES} over UDP were answered"

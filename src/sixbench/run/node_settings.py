@@ -32,10 +32,10 @@ def known_names(agent: Agent) -> tuple[str, ...]:
 
 def merged(*all_settings: Mapping[str, Mapping[str, Iterable[str]]]) -> Settings:
     """All values of several networks, each once."""
-    found: Settings = {}
+    texts: Settings = {}
     for settings in all_settings:
         for node, values in settings.items():
             for name, own in values.items():
-                known = found.setdefault(node, {}).setdefault(name, [])
+                known = texts.setdefault(node, {}).setdefault(name, [])
                 known.extend(value for value in own if value not in known)
-    return found
+    return texts

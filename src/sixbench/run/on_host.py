@@ -54,15 +54,15 @@ def kernel_of(agent: Agent, known: Iterable[Kernel] = ()) -> Kernel:
         usable = best_first(numbers(allowed), texts.get(INTERRUPTS, ""))
     except ValueError as error:
         raise AgentError("system", f"{agent.host}: its processors cannot be read in {_STATUS} ({_ALLOWED})") from error
-    alike = [one for one in known if one.boot_id is not None and one.boot_id == texts.get(BOOT_ID)]
-    same = next((one for one in alike if set(one.usable) == set(usable)), None)
-    return same or Kernel(usable, texts.get, taken={processor for one in alike for processor in one.usable})
+    alike = [kernel for kernel in known if kernel.boot_id is not None and kernel.boot_id == texts.get(BOOT_ID)]
+    same = next((kernel for kernel in alike if set(kernel.usable) == set(usable)), None)
+    return same or Kernel(usable, texts.get, taken={processor for kernel in alike for processor in kernel.usable})
 
 
-def files_in(said: str) -> dict[Path, str]:
+def files_in(message: str) -> dict[Path, str]:
     """The texts of files, from lines such as `grep -H` prints: the name, a colon, and a line of the file."""
     lines: dict[Path, list[str]] = {}
-    for line in said.splitlines():
+    for line in message.splitlines():
         name, _, text = line.partition(":")
         lines.setdefault(Path(name), []).append(text)
     return {file: "\n".join(text).strip() for file, text in lines.items()}

@@ -132,7 +132,7 @@ def corrected(params: Params, client: Result, server: Result, line: Line, uncert
     """The one-way delays of each flow that has any, by its direction. Raises `CapabilityError`."""
     from ..stats.two_clocks import least
 
-    found = {}
+    delays = {}
     for way, (sender, receiver) in flows_of(params, client, server).items():
         flow = flow_of(sender, receiver)
         if not len(flow.sent_ns):
@@ -142,8 +142,8 @@ def corrected(params: Params, client: Result, server: Result, line: Line, uncert
         if least_ns < -uncertain_ns:
             words = f"by {_time(-least_ns)}, which is more than the uncertainty of the clocks' difference"
             raise CapabilityError(f"a datagram arrived before it was sent, {words}: a clock was changed in the trial")
-        found[way] = delays_ns
-    return found
+        delays[way] = delays_ns
+    return delays
 
 
 def summarise_with(
@@ -164,7 +164,7 @@ def summarise_with(
 
     measured, *extremes = by(0), by(-1), by(1)
     for column, value in list(measured.metrics.items()):
-        changes = [abs(one.metrics[column] - value) for one in extremes if column in one.metrics]
+        changes = [abs(extreme.metrics[column] - value) for extreme in extremes if column in extreme.metrics]
         if not column.startswith(OF_ONE_CLOCK) or not changes:
             continue
         uncertain = max(changes)
@@ -209,16 +209,16 @@ def _with_delays(
     from ..stats.two_clocks import histogram_of, least
 
     changed = [
-        {name: dict(value) if isinstance(value, Mapping) else value for name, value in one.items()}
-        for one in (client, server)
+        {name: dict(value) if isinstance(value, Mapping) else value for name, value in entry.items()}
+        for entry in (client, server)
     ]
     for way, (_, receiver) in flows_of(params, changed[0], changed[1]).items():
         assert isinstance(receiver, dict), "it was just made"
-        own = delays_ns.get(way)
+        delays = delays_ns.get(way)
         receiver.pop("one_way_delay_negative", None)
-        if own is not None:
-            beyond_ns = own - least(own)
-            receiver["one_way_delay"] = histogram_of(own + longer_ns)
+        if delays is not None:
+            beyond_ns = delays - least(delays)
+            receiver["one_way_delay"] = histogram_of(delays + longer_ns)
             receiver["pdv"] = histogram_of(np.where(beyond_ns > 0, np.maximum(0, beyond_ns + further_ns), 0))
     return changed[0], changed[1]
 

@@ -102,7 +102,7 @@ class Presence:
     def others(self) -> list[OtherRun] | None:
         """The other runs that measure now; None where that cannot be known."""
         now = self._now()
-        return None if now is None else sorted(one for one in now if isinstance(one, OtherRun))
+        return None if now is None else sorted(item for item in now if isinstance(item, OtherRun))
 
     def next_trial(self) -> None:
         """A trial begins: what was noticed so far does not concern it, unless it was there just now."""
@@ -122,7 +122,7 @@ class Presence:
         noticed = self._noticed()
         if noticed is None:
             return record
-        is_watched = any(isinstance(one, Page) and one.directory == directory for one in noticed)
+        is_watched = any(isinstance(item, Page) and item.directory == directory for item in noticed)
         return replace(record, other_runs=_names(noticed), watched=None if directory is None else is_watched)
 
     def _noticed(self) -> set[OtherRun | Page] | None:
@@ -131,9 +131,9 @@ class Presence:
         return None if now is None else self._seen | self._heard() | now
 
     def _now(self) -> set[OtherRun | Page] | None:
-        found = None if self._here is None else _announced_now()
+        results = None if self._here is None else _announced_now()
         self._looked_s = time.monotonic()
-        self._last = None if found is None else found - {self._own}
+        self._last = None if results is None else results - {self._own}
         return self._last
 
     def _heard(self) -> set[OtherRun | Page]:
@@ -144,9 +144,9 @@ class Presence:
                 message, rights, _, _ = self._here.recvmsg(
                     _MAX_TOLD_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT
                 )
-                found = _parse(message.decode(errors="replace"))
-                if isinstance(found, Page) or (found is not None and _is_from_trusted(rights)):
-                    heard.add(found)
+                result = _parse(message.decode(errors="replace"))
+                if isinstance(result, Page) or (result is not None and _is_from_trusted(rights)):
+                    heard.add(result)
         return heard
 
 
@@ -163,16 +163,16 @@ def measuring(
         meanwhile: is called now and then while it waits, and may raise to end that.
     """
     require(NAME, name, "an experiment")
-    own = OtherRun(name=name, pid=os.getpid(), token=secrets.token_hex(8))
+    other_run = OtherRun(name=name, pid=os.getpid(), token=secrets.token_hex(8))
     waits_for: set[OtherRun] = set()
-    here, others = _announced(own, only_alone=wait)
+    here, others = _announced(other_run, only_alone=wait)
     while wait and others:
         if others != waits_for:
             waits_for = others
             told(f"waiting for {_named(others)} to end")
         time.sleep(POLL_S)
         meanwhile()
-        here, others = _announced(own, only_alone=wait)
+        here, others = _announced(other_run, only_alone=wait)
     if others:
         measure = "measures" if len(others) == 1 else "measure"
         told(
@@ -180,7 +180,7 @@ def measuring(
             "Let a run wait for others with --wait"
         )
     try:
-        yield Presence(own, here)
+        yield Presence(other_run, here)
     finally:
         if here is not None:
             here.close()
@@ -188,8 +188,8 @@ def measuring(
 
 def running() -> set[OtherRun] | None:
     """The runs that measure on this machine; None where that cannot be known."""
-    found = _announced_now()
-    return None if found is None else {one for one in found if isinstance(one, OtherRun)}
+    results = _announced_now()
+    return None if results is None else {result for result in results if isinstance(result, OtherRun)}
 
 
 def announced_page(directory: tuple[int, int]) -> socket.socket | None:
@@ -204,7 +204,7 @@ def _named(others: set[OtherRun]) -> str:
     return f"{runs} of sixbench, {listed(map(str, sorted(others)))},"
 
 
-def _announced(own: OtherRun, *, only_alone: bool) -> tuple[socket.socket | None, set[OtherRun]]:
+def _announced(other_run: OtherRun, *, only_alone: bool) -> tuple[socket.socket | None, set[OtherRun]]:
     """The socket of a run, and the others that measure.
 
     Args:
@@ -214,18 +214,18 @@ def _announced(own: OtherRun, *, only_alone: bool) -> tuple[socket.socket | None
         others = running() or set()
         if others and only_alone:
             return None, others
-        here = _announce(own.told, others)
+        here = _announce(other_run.told, others)
         if here is None or not only_alone:
             return here, others
         # Runs of other network namespaces have turns of their own. Of two that began at once, one goes on.
-        others = (running() or set()) - {own}
-        if all(own.token < other.token for other in others):
+        others = (running() or set()) - {other_run}
+        if all(other_run.token < other.token for other in others):
             return here, set()
         here.close()
         return None, others
 
 
-def _announce(told: str, runs: Iterable[OtherRun]) -> socket.socket | None:
+def _announce(text: str, runs: Iterable[OtherRun]) -> socket.socket | None:
     """A socket whose name ends so, after the runs were told of it; None where there are no such names."""
     try:
         here = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -233,13 +233,13 @@ def _announce(told: str, runs: Iterable[OtherRun]) -> socket.socket | None:
         return None
     try:
         here.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        here.bind(f"\0{PREFIX}{told}")
+        here.bind(f"\0{PREFIX}{text}")
     except OSError:
         here.close()
         return None
     for run in runs:
         with contextlib.suppress(OSError):  # one that has just ended need not know
-            here.sendto(told.encode(), socket.MSG_DONTWAIT, f"\0{PREFIX}{run.told}")
+            here.sendto(text.encode(), socket.MSG_DONTWAIT, f"\0{PREFIX}{run.told}")
     return here
 
 
@@ -265,15 +265,15 @@ def _announced_now() -> set[OtherRun | Page] | None:
     Pages are believed, since their servers are no one who counts: they have given up their rights. A page is a remark
     in the report, and keeps nobody waiting.
     """
-    found = announcements()
-    return None if found is None else _believed(found)
+    results = announcements()
+    return None if results is None else _believed(results)
 
 
-def _believed(found: Iterable[Announcement]) -> set[OtherRun | Page]:
-    parsed = {one.inode: told for one in found if (told := _parse(one.name)) is not None}
-    runs = {inode: told.pid for inode, told in parsed.items() if isinstance(told, OtherRun)}
+def _believed(results: Iterable[Announcement]) -> set[OtherRun | Page]:
+    parsed = {result.inode: answer for result in results if (answer := _parse(result.name)) is not None}
+    runs = {inode: answers.pid for inode, answers in parsed.items() if isinstance(answers, OtherRun)}
     trusted = trusted_sockets(runs)
-    return {told for inode, told in parsed.items() if isinstance(told, Page) or inode in trusted}
+    return {answers for inode, answers in parsed.items() if isinstance(answers, Page) or inode in trusted}
 
 
 def _is_from_trusted(rights: list[tuple[int, int, bytes]]) -> bool:
@@ -282,14 +282,14 @@ def _is_from_trusted(rights: list[tuple[int, int, bytes]]) -> bool:
     return any(len(data) == _CREDENTIALS.size and is_trusted(_CREDENTIALS.unpack(data)[1]) for data in sent)
 
 
-def _parse(told: str) -> OtherRun | Page | None:
+def _parse(text: str) -> OtherRun | Page | None:
     """A run or a page, by what it says of itself; None for anything else."""
-    if match := _TOLD_RUN.fullmatch(told):
+    if match := _TOLD_RUN.fullmatch(text):
         return OtherRun(name=match["name"], pid=int(match["pid"]), token=match["token"])
-    if match := _TOLD_PAGE.fullmatch(told):
+    if match := _TOLD_PAGE.fullmatch(text):
         return Page(directory=(int(match["device"]), int(match["inode"])), token=match["token"])
     return None
 
 
 def _names(noticed: Iterable[OtherRun | Page]) -> list[str]:
-    return sorted({one.name for one in noticed if isinstance(one, OtherRun)})
+    return sorted({item.name for item in noticed if isinstance(item, OtherRun)})

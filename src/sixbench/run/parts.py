@@ -44,9 +44,9 @@ class Hosts:
             return [self.legs[part.family or self.own]]
         if part.own_first:
             return [self.legs[family] for family in sorted(part.families, key=lambda family: family != self.own)]
-        found = [self.legs[family] for family in sorted(part.families)]
-        order = by_preference([(legs[0].source, legs[0].destination) for legs in found], self.prefers_ipv4)
-        return sorted(found, key=lambda legs: order.index((legs[0].source, legs[0].destination)))
+        results = [self.legs[family] for family in sorted(part.families)]
+        order = by_preference([(legs[0].source, legs[0].destination) for legs in results], self.prefers_ipv4)
+        return sorted(results, key=lambda legs: order.index((legs[0].source, legs[0].destination)))
 
 
 ALONE = ""
@@ -157,7 +157,7 @@ def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
         params=part.params,
         address=str(last.destination),
         peer=str(last.source),
-        also=[{"address": str(one.destination), "peer": str(one.source)} for one in others] or None,
+        also=[{"address": str(leg.destination), "peer": str(leg.source)} for leg in others] or None,
     )
     return hosts.server.answer(request, timeout_s=ANSWER_TIMEOUT_S).port
 
@@ -173,6 +173,6 @@ def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Futur
             address=str(first.source),
             peer=str(first.destination),
             port=port,
-            also=[{"address": str(one.source), "peer": str(one.destination)} for one in others] or None,
+            also=[{"address": str(leg.source), "peer": str(leg.destination)} for leg in others] or None,
         )
     )

@@ -23,7 +23,7 @@ def check_ports(topologies: Iterable[Topology], file: str, *, means_it: bool) ->
     ports = {port.name: port for topology in topologies for _, port in topology.ports}
     if not ports:
         return
-    interfaces = {one.interface: one for one in lendable_here(find_agent())}
+    interfaces = {lendable.interface: lendable for lendable in lendable_here(find_agent())}
     for port in ports.values():
         wrong = why_not_lent(port.name, interfaces, may_lend=_may_lend(), means_it=means_it)
         if wrong is not None:
@@ -39,17 +39,17 @@ def why_not_lent(name: str, interfaces: dict[str, Lendable], *, may_lend: bool, 
         means_it: whether also those that are in use are lent.
     """
     if name not in interfaces:
-        there = listed(sorted(one for one in interfaces if one != "lo"))
+        there = listed(sorted(interface for interface in interfaces if interface != "lo"))
         return f"this machine has no such interface, or another run has it; it has {there}"
     if not may_lend:
         return "root alone can lend it to a namespace; run as root"
-    found = interfaces[name]
-    if found.refused is not None:
-        return found.refused
-    used = found.in_use or found.has
+    lendable = interfaces[name]
+    if lendable.refused is not None:
+        return lendable.refused
+    used = lendable.in_use or lendable.has
     if used is not None and not means_it:
         return f"{used}, or say {MEAN_IT}"
-    if found.is_up and not found.has_carrier:
+    if lendable.is_up and not lendable.has_carrier:
         return "it has no carrier; connect it to the equipment, and switch that on"
     return None
 

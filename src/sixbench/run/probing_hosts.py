@@ -21,8 +21,8 @@ _PROBE = "probe"
 
 def hosts_of(experiment: Experiment) -> list[Host]:
     """The hosts that nodes are on, each once."""
-    found = {host.name: host for topology in experiment.topologies for host in hosts_used(topology)}
-    return list(found.values())
+    hosts = {host.name: host for topology in experiment.topologies for host in hosts_used(topology)}
+    return list(hosts.values())
 
 
 def probe_hosts(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, dict[str, HostFacts]]:
@@ -74,7 +74,7 @@ def facts_of(machine: Agent, interfaces: Collection[str] = ()) -> HostFacts:
         interfaces: those that nodes borrow, which are at home.
     """
     readings, missing = read_clocks(machine)
-    known = {one.interface: one.hardware_clock for one in lendable_of(machine)} if interfaces else {}
+    known = {lendable.interface: lendable.hardware_clock for lendable in lendable_of(machine)} if interfaces else {}
     return HostFacts(
         kernel=str(machine.greeting("kernel")),
         machine=str(machine.greeting("machine")),
@@ -86,7 +86,10 @@ def facts_of(machine: Agent, interfaces: Collection[str] = ()) -> HostFacts:
 
 def with_clocks(hub: AgentHub, facts: Mapping[str, HostFacts]) -> dict[str, HostFacts]:
     """The facts about hosts, with the current state of their clocks. A host that has gone tells nothing more."""
-    return {name: replace(one, clock=(*one.clock, *_clock_now(hub, name))) for name, one in facts.items()}
+    return {
+        name: replace(host_facts, clock=(*host_facts.clock, *_clock_now(hub, name)))
+        for name, host_facts in facts.items()
+    }
 
 
 def _clock_now(hub: AgentHub, host: str) -> list[ClockReading]:

@@ -129,15 +129,15 @@ class Processors:
             has_server = server in own
             placed = processors_of(policy, own, kernel.usable, kept, has_server=has_server, read=kernel.read)
             by_node |= placed
-            by_kernel[kernel] = frozenset(one for processors in placed.values() for one in processors)
+            by_kernel[kernel] = frozenset(processor for processors in placed.values() for processor in processors)
         return Placed(by_node={name: by_node[name] for name in agents}, by_kernel=by_kernel)
 
     def keep_off(self, placed: Placed) -> None:
         """Moves this process to processors that no node runs on, where there are some."""
         usable = set(self.here.usable)
-        own = (usable - placed.by_kernel.get(self.here, frozenset())) or usable
-        if own != self._own and pin(os.getpid(), own):
-            self._own = own
+        numbers = (usable - placed.by_kernel.get(self.here, frozenset())) or usable
+        if numbers != self._own and pin(os.getpid(), numbers):
+            self._own = numbers
 
     def is_off(self, placed: Placed) -> bool:
         """True if this process keeps off the processors of the nodes."""

@@ -70,13 +70,13 @@ def _raise(source: Callable[[], Source], refusals: Refusals) -> None:
 
 def _distinct(topologies: Iterable[Topology]) -> list[Node]:
     """The nodes with settings of the user's, each once in any number of networks."""
-    found: dict[tuple[object, ...], Node] = {}
+    nodes: dict[tuple[object, ...], Node] = {}
     for topology in topologies:
         for node in topology.nodes.values():
             # The kernel of another machine says so itself, when the network is built there.
             if node.sysctl and place_of(topology, node.name) is None:
-                found.setdefault((node.name, *node.sysctl.items()), node)
-    return list(found.values())
+                nodes.setdefault((node.name, *node.sysctl.items()), node)
+    return list(nodes.values())
 
 
 def _refused_by_new(hub: AgentHub, node: Node) -> Refusals:
@@ -98,8 +98,8 @@ def _refused(probe: Agent, node: Node) -> Refusals:
             if error.code != "system":
                 raise
             if name in node.sysctl:
-                said = str(error).rpartition("failed: ")[2].partition(" (os error")[0]
-                refused = f"refuses {shown(value)} for {name}: {said}"
+                text = str(error).rpartition("failed: ")[2].partition(" (os error")[0]
+                refused = f"refuses {shown(value)} for {name}: {text}"
                 refusals[node.name, name] = refused if read_sysctls(probe, [name]) else _has_none(name)
     return refusals
 

@@ -58,7 +58,8 @@ class Remaining:
     def __init__(self, combinations: Iterable[Combination], done: Iterable[TrialRecord]) -> None:
         self._overhead_ns = float(TRIAL_OVERHEAD_NS)
         self._expected_ns = {
-            one.name: trial_expected_ns(WORKLOADS[one.workload.kind], one.workload.params) for one in combinations
+            combination.name: trial_expected_ns(WORKLOADS[combination.workload.kind], combination.workload.params)
+            for combination in combinations
         }
         self._took_ns: dict[str, tuple[int, int]] = {}
         self._trials = self._repeats = 0
@@ -108,7 +109,11 @@ class Remaining:
 
     def trials_of_block(self, experiment: Experiment) -> dict[str, int]:
         """Number of trials that a block has of each combination that goes on."""
-        return {one.name: len(experiment.paths_of(one)) for one in experiment.combinations if one.name in self._open}
+        return {
+            combination.name: len(experiment.paths_of(combination))
+            for combination in experiment.combinations
+            if combination.name in self._open
+        }
 
     def trial_ns(self, combination: str) -> float:
         """Length of a trial of this combination, with as many repeats as so far."""

@@ -78,7 +78,7 @@ class Runner:
     def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:
         """The network of a trial, which is told where it was built for it."""
         before = len(self.laboratories.build_ns)
-        found = self.laboratories.get(path, index)
+        pair = self.laboratories.get(path, index)
         for elapsed_ns in self.laboratories.build_ns[before:]:
             self.observer.built(path.name, index, elapsed_ns)
-        return found
+        return pair

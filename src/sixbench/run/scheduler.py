@@ -185,7 +185,10 @@ class _Loop:
         blocks = self.experiment.blocks
         if blocks.time_ns is None or planned.block <= blocks.minimum:
             return False
-        trials = 1 + sum(one.combination == planned.combination and one.key not in self.by_key for one in rest)
+        trials = 1 + sum(
+            planned_trial.combination == planned.combination and planned_trial.key not in self.by_key
+            for planned_trial in rest
+        )
         return self.clock.elapsed_ns + trials * self.remaining.trial_ns(planned.combination) > blocks.time_ns
 
     def _trial(self, planned: PlannedTrial) -> tuple[Outcome, int | None]:

@@ -96,4 +96,7 @@ def is_waiting(counters: CountersAnswer) -> bool:
 
 
 def _passed(counters: CountersAnswer) -> dict[str, tuple[int, int]]:
-    return {name: (one.rx_packets, one.tx_packets) for name, one in counters.interfaces.items()}
+    return {
+        name: (interface_counters.rx_packets, interface_counters.tx_packets)
+        for name, interface_counters in counters.interfaces.items()
+    }

@@ -76,7 +76,7 @@ def _add_slowdown(measured: Measured, observed: Observed) -> None:
     """Slowdown of the slowest of the nodes' processors against its fastest, in the mean of before and after."""
     if len(observed.slowdowns) == 2 and observed.slowdowns[0]:
         before, after = observed.slowdowns
-        measured.metrics["core_slowdown_ratio"] = max((before[one] + after[one]) / 2 for one in before)
+        measured.metrics["core_slowdown_ratio"] = max((before[item] + after[item]) / 2 for item in before)
 
 
 def _spent_ns(observed: Observed) -> float | None:

@@ -58,7 +58,7 @@ class TimerWatch:
         self._watching = [both for both, _ in asked]
 
         def started() -> None:
-            self._watching = [both for both, one in asked if one.refusal() is None]
+            self._watching = [both for both, item in asked if item.refusal() is None]
             self._laboratory.hides_timers = len(self._watching) < len(asked)
 
         return started
@@ -69,8 +69,8 @@ class TimerWatch:
         self._watching = []
 
         def stopped() -> None:
-            for agents, one in asked:
-                answer = one.answer()
+            for agents, item in asked:
+                answer = item.answer()
                 self._found.seen = [*(self._found.seen or []), *with_namespaces(answer.devices, agents)]
                 self._found.elapsed_ns = answer.elapsed_ns
 
@@ -78,9 +78,9 @@ class TimerWatch:
 
     def _devices_of(self, agents: Sequence[Agent]) -> list[JsonObject]:
         """The buckets on a machine, as its agent is asked to watch them."""
-        own = {agent.name: agent.netns_inode for agent in agents}
+        numbers = {agent.name: agent.netns_inode for agent in agents}
         return [
-            {"netns_inode": own[bucket.node], "device": bucket.device, "slack_ns": bucket.slack_ns}
+            {"netns_inode": numbers[bucket.node], "device": bucket.device, "slack_ns": bucket.slack_ns}
             for bucket in self._found.watched
-            if bucket.node in own
+            if bucket.node in numbers
         ]

@@ -258,9 +258,9 @@ def perform(
                 observed.slowdowns.append(_slowdowns(setting, observed.placed))
         ended = [ask(agent, CaptureStop(capture=name)) for name, agent in captured.items()]
         watched = [drops.stop(), timers.stop()]
-        for one in ended:
+        for item in ended:
             with _noting(observed.unanswered):
-                observed.captures.append(one.answer())
+                observed.captures.append(item.answer())
         for stopped in watched:
             with _noting(observed.unanswered):
                 stopped()
@@ -374,8 +374,8 @@ def _cpu(setting: Setting) -> dict[Kernel, Sample]:
         tellers.setdefault(processors.of(agent.host), agent)
     asked = {kernel: (agent.submit(Cpu.op), kernel.ask()) for kernel, agent in tellers.items()}
     samples: dict[Kernel, Sample] = {}
-    for kernel, (told, watching) in asked.items():
-        sample = samples[kernel] = cast(Sample, tellers[kernel].wait(told, Cpu.op, ANSWER_TIMEOUT_S))
+    for kernel, (answer, watching) in asked.items():
+        sample = samples[kernel] = cast(Sample, tellers[kernel].wait(answer, Cpu.op, ANSWER_TIMEOUT_S))
         watched = kernel.told(watching)
         if watched is not None:
             sample["watched"] = watched
@@ -399,14 +399,14 @@ def _slowdowns(setting: Setting, placed: Placed) -> dict[int, float]:
             first.setdefault(processors[0], agent)
     asked = {processor: ask(agent, LoopTimes()) for processor, agent in first.items()}
     here = setting.laboratory.processors
-    return {processor: here.slowdown(processor, one.answer()) for processor, one in asked.items()}
+    return {processor: here.slowdown(processor, item.answer()) for processor, item in asked.items()}
 
 
 def _all_addresses(setting: Setting) -> list[str]:
     """The addresses of all nodes on the path, of both families, so that packets of the wrong family are seen too; and
     those that stand for the hosts on the legs behind translators. Where a CLAT asks by DHCP, that of everybody too."""
     topology = setting.network.topology
-    found = {
+    results = {
         str(address.ip): None
         for node in setting.watched
         for link in topology.links_of(node)
@@ -414,5 +414,5 @@ def _all_addresses(setting: Setting) -> list[str]:
         if address is not None
     }
     for legs in (setting.network.legs, *setting.others.values()):
-        found |= {str(address): None for leg in legs for address in (leg.source, leg.destination)}
-    return [*found, *([EVERYBODY] if setting.has_dhcp else [])]
+        results |= {str(address): None for leg in legs for address in (leg.source, leg.destination)}
+    return [*results, *([EVERYBODY] if setting.has_dhcp else [])]

@@ -211,10 +211,14 @@ def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
     """The packets of the most telling link, or of all links where they are kept; and what programs under test said."""
     middle = middle_of(setting.views)
     files: dict[str, bytes] = {}
-    for node, said in observed.device_logs.items():
-        if said.text:
-            omitted = f"({said.omitted_bytes} bytes before this are gone)\n" if said.omitted_bytes else ""
-            files[f"{node}.log"] = (omitted + said.text).encode()
+    for node, device_log_answer in observed.device_logs.items():
+        if device_log_answer.text:
+            omitted = (
+                f"({device_log_answer.omitted_bytes} bytes before this are gone)\n"
+                if device_log_answer.omitted_bytes
+                else ""
+            )
+            files[f"{node}.log"] = (omitted + device_log_answer.text).encode()
     for index, (view, capture) in enumerate(zip(setting.views, observed.captures, strict=False)):
         if capture.packets and (setting.keeps_packets or index == middle):
             interface = f"{view.end.name} of {view.end.node} on {view.link.name}"
@@ -285,8 +289,8 @@ def _assess(
         )
     sessions = session_evidence(observed.sessions_before, observed.sessions_after)
     tracking = setting.network.tracking
-    said, refused = judge_sessions(tracking, sessions, observed.sessions_before, is_meant=kind.fills_tables)
-    measured.notes.extend(said)
+    names, refused = judge_sessions(tracking, sessions, observed.sessions_before, is_meant=kind.fills_tables)
+    measured.notes.extend(names)
     judgement.invalid.extend(refused)
     carried = traffic.of(setting.network.family)
     relayed = relay_evidence(
@@ -370,7 +374,7 @@ def _arrived_segments(
         setting.network.guests,
         len(topology.held) < len(topology.nodes),
         any(node.filters for node in topology.nodes.values()),
-        any(one.duplicate is not None for one in impaired),
+        any(item.duplicate is not None for item in impaired),
     )
     transports = {WORKLOADS[part.workload].transport for part in parts_of(kind, params)}
     if "tcp" not in transports or any(others):
@@ -400,16 +404,16 @@ def machine_changes(client: Result, server: Result) -> list[Reason]:
     """The reason why a trial is invalid during which a machine's clock was stepped, or its processors became more or
     fewer."""
     spans = [span for span in map(find_span, (client, server)) if span]
-    found = []
+    reasons = []
     step_ns = max(map(clock_step_ns, spans), key=abs, default=0)
     if abs(step_ns) > MAX_CLOCK_STEP_NS:
         words = f"the realtime clock was stepped by {step_ns / 1e6:.1f} ms during the trial"
-        found.append(Reason(kind=ReasonKind.CLOCK_STEP, text=words))
+        reasons.append(Reason(kind=ReasonKind.CLOCK_STEP, text=words))
     for before, after in map(processors, spans):
         if before and after and before != after:
             words = f"the machine had {before} processors at the start of the trial and {after} at its end"
-            found.append(Reason(kind=ReasonKind.PROCESSORS_CHANGED, text=words))
-    return list(dict.fromkeys(found))
+            reasons.append(Reason(kind=ReasonKind.PROCESSORS_CHANGED, text=words))
+    return list(dict.fromkeys(reasons))
 
 
 def _limited_by(measured: Measured, expected: Mapping[str, float], setting: Setting, observed: Observed) -> str | None:

@@ -37,30 +37,30 @@ def find_underlays(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, d
     """Looks at what links `over: internet` cross, and gives these links the MTU that is left of it, where the
     experiment gives none. The hosts must have been joined. Raises `CapabilityError`, and `AgentError`."""
     pairs = {_pair(topology, link): topology for topology in experiment.topologies for link in _links(topology)}
-    found: dict[tuple[str, str], Underlay] = {}
+    underlays: dict[tuple[str, str], Underlay] = {}
     for (near, far), topology in pairs.items():
         hosts = topology.hosts[near], topology.hosts[far]
-        found[near, far] = Underlay(hosts=(near, far), family=_family(hosts[0]), readings=(_read(hub, *hosts),))
-    topologies = tuple(_with_mtus(topology, found) for topology in experiment.topologies)
+        underlays[near, far] = Underlay(hosts=(near, far), family=_family(hosts[0]), readings=(_read(hub, *hosts),))
+    topologies = tuple(_with_mtus(topology, underlays) for topology in experiment.topologies)
     experiment = replace(experiment, topologies=topologies)
     _check_ways(experiment)
-    return experiment, {f"{near} and {far}": one for (near, far), one in found.items()}
+    return experiment, {f"{near} and {far}": underlay for (near, far), underlay in underlays.items()}
 
 
 def read_again(hub: AgentHub, known: Mapping[str, Underlay], topologies: Sequence[Topology]) -> dict[str, Underlay]:
     """The facts about these networks, with their current state. Hosts that have gone tell nothing more."""
     hosts = {name: host for topology in topologies for name, host in topology.hosts.items()}
-    found = dict(known)
-    for name, one in known.items():
-        ends = [hosts[host] for host in one.hosts if host in hosts]
-        if len(ends) < len(one.hosts) or not all(host.ssh is None or hub.has_joined(host.name) for host in ends):
+    underlays = dict(known)
+    for name, underlay in known.items():
+        ends = [hosts[host] for host in underlay.hosts if host in hosts]
+        if len(ends) < len(underlay.hosts) or not all(host.ssh is None or hub.has_joined(host.name) for host in ends):
             continue
         try:
             reading = _read(hub, *ends)
         except (AgentError, CapabilityError):
             continue
-        found[name] = replace(one, readings=(*one.readings, reading))
-    return found
+        underlays[name] = replace(underlay, readings=(*underlay.readings, reading))
+    return underlays
 
 
 def _family(host: Host) -> Family:
@@ -108,19 +108,19 @@ def _probe(near: Host, far: Host, client: Agent, server: Agent) -> UnderlayReadi
     return UnderlayReading(realtime_ns=at_ns, there=_way(there["forward"]), back=_way(back["reverse"]))
 
 
-def _way(found: Result) -> UnderlayWay:
-    hop = found.get("limiting_hop") or {}
+def _way(results: Result) -> UnderlayWay:
+    hop = results.get("limiting_hop") or {}
     address = hop.get("address")
     return UnderlayWay(
-        path_mtu_bytes=found.get("probed_bytes"),
-        routers=found.get("routers"),
+        path_mtu_bytes=results.get("probed_bytes"),
+        routers=results.get("routers"),
         narrowest=None if address is None else printable(str(address)),
     )
 
 
-def _with_mtus(topology: Topology, found: Mapping[tuple[str, str], Underlay]) -> Topology:
+def _with_mtus(topology: Topology, underlays: Mapping[tuple[str, str], Underlay]) -> Topology:
     links = tuple(
-        _with_mtu(topology, link, found[_pair(topology, link)]) if link.over == "internet" else link
+        _with_mtu(topology, link, underlays[_pair(topology, link)]) if link.over == "internet" else link
         for link in topology.links
     )
     return replace(topology, links=links)

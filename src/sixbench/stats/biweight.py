@@ -95,9 +95,9 @@ def p_values(statistics: Array, n: int) -> Array:
     """The chance that centre over standard error of n normal values around zero is at least so far from zero."""
     chances, quantiles = _curve(n)
     sizes = np.log(np.maximum(np.abs(statistics), np.finfo(np.float64).tiny))
-    found: Array = np.exp(np.interp(sizes, quantiles[::-1], chances[::-1]))
-    found[np.abs(statistics) < np.exp(quantiles[-1])] = 1.0
-    return found
+    chances_of_statistics: Array = np.exp(np.interp(sizes, quantiles[::-1], chances[::-1]))
+    chances_of_statistics[np.abs(statistics) < np.exp(quantiles[-1])] = 1.0
+    return chances_of_statistics
 
 
 def _weights(relative: Array) -> Array:

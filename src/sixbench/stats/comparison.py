@@ -125,7 +125,7 @@ class Comparison:
 def _moved(values: Sequence[float], uncertainty: Sequence[float], sign: int) -> list[float]:
     known = uncertainty or [0.0] * len(values)
     moved = [value + sign * by for value, by in zip(values, known, strict=True)]
-    return [one if value <= 0 else max(one, value * SAME) for one, value in zip(moved, values, strict=True)]
+    return [item if value <= 0 else max(item, value * SAME) for item, value in zip(moved, values, strict=True)]
 
 
 def compare(
@@ -239,10 +239,10 @@ def _widened(measured: Comparison, least: Comparison, greatest: Comparison) -> C
     """A comparison of values that may be wrong, from those of what they may be at the extremes."""
     if None in (measured.low, measured.high, measured.p_value):
         return measured
-    low = min(one for one in (measured.low, least.low) if one is not None)
-    high = max(one for one in (measured.high, greatest.high) if one is not None)
+    low = min(value for value in (measured.low, least.low) if value is not None)
+    high = max(value for value in (measured.high, greatest.high) if value is not None)
     is_one_sided = least.centre_side == greatest.centre_side
-    p_values = [one.p_value for one in (measured, least, greatest) if one.p_value is not None]
+    p_values = [comparison.p_value for comparison in (measured, least, greatest) if comparison.p_value is not None]
     return replace(
         measured,
         low=low,
@@ -354,8 +354,8 @@ def _values(path: Array, baseline: Array, weights: Array) -> list[_Values]:
 
 def _constant(path: Array, baseline: Array) -> NDArray[np.bool_]:
     """Which of them have the same value in every pair on both sides."""
-    found: NDArray[np.bool_] = (np.ptp(path, axis=1) == 0) & (np.ptp(baseline, axis=1) == 0)
-    return found
+    are_constant: NDArray[np.bool_] = (np.ptp(path, axis=1) == 0) & (np.ptp(baseline, axis=1) == 0)
+    return are_constant
 
 
 def _by_biweight(
@@ -370,8 +370,8 @@ def _by_biweight(
     without = np.flatnonzero(~has_scale)
     if without.size:
         means = _by_ratio(path[without], baseline[without], exact[without], confidences, margin, seed)
-        for index, one in zip(without.tolist(), means, strict=True):
-            results[index] = one
+        for index, comparison in zip(without.tolist(), means, strict=True):
+            results[index] = comparison
     width, equivalence_width = biweight.half_widths(error, n, confidences)
     tests = _Tests(
         n=n,

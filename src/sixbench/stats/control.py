@@ -88,19 +88,19 @@ def departures(baseline: Sequence[float], later: Sequence[float], levels: Sequen
     if not later:
         return []
     values, of_look = np.asarray(later, dtype=np.float64), np.asarray(levels, dtype=np.float64)
-    found: list[Departure | None] = [None] * len(values)
+    results: list[Departure | None] = [None] * len(values)
     chances = _sudden(baseline, values)
     centre = fmean(baseline)
     for at in np.flatnonzero(chances < of_look / 2):
         higher = bool(values[at] > centre)
-        found[at] = Departure(kind="sudden", is_higher=higher, over=1, chance=float(chances[at]))
+        results[at] = Departure(kind="sudden", is_higher=higher, over=1, chance=float(chances[at]))
     for over in LASTING:
         chances, is_higher = _lasting(baseline, values, over)
         for at in np.flatnonzero(chances <= of_look / 2 / len(LASTING)):
-            one = Departure(kind="lasting", is_higher=bool(is_higher[at]), over=over, chance=float(chances[at]))
-            if found[at] is None:
-                found[at] = one
-    return found
+            departure = Departure(kind="lasting", is_higher=bool(is_higher[at]), over=over, chance=float(chances[at]))
+            if results[at] is None:
+                results[at] = departure
+    return results
 
 
 def sudden_width(baseline: Sequence[float], level: float) -> float | None:
@@ -148,7 +148,7 @@ def _lasting(baseline: Sequence[float], values: Array, over: int) -> tuple[Array
     # Equal values count as the wrong way round for either direction.
     not_below = len(ordered) - np.searchsorted(ordered, values, side="left")
     not_above = np.searchsorted(ordered, values, side="right")
-    wrong = np.array([np.convolve(one, np.ones(over, dtype=int), mode="valid") for one in (not_below, not_above)])
+    wrong = np.array([np.convolve(flags, np.ones(over, dtype=int), mode="valid") for flags in (not_below, not_above)])
     chances[over - 1 :] = np.minimum(1.0, 2 * tail(len(ordered), over)[wrong.min(axis=0)])
     higher[over - 1 :] = wrong[0] <= wrong[1]
     return np.maximum(chances, LEAST_P), np.asarray(higher)

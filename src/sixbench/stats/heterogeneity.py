@@ -36,9 +36,9 @@ def alike_p_value(groups: Sequence[Sequence[float]]) -> float | None:
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # equal values share their mean rank
     if len(counts) == 1:
         return 1.0
-    found = float(_statistic(ranks[np.newaxis, :], sizes)[0])
+    value = float(_statistic(ranks[np.newaxis, :], sizes)[0])
     dealt = _dealt(sizes) if len(counts) == len(values) else _statistic(_shuffled(ranks), sizes)
-    return float((1 + np.count_nonzero(dealt >= found * (1 - _SAME))) / (1 + DEALS))
+    return float((1 + np.count_nonzero(dealt >= value * (1 - _SAME))) / (1 + DEALS))
 
 
 @lru_cache(maxsize=256)

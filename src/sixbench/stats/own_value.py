@@ -68,8 +68,8 @@ def own_values(
     if by_ratio and estimator == "biweight":
         chosen = np.flatnonzero(is_positive)
         if chosen.size:
-            made = _by_logs(samples[chosen], confidence, seed)
-            for whole, part in zip((centre, low, high, nothing), made, strict=True):
+            row = _by_logs(samples[chosen], confidence, seed)
+            for whole, part in zip((centre, low, high, nothing), row, strict=True):
                 whole[chosen] = part
         return OwnValues(value=centre, low=low, high=high, outlying=nothing)
     factor = np.exp(np.minimum(np.divide(width, centre, out=np.zeros_like(width), where=is_positive), LARGEST_LOG))

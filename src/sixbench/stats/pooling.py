@@ -85,7 +85,7 @@ def _degrees(groups: Sequence[GroupValue]) -> float:
     """Satterthwaite's degrees of freedom of a sum or a difference of the groups' values."""
     largest = max(group.error for group in groups)
     variances = [(group.error / largest) ** 2 for group in groups]
-    return fsum(variances) ** 2 / fsum(one**2 / (group.n - 1) for one, group in zip(variances, groups, strict=True))
+    return fsum(variances) ** 2 / fsum(item**2 / (group.n - 1) for item, group in zip(variances, groups, strict=True))
 
 
 def _estimator(groups: Sequence[GroupValue]) -> Estimator:

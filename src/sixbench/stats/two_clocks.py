@@ -124,7 +124,7 @@ def line_of(before: Exchange, after: Exchange, most_ppm: float) -> Line:
 
 def _line(before: Exchange, after: Exchange, low_ppm: float, high_ppm: float) -> Line:
     """The line, where its rate is known to be within these bounds."""
-    first, last = (_offset(one, low_ppm, high_ppm) for one in (before, after))
+    first, last = (_offset(exchange, low_ppm, high_ppm) for exchange in (before, after))
     elapsed_ns = last.at_ns - first.at_ns
     low_ppm = max(low_ppm, 1e6 * (last.low_ns - first.high_ns) / elapsed_ns)
     high_ppm = min(high_ppm, 1e6 * (last.high_ns - first.low_ns) / elapsed_ns)
@@ -161,7 +161,7 @@ def histogram_of(delays_ns: Delays) -> dict[str, object]:
     values = np.sort(np.rint(delays_ns).astype(np.int64))
     shifts = np.maximum(0, np.floor(np.log2(np.maximum(np.abs(values), 1))).astype(np.int64) - 10)
     middles = ((values >> shifts) << shifts) + ((1 << shifts) >> 1)
-    found, counts = np.unique(np.where(values < _EXACT, values, middles), return_counts=True)
+    distinct, counts = np.unique(np.where(values < _EXACT, values, middles), return_counts=True)
     return {
         "unit": "ns",
         "count": len(values),
@@ -170,7 +170,7 @@ def histogram_of(delays_ns: Delays) -> dict[str, object]:
         "mean": float(delays_ns.mean()),
         "stdev": float(delays_ns.std()),
         **{name: int(values[_rank(share, len(values))]) for name, share in QUANTILES.items()},
-        "buckets": [list(pair) for pair in zip(found.tolist(), counts.tolist(), strict=True)],
+        "buckets": [list(pair) for pair in zip(distinct.tolist(), counts.tolist(), strict=True)],
     }
 
 
@@ -180,7 +180,7 @@ def _rank(share: float, count: int) -> int:
 
 def matched(sent_ns: ArrayLike, sequence: ArrayLike, received_ns: ArrayLike) -> Flow:
     """The datagrams that arrived, each by its first arrival. `sequence` is the place of each arrival in `sent_ns`."""
-    sent, numbers, received = (np.asarray(one, dtype=np.int64) for one in (sent_ns, sequence, received_ns))
+    sent, numbers, received = (np.asarray(item, dtype=np.int64) for item in (sent_ns, sequence, received_ns))
     known = numbers < len(sent)
     unique, first = np.unique(numbers[known], return_index=True)
     return Flow(sent_ns=sent[unique], received_ns=received[known][first])

@@ -29,8 +29,8 @@ def _read(trial: Trial) -> Match | None:
     collected = (evidence.nodes or {}).get("h2", {}).get(f"ipv{family}", {}).get("collected", 0)
     exact = collected == (each * delivered if each > 1 else 0)
     words = f"{collected} fragments of {delivered} datagrams, {each} each expected"
-    found = max(1.0, collected / delivered)
-    return Match(measured=found, truth=float(each), difference=None if exact else words)
+    value = max(1.0, collected / delivered)
+    return Match(measured=value, truth=float(each), difference=None if exact else words)
 
 
 FRAGMENTS = CalibratedMetric(

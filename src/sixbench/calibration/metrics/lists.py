@@ -55,8 +55,8 @@ def _link(own: Lists) -> dict[str, Any]:
 
 
 def _read(trial: Trial) -> Match | None:
-    found = trial.record.server.get("sequences")
-    if found is None:
+    result = trial.record.server.get("sequences")
+    if result is None:
         return None
     own = lists(int(trial.level.truth))
     differences = []
@@ -65,11 +65,11 @@ def _read(trial: Trial) -> Match | None:
         ("duplicate", "duplicated", own.duplicated),
         ("reordered", "reordered", own.reordered),
     ):
-        ranges = found[key]["ranges"]
+        ranges = result[key]["ranges"]
         listed = sum(any(first <= number <= last for first, last in ranges) for number in numbers)
-        told = sum(max(0, last - first + 1) for first, last in ranges)
-        if not listed == told == len(numbers):
-            differences.append(f"{words}: {len(numbers) - listed} not found, {told - listed} that are not listed")
+        answer = sum(max(0, last - first + 1) for first, last in ranges)
+        if not listed == answer == len(numbers):
+            differences.append(f"{words}: {len(numbers) - listed} not found, {answer - listed} that are not listed")
     return Match(difference="; ".join(differences) or None)
 
 

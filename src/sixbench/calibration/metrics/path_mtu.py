@@ -38,12 +38,12 @@ def narrow_links(workload: Mapping[str, Mapping[str, Any]]) -> tuple[Level, ...]
 
 
 def _read(trial: Trial) -> Match | None:
-    found = {name: trial.record.metrics.get(name) for name in FOUND}
-    if found["pmtu_forward_bytes"] is None:
+    values = {name: trial.record.metrics.get(name) for name in FOUND}
+    if values["pmtu_forward_bytes"] is None:
         return None
     truth = trial.level.truth
-    wrong = [f"{name} {value}" for name, value in found.items() if value != truth]
-    return Match(measured=found["pmtu_forward_bytes"], truth=truth, difference=", ".join(wrong) or None)
+    wrong = [f"{name} {value}" for name, value in values.items() if value != truth]
+    return Match(measured=values["pmtu_forward_bytes"], truth=truth, difference=", ".join(wrong) or None)
 
 
 PATH_MTU = CalibratedMetric(

@@ -138,7 +138,7 @@ def plan_comparisons(comparisons: int = COMPARISONS, changed: int | None = None)
     planned += [
         (number / number_changed, _planned("changed", CHANGED_KINDS, number)) for number in range(number_changed)
     ]
-    return [one for _, one in sorted(planned, key=lambda item: item[0])]
+    return [planned_comparison for _, planned_comparison in sorted(planned, key=lambda item: item[0])]
 
 
 def _planned(prefix: str, kinds: tuple[Kind, ...], number: int) -> PlannedComparison:

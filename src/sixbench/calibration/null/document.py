@@ -16,13 +16,13 @@ NULL_SCHEMA = "sixbench.null/1"
 
 def false_alarms(result: NullResult, runs: Sequence[Run]) -> FalseAlarms:
     """The part of the result that later runs quote."""
-    false, found = result.in_all.different, result.power
+    false, share = result.in_all.different, result.power
     return FalseAlarms(
         realtime_ns=max(run.manifest.started_realtime_ns for run in runs),
         comparisons=false.of,
         false=false.found,
-        changed=found.of,
-        found=found.found,
+        changed=share.of,
+        found=share.found,
         change=-CHANGE,
     )
 
@@ -38,12 +38,14 @@ def to_json(result: NullResult) -> dict[str, Any]:
         "false_differences": _share(result.in_all.different),
         "false_by_test_alone": _share(result.in_all.by_test),
         "false_in_any_headline_metric": _share(result.any_metric),
-        "by_metric": [_by_metric(one) for one in result.by_metric],
+        "by_metric": [_by_metric(metric_share) for metric_share in result.by_metric],
         "injected_change": -CHANGE,
         "injected_found": _share(result.power),
         "changed_values_found": _share(result.power_at_change),
-        "smallest_change_found": [asdict(one) | {"at_change": _share(one.at_change)} for one in result.detectable],
-        "comparisons": [_comparison(one) for one in [*result.primary, *result.changed]],
+        "smallest_change_found": [
+            asdict(detectable) | {"at_change": _share(detectable.at_change)} for detectable in result.detectable
+        ],
+        "comparisons": [_comparison(item) for item in [*result.primary, *result.changed]],
     }
 
 
@@ -52,23 +54,23 @@ def _share(share: Share) -> dict[str, Any]:
     return {"found": share.found, "of": share.of, "ci_low": low, "ci_high": high}
 
 
-def _by_metric(one: MetricShare) -> dict[str, Any]:
+def _by_metric(metric_share: MetricShare) -> dict[str, Any]:
     return {
-        "workload": one.workload,
-        "metric": one.metric,
-        "is_primary": one.is_primary,
-        "different": _share(one.different),
-        "by_test_alone": _share(one.by_test),
-        "undecided": one.undecided,
+        "workload": metric_share.workload,
+        "metric": metric_share.metric,
+        "is_primary": metric_share.is_primary,
+        "different": _share(metric_share.different),
+        "by_test_alone": _share(metric_share.by_test),
+        "undecided": metric_share.undecided,
     }
 
 
-def _comparison(one: Judged) -> dict[str, Any]:
-    finding = one.finding
+def _comparison(item: Judged) -> dict[str, Any]:
+    finding = item.finding
     return {
-        "name": one.planned.name,
-        "is_changed": one.planned.kind.is_changed,
-        "blocks": one.planned.blocks,
+        "name": item.planned.name,
+        "is_changed": item.planned.kind.is_changed,
+        "blocks": item.planned.blocks,
         "metric": finding.metric,
         "n": finding.n,
         "ratio": finding.ratio,

@@ -22,7 +22,7 @@ _LEAST = 1e-3
 
 def drawing(result: NullResult) -> Drawing | None:
     """The figure. None if nothing was decided."""
-    if not any(one.is_decided for one in [*result.primary, *result.changed]):
+    if not any(item.is_decided for item in [*result.primary, *result.changed]):
         return None
     return Drawing(
         name="false-differences",
@@ -60,17 +60,17 @@ class _Figure:
     @property
     def _workloads(self) -> list[str]:
         every = [*self.result.primary, *self.result.changed]
-        return list(dict.fromkeys(one.planned.kind.workload for one in every if one.is_decided))
+        return list(dict.fromkeys(item.planned.kind.workload for item in every if item.is_decided))
 
     def _look(self, workload: str) -> dict[str, str]:
         index = self._workloads.index(workload)
         return {"color": _COLOURS[index % len(_COLOURS)], "marker": _MARKERS[index % len(_MARKERS)]}
 
     def _quantiles(self, axes: Axes) -> None:
-        decided = [one for one in self.result.primary if one.is_decided]
+        decided = [item for item in self.result.primary if item.is_decided]
         largest = 1
         for workload in self._workloads:
-            own = [one for one in decided if one.planned.kind.workload == workload]
+            own = [item for item in decided if item.planned.kind.workload == workload]
             largest = max(largest, len(own))
             self._ordered(axes, workload, own)
         self._band(axes, largest)
@@ -93,14 +93,14 @@ class _Figure:
         gid = f"q-{workload}"
         points = axes.plot(
             [(place - 0.5) / len(ordered) for place in range(1, len(ordered) + 1)],
-            [max(_LEAST, _p_value(one)) for one in ordered],
+            [max(_LEAST, _p_value(item)) for item in ordered],
             linestyle="none",
             markersize=3.2,
             zorder=3,
             **self._look(workload),  # type: ignore[arg-type]
         )[0]
         points.set_gid(gid)
-        self.tips[gid] = [f"{one.planned.name}\n{_change(one)}, p = {_p_value(one):.2g}" for one in ordered]
+        self.tips[gid] = [f"{item.planned.name}\n{_change(item)}, p = {_p_value(item):.2g}" for item in ordered]
 
     @staticmethod
     def _band(axes: Axes, number: int) -> None:
@@ -113,42 +113,49 @@ class _Figure:
         axes.fill_between([(k - 0.5) / number for k in places], low, high, color=style.BAND, linewidth=0, zorder=0)
 
     def _changes(self, axes: Axes) -> None:
-        decided = [one for one in self.result.changed if one.is_decided and one.finding.ratio is not None]
-        ordered = sorted(decided, key=lambda one: (self._workloads.index(one.planned.kind.workload), one.planned.name))
+        decided = [
+            element for element in self.result.changed if element.is_decided and element.finding.ratio is not None
+        ]
+        ordered = sorted(
+            decided, key=lambda element: (self._workloads.index(element.planned.kind.workload), element.planned.name)
+        )
         margin = 100 * ordered[0].planned.experiment.statistics.margin if ordered else 1.0
         axes.axhspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
         axes.axhline(-100 * CHANGE, color=style.MUTED, linewidth=1, linestyle=(0, (4, 2)), zorder=1)
-        for place, one in enumerate(ordered):
-            self._change_of(axes, place, one)
+        for place, item in enumerate(ordered):
+            self._change_of(axes, place, item)
         axes.set_xticks([])
         axes.set_xlim(-1, max(1, len(ordered)))
-        intervals = [_interval(place, one, self._look(one.planned.kind.workload)) for place, one in enumerate(ordered)]
-        ends = [end for one in intervals for end in (one.low, one.high) if end is not None]
-        axes.set_ylim(*style.change_limits([_percent(one) for one in ordered], ends, margin))
+        intervals = [
+            _interval(place, element, self._look(element.planned.kind.workload))
+            for place, element in enumerate(ordered)
+        ]
+        ends = [end for interval in intervals for end in (interval.low, interval.high) if end is not None]
+        axes.set_ylim(*style.change_limits([_percent(element) for element in ordered], ends, margin))
         cut.mark(axes, "y", intervals)
         axes.yaxis.set_major_formatter(style.signed_ticks())
         axes.set_xlabel("comparisons")
         axes.set_ylabel("change in %")
         axes.set_title(f"A link slower by {100 * CHANGE:g} %: is it found?")
 
-    def _change_of(self, axes: Axes, place: int, one: Judged) -> None:
-        look = self._look(one.planned.kind.workload)
-        finding = one.finding
+    def _change_of(self, axes: Axes, place: int, item: Judged) -> None:
+        look = self._look(item.planned.kind.workload)
+        finding = item.finding
         if finding.ci_low is not None and finding.ci_high is not None:
             ends = [words.as_percent(finding.ci_low), words.as_percent(finding.ci_high)]
             axes.plot([place, place], ends, color=look["color"], linewidth=0.9, zorder=2)
         gid = f"c-{place}"
         marker = axes.plot(
             [place],
-            [_percent(one)],
+            [_percent(item)],
             markersize=3.2,
-            markerfacecolor=look["color"] if one.is_found else "white",
+            markerfacecolor=look["color"] if item.is_found else "white",
             linestyle="none",
             zorder=3,
             **look,  # type: ignore[arg-type]
         )[0]
         marker.set_gid(gid)
-        self.tips[gid] = [f"{one.planned.name}\n{_change(one)}: {finding.verdict}"]
+        self.tips[gid] = [f"{item.planned.name}\n{_change(item)}: {finding.verdict}"]
 
     def _handles(self) -> list[Line2D]:
         return [
@@ -157,18 +164,18 @@ class _Figure:
         ] + [Line2D([], [], color=style.MUTED, linewidth=1, linestyle=(0, (4, 2)), label="the truth")]
 
 
-def _interval(place: int, one: Judged, look: dict[str, str]) -> cut.Interval:
-    ends = [None if end is None else words.as_percent(end) for end in (one.finding.ci_low, one.finding.ci_high)]
+def _interval(place: int, item: Judged, look: dict[str, str]) -> cut.Interval:
+    ends = [None if end is None else words.as_percent(end) for end in (item.finding.ci_low, item.finding.ci_high)]
     return cut.Interval(place=place, low=ends[0], high=ends[1], colour=look["color"])
 
 
-def _p_value(one: Judged) -> float:
-    return 1.0 if one.finding.p_value is None else one.finding.p_value
+def _p_value(item: Judged) -> float:
+    return 1.0 if item.finding.p_value is None else item.finding.p_value
 
 
-def _percent(one: Judged) -> float:
-    return 0.0 if one.finding.ratio is None else words.as_percent(one.finding.ratio)
+def _percent(item: Judged) -> float:
+    return 0.0 if item.finding.ratio is None else words.as_percent(item.finding.ratio)
 
 
-def _change(one: Judged) -> str:
-    return f"{words.signed(_percent(one), 2)} %"
+def _change(item: Judged) -> str:
+    return f"{words.signed(_percent(item), 2)} %"

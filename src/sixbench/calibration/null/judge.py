@@ -149,7 +149,7 @@ class NullResult:
     @property
     def primary(self) -> list[Judged]:
         """One for each null comparison."""
-        return [one for one in self.judged if one.is_primary]
+        return [item for item in self.judged if item.is_primary]
 
     @property
     def in_all(self) -> MetricShare:
@@ -160,8 +160,8 @@ class NullResult:
     def by_metric(self) -> list[MetricShare]:
         """The shares of each metric, in the order of the workloads, with the primary metric of each first."""
         groups: dict[tuple[str, str], list[Judged]] = {}
-        for one in sorted(self.judged, key=lambda one: not one.is_primary):
-            groups.setdefault((one.planned.kind.workload, one.finding.metric), []).append(one)
+        for item in sorted(self.judged, key=lambda element: not element.is_primary):
+            groups.setdefault((item.planned.kind.workload, item.finding.metric), []).append(item)
         workloads = list(dict.fromkeys(workload for workload, _ in groups))
         ordered = sorted(groups, key=lambda key: workloads.index(key[0]))
         return [_share(*key, groups[key]) for key in ordered]
@@ -170,9 +170,9 @@ class NullResult:
     def any_metric(self) -> Share:
         """Null comparisons in which any headline metric has a false difference."""
         by_comparison: dict[str, bool] = {}
-        for one in self.judged:
-            if one.is_decided:
-                by_comparison[one.planned.name] = by_comparison.get(one.planned.name, False) or one.is_different
+        for item in self.judged:
+            if item.is_decided:
+                by_comparison[item.planned.name] = by_comparison.get(item.planned.name, False) or item.is_different
         return Share(found=sum(by_comparison.values()), of=len(by_comparison))
 
     @property
@@ -185,18 +185,18 @@ class NullResult:
     def power_at_change(self) -> Share:
         """The null comparisons that would declare a difference by their primary metric, were the path's values larger
         by `CHANGE`."""
-        return summed(one.at_change for one in self.detectable if one.is_primary)
+        return summed(item.at_change for item in self.detectable if item.is_primary)
 
 
 def power_of(changed: Sequence[Judged]) -> Share:
     """The share of changed comparisons in which the difference was found."""
-    return Share(found=sum(one.is_found for one in changed), of=len(changed))
+    return Share(found=sum(item.is_found for item in changed), of=len(changed))
 
 
 def summed(shares: Iterable[Share]) -> Share:
     """All of them together."""
     every = list(shares)
-    return Share(found=sum(one.found for one in every), of=sum(one.of for one in every))
+    return Share(found=sum(share.found for share in every), of=sum(share.of for share in every))
 
 
 def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResult:
@@ -204,17 +204,17 @@ def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResu
     judged: list[Judged] = []
     changed: list[Judged] = []
     pairs: dict[tuple[str, str, int], list[tuple[PlannedComparison, Pairs]]] = {}
-    for one, run in zip(planned, runs, strict=True):
-        own = _judged(one, run)
-        if one.kind.is_changed:
+    for planned_comparison, run in zip(planned, runs, strict=True):
+        own = _judged(planned_comparison, run)
+        if planned_comparison.kind.is_changed:
             changed.extend(item for item in own if item.is_primary)
             continue
         judged.extend(own)
         for item in own:
             metric = METRICS[item.finding.metric]
             if metric.scale == "ratio" and item.finding.ratio is not None:
-                key = (one.kind.workload, metric.name, one.blocks)
-                pairs.setdefault(key, []).append((one, _pairs(one, run, metric)))
+                key = (planned_comparison.kind.workload, metric.name, planned_comparison.blocks)
+                pairs.setdefault(key, []).append((planned_comparison, _pairs(planned_comparison, run, metric)))
     again = repeated(trial for run in runs for trial in run.trials)
     return NullResult(
         judged=judged,
@@ -238,19 +238,19 @@ def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResu
     )
 
 
-def _judged(one: PlannedComparison, run: Run) -> list[Judged]:
-    compared = _equalised(one, run)
+def _judged(planned_comparison: PlannedComparison, run: Run) -> list[Judged]:
+    compared = _equalised(planned_comparison, run)
     return [
-        Judged(planned=one, finding=finding, is_primary=finding.metric == one.primary)
+        Judged(planned=planned_comparison, finding=finding, is_primary=finding.metric == planned_comparison.primary)
         for finding in findings(compared)
         if finding.headline
     ]
 
 
-def _equalised(one: PlannedComparison, run: Run) -> Run:
+def _equalised(planned_comparison: PlannedComparison, run: Run) -> Run:
     """The run as it is compared. Between two families that is only the goodput, with the path's converted to the
     baseline's cost of headers."""
-    if one.kind.between != "families":
+    if planned_comparison.kind.between != "families":
         return run
     return replace(run, trials=[_with_goodput_alone(trial, run) for trial in run.trials])
 
@@ -265,10 +265,10 @@ def _with_goodput_alone(trial: TrialRecord, run: Run) -> TrialRecord:
     return replace(trial, metrics=values, theory={})
 
 
-def _pairs(one: PlannedComparison, run: Run, metric: Metric) -> Pairs:
-    experiment = one.experiment
+def _pairs(planned_comparison: PlannedComparison, run: Run, metric: Metric) -> Pairs:
+    experiment = planned_comparison.experiment
     values: dict[str, dict[int, float]] = {path.name: {} for path in experiment.paths}
-    for trial in _equalised(one, run).trials:
+    for trial in _equalised(planned_comparison, run).trials:
         if trial.status == "ok" and metric.column in trial.metrics:
             values[trial.path][trial.block] = trial.metrics[metric.column]
     baseline = values.pop(experiment.baseline)
@@ -291,18 +291,20 @@ def _found(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], fac
     compared = compare_all(
         changed, confidence=statistics.confidence, margin=statistics.margin, estimator=statistics.estimator
     )
-    said: list[Verdict] = [verdict(one, one.p_value, metric, 1 - statistics.confidence) for one in compared]
-    return said.count("higher")
+    names: list[Verdict] = [
+        verdict(comparison, comparison.p_value, metric, 1 - statistics.confidence) for comparison in compared
+    ]
+    return names.count("higher")
 
 
 def _share(workload: str, metric: str, judged: Iterable[Judged]) -> MetricShare:
     every = list(judged)
-    decided = [one for one in every if one.is_decided]
+    decided = [item for item in every if item.is_decided]
     return MetricShare(
         workload=workload,
         metric=metric,
-        is_primary=all(one.is_primary for one in every),
-        different=Share(found=sum(one.is_different for one in decided), of=len(decided)),
-        by_test=Share(found=sum(one.is_different_by_test for one in decided), of=len(decided)),
+        is_primary=all(item.is_primary for item in every),
+        different=Share(found=sum(item.is_different for item in decided), of=len(decided)),
+        by_test=Share(found=sum(item.is_different_by_test for item in decided), of=len(decided)),
         undecided=len(every) - len(decided),
     )

@@ -43,23 +43,32 @@ def measure(
         LabError, CapabilityError: a network cannot be built.
         StoreError, UsageError, WriteError: the directory cannot be used.
     """
-    overall = _Overall(observer, sum(one.trials for one in planned))
+    overall = _Overall(observer, sum(comparison.trials for comparison in planned))
     # The topologies of a changed comparison begin with the one that all have.
-    widest = max((one.experiment for one in planned), key=lambda experiment: len(experiment.topologies))
+    widest = max((comparison.experiment for comparison in planned), key=lambda experiment: len(experiment.topologies))
     laboratories = Laboratories(hub, widest)
     known: dict[str, Bypass] = {}
     runs = []
     try:
-        for one in planned:
-            writer, done = _opened(one, directory / one.name, environment, command, tuple(known.values()))
+        for planned_comparison in planned:
+            writer, done = _opened(
+                planned_comparison, directory / planned_comparison.name, environment, command, tuple(known.values())
+            )
             with writer:
                 if writer.manifest.state not in ("complete", "partial"):
                     run_experiment(
-                        one.experiment, writer, done, hub, expected_amid_changes, overall, laboratories, presence
+                        planned_comparison.experiment,
+                        writer,
+                        done,
+                        hub,
+                        expected_amid_changes,
+                        overall,
+                        laboratories,
+                        presence,
                     )
                 known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
             runs.append(read_run(writer.directory))
-            overall.compared(one, runs[-1])
+            overall.compared(planned_comparison, runs[-1])
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
             f"stopped after {len(runs)} of {len(planned)} comparisons, which are kept in {directory}; "
@@ -71,7 +80,7 @@ def measure(
 
 
 def _opened(
-    one: PlannedComparison,
+    planned_comparison: PlannedComparison,
     directory: Path,
     environment: Environment,
     command: Sequence[str],
@@ -82,8 +91,8 @@ def _opened(
         writer, so_far = open_run(directory)
         return writer, so_far.trials
     manifest = Manifest(
-        run=one.name,
-        experiment=one.experiment,
+        run=planned_comparison.name,
+        experiment=planned_comparison.experiment,
         environment=environment,
         state="running",
         started_realtime_ns=time.time_ns(),

@@ -43,8 +43,8 @@ def html(result: NullResult, run: Run) -> str:
 
 def text(result: NullResult) -> str:
     """The result as sentences and tables."""
-    said = [*table.sentences(result), *(f"! {warning}" for warning in table.warnings(result))]
-    parts = [textwrap.fill(sentence, _TEXT_WIDTH) for sentence in said]
+    names = [*table.sentences(result), *(f"! {warning}" for warning in table.warnings(result))]
+    parts = [textwrap.fill(sentence, _TEXT_WIDTH) for sentence in names]
     for made in table.tables(result):
         heads = [column.name for column in made.columns]
         parts.append(f"\n{made.title}\n{aligned([heads, *made.rows], 2)}")

@@ -17,29 +17,29 @@ POWER = 0.9
 def sentences(result: NullResult) -> list[str]:
     """The result in sentences."""
     every = result.in_all
-    said = []
+    names = []
     if every.different.of:
-        said.append(
+        names.append(
             f"{words.count(every.different.of, 'null comparison')} by the primary metric of each workload gave "
             f"{words.count(every.different.found, 'false difference')}, {share_words(every.different)}. "
             f"The test alone, without the margin, errs in {every.by_test.found}, {share_words(every.by_test)}."
         )
-        said.append(
+        names.append(
             "Each headline metric is a test of its own. At least one of them shows a false difference in "
             f"{result.any_metric.found} of {result.any_metric.of} comparisons, {share_words(result.any_metric)}."
         )
     if result.power.of:
-        said.append(
+        names.append(
             f"A link that is slower by {100 * CHANGE:g} % is found in {result.power.found} of {result.power.of} "
             f"comparisons, {share_words(result.power)}."
         )
     if result.power_at_change.of:
         would = result.power_at_change
-        said.append(
+        names.append(
             f"If one path's values were larger by {100 * CHANGE:g} %, {would.found} of {would.of} null comparisons "
             f"would show it by their primary metric, {share_words(would)}."
         )
-    return said
+    return names
 
 
 def is_alarming(result: NullResult) -> bool:
@@ -49,35 +49,35 @@ def is_alarming(result: NullResult) -> bool:
 
 def warnings(result: NullResult) -> list[str]:
     """Warnings on shares that chance does not explain, and on comparisons that came to nothing."""
-    said = _alarms(result)
-    undecided = sum(not one.is_decided for one in [*result.primary, *result.changed])
+    names = _alarms(result)
+    undecided = sum(not item.is_decided for item in [*result.primary, *result.changed])
     if undecided:
-        said.append(f"{words.count(undecided, 'comparison')} had too few valid trials to be decided.")
+        names.append(f"{words.count(undecided, 'comparison')} had too few valid trials to be decided.")
     if result.invalid:
-        said.append(f"{result.invalid} of {words.count(result.trials, 'trial')} were not valid. They are not counted.")
+        names.append(f"{result.invalid} of {words.count(result.trials, 'trial')} were not valid. They are not counted.")
     if result.repeats:
-        said.append(
+        names.append(
             f"{words.count(result.repeats, 'of these trials is a repeat', 'of these trials are repeats')} of one that "
             f"the machine disturbed, and {result.repeats_valid} of the repeats gave a valid trial."
         )
-    return said
+    return names
 
 
 def _alarms(result: NullResult) -> list[str]:
-    said = []
+    names = []
     every, power = result.in_all, result.power
     for share, what in ((every.different, "false differences"), (every.by_test, "errors of the test by itself")):
         if share.interval is not None and share.interval[0] > NOMINAL:
-            said.append(
+            names.append(
                 f"There are more {what} than {100 * NOMINAL:g} %, and more than chance explains. Something other than "
                 "the paths makes differences on this machine."
             )
     if power.interval is not None and power.interval[1] < POWER:
-        said.append(
+        names.append(
             f"The difference of {100 * CHANGE:g} % is found in less than {100 * POWER:g} % of the comparisons. This "
             "machine is too busy, or its times vary too much, for trials as short as these."
         )
-    return said
+    return names
 
 
 def share_words(share: Share) -> str:
@@ -92,11 +92,11 @@ def false_differences(result: NullResult) -> Table:
     """The table of false differences: a row for each metric, and one for all comparisons."""
     rows = [
         [
-            WORKLOAD_TITLES[one.workload],
-            words.metric_label(one.metric) + (" *" if one.is_primary else ""),
-            *_share_cells(one),
+            WORKLOAD_TITLES[metric_share.workload],
+            words.metric_label(metric_share.metric) + (" *" if metric_share.is_primary else ""),
+            *_share_cells(metric_share),
         ]
-        for one in result.by_metric
+        for metric_share in result.by_metric
     ]
     rows.append(["in all", "primary metrics (*)", *_share_cells(result.in_all)])
     return Table(
@@ -109,8 +109,8 @@ def false_differences(result: NullResult) -> Table:
 def found_differences(result: NullResult) -> Table:
     """The table of differences that were found: a row for each workload and family, and one for all."""
     groups: dict[tuple[str, str], list[Judged]] = {}
-    for one in result.changed:
-        groups.setdefault((WORKLOAD_TITLES[one.planned.kind.workload], one.planned.kind.title), []).append(one)
+    for item in result.changed:
+        groups.setdefault((WORKLOAD_TITLES[item.planned.kind.workload], item.planned.kind.title), []).append(item)
     rows = [[*key, *_found_cells(own)] for key, own in groups.items()]
     rows.append(["in all", "", *_found_cells(result.changed)])
     return Table(
@@ -122,11 +122,11 @@ def found_differences(result: NullResult) -> Table:
 
 def detectable(result: NullResult) -> Table:
     """The smallest change that would have been found, by metric and number of blocks."""
-    numbers = sorted({one.blocks for one in result.detectable})
+    numbers = sorted({element.blocks for element in result.detectable})
     by_metric: dict[tuple[str, str], dict[int, str]] = {}
-    for one in result.detectable:
-        change = "not found" if one.change is None else f"{words.number(100 * one.change, 2)} %"
-        by_metric.setdefault((one.workload, one.metric), {})[one.blocks] = f"{change} (n = {one.comparisons})"
+    for item in result.detectable:
+        change = "not found" if item.change is None else f"{words.number(100 * item.change, 2)} %"
+        by_metric.setdefault((item.workload, item.metric), {})[item.blocks] = f"{change} (n = {item.comparisons})"
     return Table(
         title=f"Smallest change that {100 * POWER:g} % of null comparisons would show",
         columns=_columns(2, "workload", "metric", *(f"{number} blocks" for number in numbers)),
@@ -140,11 +140,11 @@ def detectable(result: NullResult) -> Table:
 def shown(result: NullResult) -> Table:
     """The table of null comparisons that would show a change, by metric."""
     groups: dict[tuple[str, str, bool], list[Detectable]] = {}
-    for one in sorted(result.detectable, key=lambda one: not one.is_primary):
-        groups.setdefault((one.workload, one.metric, one.is_primary), []).append(one)
+    for element in sorted(result.detectable, key=lambda item: not item.is_primary):
+        groups.setdefault((element.workload, element.metric, element.is_primary), []).append(element)
     rows = []
-    for (workload, metric, is_primary), own in sorted(groups.items(), key=lambda item: item[0][0]):
-        would = summed(one.at_change for one in own)
+    for (workload, metric, is_primary), detectables in sorted(groups.items(), key=lambda item: item[0][0]):
+        would = summed(item.at_change for item in detectables)
         label = words.metric_label(metric) + (" *" if is_primary else "")
         rows.append([WORKLOAD_TITLES[workload], label, str(would.of), str(would.found), _share_cell(would)])
     return Table(
@@ -163,10 +163,14 @@ def tables(result: NullResult) -> list[Table]:
     ]
 
 
-def _share_cells(one: MetricShare) -> list[str]:
+def _share_cells(metric_share: MetricShare) -> list[str]:
     return [
-        str(one.different.of),
-        *(cell for share in (one.different, one.by_test) for cell in (str(share.found), _share_cell(share))),
+        str(metric_share.different.of),
+        *(
+            cell
+            for share in (metric_share.different, metric_share.by_test)
+            for cell in (str(share.found), _share_cell(share))
+        ),
     ]
 
 
@@ -179,7 +183,7 @@ def _share_cell(share: Share) -> str:
 
 def _found_cells(own: Sequence[Judged]) -> list[str]:
     share = power_of(own)
-    ratios = sorted(one.finding.ratio for one in own if one.finding.ratio is not None)
+    ratios = sorted(item.finding.ratio for item in own if item.finding.ratio is not None)
     low, high = (words.signed(words.as_percent(end), 2) for end in (ratios[0], ratios[-1])) if ratios else ("", "")
     return [str(share.of), str(share.found), _share_cell(share), f"{low} to {high} %" if ratios else words.MISSING]
 

@@ -30,7 +30,7 @@ from .drawing import Drawing, slug
 def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
     """The figures for which the run has something to show. None is drawn yet."""
     context = Context.of(run.manifest.experiment, run.trials)
-    found = [*network.drawings(context, run), *rfc.drawings(context, run)]
+    results = [*network.drawings(context, run), *rfc.drawings(context, run)]
     items = data.measured(analysis)
     later = [
         *kernels.drawings(context, analysis),
@@ -43,10 +43,10 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
     for workload in dict.fromkeys(item.workload for item in items):
         own = [item for item in items if item.workload == workload]
         primary = WORKLOADS[workload].primary if workload in WORKLOADS else None
-        found += sweep.drawings(context, [item for item in own if item.main is not None], primary)
-        found += dots.drawings(context, [item for item in own if item.main is None])
-        found += [drawing for drawing in later if drawing.workload == workload]
-    found += published.drawings(context, analysis.published)
-    found += paper_tables.drawings(analysis.tables)
-    found += headers.drawings(context, run)
-    return [replace(drawing, name=slug(drawing.name)) for drawing in found]
+        results += sweep.drawings(context, [item for item in own if item.main is not None], primary)
+        results += dots.drawings(context, [item for item in own if item.main is None])
+        results += [drawing for drawing in later if drawing.workload == workload]
+    results += published.drawings(context, analysis.published)
+    results += paper_tables.drawings(analysis.tables)
+    results += headers.drawings(context, run)
+    return [replace(drawing, name=slug(drawing.name)) for drawing in results]

@@ -61,10 +61,10 @@ def _level(change: Change, column: str) -> float:
 
 def _tip(path: str, change: Change, column: str) -> str:
     finding = change.finding
-    said = f"{path}, {words.levels(finding.levels, [column])}\n{rows.row(finding).compared}"
+    text = f"{path}, {words.levels(finding.levels, [column])}\n{rows.row(finding).compared}"
     if change.noise_low is not None and change.noise_high is not None:
-        said += f"\nA/A {words.signed(change.noise_low, 2)} to {words.signed(change.noise_high, 2)} %"
-    return said
+        text += f"\nA/A {words.signed(change.noise_low, 2)} to {words.signed(change.noise_high, 2)} %"
+    return text
 
 
 def _noise(axes: Axes, shown: Sequence[Change], column: str, beyond: list[cut.Interval]) -> None:

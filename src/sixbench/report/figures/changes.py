@@ -45,8 +45,8 @@ class Change:
 
     def intervals(self, place: float, colour: str, *, shift_pt: float = 0.0) -> list[Interval]:
         """The change's interval and the A/A comparison's, both drawn at that place."""
-        own = Interval(place=place, low=self.low, high=self.high, colour=colour, shift_pt=shift_pt)
-        return [own, self.noise_interval(place)]
+        interval = Interval(place=place, low=self.low, high=self.high, colour=colour, shift_pt=shift_pt)
+        return [interval, self.noise_interval(place)]
 
     def noise_interval(self, place: float) -> Interval:
         """The A/A comparison's interval, drawn at that place."""
@@ -55,12 +55,12 @@ class Change:
 
 def changes(context: Context, findings: Iterable[Finding]) -> list[Change]:
     """The changes of the findings that are ratios, in their order."""
-    found = []
+    results = []
     for finding in findings:
         ratio = words.finite(finding.ratio)
         if ratio is None:
             continue
-        found.append(
+        results.append(
             Change(
                 finding=finding,
                 value=words.as_percent(ratio),
@@ -68,12 +68,12 @@ def changes(context: Context, findings: Iterable[Finding]) -> list[Change]:
                 high=_percent(finding.ci_high),
                 noise_low=None if finding.is_aa else _percent(finding.noise_low),
                 noise_high=None if finding.is_aa else _percent(finding.noise_high),
-                pairs=[words.as_percent(one) for one in context.pairs(finding)]
+                pairs=[words.as_percent(pair) for pair in context.pairs(finding)]
                 if finding.n <= FEW_PAIRS or finding.apart
                 else [],
             )
         )
-    return found
+    return results
 
 
 def limits(shown: Sequence[Change], margin: float) -> tuple[float, float]:
@@ -91,7 +91,7 @@ def _percent(ratio: float | None) -> float | None:
 def value_handles(context: Context, estimates: Sequence[Estimate], *, is_joined: bool = True) -> list[Line2D]:
     """The legend of values: the paths, and theory if any of them has it."""
     handles = [style.path_handle(path, is_joined=is_joined) for path in context.paths(e.path for e in estimates)]
-    return [*handles, style.theory_handle()] if any(one.theory is not None for one in estimates) else handles
+    return [*handles, style.theory_handle()] if any(estimate.theory is not None for estimate in estimates) else handles
 
 
 def change_handles(

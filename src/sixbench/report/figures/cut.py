@@ -50,38 +50,38 @@ def mark(
     below the other along a vertical axis, and in one line along a horizontal one."""
     limits = axes.get_ylim() if along == "y" else axes.get_xlim()
     for is_high in (False, True):
-        beyond = [one for one in intervals if _is_beyond(one, limits, is_high=is_high)]
-        for place in dict.fromkeys(one.place for one in beyond):
-            here = [one for one in beyond if one.place == place]
-            texts = [_text(one, written, is_high=is_high) for one in here]
-            for one in here:
-                _head(axes, along, one, limits[is_high], is_high=is_high)
+        beyond = [item for item in intervals if _is_beyond(item, limits, is_high=is_high)]
+        for place in dict.fromkeys(item.place for item in beyond):
+            here = [item for item in beyond if item.place == place]
+            texts = [_text(item, written, is_high=is_high) for item in here]
+            for interval in here:
+                _head(axes, along, interval, limits[is_high], is_high=is_high)
             if along == "y":
                 _numbers_upright(axes, here, texts, limits[is_high], is_high=is_high)
             else:
                 _numbers_level(axes, here, texts, limits[is_high], is_high=is_high)
 
 
-def _is_beyond(one: Interval, limits: tuple[float, float], *, is_high: bool) -> bool:
-    end = one.high if is_high else one.low
+def _is_beyond(interval: Interval, limits: tuple[float, float], *, is_high: bool) -> bool:
+    end = interval.high if is_high else interval.low
     return end is not None and (end > limits[1] if is_high else end < limits[0])
 
 
-def _text(one: Interval, written: Callable[[float], str], *, is_high: bool) -> str:
-    end = one.high if is_high else one.low
+def _text(interval: Interval, written: Callable[[float], str], *, is_high: bool) -> str:
+    end = interval.high if is_high else interval.low
     assert end is not None
-    return f"{one.name} {written(end)}" if one.name else written(end)
+    return f"{interval.name} {written(end)}" if interval.name else written(end)
 
 
-def _head(axes: Axes, along: str, one: Interval, edge: float, *, is_high: bool) -> None:
+def _head(axes: Axes, along: str, interval: Interval, edge: float, *, is_high: bool) -> None:
     assert axes.figure is not None
-    moved = axes.transData + ScaledTranslation(one.shift_pt / 72, 0, axes.figure.dpi_scale_trans)
-    at = ([one.place], [edge]) if along == "y" else ([edge], [one.place])
+    moved = axes.transData + ScaledTranslation(interval.shift_pt / 72, 0, axes.figure.dpi_scale_trans)
+    at = ([interval.place], [edge]) if along == "y" else ([edge], [interval.place])
     axes.plot(
         *at,
         marker=_HEADS[along, is_high],
         markersize=4.5,
-        color=one.colour,
+        color=interval.colour,
         linestyle="none",
         transform=moved if along == "y" else axes.transData,
         clip_on=False,
@@ -92,19 +92,19 @@ def _head(axes: Axes, along: str, one: Interval, edge: float, *, is_high: bool) 
 def _numbers_upright(axes: Axes, here: Sequence[Interval], texts: Sequence[str], edge: float, *, is_high: bool) -> None:
     """Writes the numbers beside the arrowheads, on the side with more room."""
     right = _fraction(axes, here[0].place) < 0.6
-    shifts = [one.shift_pt for one in here]
+    shifts = [item.shift_pt for item in here]
     across = max(shifts) + 4.5 if right else min(shifts) - 4.5
-    for line, (one, text) in enumerate(zip(here, texts, strict=True)):
+    for line, (interval, text) in enumerate(zip(here, texts, strict=True)):
         down = (0.4 + line) * _LINE_PT
         axes.annotate(
             text,
-            (one.place, edge),
+            (interval.place, edge),
             (across, -down if is_high else down),
             textcoords="offset points",
             ha="left" if right else "right",
             va="center",
             fontsize=style.LEAST_PT,
-            color=one.colour,
+            color=interval.colour,
             zorder=6,
             bbox=style.BEHIND,
             annotation_clip=False,

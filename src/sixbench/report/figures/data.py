@@ -52,7 +52,7 @@ class Context:
     def baselines(self, items: Iterable[Finding | Estimate]) -> str:
         """What paths are compared with at the combinations of these, in words."""
         names = {item.combination for item in items}
-        own = [one for one in self.experiment.combinations if one.name in names]
+        own = [combination for combination in self.experiment.combinations if combination.name in names]
         return " or ".join(dict.fromkeys(map(self.experiment.baseline_of, own))) or self.experiment.baseline
 
     @property
@@ -102,7 +102,7 @@ class Measured:
 def measured(analysis: Analysis) -> list[Measured]:
     """The headline metrics of every workload, in order, and the run times of its BPF programs. A workload without any
     measured headline metric has all its metrics."""
-    found = []
+    results = []
     for workload, of_workload in rows.by_workload(analysis.estimates).items():
         known = WORKLOADS[workload].headline if workload in WORKLOADS else ()
         shown = [estimate for estimate in of_workload if estimate.metric in known] or of_workload
@@ -114,7 +114,7 @@ def measured(analysis: Analysis) -> list[Measured]:
             findings = [f for f in analysis.findings if f.workload == workload and f.metric == metric]
             for main, estimates in _by_main(of_metric, mains).items():
                 others = [column for column in varying if column != main]
-                found.append(
+                results.append(
                     Measured(
                         workload=workload,
                         metric=metric,
@@ -124,27 +124,27 @@ def measured(analysis: Analysis) -> list[Measured]:
                         panels=panels(estimates, findings, others),
                     )
                 )
-    return found
+    return results
 
 
 def _mains(items: Sequence[Estimate], varying: Sequence[str]) -> list[str | None]:
     """The main factors. Workloads of one kind may vary different things, so items without the first main factor have
     one of their own, and so on. None stands for items without any quantity that varies."""
-    found: list[str | None] = []
+    names: list[str | None] = []
     rest = list(items)
     while rest:
         main = main_factor(rest, varying)
-        found.append(main)
+        names.append(main)
         rest = [item for item in rest if main is not None and main not in item.levels]
-    return found
+    return names
 
 
 def _by_main(estimates: Iterable[Estimate], mains: Sequence[str | None]) -> dict[str | None, list[Estimate]]:
     """The estimates of each main factor, in their order; those that have none of them belong to None."""
-    found: dict[str | None, list[Estimate]] = {main: [] for main in mains}
+    results: dict[str | None, list[Estimate]] = {main: [] for main in mains}
     for estimate in estimates:
-        found[next((main for main in mains if main in estimate.levels), None)].append(estimate)
-    return {main: of_main for main, of_main in found.items() if of_main}
+        results[next((main for main in mains if main in estimate.levels), None)].append(estimate)
+    return {main: of_main for main, of_main in results.items() if of_main}
 
 
 def main_factor(items: Sequence[rows.HasLevels], varying: Sequence[str]) -> str | None:
@@ -184,16 +184,16 @@ class AsItem:
 
 def panels(estimates: Sequence[Estimate], findings: Sequence[Finding], columns: Sequence[str]) -> list[Panel]:
     """A panel for each combination of levels of these factors that was measured."""
-    found = []
+    results = []
     for values in combinations(estimates, columns):
-        found.append(
+        results.append(
             Panel(
                 title=describe(columns, values),
                 estimates=[e for e in estimates if tuple(e.levels.get(column) for column in columns) == values],
                 findings=[f for f in findings if tuple(f.levels.get(column) for column in columns) == values],
             )
         )
-    return found
+    return results
 
 
 def tip(style: PathStyle, item: Estimate, column: str | None, finding: Finding | None) -> str:

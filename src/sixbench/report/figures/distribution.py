@@ -65,15 +65,15 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     by_workload: dict[str, list[Combination]] = {}
     for combination in context.experiment.combinations:
         by_workload.setdefault(combination.workload.kind, []).append(combination)
-    found: list[Drawing] = []
+    results: list[Drawing] = []
     clock = "" if clock_of(run).kind == "real" else " in virtual time"
     for workload, combinations in by_workload.items():
-        drawn = [one for one in combinations if any((one.name, path) in by_place for path in context.styles)]
+        drawn = [item for item in combinations if any((item.name, path) in by_place for path in context.styles)]
         panels = _panels(context, combinations, drawn[: MOST_PANELS * MOST_PAGES], by_place)
         more = max(0, len(drawn) - MOST_PANELS * MOST_PAGES)
         for name, label in NAMES.items():
-            found += _of_histogram(context, workload, name, f"{label}{clock}", panels[name], more)
-    return found
+            results += _of_histogram(context, workload, name, f"{label}{clock}", panels[name], more)
+    return results
 
 
 def merge(path: str, histograms: Sequence[JsonObject]) -> Curve | None:
@@ -109,20 +109,21 @@ def _panels(
 ) -> dict[str, list[_Panel]]:
     """For each histogram a panel a combination. `drawn`: those of the combinations that have room."""
     columns = rows.varying(data.AsItem(combination) for combination in combinations)
-    found: dict[str, list[_Panel]] = {name: [] for name in NAMES}
+    results: dict[str, list[_Panel]] = {name: [] for name in NAMES}
     for combination in drawn:
         title = data.describe(columns, [combination.levels.get(column) for column in columns])
         histograms = {
             path: [trial.histograms for trial in by_place.get((combination.name, path), [])] for path in context.styles
         }
-        for name, panels in found.items():
+        for name, panels in results.items():
             merged = [
-                merge(path, [one[name] for one in of_trials if name in one]) for path, of_trials in histograms.items()
+                merge(path, [of_trial[name] for of_trial in of_trials if name in of_trial])
+                for path, of_trials in histograms.items()
             ]
             curves = [curve for curve in merged if curve is not None]
             if curves:
                 panels.append(_Panel(title=title, curves=curves))
-    return found
+    return results
 
 
 def _of_histogram(

@@ -235,7 +235,9 @@ class _Dots:
         axes.locator_params(axis="x", nbins=6)
         colours = [self.context.styles[change.finding.path].colour for _, change in shown]
         marks = [
-            one for (at, change), colour in zip(shown, colours, strict=True) for one in change.intervals(at, colour)
+            interval
+            for (at, change), colour in zip(shown, colours, strict=True)
+            for interval in change.intervals(at, colour)
         ]
         cut.mark(axes, "x", marks)
 

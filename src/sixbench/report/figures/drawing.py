@@ -72,10 +72,10 @@ def paged(
         captions, ranks: those of the pages.
         draw: draws a page with its title, that many inches wide.
     """
-    found = []
+    drawings = []
     for number, (page, caption, rank) in enumerate(zip(pages, captions, ranks, strict=False), start=1):
         end, suffix = (f"-{number}", f" ({number} of {len(pages)})") if len(pages) > 1 else ("", "")
-        found.append(
+        drawings.append(
             Drawing(
                 name=name + end,
                 title=title + suffix,
@@ -86,7 +86,7 @@ def paged(
                 draw=partial(draw, page, title + suffix),
             )
         )
-    return found
+    return drawings
 
 
 def slug(text: str) -> str:

@@ -42,7 +42,7 @@ def drawing(followed: Sequence[Followed]) -> Drawing:
     title = title_of(followed[0])
     shown = followed[:MOST_PANELS]
     left = len(followed) - len(shown)
-    longest = max(len(one.points) for one in followed)
+    longest = max(len(item.points) for item in followed)
     caption = _CAPTION
     if longest > MOST_POINTS:
         caption += f" The latest {MOST_POINTS} of {longest} values are shown."
@@ -73,12 +73,12 @@ class _Figure:
             down = -(-len(self.followed) // columns)
             figure = style.figure(0.65 + _PANEL_IN * down, self.width_in)
             grid = figure.add_gridspec(down, columns)
-            looks = style.styles_of(list(dict.fromkeys(one.series.path for one in self.followed)))
-            for place, one in enumerate(self.followed):
-                look = looks.get(one.series.path)
+            looks = style.styles_of(list(dict.fromkeys(element.series.path for element in self.followed)))
+            for place, item in enumerate(self.followed):
+                look = looks.get(item.series.path)
                 axes = figure.add_subplot(grid[divmod(place, columns)])
-                axes.set_title(style.wrapped(path_text(one), self.width_in / columns - 0.5))
-                self._panel(axes, one, style.MUTED if look is None else look.colour, f"p{place}")
+                axes.set_title(style.wrapped(path_text(item), self.width_in / columns - 0.5))
+                self._panel(axes, item, style.MUTED if look is None else look.colour, f"p{place}")
             style.title(figure, self.title)
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
@@ -88,17 +88,17 @@ class _Figure:
             Line2D([], [], color=style.MUTED, marker="o", linestyle="", markersize=4, label="an occurrence"),
             Patch(facecolor=style.BAND, edgecolor=style.FAINT, label="baseline"),
         ]
-        if any(one.found for one in self.followed):
+        if any(item.found for item in self.followed):
             handles.append(Line2D([], [], label="a change is found", **_LINE))
         return handles
 
-    def _panel(self, axes: Axes, one: Followed, colour: str, gid: str) -> None:
-        points = one.points[-MOST_POINTS:]
-        divisor, offset, unit = _scale(one)
+    def _panel(self, axes: Axes, item: Followed, colour: str, gid: str) -> None:
+        points = item.points[-MOST_POINTS:]
+        divisor, offset, unit = _scale(item)
         at = [_when(point) for point in points]
         values = [(point.value - offset) / divisor for point in points]
-        if one.band is not None:
-            _draw_band(axes, one, one.band, divisor, offset)
+        if item.band is not None:
+            _draw_band(axes, item, item.band, divisor, offset)
         axes.plot(at, values, color=colour, linewidth=0.6, alpha=0.5, zorder=2)
         kinds = {"baseline": ("white", colour), "later": (colour, colour), "changed": (_CHANGED, _CHANGED)}
         for kind, (face, edge) in kinds.items():
@@ -116,8 +116,8 @@ class _Figure:
                 zorder=3,
             )[0]
             marks.set_gid(f"{gid}-{kind}")
-            self.tips[f"{gid}-{kind}"] = [_tip(one, points[index]) for index in chosen]
-        numbers = {point.number for point in one.found}
+            self.tips[f"{gid}-{kind}"] = [_tip(item, points[index]) for index in chosen]
+        numbers = {point.number for point in item.found}
         for index, point in enumerate(points):
             if point.number in numbers:
                 axes.axvline(at[index], zorder=1, **_LINE)
@@ -125,15 +125,15 @@ class _Figure:
         locator = AutoDateLocator(minticks=2, maxticks=5)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-        _limits(axes, one, at, values, divisor, offset)
+        _limits(axes, item, at, values, divisor, offset)
 
 
 def _kind(point: Point) -> str:
     return "baseline" if point.is_baseline else "later" if point.deviation is None else "changed"
 
 
-def _draw_band(axes: Axes, one: Followed, band: Band, divisor: float, offset: float) -> None:
-    values = [(point.value - offset) / divisor for point in one.points if point.is_baseline]
+def _draw_band(axes: Axes, item: Followed, band: Band, divisor: float, offset: float) -> None:
+    values = [(point.value - offset) / divisor for point in item.points if point.is_baseline]
     axes.axhspan(min(values), max(values), color=style.BAND, zorder=0)
     axes.axhline((band.centre - offset) / divisor, color=style.MUTED, linewidth=0.8, zorder=1)
     for end in (band.low, band.high):
@@ -141,12 +141,12 @@ def _draw_band(axes: Axes, one: Followed, band: Band, divisor: float, offset: fl
             axes.axhline((end - offset) / divisor, color=style.MUTED, linestyle=":", linewidth=0.9, zorder=1)
 
 
-def _limits(axes: Axes, one: Followed, at: list[float], values: list[float], divisor: float, offset: float) -> None:
+def _limits(axes: Axes, item: Followed, at: list[float], values: list[float], divisor: float, offset: float) -> None:
     """All values and the baseline are in the panel, and the limits of sudden changes where they are near."""
-    shown = [*values, *((point.value - offset) / divisor for point in one.points if point.is_baseline)]
+    shown = [*values, *((point.value - offset) / divisor for point in item.points if point.is_baseline)]
     low, high = min(shown), max(shown)
     reach = 0.5 * (high - low) or 1e-3 * abs(high) or 1.0
-    ends = [] if one.band is None else [end for end in (one.band.low, one.band.high) if end is not None]
+    ends = [] if item.band is None else [end for end in (item.band.low, item.band.high) if end is not None]
     near = [end for end in ((end - offset) / divisor for end in ends) if low - reach <= end <= high + reach]
     low, high = min([low, *near]), max([high, *near])
     pad = 0.08 * (high - low) or reach
@@ -155,12 +155,12 @@ def _limits(axes: Axes, one: Followed, at: list[float], values: list[float], div
     axes.set_xlim(min(at) - 0.04 * span, max(at) + 0.04 * span)
 
 
-def _scale(one: Followed) -> tuple[float, float, str]:
+def _scale(item: Followed) -> tuple[float, float, str]:
     """What is taken from values, what they are then divided by, and the name of their unit."""
-    series = one.series
+    series = item.series
     if series.unit == "ratio":
         return 0.01, 1.0, "Change (%)"
-    divisor, unit = words.common_scale([point.value for point in one.points], series.unit)
+    divisor, unit = words.common_scale([point.value for point in item.points], series.unit)
     if series.against is not None:
         return divisor, 0.0, "Change (pp)" if unit == "%" else f"Change ({unit})"
     return divisor, 0.0, unit
@@ -171,11 +171,11 @@ def _when(point: Point) -> float:
     return float(date2num(when))  # type: ignore[no-untyped-call]
 
 
-def _tip(one: Followed, point: Point) -> str:
+def _tip(item: Followed, point: Point) -> str:
     lines = [
-        f"{path_text(one)}, occurrence {point.number}",
+        f"{path_text(item)}, occurrence {point.number}",
         datetime.fromtimestamp(point.started_realtime_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-        f"{value_text(one, point.value)} (n = {point.n})",
+        f"{value_text(item, point.value)} (n = {point.n})",
     ]
     if point.is_baseline:
         lines.append("baseline")

@@ -125,7 +125,7 @@ class _Forest:
         axes.set_ylim(len(shown) - 0.4, -0.9 if self.is_narrow else -0.6)
         colours = [look_of(change.finding).colour for change in shown]
         rows_of = zip(range(len(shown)), shown, colours, strict=True)
-        cut.mark(axes, "x", [one for at, change, colour in rows_of for one in change.intervals(at, colour)])
+        cut.mark(axes, "x", [interval for at, change, colour in rows_of for interval in change.intervals(at, colour)])
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(style.signed_ticks())
@@ -168,12 +168,12 @@ class _Forest:
         place_of = f"{finding.path}, {row.levels}" if row.levels else finding.path
         self.tips[gid] = [f"{place_of}\n{row.compared}\n{words.count(finding.n, 'pair')} of trials"]
         has_ends = row.interval not in (words.MISSING, marks.TOO_VARIABLE)
-        said = f"{row.change.removesuffix(' %')} ({row.interval})" if has_ends else row.change_with_interval
+        message = f"{row.change.removesuffix(' %')} ({row.interval})" if has_ends else row.change_with_interval
         text: style.Look = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": style.INK}
         if self.is_narrow:
-            axes.text(0.01, place - 0.3, f"{self._label(finding)}: {said}", va="bottom", bbox=style.BEHIND, **text)
+            axes.text(0.01, place - 0.3, f"{self._label(finding)}: {message}", va="bottom", bbox=style.BEHIND, **text)
         else:
-            axes.text(1.012, place, said, va="center", **text)
+            axes.text(1.012, place, message, va="center", **text)
 
     def _label(self, finding: Finding) -> str:
         at = ", ".join(

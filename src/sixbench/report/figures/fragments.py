@@ -94,7 +94,7 @@ class _Group:
     @property
     def different(self) -> int:
         """The number of trials in which counts differ from theory."""
-        return sum(found.is_different for trials in self.trials.values() for found in trials)
+        return sum(trial.is_different for trials in self.trials.values() for trial in trials)
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
@@ -116,16 +116,16 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 def _groups(context: Context, run: Run) -> list[_Group]:
     by_combination: dict[str, dict[str, list[_Counted]]] = {}
     for trial in run.trials:
-        found = _of_links(trial)
-        if found is not None:
-            by_combination.setdefault(trial.combination, {}).setdefault(trial.path, []).append(found)
+        result = _of_links(trial)
+        if result is not None:
+            by_combination.setdefault(trial.combination, {}).setdefault(trial.path, []).append(result)
     groups: list[_Group] = []
     for combination in context.experiment.combinations:
         trials = by_combination.get(combination.name)
         if not trials:
             continue
-        signatures = {path: _signature(found) for path, found in trials.items()}
-        group = next((one for one in groups if _is_alike(one.signatures, signatures)), None)
+        signatures = {path: _signature(results) for path, results in trials.items()}
+        group = next((item for item in groups if _is_alike(item.signatures, signatures)), None)
         if group is None:
             groups.append(_Group(signatures=signatures, combinations=[combination], trials=trials))
             continue
@@ -138,23 +138,23 @@ def _groups(context: Context, run: Run) -> list[_Group]:
 
 def _of_links(trial: TrialRecord) -> _Counted | None:
     """The evidence of fragments, if it has both theory and counts. Otherwise None."""
-    found = trial.evidence.fragments if trial.status == "ok" and trial.workload == WORKLOAD else None
-    if found is None or not found.datagrams or not found.links:
+    fragments = trial.evidence.fragments if trial.status == "ok" and trial.workload == WORKLOAD else None
+    if fragments is None or not fragments.datagrams or not fragments.links:
         return None
-    has_counts = all(link.counted_packets is not None for link in found.links)
-    return _Counted(datagrams=found.datagrams, links=found.links) if has_counts else None
+    has_counts = all(link.counted_packets is not None for link in fragments.links)
+    return _Counted(datagrams=fragments.datagrams, links=fragments.links) if has_counts else None
 
 
 def _signature(trials: Sequence[_Counted]) -> Signature:
     """The packets that theory expects in most trials. They differ in trials whose source fragmented datagrams itself
     because it knew the path MTU."""
-    found = Counter(tuple((link.link, link.sizes_bytes) for link in trial.links) for trial in trials)
-    return found.most_common(1)[0][0]
+    counts = Counter(tuple((link.link, link.sizes_bytes) for link in trial.links) for trial in trials)
+    return counts.most_common(1)[0][0]
 
 
-def _is_alike(one: Mapping[str, Signature], other: Mapping[str, Signature]) -> bool:
-    common = one.keys() & other.keys()
-    return bool(common) and all(one[path] == other[path] for path in common)
+def _is_alike(pairs: Mapping[str, Signature], other: Mapping[str, Signature]) -> bool:
+    common = pairs.keys() & other.keys()
+    return bool(common) and all(pairs[path] == other[path] for path in common)
 
 
 def _caption(groups: Sequence[_Group]) -> str:
@@ -179,7 +179,7 @@ def _draw(context: Context, groups: Sequence[_Group], title: str, width_in: floa
             axes = figure.add_subplot(rows, columns, at + 1)
             _panel(axes, group, what, paths, is_turned=is_turned)
             if what == "packets":
-                levels = words.levels(constant([AsItem(one) for one in group.combinations]))
+                levels = words.levels(constant([AsItem(combination) for combination in group.combinations]))
                 axes.set_title(style.wrapped(levels, width_in / columns))
         style.title(figure, title)
         style.legend(figure, _handles(paths, is_ringed=any(group.different for group in groups)))
@@ -202,16 +202,16 @@ def _panel(axes: Axes, group: _Group, what: str, paths: Sequence[style.PathStyle
     width = _DODGE / max(1, len(present))
     most = 0.0
     for index, path in enumerate(present):
-        for link, one in _sums(group.trials[path.name]).items():
+        for link, on_link in _sums(group.trials[path.name]).items():
             x = links.index(link) + (index - (len(present) - 1) / 2) * width
-            low, high = (value / one.datagrams for value in one.expected[what])
-            counted = one.counted[what] / one.datagrams
+            low, high = (value / on_link.datagrams for value in on_link.expected[what])
+            counted = on_link.counted[what] / on_link.datagrams
             most = max(most, high, counted)
             for edge in (low, high):
                 axes.plot([x - width * 0.42, x + width * 0.42], [edge, edge], color=style.MUTED, linewidth=1.2)
             axes.plot([x, x], [low, high], color=style.MUTED, linewidth=0.8)
             axes.plot([x], [counted], marker=path.marker, color=path.colour, markerfacecolor=path.face, markersize=3.6)
-            if one.different:
+            if on_link.different:
                 style.ring(axes, x, counted)
     for edge in range(1, len(links)):
         axes.axvline(edge - 0.5, color=style.FAINT, linewidth=0.6)
@@ -223,15 +223,15 @@ def _panel(axes: Axes, group: _Group, what: str, paths: Sequence[style.PathStyle
 
 
 def _sums(trials: Sequence[_Counted]) -> dict[str, _OnLink]:
-    found: dict[str, _OnLink] = {}
+    on_links: dict[str, _OnLink] = {}
     for trial in trials:
         for link in trial.links:
-            one = found.setdefault(link.link, _OnLink())
-            one.datagrams += trial.datagrams
-            one.different += link.agrees is False
+            on_link = on_links.setdefault(link.link, _OnLink())
+            on_link.datagrams += trial.datagrams
+            on_link.different += link.agrees is False
             for what, bounds in (("packets", link.expected_packets), ("bytes", link.expected_bytes)):
                 for at, value in enumerate(bounds):
-                    one.expected[what][at] += value
-            one.counted["packets"] += link.counted_packets or 0
-            one.counted["bytes"] += link.counted_bytes or 0
-    return found
+                    on_link.expected[what][at] += value
+            on_link.counted["packets"] += link.counted_packets or 0
+            on_link.counted["bytes"] += link.counted_bytes or 0
+    return on_links

@@ -56,7 +56,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     groups = [_Group(evidence=item, rows=item.packets) for item in by_path(run) if item.packets]
     pages: list[list[_Group]] = []
     for group in groups:
-        if not pages or sum(len(one.rows) for one in (*pages[-1], group)) > MOST_ROWS:
+        if not pages or sum(len(item.rows) for item in (*pages[-1], group)) > MOST_ROWS:
             pages.append([])
         pages[-1].append(group)
     return paged(
@@ -128,9 +128,9 @@ def _draw_narrow(context: Context, groups: list[_Group], heading: str, width_in:
     """Draws the links, the bar, and its headers in words, one below the other."""
     with style.house_style():
         title = style.title_lines(heading, width_in)
-        said = [[_in_words(row.stack, width_in) for row in group.rows] for group in groups]
-        lines = sum(len(words_of) for of_group in said for words_of in of_group)
-        rows = sum(len(of_group) for of_group in said)
+        names = [[_in_words(row.stack, width_in) for row in group.rows] for group in groups]
+        lines = sum(len(words_of) for of_group in names for words_of in of_group)
+        rows = sum(len(of_group) for of_group in names)
         height_in = 0.3 + style.TITLE_LINE_IN * len(title) + 0.34 * len(groups) + 0.46 * rows + _LINE_IN * lines
         figure, axes = style.sheet(height_in, width_in)
         axes.text(
@@ -146,7 +146,7 @@ def _draw_narrow(context: Context, groups: list[_Group], heading: str, width_in:
         most = max(_header_bytes(row.stack) for group in groups for row in group.rows)
         scale = (width_in - 0.4 - _NARROW_PAYLOAD_IN) / max(1, most)
         y_in = height_in - 0.16 - style.TITLE_LINE_IN * len(title)
-        for group, of_group in zip(groups, said, strict=True):
+        for group, of_group in zip(groups, names, strict=True):
             item = group.evidence
             colour = context.styles[item.path].colour if item.path in context.styles else style.MUTED
             axes.text(

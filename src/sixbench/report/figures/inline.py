@@ -53,17 +53,17 @@ def svg(drawing: Drawing, width_in: float = WIDTH_IN, form: str = "wide") -> str
 def _with_tips(text: str, tips: dict[str, list[str]]) -> str:
     """Gives the markers of each group with tips their `data-tip`. The n-th `use` of the group is the n-th point. A
     group without markers, such as a cell, carries its only tip itself."""
-    for gid, said in tips.items():
+    for gid, names in tips.items():
         start = text.find(f'<g id="{gid}">')
         if start < 0:
             continue
         end = _end_of_group(text, start)
         parts = re.split(r"<use\b", text[start:end])
-        if len(parts) == 1 and len(said) == 1:
-            parts[0] = parts[0].replace("<g ", f'<g data-tip="{_attribute(said[0])}" ', 1)
+        if len(parts) == 1 and len(names) == 1:
+            parts[0] = parts[0].replace("<g ", f'<g data-tip="{_attribute(names[0])}" ', 1)
         marked = [parts[0]]
         for index, part in enumerate(parts[1:]):
-            tip = f' data-tip="{_attribute(said[index])}"' if index < len(said) else ""
+            tip = f' data-tip="{_attribute(names[index])}"' if index < len(names) else ""
             marked.append(f"<use{tip}{part}")
         text = text[:start] + "".join(marked) + text[end:]
     return text

@@ -28,13 +28,13 @@ _DODGE_PT = 6.0
 
 def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
     """One figure for each workload of a run on several kernels."""
-    found = []
+    results = []
     for workload, estimates in rows.by_workload(analysis.estimates).items():
         metric, shown = _shown(workload, [estimate for estimate in estimates if COLUMN in estimate.levels])
         if len({estimate.levels[COLUMN] for estimate in shown}) < 2:
             continue
         title = f"{words.workload_title(workload)}: {words.metric_label(metric)}, kernel by kernel"
-        found.append(
+        results.append(
             Drawing(
                 name=f"{workload}-by-kernel",
                 title=title,
@@ -48,7 +48,7 @@ def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
                 draw=lambda width_in, shown=shown, title=title: _ByKernel(context, shown, title, width_in).draw(),  # type: ignore[misc]
             )
         )
-    return found
+    return results
 
 
 def _shown(workload: str, estimates: Sequence[Estimate]) -> tuple[str, list[Estimate]]:

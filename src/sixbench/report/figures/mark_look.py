@@ -76,6 +76,6 @@ def handles(findings: Iterable[Finding]) -> list[Line2D]:
     """The marks of these findings in a legend, in the order in which the tables explain them."""
     looks = sorted(set(map(look_of, findings)), key=lambda look: (marks.order(look.word), look.word, look.tone))
     return [
-        Line2D([], [], color=one.colour, marker=one.shape, markerfacecolor=one.face, linewidth=1.3, label=one.label)
-        for one in looks
+        Line2D([], [], color=look.colour, marker=look.shape, markerfacecolor=look.face, linewidth=1.3, label=look.label)
+        for look in looks
     ]

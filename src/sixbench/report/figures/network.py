@@ -75,13 +75,13 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     for topology in run.manifest.experiment.topologies:
         ends = tuple((link.name, link.ends[0].node, link.ends[1].node) for link in topology.links)
         shapes.setdefault((tuple(topology.nodes), ends), []).append(topology)
-    found = []
+    results = []
     paths = path_descriptions(run)
     for number, topologies in enumerate(list(shapes.values())[:MOST_DRAWINGS], start=1):
         shape = _Shape(topologies=topologies)
         if not shape.first.nodes:
             continue
-        found.append(
+        results.append(
             Drawing(
                 name="network" if len(shapes) == 1 else f"network-{number}",
                 title="Network and paths" if len(shapes) == 1 else f"Network {number} of {len(shapes)} and paths",
@@ -91,7 +91,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
                 draw=lambda width_in, shape=shape: _draw(context, shape, paths, width_in),  # type: ignore[misc]
             )
         )
-    return found
+    return results
 
 
 def _caption(shape: _Shape, paths: Sequence[PathDescription]) -> str:
@@ -231,7 +231,7 @@ def _strips(
     """A strip for each path. It stands under the nodes of the network if its way is the row of the drawing, and else
     has the nodes of its own way side by side. There is none without a way between the hosts."""
     row = {node: across(places.cells[node][0]) for node in places.route} if places.straight else {}
-    found = []
+    results = []
     for described in paths:
         nodes = list(dict.fromkeys(described.way.nodes)) if described.way else list(places.route)
         own = not row or nodes != list(row)
@@ -239,12 +239,12 @@ def _strips(
             continue
         step_in = (span_in[1] - span_in[0]) / max(1, len(nodes) - 1)
         spread = {node: span_in[0] + index * step_in for index, node in enumerate(nodes)}
-        found.append(
+        results.append(
             Strip(
                 described=described, look=context.styles[described.path.name], places=spread if own else row, names=own
             )
         )
-    return found
+    return results
 
 
 def _links(
@@ -332,7 +332,9 @@ def _label(axes: Axes, line: _Line, label: str, taken: Sequence[_Box], step_in: 
         candidates.append((_Box(left=x + 0.06, right=x + 0.06 + width, bottom=low, top=high), x + 0.06, y, "left"))
         candidates.append((_Box(left=x - 0.06 - width, right=x - 0.06, bottom=low, top=high), x - 0.06, y, "right"))
     leftmost, rightmost = axes.get_xlim()
-    inside = [one for one in candidates if one[0].left >= leftmost and one[0].right <= rightmost] or candidates
+    inside = [
+        candidate for candidate in candidates if candidate[0].left >= leftmost and candidate[0].right <= rightmost
+    ] or candidates
     free = [candidate for candidate in inside if not any(candidate[0].covers(box) for box in taken)]
     box, x, y, side = (free or inside)[0]
     axes.text(

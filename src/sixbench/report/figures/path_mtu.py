@@ -68,10 +68,16 @@ class _Cell:
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
     """One figure if the experiment looks for path MTUs."""
-    searches = [one for one in context.experiment.combinations if one.workload.kind == pmtu.KIND.name]
+    searches = [
+        combination for combination in context.experiment.combinations if combination.workload.kind == pmtu.KIND.name
+    ]
     if not searches or len(searches) > _MOST_COLUMNS:
         return []
-    streams = [one for one in context.experiment.combinations if POLICY in one.levels and _is_of_datagrams(one)]
+    streams = [
+        combination
+        for combination in context.experiment.combinations
+        if POLICY in combination.levels and _is_of_datagrams(combination)
+    ]
     return [
         Drawing(
             name="path-mtu-matrix",
@@ -123,24 +129,26 @@ def _matrix(
     index: int,
     tips: dict[str, list[str]],
 ) -> None:
-    same = constant([AsItem(one) for one in combinations])
+    same = constant([AsItem(element) for element in combinations])
     room_in = (width_in - 0.3 - 0.066 * max(map(len, paths))) / len(combinations)
     for row, path in enumerate(paths):
         for column, combination in enumerate(combinations):
-            one = cell(trials.get((path, combination.name), []))
+            item = cell(trials.get((path, combination.name), []))
             gid = f"p{index}-{row}-{column}"
-            cell_of = Rectangle((column, row), 1, 1, facecolor=one.colour, edgecolor="white", linewidth=1)
+            cell_of = Rectangle((column, row), 1, 1, facecolor=item.colour, edgecolor="white", linewidth=1)
             cell_of.set_gid(gid)
             axes.add_patch(cell_of)
             levels = words.levels({key: value for key, value in combination.levels.items() if key not in same})
             place = f"{path}, {levels}" if levels else path
-            tips[gid] = ["\n".join(part for part in (place, one.said, one.text) if part)]
-            text = _fitting(one.text, room_in)
-            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=_TEXT, color=one.ink)
+            tips[gid] = ["\n".join(part for part in (place, item.said, item.text) if part)]
+            text = _fitting(item.text, room_in)
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=_TEXT, color=item.ink)
     axes.set_xlim(0, len(combinations))
     axes.set_ylim(len(paths), 0)
     axes.set_xticks([])
-    _name_levels(axes, [{key: value for key, value in one.levels.items() if key not in same} for one in combinations])
+    _name_levels(
+        axes, [{key: value for key, value in element.levels.items() if key not in same} for element in combinations]
+    )
     axes.set_yticks([index + 0.5 for index in range(len(paths))], list(paths))
     axes.tick_params(length=0)
     axes.grid(visible=False)
@@ -153,10 +161,10 @@ def _matrix(
 def _name_levels(axes: Axes, levels: Sequence[Mapping[str, Scalar]]) -> None:
     """Names the columns below them. Each factor has a line, and the last factor is the nearest. A level stands once
     for all neighbours that share it and the levels of the factors before."""
-    factors = list(dict.fromkeys(factor for one in levels for factor in one))
+    factors = list(dict.fromkeys(factor for level in levels for factor in level))
     for depth, factor in enumerate(reversed(factors), start=1):
         outer = factors[: len(factors) - depth + 1]
-        keys = [tuple(one.get(name) for name in outer) for one in levels]
+        keys = [tuple(level.get(name) for name in outer) for level in levels]
         y_points = -depth * 1.6 * _TEXT + 2
         below: style.Look = {
             "xycoords": axes.get_xaxis_transform(),
@@ -185,10 +193,10 @@ def _fitting(text: str, room_in: float) -> str:
 
 
 def _searched(trials: Sequence[TrialRecord]) -> _Cell:
-    found = [name for name in map(_verdict, trials) if name is not None]
-    if not found:
+    names = [name for name in map(_verdict, trials) if name is not None]
+    if not names:
         return _Cell(colour=_NONE, text="–")
-    worst = max(found, key=VERDICTS.index)
+    worst = max(names, key=VERDICTS.index)
     proven = [trial.metrics.get("pmtu_forward_bytes") for trial in trials]
     sizes = sorted({int(size_bytes) for size_bytes in proven if size_bytes is not None})
     times_ns = [trial.metrics["pmtu_converge_ns"] for trial in trials if "pmtu_converge_ns" in trial.metrics]

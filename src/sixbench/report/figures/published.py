@@ -151,7 +151,7 @@ class _Published:
 
     def _row(self, axes: Axes, place: int, item: PublishedComparison, divisor: float, gid: str) -> None:
         published, ours = item.published / divisor, words.finite(item.ours)
-        said = f"{item.what}\npublished: {words.quantity(item.published, item.unit)} ({item.source})"
+        text = f"{item.what}\npublished: {words.quantity(item.published, item.unit)} ({item.source})"
         if ours is not None:
             axes.plot([published, ours / divisor], [place, place], color=style.FAINT, linewidth=2.2, zorder=1.5)
             if words.finite(item.ours_low) is not None and words.finite(item.ours_high) is not None:
@@ -160,10 +160,10 @@ class _Published:
             dot = axes.plot([ours / divisor], [place], marker="o", color=_OURS, linestyle="none", zorder=3)[0]
             dot.set_gid(f"{gid}-ours")
             dot.set_clip_on(False)
-            said += f"\nours: {words.quantity(item.ours, item.unit)}"
-            self.tips[f"{gid}-ours"] = [said]
+            text += f"\nours: {words.quantity(item.ours, item.unit)}"
+            self.tips[f"{gid}-ours"] = [text]
         else:
-            said += "\nno such value in this run"
+            text += "\nno such value in this run"
         diamond = axes.plot(
             [published],
             [place],
@@ -176,4 +176,4 @@ class _Published:
         )[0]
         diamond.set_gid(gid)
         diamond.set_clip_on(False)
-        self.tips[gid] = [said]
+        self.tips[gid] = [text]

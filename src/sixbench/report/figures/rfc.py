@@ -59,8 +59,8 @@ class Panel:
 def drawings(context: Context, run: Run) -> list[Drawing]:
     """A figure of the throughputs, and one of each other test with values. None for a run that is no such test."""
     found = []
-    results = [one for one in results_of(run) if not one.is_tester]
-    throughputs = _throughputs([one for one in results if one.traffic == PLAIN])
+    results = [at_size for at_size in results_of(run) if not at_size.is_tester]
+    throughputs = _throughputs([result for result in results if result.traffic == PLAIN])
     if throughputs.curves:
         found.append(
             _drawing(
@@ -77,9 +77,9 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     by_traffic = rfc_traffic.drawing(context, results)
     if by_traffic is not None:
         found.append(by_traffic)
-    values = [one for one in values_of(run) if one.traffic == PLAIN]
-    for name in dict.fromkeys(one.test for one in values):
-        panels = _panels([one for one in values if one.test == name])
+    values = [item for item in values_of(run) if item.traffic == PLAIN]
+    for name in dict.fromkeys(item.test for item in values):
+        panels = _panels([item for item in values if item.test == name])
         if panels:
             found.append(_drawing(context, name, TESTS[name].title, _CAPTION, panels))
     return found
@@ -102,65 +102,69 @@ def _drawing(context: Context, name: str, title: str, caption: str, panels: Sequ
     )
 
 
-def _throughputs(found: Sequence[AtSize]) -> Panel:
+def _throughputs(at_sizes: Sequence[AtSize]) -> Panel:
     def curves(value: Callable[[AtSize], float | None], high: Callable[[AtSize], float | None]) -> list[Curve]:
-        made = []
-        for path in dict.fromkeys(one.path for one in found):
-            known = [(one, at) for one in found if one.path == path and (at := value(one)) is not None]
-            points = [Point(at=one.frame_bytes, value=at, low=None, high=high(one)) for one, at in known]
-            tips = [f"{path}, {one.frame_bytes} B: {words.whole(round(at))} frames/s" for one, at in known]
+        results = []
+        for path in dict.fromkeys(at_size.path for at_size in at_sizes):
+            known = [
+                (at_size, at) for at_size in at_sizes if at_size.path == path and (at := value(at_size)) is not None
+            ]
+            points = [Point(at=at_size.frame_bytes, value=at, low=None, high=high(at_size)) for at_size, at in known]
+            tips = [f"{path}, {at_size.frame_bytes} B: {words.whole(round(at))} frames/s" for at_size, at in known]
             if points:
-                made.append(Curve(path=path, points=points, tips=tips))
-        return made
+                results.append(Curve(path=path, points=points, tips=tips))
+        return results
 
     return Panel(
         title="",
         unit="frames/s",
         across=FRAME_SIZE,
-        curves=curves(lambda one: one.goals[0].bounds.lower_pps, lambda one: one.goals[0].bounds.upper_pps),
-        lines=curves(lambda one: one.line_pps, lambda _: None),
-        testers=curves(lambda one: one.tester_pps, lambda _: None),
+        curves=curves(
+            lambda at_size: at_size.goals[0].bounds.lower_pps, lambda at_size: at_size.goals[0].bounds.upper_pps
+        ),
+        lines=curves(lambda at_size: at_size.line_pps, lambda _: None),
+        testers=curves(lambda at_size: at_size.tester_pps, lambda _: None),
     )
 
 
-def _panels(found: Sequence[Found]) -> list[Panel]:
+def _panels(results: Sequence[Found]) -> list[Panel]:
     """A panel for each value over the frame size; of the loss at several rates, one for each frame size over the
     rate."""
-    if found[0].test == "frame-loss-rate":
+    if results[0].test == "frame-loss-rate":
         return [
-            _panel([one for one in found if one.frame_bytes == size], f"frames of {size} B", RATE)
-            for size in dict.fromkeys(one.frame_bytes for one in found)
+            _panel([result for result in results if result.frame_bytes == size], f"frames of {size} B", RATE)
+            for size in dict.fromkeys(result.frame_bytes for result in results)
         ]
     panels = []
-    for name in dict.fromkeys(value.name for one in found for value in one.values):
-        own = [replaced for one in found if (replaced := _only(one, name)).values]
+    for name in dict.fromkeys(value.name for result in results for value in result.values):
+        own = [replaced for result in results if (replaced := _only(result, name)).values]
         panel = _panel(own, name, FRAME_SIZE)
         if panel.curves:
             panels.append(panel)
     return panels
 
 
-def _only(found: Found, name: str) -> Found:
-    return replace(found, values=[value for value in found.values if value.name == name])
+def _only(result: Found, name: str) -> Found:
+    return replace(result, values=[value for value in result.values if value.name == name])
 
 
-def _panel(found: Sequence[Found], title: str, across: str) -> Panel:
+def _panel(results: Sequence[Found], title: str, across: str) -> Panel:
     curves = []
-    for path in dict.fromkeys(one.path for one in found):
+    for path in dict.fromkeys(item.path for item in results):
         points, tips = [], []
-        for one in found:
-            for value in one.values if one.path == path else ():
-                at = value.rate_pps if across == RATE else one.frame_bytes
+        for result in results:
+            for value in result.values if result.path == path else ():
+                at = value.rate_pps if across == RATE else result.frame_bytes
                 if value.value is None or at is None:
                     continue
                 points.append(Point(at=at, value=value.value, low=value.low, high=value.high))
-                tips.append(f"{path}, {one.frame_bytes} B, {value.name}: {words.quantity(value.value, value.unit)}")
+                tips.append(f"{path}, {result.frame_bytes} B, {value.name}: {words.quantity(value.value, value.unit)}")
         if points:
             order = sorted(range(len(points)), key=lambda index: points[index].at)
             curves.append(
                 Curve(path=path, points=[points[index] for index in order], tips=[tips[index] for index in order])
             )
-    units = [value.unit for one in found for value in one.values]
+    units = [value.unit for item in results for value in item.values]
     return Panel(title=title, unit=units[0] if units else "", across=across, curves=curves)
 
 

@@ -21,11 +21,15 @@ _SPREAD = 0.5
 """How far the paths of a row are apart, as a share of the row."""
 
 
-def drawing(context: Context, found: Sequence[AtSize]) -> Drawing | None:
+def drawing(context: Context, at_sizes: Sequence[AtSize]) -> Drawing | None:
     """The figure of throughputs without those of the tester. None where all frames are plain."""
-    sizes = sorted({one.frame_bytes for one in found if one.traffic != PLAIN})
-    known = [one for one in found if one.frame_bytes in sizes and one.goals[0].bounds.lower_pps is not None]
-    if not any(one.traffic != PLAIN for one in known):
+    sizes = sorted({at_size.frame_bytes for at_size in at_sizes if at_size.traffic != PLAIN})
+    known = [
+        at_size
+        for at_size in at_sizes
+        if at_size.frame_bytes in sizes and at_size.goals[0].bounds.lower_pps is not None
+    ]
+    if not any(at_size.traffic != PLAIN for at_size in known):
         return None
     return Drawing(
         name="rfc-throughput-by-traffic",
@@ -47,8 +51,8 @@ class _Figure:
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        sizes = sorted({one.frame_bytes for one in self.found})
-        of_size = {size: [one for one in self.found if one.frame_bytes == size] for size in sizes}
+        sizes = sorted({at_size.frame_bytes for at_size in self.found})
+        of_size = {size: [at_size for at_size in self.found if at_size.frame_bytes == size] for size in sizes}
         columns = min(2, style.panel_columns(len(sizes), self.width_in))
         pages = [sizes[at : at + columns] for at in range(0, len(sizes), columns)]
         most = [max(len(_traffics(of_size[size])) for size in row) for row in pages]
@@ -62,58 +66,65 @@ class _Figure:
                     axes.set_title(f"frames of {size} B")
                 self._panel(axes, of_size[size], index)
             style.title(figure, TITLE if len(sizes) > 1 else f"{TITLE}, frames of {sizes[0]} B")
-            paths = self.context.paths(dict.fromkeys(one.path for one in self.found))
+            paths = self.context.paths(dict.fromkeys(at_size.path for at_size in self.found))
             style.legend(figure, [style.path_handle(path, is_joined=False) for path in paths])
             return Picture(figure=figure, tips=self.tips)
 
-    def _panel(self, axes: Axes, found: Sequence[AtSize], index: int) -> None:
-        names = _traffics(found)
-        paths = self.context.paths(dict.fromkeys(one.path for one in found))
-        divisor, unit = words.common_scale([_rate(one) for one in found], "frames/s")
+    def _panel(self, axes: Axes, at_sizes: Sequence[AtSize], index: int) -> None:
+        names = _traffics(at_sizes)
+        paths = self.context.paths(dict.fromkeys(at_size.path for at_size in at_sizes))
+        divisor, unit = words.common_scale([_rate(at_size) for at_size in at_sizes], "frames/s")
         for order, path in enumerate(paths):
-            gid, own = f"t{index}-{order}", [one for one in found if one.path == path.name]
+            gid, sizes = f"t{index}-{order}", [at_size for at_size in at_sizes if at_size.path == path.name]
             moved = _SPREAD * ((order + 0.5) / len(paths) - 0.5)
-            rates = [_rate(one) / divisor for one in own]
-            over = [max(0.0, (one.goals[0].bounds.upper_pps or _rate(one)) - _rate(one)) / divisor for one in own]
+            rates = [_rate(at_size) / divisor for at_size in sizes]
+            over = [
+                max(0.0, (at_size.goals[0].bounds.upper_pps or _rate(at_size)) - _rate(at_size)) / divisor
+                for at_size in sizes
+            ]
             axes.errorbar(
                 rates,
-                [names.index(one.traffic) + moved for one in own],
-                xerr=[[0.0] * len(own), over],
+                [names.index(at_size.traffic) + moved for at_size in sizes],
+                xerr=[[0.0] * len(sizes), over],
                 color=path.colour,
                 marker=path.marker,
                 markerfacecolor="white",
                 linestyle="none",
                 linewidth=1.0,
             )[0].set_gid(gid)
-            own_limit = [(rate, one) for rate, one in zip(rates, own, strict=True) if not is_at_tester(one)]
+            own_limit = [
+                (rate, at_size) for rate, at_size in zip(rates, sizes, strict=True) if not is_at_tester(at_size)
+            ]
             axes.plot(
                 [rate for rate, _ in own_limit],
-                [names.index(one.traffic) + moved for _, one in own_limit],
+                [names.index(at_size.traffic) + moved for _, at_size in own_limit],
                 color=path.colour,
                 marker=path.marker,
                 markerfacecolor=path.face,
                 linestyle="none",
             )
-            self.tips[gid] = [f"{path.name}, {one.frame_bytes} B, {one.traffic}: {_words(one)}" for one in own]
-            for one in own:
-                if one.traffic == PLAIN:
-                    axes.axvline(_rate(one) / divisor, color=path.colour, linestyle=":", linewidth=0.8, zorder=1.2)
+            self.tips[gid] = [
+                f"{path.name}, {at_size.frame_bytes} B, {at_size.traffic}: {_words(at_size)}" for at_size in sizes
+            ]
+            for size in sizes:
+                if size.traffic == PLAIN:
+                    axes.axvline(_rate(size) / divisor, color=path.colour, linestyle=":", linewidth=0.8, zorder=1.2)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_yticks(range(len(names)), names)
-        ends = [one.goals[0].bounds.upper_pps or _rate(one) for one in found]
+        ends = [at_size.goals[0].bounds.upper_pps or _rate(at_size) for at_size in at_sizes]
         axes.set_xlim(0, 1.08 * max(ends) / divisor)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_xlabel(unit)
 
 
-def _traffics(found: Sequence[AtSize]) -> list[str]:
-    return [name for name in (PLAIN, *TRAFFICS) if any(one.traffic == name for one in found)]
+def _traffics(at_sizes: Sequence[AtSize]) -> list[str]:
+    return [name for name in (PLAIN, *TRAFFICS) if any(at_size.traffic == name for at_size in at_sizes)]
 
 
-def _rate(one: AtSize) -> float:
-    return one.goals[0].bounds.lower_pps or 0.0
+def _rate(at_size: AtSize) -> float:
+    return at_size.goals[0].bounds.lower_pps or 0.0
 
 
-def _words(one: AtSize) -> str:
-    return f"{words.whole(round(_rate(one)))} frames/s"
+def _words(at_size: AtSize) -> str:
+    return f"{words.whole(round(_rate(at_size)))} frames/s"

@@ -96,12 +96,12 @@ class Strip:
     def _stretch(self, axes: Axes, stretch: Stretch, y_in: float) -> None:
         a, b = self.places[stretch.nodes[0]], self.places[stretch.nodes[-1]]
         middle, width = (a + b) / 2, abs(b - a)
-        said = words.stack(stretch.headers)
+        text = words.stack(stretch.headers)
         if not stretch.tunnels:
-            if self.is_narrow and not _fits(said, width):
+            if self.is_narrow and not _fits(text, width):
                 return
-            size = max(self._least_pt, _fitting(said, width, 6.0))
-            axes.text(middle, y_in + 0.04, said, ha="center", va="bottom", fontsize=size, color=style.MUTED, zorder=5)
+            size = max(self._least_pt, _fitting(text, width, 6.0))
+            axes.text(middle, y_in + 0.04, text, ha="center", va="bottom", fontsize=size, color=style.MUTED, zorder=5)
             return
         for depth, tunnel in enumerate(stretch.tunnels):
             height = _PIPE_IN * (1 + 0.35 * (len(stretch.tunnels) - 1 - depth))
@@ -117,9 +117,9 @@ class Strip:
                 [place], [y_in], marker="s", markersize=6.5, color=self.look.colour, markeredgecolor="white",
                 markeredgewidth=0.7, zorder=5,
             )  # fmt: skip
-        size = max(self._least_pt, _fitting(said, width, 6.8))
+        size = max(self._least_pt, _fitting(text, width, 6.8))
         axes.text(
-            middle, y_in + _PIPE_IN / 2 + 0.025, said, ha="center", va="bottom", fontsize=size, zorder=5,
+            middle, y_in + _PIPE_IN / 2 + 0.025, text, ha="center", va="bottom", fontsize=size, zorder=5,
             fontweight="bold",
         )  # fmt: skip
         device = self._device(stretch)

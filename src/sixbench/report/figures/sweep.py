@@ -191,7 +191,7 @@ class _Sweep:
         assert column is not None
         present = self.context.paths(estimate.path for estimate in panel.estimates)
         for order, path in enumerate(present):
-            own = sorted(
+            estimates = sorted(
                 (e for e in panel.estimates if e.path == path.name and column in e.levels),
                 key=lambda e: float(e.levels[column]),
             )
@@ -199,15 +199,15 @@ class _Sweep:
                 Point(
                     at=float(e.levels[column]), value=e.value, low=words.finite(e.ci_low), high=words.finite(e.ci_high)
                 )
-                for e in own
+                for e in estimates
             ]
             gid = f"v{index}-{order}"
             # Not where both axes are logarithmic: lines moved sideways would look like other values.
             moved_pt = 0.0 if _is_logarithmic(self.item) else shift_pt(order, len(present))
             line(axes, path, points, divisor=self.divisor, order=order, moved_pt=moved_pt, gid=gid)
             by_place = {f.combination: f for f in panel.findings if f.path == path.name}
-            self.tips[gid] = [data.tip(path, e, column, by_place.get(e.combination)) for e in own]
-            theory = [(float(e.levels[column]), e.theory / self.divisor) for e in own if e.theory is not None]
+            self.tips[gid] = [data.tip(path, e, column, by_place.get(e.combination)) for e in estimates]
+            theory = [(float(e.levels[column]), e.theory / self.divisor) for e in estimates if e.theory is not None]
             if theory and not path.hollow:
                 axes.plot(*zip(*theory, strict=True), color=path.colour, linestyle=(0, (4, 2)), linewidth=1, zorder=1.5)
         if _is_logarithmic(self.item):
@@ -234,13 +234,13 @@ class _Sweep:
         return min(values) / pad / self.divisor, max(values) * pad / self.divisor
 
     def _top(self, panel: Panel, limit: float | None) -> float:
-        own = [
+        values = [
             v
             for e in panel.estimates
             for v in (e.value, e.ci_high, e.theory)
             if v is not None and words.finite(v) is not None
         ]
-        top = max([*own, limit or 0.0]) / self.divisor
+        top = max([*values, limit or 0.0]) / self.divisor
         return top * 1.1 if top > 0 else 1.0
 
     def _x_axis(self, axes: Axes, panel: Panel, *, labels: bool) -> None:

@@ -55,7 +55,7 @@ class _Series:
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
     """Figures of the workloads that have such series. Only drawing a figure reads which trials have one."""
-    found = []
+    results = []
     for workload in (kind.name for kind in WORKLOADS.values() if kind.flow == "stream"):
         combinations = [c for c in context.experiment.combinations if c.workload.kind == workload]
         panels = _panels(context, run, combinations)
@@ -64,7 +64,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
         columns = max(1, min(MOST_COLUMNS, len({panel.path.name for panel in panels})))
         page = panels[: MOST_ROWS * columns]
         title = f"{words.workload_title(workload)}: goodput over time"
-        found.append(
+        results.append(
             Drawing(
                 name=f"{workload}-time",
                 title=title,
@@ -76,7 +76,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
                 ),
             )
         )
-    return found
+    return results
 
 
 def _caption(run: Run, combinations: Sequence[Combination], left_out: int) -> str:
@@ -120,14 +120,14 @@ def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns
     with style.house_style():
         if style.is_narrow(width_in):
             columns = min(columns, _NARROW_COLUMNS)
-        found = [[series for key in panel.keys if (series := _series(run, key, workload))] for panel in panels]
+        results = [[series for key in panel.keys if (series := _series(run, key, workload))] for panel in panels]
         count = math.ceil(len(panels) / columns)
         figure = style.figure(0.75 + 1.6 * count, width_in)
         grid = figure.add_gridspec(count, columns)
-        values = [value for of_panel in found for series in of_panel for value in series.values_bps]
+        values = [value for of_panel in results for series in of_panel for value in series.values_bps]
         clock = clock_of(run)
         divisor, unit = words.common_scale(values, clock.unit("bit/s"))
-        for index, (panel, of_panel) in enumerate(zip(panels, found, strict=True)):
+        for index, (panel, of_panel) in enumerate(zip(panels, results, strict=True)):
             row, column = divmod(index, columns)
             axes = figure.add_subplot(grid[row, column])
             _panel(axes, panel, of_panel, divisor)

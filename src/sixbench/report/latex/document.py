@@ -41,10 +41,10 @@ def render(
     return _Document(run, analysis, included, Page.of_column(column_in)).text(only_results)
 
 
-def render_table(run: Run, one: Table, column_in: float | None = None) -> str:
+def render_table(run: Run, item: Table, column_in: float | None = None) -> str:
     """One table as a float, as it stands in `render`."""
     prefix = slug(run.manifest.experiment.name)
-    return table(_plain(one, prefix, _about(run)), Page.of_column(column_in)) + "\n"
+    return table(_plain(item, prefix, _about(run)), Page.of_column(column_in)) + "\n"
 
 
 class _Document:
@@ -64,8 +64,8 @@ class _Document:
             if section.name in _OWN:
                 parts += _OWN[section.name](self)
             else:
-                floats = _labelled_apart([self._plain(one) for one in section.filled(self.data)])
-                parts += [table(one, self.page) for one in floats]
+                floats = _labelled_apart([self._plain(item) for item in section.filled(self.data)])
+                parts += [table(item, self.page) for item in floats]
         return "\n\n".join(_with_breaks("\n\n".join(parts).split("\n\n"))) + "\n"
 
     def workloads(self) -> list[str]:
@@ -73,8 +73,8 @@ class _Document:
         findings = rows.headline(self.analysis)
         parts = []
         by_workload = {float_.label: float_ for float_ in self._matrices()}
-        made = workload_tables(findings, self.experiment, self.about, self.prefix)
-        by_workload |= {float_.label: float_ for float_ in made}
+        floats = workload_tables(findings, self.experiment, self.about, self.prefix)
+        by_workload |= {float_.label: float_ for float_ in floats}
         workloads = dict.fromkeys([*rows.by_workload(self.analysis.estimates), *rows.by_workload(findings)])
         for workload in workloads:
             label = f"{self.prefix}-{workload}"
@@ -88,8 +88,8 @@ class _Document:
 
     def paths(self) -> list[str]:
         """The figure of the network, and the paths without their addresses, for which a page has no room."""
-        made = path_tables.paths_table(self.data.paths, addresses=False)
-        return [*self.figures("network"), table(self._plain(made), self.page)]
+        result = path_tables.paths_table(self.data.paths, addresses=False)
+        return [*self.figures("network"), table(self._plain(result), self.page)]
 
     def _head(self) -> str:
         manifest = self.run.manifest
@@ -112,22 +112,24 @@ class _Document:
         """The first figure of a section or workload, and the names of the others."""
         if self.included is None:
             return []
-        own = [one for one in self.drawings if one.section == section and one.workload == workload]
-        shown = [] if section == "evidence" else _first(own)
-        found = [self.included.one(one, self.prefix, self.about) for one in shown]
-        left = [one for one in own if one not in shown]
+        drawings = [drawing for drawing in self.drawings if drawing.section == section and drawing.workload == workload]
+        shown = [] if section == "evidence" else _first(drawings)
+        names = [self.included.one(drawing, self.prefix, self.about) for drawing in shown]
+        left = [drawing for drawing in drawings if drawing not in shown]
         if left:
             of = f" of {workload}" if workload else ""
-            found.append("\n".join([f"% Other figures{of}:", *(f"%   {self.included.path(one)}" for one in left)]))
-        return found
+            names.append(
+                "\n".join([f"% Other figures{of}:", *(f"%   {self.included.path(drawing)}" for drawing in left)])
+            )
+        return names
 
     def _matrices(self) -> Iterable[Float]:
         """One float for all matrices of a workload that have the same columns."""
-        made = matrices.matrices(self.analysis, self.experiment.statistics.confidence)
+        tables = matrices.matrices(self.analysis, self.experiment.statistics.confidence)
         titles = {words.workload_title(name): name for name in rows.by_workload(self.analysis.estimates)}
-        keyed = groupby(made, lambda one: (one.title.partition(": ")[0], tuple(one.columns)))
+        keyed = groupby(tables, lambda item: (item.title.partition(": ")[0], tuple(item.columns)))
         for number, ((title, columns), own) in enumerate(keyed, start=1):
-            blocks = [Block(heading=one.title.partition(": ")[2], rows=one.rows) for one in own]
+            blocks = [Block(heading=item.title.partition(": ")[2], rows=item.rows) for item in own]
             name = titles.get(title, slug(title))
             yield Float(
                 label=f"{self.prefix}-{name}-by-{slug(columns[0].name)}-{number}",
@@ -142,8 +144,8 @@ class _Document:
         confidence = words.percent(self.experiment.statistics.confidence)
         return f"means of valid trials, with half of their {confidence} confidence interval (n = {blocks} at most)"
 
-    def _plain(self, one: Table) -> Float:
-        return _plain(one, self.prefix, self.about)
+    def _plain(self, item: Table) -> Float:
+        return _plain(item, self.prefix, self.about)
 
 
 _RESULTS = "findings"
@@ -161,31 +163,31 @@ _OWN: dict[str, Callable[[_Document], list[str]]] = {
 """The sections that are more or less than tables here. Values stand with the findings of their workload."""
 
 
-def _plain(one: Table, prefix: str, about: str) -> Float:
-    name, colon, _ = one.title.partition(":")
+def _plain(item: Table, prefix: str, about: str) -> Float:
+    name, colon, _ = item.title.partition(":")
     return Float(
-        label=f"{prefix}-{slug(name if colon else one.title)}",
-        title=one.title,
-        caption=f"{one.title}. {about}",
-        columns=one.columns,
-        blocks=[Block(rows=one.rows)],
+        label=f"{prefix}-{slug(name if colon else item.title)}",
+        title=item.title,
+        caption=f"{item.title}. {about}",
+        columns=item.columns,
+        blocks=[Block(rows=item.rows)],
     )
 
 
 def _labelled_apart(floats: list[Float]) -> list[Float]:
     """The floats; those that would share a label have their whole title in it."""
-    counts = Counter(one.label for one in floats)
+    counts = Counter(item.label for item in floats)
     return [
-        replace(one, label=f"{one.label}-{slug(one.title.partition(':')[2])}") if counts[one.label] > 1 else one
-        for one in floats
+        replace(item, label=f"{item.label}-{slug(item.title.partition(':')[2])}") if counts[item.label] > 1 else item
+        for item in floats
     ]
 
 
-def _first(own: list[Drawing]) -> list[Drawing]:
+def _first(drawings: list[Drawing]) -> list[Drawing]:
     """The main figures; of a workload whose values are in its table anyway, the changes, which take half the height."""
-    changes = [one for one in own if one.name.endswith(("-changes", "-changes-1"))]
-    main = [one for one in own if one.rank == 0 and not (changes and "-values" in one.name)]
-    return main or changes[:1] or own[:1]
+    changes = [drawing for drawing in drawings if drawing.name.endswith(("-changes", "-changes-1"))]
+    main = [drawing for drawing in drawings if drawing.rank == 0 and not (changes and "-values" in drawing.name)]
+    return main or changes[:1] or drawings[:1]
 
 
 def _with_breaks(parts: Iterable[str]) -> Iterable[str]:

@@ -97,22 +97,22 @@ class _Layout:
     shrunk: bool = False
 
 
-def table(made: Float, page: Page) -> str:
+def table(result: Float, page: Page) -> str:
     """The table as one float, or as several where it is long."""
-    layout = _layout(made, page)
-    parts = _parts(made, layout)
+    layout = _layout(result, page)
+    parts = _parts(result, layout)
     text = "\n\n".join(_float(part, layout) for part in parts)
-    return f"% {comment(made.remark)}\n{text}" if made.remark else text
+    return f"% {comment(result.remark)}\n{text}" if result.remark else text
 
 
-def _layout(made: Float, page: Page) -> _Layout:
-    natural = [max(map(width_em, (column.name, *cells))) for column, cells in _by_column(made)]
+def _layout(result: Float, page: Page) -> _Layout:
+    natural = [max(map(width_em, (column.name, *cells))) for column, cells in _by_column(result)]
     words_em = [
         max(width_em(word) for text in (column.name, *cells) for word in text.split(" "))
-        for column, cells in _by_column(made)
+        for column, cells in _by_column(result)
     ]
-    gaps = sum(1 for column in made.columns[1:] if column.name)
-    marks = len(made.columns) - 1 - gaps
+    gaps = sum(1 for column in result.columns[1:] if column.name)
+    marks = len(result.columns) - 1 - gaps
     for environment, room_pt, sizes, least_em in (
         ("table", page.column_pt, _SIZES[:1], _LONG_CELL_EM),
         ("table*", page.text_pt, _SIZES, _LONG_CELL_EM),
@@ -142,9 +142,9 @@ def _layout(made: Float, page: Page) -> _Layout:
     )
 
 
-def _by_column(made: Float) -> list[tuple[Column, list[str]]]:
+def _by_column(result: Float) -> list[tuple[Column, list[str]]]:
     return [
-        (column, [row[at] for block in made.blocks for row in block.rows]) for at, column in enumerate(made.columns)
+        (column, [row[at] for block in result.blocks for row in block.rows]) for at, column in enumerate(result.columns)
     ]
 
 
@@ -163,54 +163,54 @@ def _wrapped(natural: list[float], least: list[float], room_em: float) -> dict[i
 def _shared(long: dict[int, float], least: list[float], room_em: float) -> dict[int, float]:
     """Room shared out: each column gets its least, none more than it asks for; the rest by the root of what they ask
     for, so that no column is much longer than another."""
-    found: dict[int, float] = {}
+    values: dict[int, float] = {}
     waiting = dict(long)
     while waiting:
-        left_em = room_em - sum(found.values())
+        left_em = room_em - sum(values.values())
         total = sum(math.sqrt(em) for em in waiting.values())
         share = {at: left_em * math.sqrt(em) / total for at, em in waiting.items()}
         settled = {at: least[at] for at in waiting if share[at] < least[at]} or {
             at: em for at, em in waiting.items() if share[at] >= em
         }
         if not settled:
-            return found | share
-        found |= settled
+            return values | share
+        values |= settled
         waiting = {at: em for at, em in waiting.items() if at not in settled}
-    return found
+    return values
 
 
-def _parts(made: Float, layout: _Layout) -> list[Float]:
+def _parts(result: Float, layout: _Layout) -> list[Float]:
     """The table on as few floats as it needs, of about the same length: none has a single row that was left over. A
     block that is broken has its heading again."""
-    parts = _broken(made, layout, MOST_LINES)
+    parts = _broken(result, layout, MOST_LINES)
     for most_lines in range(-(-MOST_LINES // 2), MOST_LINES):
-        even = _broken(made, layout, most_lines)
+        even = _broken(result, layout, most_lines)
         if len(even) == len(parts):
             parts = even
             break
-    found = []
+    floats = []
     for number, part in enumerate(parts, start=1):
         blocks = [
             Block(heading=key, rows=[row for _, row in rows]) for key, rows in groupby(part, lambda item: item[0])
         ]
         suffix = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
-        found.append(
+        floats.append(
             replace(
-                made,
-                label=made.label if number == 1 else f"{made.label}-{number}",
-                title=f"{made.title}{suffix}",
-                caption=made.caption if number == 1 else f"{made.title}, continued{suffix}.",
+                result,
+                label=result.label if number == 1 else f"{result.label}-{number}",
+                title=f"{result.title}{suffix}",
+                caption=result.caption if number == 1 else f"{result.title}, continued{suffix}.",
                 blocks=blocks,
             )
         )
-    return found
+    return floats
 
 
-def _broken(made: Float, layout: _Layout, most_lines: int) -> list[list[tuple[str, list[str]]]]:
+def _broken(result: Float, layout: _Layout, most_lines: int) -> list[list[tuple[str, list[str]]]]:
     """The rows with their headings, on floats of at most so many lines."""
     parts: list[list[tuple[str, list[str]]]] = [[]]
     lines = _ADDED_LINES["rules"]
-    for block in made.blocks:
+    for block in result.blocks:
         heading = None
         for row in block.rows:
             more = _lines(row, layout) + (_ADDED_LINES["heading"] if block.heading != heading and block.heading else 0)
@@ -233,16 +233,16 @@ def _lines(row: list[str], layout: _Layout) -> int:
     )
 
 
-def _float(made: Float, layout: _Layout) -> str:
+def _float(result: Float, layout: _Layout) -> str:
     fills = layout.environment == "table" and not layout.wrapped
     kind = r"tabular*" if fills else "tabular"
     opening = r"\begin{tabular*}{\linewidth}{@{\extracolsep{\fill}}" if fills else r"\begin{tabular}{@{}"
     body = [
-        f"{opening}{_columns(made, layout, fills=fills)}@{{}}}}",
+        f"{opening}{_columns(result, layout, fills=fills)}@{{}}}}",
         r"  \toprule",
-        f"  {_row([column.name for column in made.columns])}",
+        f"  {_row([column.name for column in result.columns])}",
         r"  \midrule",
-        *(f"  {line}" for line in _body(made, layout)),
+        *(f"  {line}" for line in _body(result, layout)),
         r"  \bottomrule",
         rf"\end{{{kind}}}" + ("%" if layout.shrunk else ""),
     ]
@@ -252,8 +252,8 @@ def _float(made: Float, layout: _Layout) -> str:
         [
             rf"\begin{{{layout.environment}}}[tbp]",
             rf"  \centering{layout.size}\setlength{{\tabcolsep}}{{{layout.separation_pt:g}pt}}",
-            rf"  \caption[{escape(made.title)}]{{{escape(words.keep_together(made.caption))}}}",
-            rf"  \label{{tab:{made.label}}}",
+            rf"  \caption[{escape(result.title)}]{{{escape(words.keep_together(result.caption))}}}",
+            rf"  \label{{tab:{result.label}}}",
             r"  \smallskip",
             *(f"  {line}" for line in body),
             rf"\end{{{layout.environment}}}",
@@ -261,12 +261,12 @@ def _float(made: Float, layout: _Layout) -> str:
     )
 
 
-def _body(made: Float, layout: _Layout) -> list[str]:
+def _body(result: Float, layout: _Layout) -> list[str]:
     lines = []
-    for index, block in enumerate(made.blocks):
+    for index, block in enumerate(result.blocks):
         if block.heading:
             lines += [r"\addlinespace"] if index else []
-            lines.append(_heading(block.heading, len(made.columns), layout))
+            lines.append(_heading(block.heading, len(result.columns), layout))
         lines += [_row(row) for row in block.rows]
     return lines
 
@@ -277,19 +277,19 @@ def _heading(text: str, columns: int, layout: _Layout) -> str:
     return rf"\multicolumn{{{columns}}}{{@{{}}{kind}@{{}}}}{{\itshape {escape(text)}}} \\"
 
 
-def _columns(made: Float, layout: _Layout, *, fills: bool) -> str:
+def _columns(result: Float, layout: _Layout, *, fills: bool) -> str:
     """Column types; broken columns are set ragged, in shares of the line. `fills`: the table fills the line."""
-    found = []
-    for at, column in enumerate(made.columns):
+    names = []
+    for at, column in enumerate(result.columns):
         if not column.name:
             before, after = (r"\extracolsep{0pt}", r"@{\extracolsep{\fill}}") if fills else ("", "")
-            found.append(rf"@{{{before}\hspace{{{_TIGHT_PT:g}pt}}}}l{after}")
+            names.append(rf"@{{{before}\hspace{{{_TIGHT_PT:g}pt}}}}l{after}")
         elif at in layout.wrapped:
             share = layout.wrapped[at] / layout.room_pt
-            found.append(rf">{{\raggedright\arraybackslash}}p{{{math.floor(1000 * share) / 1000:.3f}\linewidth}}")
+            names.append(rf">{{\raggedright\arraybackslash}}p{{{math.floor(1000 * share) / 1000:.3f}\linewidth}}")
         else:
-            found.append("r" if column.align == "right" else "l")
-    return "".join(found)
+            names.append("r" if column.align == "right" else "l")
+    return "".join(names)
 
 
 def _row(cells: list[str]) -> str:

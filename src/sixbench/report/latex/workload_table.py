@@ -52,8 +52,8 @@ class _Maker:
 
     def table(self, run: str, prefix: str) -> Float:
         levels, groups = rows.varying(self.findings), rows.grouped(self.findings)
-        made = [cells(group, levels) for group in groups]
-        keep = self._kept(made, len(levels))
+        results = [cells(group, levels) for group in groups]
+        keep = self._kept(results, len(levels))
         names = self._columns(levels)
         return Float(
             label=f"{prefix}-{self.workload}",
@@ -62,10 +62,10 @@ class _Maker:
             columns=[names[at] for at in keep],
             blocks=[
                 Block(
-                    heading=self._heading(one),
-                    rows=[[row[at] for at in keep] for row in map(self._row, one.rows, one.group.rows)],
+                    heading=self._heading(result),
+                    rows=[[row[at] for at in keep] for row in map(self._row, result.rows, result.group.rows)],
                 )
-                for one in made
+                for result in results
             ],
             remark=self._remark(),
         )
@@ -109,9 +109,9 @@ class _Maker:
         return [*levels, path, value, baseline, change, _sign(row.finding), _bracketed(interval), n, noise,
                 theory, invalid, marks.blocks(row.finding)]  # fmt: skip
 
-    def _kept(self, made: Sequence[Cells], levels: int) -> list[int]:
+    def _kept(self, results: Sequence[Cells], levels: int) -> list[int]:
         """Columns that say something, and differ where the caption could say it once."""
-        every = [row for one in made for row in map(self._row, one.rows, one.group.rows)]
+        every = [row for result in results for row in map(self._row, result.rows, result.group.rows)]
         once = set()
         if len(self.paths) == 1 and len(self.baselines) == 1:
             once.add(levels)
@@ -125,7 +125,7 @@ class _Maker:
 
     @property
     def _units(self) -> set[str]:
-        return {one.change_unit for one in (cells(group, []) for group in rows.grouped(self.findings))}
+        return {item.change_unit for item in (cells(group, []) for group in rows.grouped(self.findings))}
 
     @property
     def _mixed(self) -> bool:
@@ -135,10 +135,10 @@ class _Maker:
     def _unit(self) -> str:
         return min(self._units)
 
-    def _heading(self, made: Cells) -> str:
-        group = made.group
-        unit = f" ({made.unit})" if made.unit else ""
-        change = f", change in {made.change_unit}" if self._mixed and made.change_unit else ""
+    def _heading(self, result: Cells) -> str:
+        group = result.group
+        unit = f" ({result.unit})" if result.unit else ""
+        change = f", change in {result.change_unit}" if self._mixed and result.change_unit else ""
         better = words.better(group.metric)
         return f"{words.metric_label(group.metric)}{unit}{change}{f'; {better}' if better else ''}"
 
@@ -169,23 +169,23 @@ class _Maker:
 
     def _marks(self) -> str:
         """What the marks beside changes mean, of those that there are."""
-        found = {finding.mark for finding in self.findings}
+        names = {finding.mark for finding in self.findings}
         verdicts = {finding.verdict for finding in self.findings if finding.mark == "decided"}
         arrows = [arrow for verdict, arrow in _ARROWS.items() if verdict in verdicts]
         slight = {finding.direction for finding in self.findings if finding.mark == "small"}
         slight_arrows = [arrow for direction, arrow in _SLIGHT_ARROWS.items() if direction in slight]
         margins = words.margins_of(self.experiment.statistics, self.findings)
-        said = [
+        texts = [
             *([f"{' '.join(arrows)}: different (Holm-adjusted)"] if arrows else []),
             *([f"{' '.join(slight_arrows)}: different, and by less than {margins}"] if slight_arrows else []),
-            *(["‡: mixed, not all blocks say the same"] if "mixed" in found else []),
-            *(["†: within A/A"] if "within A/A" in found else []),
-            *([f"≈: equivalent within {margins}"] if "equivalent" in found else []),
-            *(["?: too variable to tell"] if "too variable" in found else []),
+            *(["‡: mixed, not all blocks say the same"] if "mixed" in names else []),
+            *(["†: within A/A"] if "within A/A" in names else []),
+            *([f"≈: equivalent within {margins}"] if "equivalent" in names else []),
+            *(["?: too variable to tell"] if "too variable" in names else []),
         ]
-        if "undecided" in found:
-            said.append("no mark: undecided" if said else "All of these are undecided")
-        return f"{'; '.join(said)}." if said else ""
+        if "undecided" in names:
+            texts.append("no mark: undecided" if texts else "All of these are undecided")
+        return f"{'; '.join(texts)}." if texts else ""
 
 
 def _sign(finding: Finding) -> str:

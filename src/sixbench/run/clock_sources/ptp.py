@@ -68,8 +68,8 @@ def read_ptp(agent: Agent) -> ClockReading:
     """ptp4l's report there. Raises `CapabilityError` where there is none or it says too little, and `AgentError`."""
     done = agent.answer(Exec(argv=["sh", "-c", _IF_THERE, "pmc", *_ASK]))
     if done.exit != 0:
-        said = printable(done.stderr.strip())[:_SHOWN]
-        raise CapabilityError(f"ptp4l could not be asked: {said or 'the host has no pmc (Debian package linuxptp)'}")
+        text = printable(done.stderr.strip())[:_SHOWN]
+        raise CapabilityError(f"ptp4l could not be asked: {text or 'the host has no pmc (Debian package linuxptp)'}")
     compared = compare(parse_pmc(done.stdout))
     if compared.stamps == "SOFTWARE":
         now_ns, low_ns, high_ns = int(agent.call("cpu")["realtime_ns"]), 0, 0
@@ -86,19 +86,19 @@ def read_ptp(agent: Agent) -> ClockReading:
     )
 
 
-def parse_pmc(said: str) -> Answers:
+def parse_pmc(text: str) -> Answers:
     """The output of pmc(8)."""
-    found: Answers = {}
+    texts: Answers = {}
     values: dict[str, str] | None = None
-    for line in said.splitlines():
+    for line in text.splitlines():
         answer = _ANSWER.search(line)
         words = line.split()
         if answer is not None:
             values = {}
-            found.setdefault(answer[1], []).append(values)
+            texts.setdefault(answer[1], []).append(values)
         elif values is not None and line.startswith("\t\t") and len(words) == 2:
             values[words[0]] = words[1]
-    return found
+    return texts
 
 
 def compare(answers: Answers) -> Compared:
@@ -116,8 +116,8 @@ def compare(answers: Answers) -> Compared:
 
 def _compared(answers: Answers) -> Compared:
     [own], [current], [status] = (answers[name] for name in _SETS[:3])
-    states = {one["portIdentity"]: one["portState"] for one in answers["PORT_DATA_SET"]}
-    ports = {one["portIdentity"]: one for one in answers["PORT_PROPERTIES_NP"]}
+    states = {answer["portIdentity"]: answer["portState"] for answer in answers["PORT_DATA_SET"]}
+    ports = {answer["portIdentity"]: answer for answer in answers["PORT_PROPERTIES_NP"]}
     steps, path_ns = int(current["stepsRemoved"]), _time_ns(current["meanPathDelay"])
     followed = [name for name, state in states.items() if state in ("SLAVE", "UNCALIBRATED")]
     leading = [name for name, state in states.items() if state in ("MASTER", "GRAND_MASTER")]
@@ -153,10 +153,10 @@ def _compared(answers: Answers) -> Compared:
 
 
 def _time_ns(text: str) -> float:
-    found = float(text)
-    if not abs(found) < _MOST_NS:  # nor NaN
+    value = float(text)
+    if not abs(value) < _MOST_NS:  # nor NaN
         raise ValueError(f"{text} is no time")
-    return found
+    return value
 
 
 def bounds_ns(compared: Compared, now_ns: int) -> tuple[int, int]:
@@ -180,7 +180,7 @@ def system_ahead_ns(readings: Sequence[HardwareTimes]) -> tuple[int, int]:
 
 def _system_beside_hardware(agent: Agent, interface: str) -> tuple[int, int, int]:
     """Current time of the hardware clock of an interface, and the lead of the system's clock over it."""
-    devices = {one.interface: one.hardware_clock for one in lendable_of(agent)}
+    devices = {lendable.interface: lendable.hardware_clock for lendable in lendable_of(agent)}
     device = _DEVICE.fullmatch(devices.get(interface) or "")
     if device is None:
         raise CapabilityError(f"ptp4l keeps a hardware clock of {printable(interface)} that cannot be found")

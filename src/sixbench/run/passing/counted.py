@@ -136,10 +136,10 @@ class Rises:
     @property
     def words(self) -> str:
         """The deciding part, as sentences: the path through the device, and the counters that have risen."""
-        said = []
+        names = []
         for name in self.outcomes:
             kind, _, rule = name.partition(" ")
-            said.append(
+            names.append(
                 {
                     "fast": f"The program in the kernel did it (fast path): {rule}.",
                     "slow": f"User space did it (slow path): {rule}.",
@@ -153,8 +153,8 @@ class Rises:
         if own:
             did = "answered" if self._told else "kept it for reassembly" if self.is_held else "delivered or dropped it"
             counters = ", ".join(name for name in self.node if name not in _NO_PATH_OF_ITS_OWN) or ", ".join(self.node)
-            said.append(f"The device's node {did}, and not the device: {counters}.")
-        return " ".join(said) or "Neither the device nor its node has counted it."
+            names.append(f"The device's node {did}, and not the device: {counters}.")
+        return " ".join(names) or "Neither the device nor its node has counted it."
 
     @property
     def _told(self) -> bool:
@@ -209,7 +209,10 @@ def _of_node(node: CountersAnswer) -> dict[str, Any]:
         for group, names in (*_ENDS.items(), *_TELLS.items())
         for name in names
     }
-    passed = {name: (one.rx_packets, one.tx_packets) for name, one in node.interfaces.items()}
+    passed = {
+        name: (interface_counters.rx_packets, interface_counters.tx_packets)
+        for name, interface_counters in node.interfaces.items()
+    }
     return {"node": counted, "passed": passed, "is_still": not is_waiting(node)}
 
 

@@ -124,14 +124,14 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             raise UsageError(f"a packet has {len(packet)} bytes, and links of the network carry {MTU_BYTES}")
         capture = f"packet-{next(self._numbers)}"
         before = self._begin()
-        for one in SIDES:
-            self._capture(one, capture)
+        for name in SIDES:
+            self._capture(name, capture)
         self._send(side, packet)
         if self._barrier is not None:
             self._settle()
             self._pass_barrier(self._barrier)
         rises = self._wait(packet, side, before)
-        out = [data for one in SIDES for data in self._captured(one, capture)]
+        out = [data for text in SIDES for data in self._captured(text, capture)]
         if self._barrier is not None:
             out = [data for data in out if not self._barrier.is_answer(data)]
         return self._decision(packet, rises, out)
@@ -207,8 +207,8 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             return False
         if now.done is not None:
             return not self._backlogs.is_idle(now)
-        told = sum(rise for name, rise in rises.outcomes.items() if not name.startswith("handed "))
-        return told < rises.handed + int(arrived)
+        number = sum(rise for name, rise in rises.outcomes.items() if not name.startswith("handed "))
+        return number < rises.handed + int(arrived)
 
     def _is_delivered(self, packet: bytes, rises: Rises) -> bool:
         """True if the node gave the slow path of a tunnel a packet."""
@@ -243,14 +243,14 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         if seen.dropped:
             raise AgentError("no-capture", f"{seen.dropped} packets on {self._network.sides[side]} were not captured")
         neighbour = bytes.fromhex(mac_of(side, of_device=False).replace(":", ""))
-        frames = [bytes.fromhex(one.data) for one in seen.packets if one.outgoing is False]
+        frames = [bytes.fromhex(packet.data) for packet in seen.packets if packet.outgoing is False]
         return [frame[_ETHERNET_BYTES:] for frame in frames if frame[:6] == neighbour]
 
     def _decision(self, packet: bytes, rises: Rises, out: Sequence[bytes]) -> PacketDecision:
         self._keep_fragments(packet, rises)
         verdict, reason, words = rises.verdict, rises.reason, rises.words
         if self._device_is_silent and verdict != "answered":
-            changed = any(one[0] >> 4 != packet[0] >> 4 for one in out)
+            changed = any(data[0] >> 4 != packet[0] >> 4 for data in out)
             verdict = "translated" if changed else "answered" if out else "dropped"
             reason, words = self._engine, f"{self._engine} does not say why."
         if verdict == "translated" and not out:

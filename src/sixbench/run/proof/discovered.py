@@ -25,23 +25,27 @@ def discovered_prefixes(answers: Mapping[str, observation.DiscoveredPrefix]) -> 
     """The record's part of the answers to `prefix-discover`, by node, each with that to `dhcp-ask`."""
     return {
         node: DiscoveredPrefix(
-            prefix=told.prefix,
-            by=told.by,
-            source=told.source,
-            asked=told.asked,
-            took_ns=told.took_ns,
-            others=tuple(told.others),
-            dhcp=_without_ipv4(told.dhcp),
+            prefix=discovered_prefix.prefix,
+            by=discovered_prefix.by,
+            source=discovered_prefix.source,
+            asked=discovered_prefix.asked,
+            took_ns=discovered_prefix.took_ns,
+            others=tuple(discovered_prefix.others),
+            dhcp=_without_ipv4(discovered_prefix.dhcp),
         )
-        for node, told in answers.items()
+        for node, discovered_prefix in answers.items()
     }
 
 
-def _without_ipv4(told: observation.WithoutIpv4 | None) -> WithoutIpv4 | None:
-    if told is None:
+def _without_ipv4(without_ipv4: observation.WithoutIpv4 | None) -> WithoutIpv4 | None:
+    if without_ipv4 is None:
         return None
     return WithoutIpv4(
-        server=told.server, offered=told.offered, wait_s=told.wait_s, asked=told.asked, took_ns=told.took_ns
+        server=without_ipv4.server,
+        offered=without_ipv4.offered,
+        wait_s=without_ipv4.wait_s,
+        asked=without_ipv4.asked,
+        took_ns=without_ipv4.took_ns,
     )
 
 
@@ -53,7 +57,9 @@ def without_questions(network: Network, captures: Sequence[CaptureAnswer]) -> li
         return list(captures)
     discovery = clat.discovery
     return [
-        capture.model_copy(update={"packets": [one for one in capture.packets if not _asks(one.layers, discovery)]})
+        capture.model_copy(
+            update={"packets": [packet for packet in capture.packets if not _asks(packet.layers, discovery)]}
+        )
         for capture in captures
     ]
 
@@ -80,7 +86,7 @@ def dhcp_evidence(
         place = f"on {view.link.name} at {view.end.node}"
         for packet in capture.packets:
             seen += [(_named(layer), packet) for layer in packet.layers if _is_dhcp(layer)]
-    messages = {name: sum(one == name for one, _ in seen) for name in dict.fromkeys(name for name, _ in seen)}
+    messages = {name: sum(text == name for text, _ in seen) for name in dict.fromkeys(name for name, _ in seen)}
     due = ("discover for option 108", "offer with option 108")
     reasons = [
         Reason(kind=ReasonKind.NOT_SEEN, text=f"no DHCP message was seen {place} that is a {name}")

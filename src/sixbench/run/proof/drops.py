@@ -30,8 +30,10 @@ class Drops:
             node: {name: count - self.rules_before.get(node, {}).get(name, 0) for name, count in counters.items()}
             for node, counters in self.rules_after.items()
         }
-        found = {node: {name: rise for name, rise in counters.items() if rise > 0} for node, counters in rises.items()}
-        return {node: counters for node, counters in found.items() if counters}
+        numbers = {
+            node: {name: rise for name, rise in counters.items() if rise > 0} for node, counters in rises.items()
+        }
+        return {node: counters for node, counters in numbers.items() if counters}
 
 
 def read_counters(listed: str) -> dict[str, int]:

@@ -40,7 +40,7 @@ def assess(topology: Topology, records: Mapping[str, EmulateAnswer]) -> Emulated
         if not link.is_emulated:
             continue
         if link.emulator == "netem":
-            settings = {way: netem(one) for way, one in zip(WAYS, link.impairments, strict=True)}
+            settings = {way: netem(impairments) for way, impairments in zip(WAYS, link.impairments, strict=True)}
             links[link.name] = EmulatedLink(emulator="netem", settings=settings)
             continue
         record = records.get(link.name)

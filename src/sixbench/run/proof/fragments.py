@@ -98,7 +98,7 @@ def fragment_evidence(
     views = viewpoints(network)
     judged = [_judged(prediction, sent, delivered, measured) for prediction in states]
     losses = [abs(sent - delivered - prediction.lost_first) for prediction in states]
-    index = min(range(len(states)), key=lambda one: (len(judged[one][0]), losses[one]))
+    index = min(range(len(states)), key=lambda number: (len(judged[number][0]), losses[number]))
     differences, expected = judged[index]
     # Of datagrams of several sizes only the number of packets is foretold.
     is_one_size = one_size(params) is not None
@@ -127,7 +127,7 @@ def _unreached(prediction: Prediction) -> frozenset[str]:
 
 def _states(network: Network, params: Params, engine: str | None) -> list[Prediction]:
     """The expectations where the client knows nothing of the path, and where it knows its MTU from earlier traffic."""
-    policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
+    policy: Policy = next((name for name in POLICIES if name == params.get("df")), "clear")
     sizes = sizes_of(params)
     if sizes is None:
         raise NotPredicted("the datagrams have the sizes of a trace")
@@ -168,12 +168,12 @@ def _bounds(prediction: Prediction, node: str, family: Family, sent: int, delive
     """The least and the most that a node can have counted. A queue that takes not all fragments makes the cutting fail
     too (FragFails)."""
     settled = _work(prediction.settled, node, family)
-    found = {
+    pairs = {
         name: bounds(prediction, lambda attempt, name=name: _work(attempt, node, family)[name], sent, delivered)  # type: ignore[misc]
         for name in JUDGED
     }
-    least, most = found["too_long"]
-    return found | {"too_long": (least, most + settled["cut"] * (sent - delivered))}
+    least, most = pairs["too_long"]
+    return pairs | {"too_long": (least, most + settled["cut"] * (sent - delivered))}
 
 
 def _work(attempt: Attempt, node: str, family: Family) -> dict[str, int]:
@@ -197,15 +197,15 @@ def _counted(before: CountersAnswer, after: CountersAnswer) -> dict[Family, dict
         early, late = before.snmp.get(group, {}), after.snmp.get(group, {})
         return late.get(name, 0) - early.get(name, 0)
 
-    found: dict[Family, dict[str, int]] = {}
+    numbers: dict[Family, dict[str, int]] = {}
     for family, group in GROUPS.items():
         errors, sent, received = TOO_BIG[family]
-        found[family] = {name: rise(group, counter) for name, counter in COUNTED.items()} | {
+        numbers[family] = {name: rise(group, counter) for name, counter in COUNTED.items()} | {
             "forwarded": rise(group, FORWARDED[family]),
             "errors_sent": rise(errors, sent),
             "errors_received": rise(errors, received),
         }
-    return found
+    return numbers
 
 
 def _shown(families: Mapping[Family, Mapping[str, int]]) -> dict[str, Changes]:

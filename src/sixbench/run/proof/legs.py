@@ -88,7 +88,10 @@ class LegMatch:
         seen = [layer for layer in layers if isinstance(layer, IpHeader)]
         if any(layer.source is None or layer.destination is None for layer in seen):
             return
-        key = (stack, *((one.kind, one.source, one.destination, one.hop_limit) for one in seen))
+        key = (
+            stack,
+            *((ip_header.kind, ip_header.source, ip_header.destination, ip_header.hop_limit) for ip_header in seen),
+        )
         if key not in self._differences:
             self._differences[key] = self._compare(stack, seen)
         difference = self._differences[key]
@@ -137,13 +140,14 @@ def _address(text: str | None) -> Address | None:
 
 
 def _addresses(crossing: Crossing) -> str:
-    return " in ".join(f"{one.source} > {one.destination}" for one in reversed(crossing.ip))
+    return " in ".join(f"{ip_header.source} > {ip_header.destination}" for ip_header in reversed(crossing.ip))
 
 
 def _hop_limits(crossing: Crossing) -> str:
     return " in ".join(
-        f"ipv{one.family} {_shown(one.hop_limit)} to the server and {_shown(one.reverse_hop_limit)} back"
-        for one in reversed(crossing.ip)
+        f"ipv{ip_header.family} {_shown(ip_header.hop_limit)} to the server and {_shown(ip_header.reverse_hop_limit)} "
+        "back"
+        for ip_header in reversed(crossing.ip)
     )
 
 

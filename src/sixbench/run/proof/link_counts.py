@@ -38,7 +38,7 @@ def link_counts(
     after: Counters,
 ) -> list[FragmentLink]:
     """Expected packets on each link, from client to server, and the packets that crossed it."""
-    found = []
+    fragment_links = []
     for index, view in enumerate(views):
         load = prediction.settled.loads[index]
         values: dict[str, Callable[[Attempt], int]] = {
@@ -66,8 +66,8 @@ def link_counts(
             counted = {"packets": packets, "bytes": octets}
             agrees = all(limits[what][0] <= number <= limits[what][1] + more[what] for what, number in counted.items())
             link = replace(link, counted_packets=packets, counted_bytes=octets, agrees=agrees)
-        found.append(link)
-    return found
+        fragment_links.append(link)
+    return fragment_links
 
 
 def bounds(prediction: Prediction, value: Callable[[Attempt], int], sent: int, delivered: int) -> tuple[int, int]:
@@ -104,8 +104,8 @@ def _crossed(view: Viewpoint, before: Counters, after: Counters) -> tuple[int, i
     early, late = (counters[node].interfaces.get(name) for counters in (before, after))
     if early is None or late is None:
         return None
-    way, said = ("tx", "Out") if view.towards_server else ("rx", "In")
-    names = [f"{said}{what}" for what in UPKEEP]
+    way, text = ("tx", "Out") if view.towards_server else ("rx", "In")
+    names = [f"{text}{what}" for what in UPKEEP]
     groups = [counters[node].snmp.get("Icmp6", {}) for counters in (before, after)]
     upkeep = sum(groups[1].get(what, 0) - groups[0].get(what, 0) for what in names)
     return (

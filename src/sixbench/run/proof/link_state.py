@@ -13,16 +13,16 @@ from .packets import Counters, Viewpoint
 def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters) -> list[Reason]:
     """The interfaces that went down during a trial, as a sentence for each link. Nodes that could not be asked are left
     out."""
-    found = []
+    names = []
     for view in views:
         link, ends = view.link, view.link.ends
         down = [end for end in ends if (state := _state(after, end)) is not None and state.is_up is False]
         lost = [end for end in ends if _carrier_losses(after, end) > _carrier_losses(before, end, after)]
         if down:
-            found.append(f"{_names(down)} went down during the trial (link {link.name})")
+            names.append(f"{_names(down)} went down during the trial (link {link.name})")
         elif lost:
-            found.append(f"{_names(lost)} lost the carrier during the trial (link {link.name})")
-    return [Reason(kind=ReasonKind.LINK_DOWN, text=words) for words in found]
+            names.append(f"{_names(lost)} lost the carrier during the trial (link {link.name})")
+    return [Reason(kind=ReasonKind.LINK_DOWN, text=words) for words in names]
 
 
 def _state(counters: Counters, end: Interface) -> LinkState | None:

@@ -134,7 +134,7 @@ def loss_evidence(
         reports = drops.reports
         if _has_ring(client, server):
             hosts = hosts_with_networks(topology)
-            reports = [one for one in reports if not _is_copy(one, netns.get(one.netns_inode) in hosts)]
+            reports = [report for report in reports if not _is_copy(report, netns.get(report.netns_inode) in hosts)]
         located = [*_located(transports, topology, netns, reports, ranges), *emulated]
     losses = Losses(counters=tuple(_counters(before, after, drops)), refused=_refused(client) or None, lost=lost)
     if located is None:
@@ -275,7 +275,7 @@ def _unlocated(
 ) -> tuple[int, tuple[Range, ...] | None]:
     """The lost datagrams that are in no report, and their numbers where all are known."""
     datagrams = sum(place.datagrams for place in located)
-    sequences = joined(one for place in located for one in place.sequences)
+    sequences = joined(sequence for place in located for sequence in place.sequences)
     if ranges is None or _count(sequences) < datagrams:
         return max(0, lost - datagrams), None
     left = tuple(without(ranges, sequences))
@@ -288,13 +288,13 @@ def _count(ranges: Iterable[Range]) -> int:
 
 def joined(ranges: Iterable[Sequence[int]]) -> list[Range]:
     """Ranges in order, those that touch or overlap as one."""
-    found: list[Range] = []
-    for first, last in sorted((int(one[0]), int(one[1])) for one in ranges):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = found[-1][0], max(found[-1][1], last)
+    pairs: list[Range] = []
+    for first, last in sorted((int(numbers[0]), int(numbers[1])) for numbers in ranges):
+        if pairs and first <= pairs[-1][1] + 1:
+            pairs[-1] = pairs[-1][0], max(pairs[-1][1], last)
         else:
-            found.append((first, last))
-    return found
+            pairs.append((first, last))
+    return pairs
 
 
 def without(ranges: Iterable[Sequence[int]], taken: Sequence[Range]) -> Iterator[Range]:
@@ -316,16 +316,16 @@ def without(ranges: Iterable[Sequence[int]], taken: Sequence[Range]) -> Iterator
 
 def _counters(before: Counters, after: Counters, drops: Drops) -> list[DropCounter]:
     """The drop counters that rose, in the order of the way."""
-    found: list[DropCounter] = []
+    drop_counters: list[DropCounter] = []
     for node in after:
         if node in before:
             early, late = before[node], after[node]
             rises = [*_interfaces(early, late), *_queues(early, late), *_protocols(early, late)]
-            found.extend(DropCounter(node=node, counter=name, packets=rise) for name, rise in rises if rise > 0)
+            drop_counters.extend(DropCounter(node=node, counter=name, packets=rise) for name, rise in rises if rise > 0)
         for name, rise in drops.rules.get(node, {}).items():
             if name not in PASSING:
-                found.append(DropCounter(node=node, counter=f"ruleset {name}", packets=rise))
-    return found
+                drop_counters.append(DropCounter(node=node, counter=f"ruleset {name}", packets=rise))
+    return drop_counters
 
 
 def _interfaces(early: CountersAnswer, late: CountersAnswer) -> Iterator[tuple[str, int]]:

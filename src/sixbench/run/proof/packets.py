@@ -94,18 +94,18 @@ class Judgement:
 
 def viewpoints(network: Network, others: Iterable[Legs] = ()) -> list[Viewpoint]:
     """Every link of the path from client to server, in order. Those that only flows on `others` cross come last."""
-    own = network.crossings
+    crossings = network.crossings
     other = [crossing for legs in others for crossing in replace(network, legs=legs).crossings]
-    own_links = {crossing.link.name for crossing in own}
-    found = []
-    for crossing in [*own, *(crossing for crossing in other if crossing.link.name not in own_links)]:
+    own_links = {crossing.link.name for crossing in crossings}
+    results = []
+    for crossing in [*crossings, *(crossing for crossing in other if crossing.link.name not in own_links)]:
         near_end, far_end = crossing.link.end_of(crossing.near), crossing.link.other_end(crossing.near)
         near, far = (network.topology.nodes[end.node] for end in (near_end, far_end))
         at_far = far.equipment is None and (far.kind == "router" or near.kind == "host" or near.equipment is not None)
-        also = tuple(one for one in other if one.link.name == crossing.link.name and one is not crossing)
+        also = tuple(item for item in other if item.link.name == crossing.link.name and item is not crossing)
         end = far_end if at_far else near_end
-        found.append(Viewpoint(crossing=crossing, end=end, towards_server=not at_far, others=also))
-    return found
+        results.append(Viewpoint(crossing=crossing, end=end, towards_server=not at_far, others=also))
+    return results
 
 
 def middle_of(views: Sequence[Viewpoint]) -> int:
@@ -135,7 +135,9 @@ def judge(
     invalid: list[Reason] = []
     segments: list[Segment] = []
     for view, capture in zip(views, captures, strict=True):
-        due = [one for one in view.all_claimed if view.link.name not in unreached and not _is_of(one, traffic.silent)]
+        due = [
+            name for name in view.all_claimed if view.link.name not in unreached and not _is_of(name, traffic.silent)
+        ]
         segments.append(_segment(view, capture, invalid, due, traffic))
         invalid += _count_checks(view, deltas, traffic)
     invalid += _family_checks(views, deltas, traffic.foreign_packets)
@@ -171,7 +173,7 @@ def silent_notes(silent: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _seen_on(segments: Sequence[Segment], family: Family) -> tuple[str, ...]:
-    return tuple(one.link for one in segments if any(_is_of(stack, {family}) for stack in one.stacks))
+    return tuple(segment.link for segment in segments if any(_is_of(stack, {family}) for stack in segment.stacks))
 
 
 def _is_of(stack: str, families: Collection[Family]) -> bool:
@@ -201,7 +203,7 @@ def _segment(
         destinations=traffic.destinations,
     )
     claimed = view.all_claimed
-    allowed = {*claimed, *(f"fragment of {one}" for one in claimed)}
+    allowed = {*claimed, *(f"fragment of {name}" for name in claimed)}
     fewest = min(len(crossing.headers) for crossing in (view.crossing, *view.others))
     place = f"on {view.link.name} at {view.end.node}"
     for packet in packets:
@@ -216,7 +218,7 @@ def _segment(
         stack = in_vlan(headers, vlan_id_of(packet.layers))
         is_later_fragment = _is_later_fragment(packet.layers)
         if is_later_fragment:
-            stack = next((f"fragment of {one}" for one in claimed if f"{one} in ".endswith(f" {stack} in ")), stack)
+            stack = next((f"fragment of {name}" for name in claimed if f"{name} in ".endswith(f" {stack} in ")), stack)
         if stack not in allowed and _is_bare_segment(packet.layers):
             leftovers[stack] = leftovers.get(stack, 0) + 1
             continue
@@ -242,8 +244,10 @@ def _segment(
     )
     invalid += match.reasons(place)
     if stacks and len(claimed) > 1:
-        missing = [one for one in due if not {one, f"fragment of {one}"} & stacks.keys()]
-        invalid.extend(Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of {one} was seen {place}") for one in missing)
+        missing = [name for name in due if not {name, f"fragment of {name}"} & stacks.keys()]
+        invalid.extend(
+            Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of {name} was seen {place}") for name in missing
+        )
     if largest > view.link.mtu_bytes and not view.link.offload_on:
         words = f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}"
         invalid.append(Reason(kind=ReasonKind.TOO_LARGE, text=words))

@@ -53,30 +53,30 @@ def relay_evidence(
     Args:
         is_meant: whether the workload fills tables to see what happens.
     """
-    found = RelayEvidence(relays={}, sessions={})
+    evidence = RelayEvidence(relays={}, sessions={})
     for near, far in pairwise(network.parts):
         node = far.legs[0].near
         if node in network.answering:
             continue
         if node not in before or node not in after:
             words = f"{node} could not be asked for the counters of its relay"
-            found.invalid.append(Reason(kind=ReasonKind.NOT_COUNTED, text=words))
+            evidence.invalid.append(Reason(kind=ReasonKind.NOT_COUNTED, text=words))
             continue
         early, late = before[node], after[node]
         refused = _rises(early.refused, late.refused)
         too_many = refused.pop(TOO_MANY, 0)
         counted = _difference(early, late, refused)
-        found.relays[node] = counted
-        found.sessions[node] = TrackedSessions(
+        evidence.relays[node] = counted
+        evidence.sessions[node] = TrackedSessions(
             before=_open(early), after=_open(late), most=late.most, failed={TOO_MANY: too_many} if too_many else {}
         )
-        found.notes.extend(_notes(node, counted))
+        evidence.notes.extend(_notes(node, counted))
         if too_many:
             words = f"{node} refused {too_many} sessions: its relay has at most {late.most}"
             if is_meant:
-                found.notes.append(words)
+                evidence.notes.append(words)
             else:
-                found.invalid.append(Reason(kind=ReasonKind.SESSIONS_REFUSED, text=words))
+                evidence.invalid.append(Reason(kind=ReasonKind.SESSIONS_REFUSED, text=words))
         for family, payload_bytes in (
             (far.legs[0].family, traffic.forward_payload_bytes),
             (near.legs[-1].family, traffic.reverse_payload_bytes),
@@ -87,8 +87,8 @@ def relay_evidence(
                     f"{payload_bytes} bytes of payload arrived, but the relay of {node} passed only {passed_bytes} "
                     f"bytes on to IPv{family}: they went another way"
                 )
-                found.invalid.append(Reason(kind=ReasonKind.RELAY_COUNTERS, text=words))
-    return found
+                evidence.invalid.append(Reason(kind=ReasonKind.RELAY_COUNTERS, text=words))
+    return evidence
 
 
 def _difference(early: RelayAnswer, late: RelayAnswer, refused: Mapping[str, int]) -> RelayCounters:

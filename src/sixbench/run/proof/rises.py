@@ -14,11 +14,11 @@ NO_PACKETS = observation.Count(packets=0, bytes=0)
 
 def rises(early: Counts | None, late: Counts | None) -> dict[str, Count]:
     """By name, without those that did not rise."""
-    found = {name: rise((early or {}).get(name), count) for name, count in (late or {}).items()}
-    return {name: count for name, count in found.items() if count.packets}
+    counts = {name: rise((early or {}).get(name), count) for name, count in (late or {}).items()}
+    return {name: count for name, count in counts.items() if count.packets}
 
 
 def rise(early: observation.Count | None, late: observation.Count | None) -> Count:
     """Increase of one counter. What was not counted is 0."""
-    first, last = ((0, 0) if one is None else (one.packets, one.bytes) for one in (early, late))
+    first, last = ((0, 0) if count is None else (count.packets, count.bytes) for count in (early, late))
     return Count(packets=last[0] - first[0], bytes=last[1] - first[1])

@@ -54,27 +54,27 @@ def segment_evidence(
     if any(host not in before or host not in after for host in hosts):
         return None
     client, server = hosts
-    found = {}
+    arrived_segments = {}
     for host, other in ((client, server), (server, client)):
-        came, went = _rises(before[host], after[host]), _rises(before[other], after[other])
+        counts, went = _rises(before[host], after[host]), _rises(before[other], after[other])
         again = went["RetransSegs"]
         outside: Counter[str] = Counter()
-        for one in reports or ():
-            if netns.get(one.netns_inode) == host and _is_outside(one):
-                outside[one.reason] += one.packets
-        refused = {name: came[name] for name in NOTED} | dict(outside)
+        for drop in reports or ():
+            if netns.get(drop.netns_inode) == host and _is_outside(drop):
+                outside[drop.reason] += drop.packets
+        refused = {name: counts[name] for name in NOTED} | dict(outside)
         bounds = (
-            came["InSegs"] - went["OutSegs"] - again,
-            sum(came[name] for name in CHALLENGED) - again,
+            counts["InSegs"] - went["OutSegs"] - again,
+            sum(counts[name] for name in CHALLENGED) - again,
             sum(outside.values()) - again,
         )
-        found[host] = ArrivedSegments(
-            arrived=max(0, came["InSegs"]),
+        arrived_segments[host] = ArrivedSegments(
+            arrived=max(0, counts["InSegs"]),
             sent=max(0, went["OutSegs"] + again),
             strays=max(0, *bounds),
             refused={name: count for name, count in refused.items() if count > 0},
         )
-    return found
+    return arrived_segments
 
 
 def _is_outside(drop: Drop) -> bool:

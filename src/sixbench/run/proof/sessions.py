@@ -33,13 +33,13 @@ Sessions = Mapping[str, TrackedSessions]
 def session_evidence(before: Answers, after: Answers) -> dict[str, TrackedSessions]:
     """The sessions of each node at the beginning and at the end, and what failed in between. A node whose kernel tracks
     nothing is absent."""
-    found = {}
+    tracked_sessions = {}
     for node, late in after.items():
         early = before.get(node)
         if early is None or ABSENT in (early.sessions, late.sessions):
             continue
         first, last = early.slab, late.slab
-        found[node] = TrackedSessions(
+        tracked_sessions[node] = TrackedSessions(
             before=early.sessions,
             after=late.sessions,
             most=late.most,
@@ -47,7 +47,7 @@ def session_evidence(before: Answers, after: Answers) -> dict[str, TrackedSessio
             object_bytes=None if ABSENT in (first, last) else last.object_bytes,
             objects=None if ABSENT in (first, last) else last.objects - first.objects,
         )
-    return found
+    return tracked_sessions
 
 
 def _failures(early: Mapping[str, int] | None, late: Mapping[str, int] | None) -> dict[str, int] | None:
@@ -69,19 +69,23 @@ def judge_sessions(
     notes: list[str] = []
     reasons: list[Reason] = []
     for node in nodes:
-        own = sessions.get(node)
-        if own is None:
+        tracked_sessions = sessions.get(node)
+        if tracked_sessions is None:
             words = f"{node} could not be asked for its sessions"
             reasons.append(Reason(kind=ReasonKind.NOT_COUNTED, text=words))
             continue
-        if own.before and before[node].forgotten is False:
+        if tracked_sessions.before and before[node].forgotten is False:
             notes.append(
-                f"{node} had {own.before} sessions before the trial, which its kernel could not remove: it has no "
+                f"{node} had {tracked_sessions.before} sessions before the trial, which its kernel could not remove: "
+                "it has no "
                 "nf_conntrack_netlink"
             )
-        if own.failed:
-            told = "; ".join(f"{name} {count}: {FAILURES[name]}" for name, count in own.failed.items())
-            words = f"{node} refused sessions, with {own.after} of at most {own.most} at the end ({told})"
+        if tracked_sessions.failed:
+            text = "; ".join(f"{name} {count}: {FAILURES[name]}" for name, count in tracked_sessions.failed.items())
+            words = (
+                f"{node} refused sessions, with {tracked_sessions.after} of at most {tracked_sessions.most} at the "
+                f"end ({text})"
+            )
             if is_meant:
                 notes.append(words)
             else:
@@ -92,12 +96,12 @@ def judge_sessions(
 def session_memory_bytes(sessions: Sessions) -> float | None:
     """The memory that one more session at a node took, by the entries of the whole machine; None where too few came, or
     where the kernel does not tell."""
-    rise = sum(one.rise for one in sessions.values())
-    told = [(one.objects, one.object_bytes) for one in sessions.values()]
-    if rise < LEAST_SESSIONS or not told:
+    rise = sum(tracked_sessions.rise for tracked_sessions in sessions.values())
+    pairs = [(tracked_sessions.objects, tracked_sessions.object_bytes) for tracked_sessions in sessions.values()]
+    if rise < LEAST_SESSIONS or not pairs:
         return None
     # All nodes of a trial look at the same machine.
-    objects, object_bytes = told[0]
+    objects, object_bytes = pairs[0]
     return None if objects is None or object_bytes is None else objects * object_bytes / rise
 
 
@@ -105,9 +109,9 @@ def teardown_rate_per_s(sessions: Sessions, torn_down: Answers) -> float | None:
     """Number of sessions a second that the slowest node forgot on command to forget all (RFC 9693); None where there
     were too few, or where the kernel cannot forget."""
     rates = [
-        one.after / answer.forget_ns * 1e9
-        for node, one in sessions.items()
-        if one.after >= LEAST_TORN_DOWN
+        tracked_sessions.after / answer.forget_ns * 1e9
+        for node, tracked_sessions in sessions.items()
+        if tracked_sessions.after >= LEAST_TORN_DOWN
         and (answer := torn_down.get(node)) is not None
         and answer.forgotten
         and answer.forget_ns

@@ -36,7 +36,7 @@ def judge_strays(
         arrived: the segments of TCP that came to each host; None: nobody counted them.
     """
     counts = stray_counts(*results)
-    segments = sum(one.strays for one in (arrived or {}).values())
+    segments = sum(arrived_segments.strays for arrived_segments in (arrived or {}).values())
     if segments > FEW_STRAYS:
         counts[SEGMENTS] = segments
     reason = stray_reason(counts, own_packets)

@@ -37,15 +37,15 @@ class Bucket:
 
 def buckets(links: Iterable[Link]) -> list[Bucket]:
     """The token buckets of these links, both directions."""
-    found = []
+    results = []
     for link in links:
         for end in link.ends:
             direction = link.direction_from(end.node)
             if direction.rate_bps is None:
                 continue
             slack_ns = bucket_slack_ns(link, direction)
-            found.append(Bucket(link=link.name, node=end.node, device=end.name, slack_ns=slack_ns))
-    return found
+            results.append(Bucket(link=link.name, node=end.node, device=end.name, slack_ns=slack_ns))
+    return results
 
 
 def timer_evidence(
@@ -58,18 +58,18 @@ def timer_evidence(
         nodes: the name of the node that has a namespace.
     """
     known = {(bucket.node, bucket.device): bucket for bucket in watched}
-    found: dict[str, dict[str, LateTimers]] = {}
-    for one in seen:
-        bucket = known.get((nodes.get(one.netns_inode, ""), one.device))
-        if bucket is not None and one.expired:
-            found.setdefault(bucket.link, {})[bucket.node] = LateTimers(
-                expired=one.expired,
-                late=one.late,
-                worst_ns=one.worst_ns,
-                lost_ns=one.lost_ns,
+    late_timers: dict[str, dict[str, LateTimers]] = {}
+    for device_timers in seen:
+        bucket = known.get((nodes.get(device_timers.netns_inode, ""), device_timers.device))
+        if bucket is not None and device_timers.expired:
+            late_timers.setdefault(bucket.link, {})[bucket.node] = LateTimers(
+                expired=device_timers.expired,
+                late=device_timers.late,
+                worst_ns=device_timers.worst_ns,
+                lost_ns=device_timers.lost_ns,
                 slack_ns=bucket.slack_ns,
             )
-    return found
+    return late_timers
 
 
 def judge_timers(

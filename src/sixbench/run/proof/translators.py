@@ -32,7 +32,7 @@ def translator_evidence(
     Args:
         forgotten: the last counters of the translator that learns its prefix, each time that it was taken away.
     """
-    found: dict[str, dict[str, TranslatorCounters]] = {}
+    counters: dict[str, dict[str, TranslatorCounters]] = {}
     for device in network.translators:
         late = after.get(device.node, {}).get(device.device)
         if late is not None:
@@ -40,8 +40,8 @@ def translator_evidence(
             ends = [*forgotten, late] if device.discovery is not None else [late]
             # One that was taken away and made anew counts from 0.
             counted = [_difference(NOTHING if number else early, then) for number, then in enumerate(ends)]
-            found.setdefault(device.node, {})[device.device] = _sum(counted)
-    return found
+            counters.setdefault(device.node, {})[device.device] = _sum(counted)
+    return counters
 
 
 def check_translators(network: Network, counted: Translators, traffic: Traffic) -> list[Reason]:
@@ -56,15 +56,15 @@ def _wrong(network: Network, counted: Translators, traffic: Traffic) -> Iterator
             continue
         node = behind.near
         device = by_node.get(node)
-        own = None if device is None else counted.get(node, {}).get(device)
-        if own is None:
+        counters = None if device is None else counted.get(node, {}).get(device)
+        if counters is None:
             yield ReasonKind.NOT_COUNTED, f"{node} could not be asked for the counters of its translator {device}"
             continue
         for family, payload_bytes in (
             (behind.family, traffic.forward_payload_bytes),
             (before.family, traffic.reverse_payload_bytes),
         ):
-            translated = own.to(family)
+            translated = counters.to(family)
             if translated.bytes < payload_bytes:
                 yield (
                     ReasonKind.TRANSLATOR_COUNTERS,
@@ -75,45 +75,46 @@ def _wrong(network: Network, counted: Translators, traffic: Traffic) -> Iterator
 
 def translation_notes(counted: Translators) -> list[str]:
     """Remarks on packets that were dropped, or whose source was told of an error."""
-    found = []
+    names = []
     for node, devices in counted.items():
-        for device, own in devices.items():
-            found += [
+        for device, counters in devices.items():
+            names += [
                 f"{device} of {node} {what} {count.packets} packets: {clause}"
-                for what, by_clause in (("dropped", own.drops), ("answered", own.answered))
+                for what, by_clause in (("dropped", counters.drops), ("answered", counters.answered))
                 for clause, count in by_clause.items()
                 if clause not in QUIET_CLAUSES
             ]
-            if own.waiting is not None and own.waiting.packets:
-                found.append(
-                    f"{own.waiting.packets} fragments still waited in {device} of {node} at the end for the first one "
+            if counters.waiting is not None and counters.waiting.packets:
+                names.append(
+                    f"{counters.waiting.packets} fragments still waited in {device} of {node} at the end for the first "
+                    "one "
                     "of their packet"
                 )
-    return found
+    return names
 
 
 def _sum(counted: Sequence[TranslatorCounters]) -> TranslatorCounters:
     total, *others = counted
-    for one in others:
+    for counters in others:
         total = TranslatorCounters(
-            to_ipv6=total.to_ipv6 + one.to_ipv6,
-            to_ipv4=total.to_ipv4 + one.to_ipv4,
-            slow=_added(total.slow, one.slow),
-            answered=_added(total.answered, one.answered),
-            drops=_added(total.drops, one.drops),
-            waiting=_both(total.waiting, one.waiting),
+            to_ipv6=total.to_ipv6 + counters.to_ipv6,
+            to_ipv4=total.to_ipv4 + counters.to_ipv4,
+            slow=_added(total.slow, counters.slow),
+            answered=_added(total.answered, counters.answered),
+            drops=_added(total.drops, counters.drops),
+            waiting=_both(total.waiting, counters.waiting),
         )
     return total
 
 
-def _both(one: Count | None, other: Count | None) -> Count | None:
+def _both(count: Count | None, other: Count | None) -> Count | None:
     """Counts of a translator that was taken away, and of the new one in its place."""
-    return one + other if one is not None and other is not None else None
+    return count + other if count is not None and other is not None else None
 
 
-def _added(one: Mapping[str, Count], other: Mapping[str, Count]) -> dict[str, Count]:
+def _added(counts: Mapping[str, Count], other: Mapping[str, Count]) -> dict[str, Count]:
     none = Count(packets=0, bytes=0)
-    return {name: one.get(name, none) + other.get(name, none) for name in {**one, **other}}
+    return {name: counts.get(name, none) + other.get(name, none) for name in {**counts, **other}}
 
 
 def _difference(early: TranslatorState, late: TranslatorState) -> TranslatorCounters:

@@ -31,21 +31,21 @@ def tunnel_evidence(
     Args:
         interfaces: the changes of the interfaces' counters, by node, for the kernel's own tunnels.
     """
-    found: dict[str, dict[str, TunnelCounters]] = {}
+    tunnel_counters: dict[str, dict[str, TunnelCounters]] = {}
     for tunnel in network.tunnels:
         late = after.get(tunnel.node, {}).get(tunnel.device)
         if late is not None:
             early = before.get(tunnel.node, {}).get(tunnel.device, NOTHING)
-            found.setdefault(tunnel.node, {})[tunnel.device] = _difference(early, late)
+            tunnel_counters.setdefault(tunnel.node, {})[tunnel.device] = _difference(early, late)
             continue
         counted = interfaces.get(tunnel.node, {}).get(tunnel.device)
         if counted is not None:
-            found.setdefault(tunnel.node, {})[tunnel.device] = TunnelCounters(
+            tunnel_counters.setdefault(tunnel.node, {})[tunnel.device] = TunnelCounters(
                 encapsulated=Count(packets=counted.get("tx_packets", 0), bytes=counted.get("tx_bytes", 0)),
                 decapsulated=Count(packets=counted.get("rx_packets", 0), bytes=counted.get("rx_bytes", 0)),
                 drops={name: Count(packets=counted[name], bytes=0) for name in KERNEL_DROPS if counted.get(name)},
             )
-    return found
+    return tunnel_counters
 
 
 def check_tunnels(network: Network, ends: Mapping[str, Mapping[str, TunnelCounters]], traffic: Traffic) -> list[Reason]:
@@ -97,8 +97,8 @@ def program_times(measured: Counters) -> dict[str, float]:
     metrics = {}
     times = [device.programs or {} for devices in measured.values() for device in devices.values()]
     for program in ("encapsulate", "decapsulate"):
-        found = [time[program] for time in times if program in time]
-        runs, time_ns = sum(one.runs for one in found), sum(one.run_time_ns for one in found)
+        results = [time[program] for time in times if program in time]
+        runs, time_ns = sum(result.runs for result in results), sum(result.run_time_ns for result in results)
         if runs > 0 and time_ns > 0:
             metrics[f"bpf_{program}_ns"] = time_ns / runs
     return metrics
