@@ -5,7 +5,7 @@ UV_LOCK := requirements-uv.lock
 UV_VERSION := $(shell sed -n 's/^uv==\([0-9.]*\).*/\1/p' $(UV_LOCK))
 PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
-LONG_TESTS := $(call lab_files,calibration cells connections dns64_tested emulated_links endurance happy_eyeballs host_translators hosts hosts_internet hosts_processors link_down lw4o6 machines_killed map measure mechanisms monitor nat64 notebook null_comparisons one_way_delays outside page_rights ptp serve_flood siit translate_engines translated_packets wrong_clocks)
+LONG_TESTS := $(call lab_files,calibration cells connections dns64_tested emulated_links endurance happy_eyeballs host_translators hosts hosts_internet hosts_processors link_down lw4o6 machines_killed map measure mechanisms monitor nat64 notebook null_comparisons one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_engines translate_small_links translated_packets wrong_clocks)
 # Not in CI, which they would take over an hour.
 SLOW_TESTS := $(call lab_files,cells_killed papers_on_hosts peer_bench tutorials)
 JOOL_TESTS := tests/guest/test_jool.py

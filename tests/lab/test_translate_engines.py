@@ -16,6 +16,7 @@ import pytest
 from ip_packets import ICMP, ICMPV6, TCP, checksum, pcap
 from lab.commands import SIXBENCH
 from lab.packets import (
+    HOP_BY_HOP,
     MORE,
     NOTHING,
     Ends,
@@ -60,6 +61,7 @@ def embedded(prefix: str, address: str) -> str:
     return str(IPv6Address(int(IPv6Address(prefix)) + int(IPv4Address(address))))
 
 
+SYN, RST, ACK = 2, 4, 16
 OUTSIDE, PREFIX = "198.51.100.1", "2001:db8:64::"
 ANSWER = Ends(source=OUTSIDE, destination="192.0.2.1", ports=(53, 40000))
 HAIRPIN = Ends(source="2001:db8:1::1", destination=embedded(PREFIX, "192.0.2.2"))
@@ -131,17 +133,26 @@ FROM_LOCAL4 = ("--local", TUNNEL4.destination, "--remote", TUNNEL4.source)
 FROM_LOCAL6 = ("--local", TUNNEL6.destination, "--remote", TUNNEL6.source)
 
 
-def echoes_to_itself() -> dict[str, bytes]:
-    """To the own addresses of a translator."""
-    ends4 = Ends(source="198.51.100.1", destination="192.0.2.254")
-    ends6 = Ends(source="2001:db8:1::1", destination="2001:db8:1::fe")
-    return {
-        "IPv4": in4(ends4, echo(ends4), ICMP),
-        "IPv6": in6(ends6, echo(ends6), ICMPV6),
-        "IPv6, longer": in6(ends6, echo(ends6, 1200), ICMPV6),
+def to_itself(own4: str, own6: str) -> dict[str, bytes]:
+    """To the own addresses of a translator, which takes them as a node does on which nothing listens."""
+    ends4, ends6 = Ends(source=OUTSIDE, destination=own4), Ends(source="2001:db8:1::1", destination=own6)
+    more = {
+        "IPv4 acknowledgement": in4(ends4, segment(ends4, ACK), TCP),
+        "IPv4 reset": in4(ends4, segment(ends4, RST), TCP),
+        "IPv4 SYN with data": in4(ends4, segment(ends4, SYN, b"data"), TCP),
+        "IPv4 last fragment of an echo": in4(ends4, echo(ends4)[16:], ICMP, 2),
+        "IPv6 acknowledgement": in6(ends6, segment(ends6, ACK), TCP),
+        "IPv6 reset": in6(ends6, segment(ends6, RST), TCP),
+        "IPv6 echo behind options": in6(ends6, bytes([ICMPV6, 0, 1, 4, 0, 0, 0, 0]) + echo(ends6), HOP_BY_HOP),
+        "IPv6 other protocol behind options": in6(ends6, bytes([132, 0, 1, 4, 0, 0, 0, 0]) + bytes(40), HOP_BY_HOP),
+        "IPv6 longer echo": in6(ends6, echo(ends6, 1200), ICMPV6),
+        "IPv6 nothing": in6(ends6, b"", NOTHING),
     }
+    return {f"to itself, {name}": packet for name, packet in (both(ends4, ends6) | more).items()}
 
 
+NODES_OWN = ("to itself, IPv4 udp, DF", "to itself, IPv4 source route*")
+"""Linux gives errors the TOS of the packet that they are about, and follows source routes through itself."""
 TRACKED = ("*used up", "*bad *", "*fragment*", "*another protocol")
 """What a node that tracks connections does itself: it puts fragments together, and knows ports of TCP and UDP alone."""
 
@@ -166,19 +177,24 @@ MECHANISMS = {
             *("siit", "--prefix", "64:ff9b::/96", "--allow-private"),
             *("--eam", "192.0.2.1/32=2001:db8:1::1/128", "--own4", "192.0.2.254", "--own6", "2001:db8:1::fe"),
         ),
+        node=NODES_OWN,
         packets=lambda: (
             both(
                 Ends(source="10.0.0.1", destination="192.0.2.1"),
                 Ends(source="2001:db8:1::1", destination=embedded("64:ff9b::", "10.0.0.1")),
             )
-            | {f"to itself, {name}": packet for name, packet in echoes_to_itself().items()}
+            | to_itself("192.0.2.254", "2001:db8:1::fe")
         ),
     ),
     "map-t, border relay": Mechanism(
         words=MAP_T,
-        packets=lambda: both(
-            Ends(source=OUTSIDE, destination=CE_IPV4, ports=(53, CE_PORT)),
-            Ends(source=CE_IPV6, destination=embedded(PREFIX, OUTSIDE), ports=(CE_PORT, 53)),
+        node=NODES_OWN,
+        packets=lambda: (
+            both(
+                Ends(source=OUTSIDE, destination=CE_IPV4, ports=(53, CE_PORT)),
+                Ends(source=CE_IPV6, destination=embedded(PREFIX, OUTSIDE), ports=(CE_PORT, 53)),
+            )
+            | to_itself("192.0.0.8", embedded(PREFIX, "192.0.0.8"))
         ),
     ),
     "map-t, border relay of two rules, hairpin": Mechanism(
@@ -211,7 +227,11 @@ MECHANISMS = {
     ),
     "nat64": Mechanism(
         words=("nat64", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535", "--own4", "192.0.2.254"),
-        packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()},
+        packets=lambda: (
+            of_ipv6(SIIT[1])
+            | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()}
+            | to_itself("192.0.2.254", embedded(PREFIX, "192.0.2.254"))
+        ),
         node=(*TRACKED, "*no checksum", "back, too long, DF"),
     ),
     "464xlat, PLAT": Mechanism(
@@ -343,7 +363,11 @@ def with_exit(sixbench: Callable[..., object]) -> Callable[..., object]:
 
 def no_connection(ends: Ends) -> bytes:
     """The end of a connection that nobody has begun."""
-    return sealed(ends, TCP, struct.pack("!HHIIHHHH", *ends.ports, 1, 0, 0x5004, 1000, 0, 0), 16)
+    return segment(ends, RST)
+
+
+def segment(ends: Ends, flags: int, data: bytes = b"") -> bytes:
+    return sealed(ends, TCP, struct.pack("!HHIIHHHH", *ends.ports, 1, 7, 0x5000 | flags, 1000, 0, 0) + data, 16)
 
 
 @pytest.mark.parametrize("engine", ["user", "ebpf"])

@@ -141,7 +141,7 @@ impl Mechanism {
     fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
         match self {
             Self::Tunnel(whole) => whole.joins(packet),
-            Self::Siit(_) => false,
+            Self::Siit(translator) => translator.is_own_fragment(packet),
             Self::Nat64(translator) => translator.joins(packet, others_wait),
         }
     }

@@ -11,6 +11,9 @@ use crate::{Defect, Flaw, Span, protocol};
 /// Length of the header without extensions.
 pub const HEADER_BYTES: usize = 40;
 
+/// Where the header has the number of the one that follows.
+pub const NEXT_HEADER_AT: u32 = 6;
+
 /// Length of a Fragment header; no extension header is shorter.
 pub const FRAGMENT_HEADER_BYTES: usize = 8;
 

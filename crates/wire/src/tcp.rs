@@ -46,6 +46,33 @@ impl<'a> Segment<'a> {
         self.header[13] & 0x80 != 0
     }
 
+    /// The reset that answers the segment where nothing listens, without its checksum: RFC 9293 section 3.10.7.1. `None`: it is a reset itself.
+    pub fn reset(&self) -> Option<[u8; HEADER_BYTES]> {
+        const FIN: u8 = 1;
+        const SYN: u8 = 2;
+        const RST: u8 = 4;
+        const ACK: u8 = 16;
+        let flags = self.header[13];
+        if flags & RST != 0 {
+            return None;
+        }
+        let mut reset = [0; HEADER_BYTES];
+        reset[..2].copy_from_slice(&self.header[2..4]);
+        reset[2..4].copy_from_slice(&self.header[..2]);
+        reset[12] = (HEADER_BYTES as u8 / 4) << 4;
+        if flags & ACK != 0 {
+            reset[4..8].copy_from_slice(&self.header[8..12]);
+            reset[13] = RST;
+        } else {
+            let [a, b, c, d] = [self.header[4], self.header[5], self.header[6], self.header[7]];
+            let length = self.payload.captured().len() + usize::from(flags & SYN != 0) + usize::from(flags & FIN != 0);
+            let end = u32::from_be_bytes([a, b, c, d]).wrapping_add(length as u32);
+            reset[8..12].copy_from_slice(&end.to_be_bytes());
+            reset[13] = RST | ACK;
+        }
+        Some(reset)
+    }
+
     /// What follows the header.
     pub fn payload(&self) -> Span<'a> {
         self.payload

@@ -174,7 +174,7 @@ def _of_softwires(given: Given, line: Mapping[str, Any], rows: Sequence[Row]) ->
     from ..run.passing.network import softwires_network
     from .packet_lw4o6 import LWAFTR_OPTIONS
 
-    other = next((option.name for option in LWAFTR_OPTIONS if option.name in given), None)
+    other = next((option.name for option in LWAFTR_OPTIONS if option.name in given and option.name != "mtu4"), None)
     if other is not None:
         raise UsageError(f"the node of its tunnels has no setting for --{other}")
     return softwires_network(rows, line["node"], line["tunnel"])

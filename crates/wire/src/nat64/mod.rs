@@ -84,6 +84,12 @@ impl Nat64 {
 
     fn ipv6_packet(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
         let Ok(packet) = ipv6::Packet::parse(Span::whole(bytes)) else { return Decision::dropped(Clause::Malformed) };
+        // An address of the pool is its bindings', also where it is the translator's own.
+        if !self.translator.to_ipv4(packet.destination()).is_ok_and(|to| self.table.has(to)) {
+            if let Some(decision) = self.translator.receive6(bytes, &packet) {
+                return decision;
+            }
+        }
         let way = match self.out(bytes, &packet, ports) {
             Ok(way) => way,
             Err(stop) => return self.translator.stopped6(bytes, &packet, stop),

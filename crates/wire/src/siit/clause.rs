@@ -45,7 +45,7 @@ clauses! {
     SourceRoute "source-route" "RFC 7915 section 4.1" "The packet has a source route that it has not followed to its end, so its source is told Source Route Failed.",
     RoutingHeader "routing-header" "RFC 7915 section 5.1" "The packet has a routing header with segments left, so its source is told Parameter Problem.",
     HeaderAfterFragment "header-after-fragment" "RFC 7915 section 5.1.1" "An extension header follows the Fragment header, and IPv4 has no place for it there.",
-    OwnAddress "own-address" "RFC 1122 section 3.2.2.6, RFC 4443 section 4.2" "The packet is an echo request to the translator's own address, which answers it.",
+    OwnAddress "own-address" "RFC 1122 sections 3.2.2 and 4, RFC 4443 sections 3 and 4" "The packet is to the translator's own address, which answers as a node on which nothing listens, or drops what such a node drops.",
     Malformed "malformed" "RFC 791, RFC 8200" "The bytes are no packet, or not a whole one, or a checksum is wrong.",
     NotUnicast "not-unicast" "RFC 7915 sections 4.1 and 5.1" "An address is no host's: multicast, loopback, link-local, broadcast or unspecified.",
     NoMapping "no-mapping" "RFC 7915 section 6" "Nothing maps an address of the packet to the other family.",

@@ -24,6 +24,8 @@ pub(crate) struct Upper<'a> {
     /// Where a routing header says that more nodes are to be passed: RFC 8200 section 4.4.
     pub segments_left_at: Option<u32>,
     pub protocol: u8,
+    /// Where in the packet the number of the protocol stands.
+    pub number_at: u32,
     pub payload: &'a [u8],
 }
 
@@ -36,6 +38,7 @@ impl<'a> Upper<'a> {
             is_extended_fragment: false,
             segments_left_at: None,
             protocol: packet.next_header(),
+            number_at: ipv6::NEXT_HEADER_AT,
             payload: packet.payload().captured(),
         };
         for _ in 0..=MAX_EXTENSIONS {
@@ -73,6 +76,7 @@ impl<'a> Upper<'a> {
         }
         self.payload = self.payload.get(bytes..).ok_or(Clause::Malformed)?;
         self.protocol = header[0];
+        self.number_at = (ipv6::HEADER_BYTES + self.bytes) as u32;
         self.bytes += bytes;
         Ok(true)
     }

@@ -5,7 +5,7 @@
 //!
 //! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. What they need: `mapping` for addresses, `domain` and `ports` for those of MAP, `headers` for what lies between the IP header and the
 //! transport header, `transport` for checksums, `icmp` for messages and `quote` for the packets in errors, `identifications`, `joining` for
-//! what has to be whole, and `answers` for the errors that the translator sends itself.
+//! what has to be whole, `answers` for the errors that the translator sends itself, and `own` for packets to its own addresses.
 
 mod addresses;
 mod answers;
@@ -17,6 +17,7 @@ mod icmp;
 mod identifications;
 mod joining;
 mod mapping;
+mod own;
 mod ports;
 mod quote;
 mod settings;
@@ -26,10 +27,9 @@ mod to_ipv4;
 mod to_ipv6;
 mod transport;
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 pub(crate) use addresses::is_host4;
-use addresses::is_host6;
 pub use addresses::{Ipv4Net, Ipv6Net, LENGTHS, Net, Prefix6};
 pub use clause::Clause;
 pub use domain::Domain;
@@ -41,7 +41,7 @@ pub use ports::{Port, Ports};
 pub use settings::{PLATEAUS, Settings, ZeroChecksum};
 
 use crate::icmp::{V4Repr, V6Repr};
-use crate::{Span, checksum, echo, ipv4, ipv6};
+use crate::{Span, checksum, ipv4, ipv6};
 
 /// The least MTU of IPv6: RFC 8200 section 5.
 const LEAST_MTU6: usize = 1280;
@@ -135,23 +135,22 @@ impl Translator {
 
     /// Says what becomes of a packet of either family, which is whole.
     pub fn translate(&mut self, packet: &[u8]) -> Decision {
-        if let Some(reply) = self.reply(packet) {
-            return Decision { verdict: Verdict::Answered, clause: Clause::OwnAddress, packets: vec![reply] };
-        }
         let span = Span::whole(packet);
         match packet.first().map(|octet| octet >> 4) {
             Some(4) => match ipv4::Packet::parse(span) {
                 Ok(parsed) if checksum::is_valid(&packet[..parsed.header_bytes()]) => {
-                    let outcome = self.packet_to_ipv6(packet, &parsed);
-                    self.decide(outcome, |translator, told| translator.answer4(packet, &parsed, told))
+                    self.receive4(packet, &parsed).unwrap_or_else(|| {
+                        let outcome = self.packet_to_ipv6(packet, &parsed);
+                        self.decide(outcome, |translator, told| translator.answer4(packet, &parsed, told))
+                    })
                 }
                 _ => Decision::dropped(Clause::Malformed),
             },
             Some(6) => match ipv6::Packet::parse(span) {
-                Ok(parsed) => {
+                Ok(parsed) => self.receive6(packet, &parsed).unwrap_or_else(|| {
                     let outcome = self.packet_to_ipv4(&parsed);
                     self.decide(outcome, |translator, told| translator.answer6(packet, &parsed, told))
-                }
+                }),
                 Err(_) => Decision::dropped(Clause::Malformed),
             },
             _ => Decision::dropped(Clause::Malformed),
@@ -225,23 +224,6 @@ impl Translator {
         match told.and_then(|told| answer(self, told)) {
             Some(answer) => Decision { verdict: Verdict::Answered, clause, packets: vec![answer] },
             None => Decision::dropped(clause),
-        }
-    }
-
-    /// The reply to an echo request to one of its own addresses, from a host: RFC 1122 section 3.2.1.3, RFC 4291 section 2.7.
-    fn reply(&self, packet: &[u8]) -> Option<Vec<u8>> {
-        let reply = echo::reply(packet, |address| self.is_own(address))?;
-        let is_to_host = match reply.first()? >> 4 {
-            4 => is_host4(ipv4::Packet::parse(Span::whole(&reply)).ok()?.destination(), true),
-            _ => is_host6(ipv6::Packet::parse(Span::whole(&reply)).ok()?.destination()),
-        };
-        is_to_host.then_some(reply)
-    }
-
-    fn is_own(&self, address: IpAddr) -> bool {
-        match address {
-            IpAddr::V4(address) => address == self.settings.own4,
-            IpAddr::V6(address) => Some(address) == self.own6,
         }
     }
 

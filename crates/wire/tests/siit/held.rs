@@ -117,7 +117,7 @@ pub fn check(settings: &Settings, bytes: &[u8]) -> Decision {
     let is_to_ipv4 = (bytes.first().is_some_and(|first| first >> 4 == 6)) == (decision.verdict == Verdict::Translated);
     match decision.verdict {
         Verdict::Dropped => assert!(decision.packets.is_empty()),
-        Verdict::Answered if decision.clause == Clause::OwnAddress => check_reply(bytes, &decision),
+        Verdict::Answered if is_reply(&decision) => check_reply(bytes, &decision),
         Verdict::Answered => check_answer(&mut translator, settings, bytes, &decision),
         Verdict::Translated => {
             assert!(!decision.packets.is_empty());
@@ -146,19 +146,34 @@ fn check_translated(settings: &Settings, bytes: &[u8], packet: &[u8], is_to_ipv4
     }
 }
 
-/// The reply to an echo request, with the same data.
+/// Whether what is sent to the source of a packet to the translator itself is no error.
+fn is_reply(decision: &Decision) -> bool {
+    let Some(packet) = decision.packets.first() else { return false };
+    let is_error = if packet[0] >> 4 == 4 { is_error4(&read4(packet)) } else { is_error6(&read6(packet)) };
+    decision.clause == Clause::OwnAddress && !is_error
+}
+
+/// The reply to an echo request, with the same data, or the reset of a connection.
 fn check_reply(bytes: &[u8], decision: &Decision) {
     let [reply] = &decision.packets[..] else { panic!("{} replies", decision.packets.len()) };
-    if bytes[0] >> 4 == 4 {
+    let (is_echo, asked, answered) = if bytes[0] >> 4 == 4 {
         let (asked, answered) = (ipv4::Packet::parse(Span::whole(bytes)).expect("IPv4"), read4(reply));
         assert_eq!((answered.source(), answered.destination()), (asked.destination(), asked.source()));
-        assert!(checksum::is_valid(&reply[20..]) && reply[20] == 0);
-        assert_eq!(reply[24..], asked.payload().captured()[4..]);
+        assert!(is_right4(reply));
+        (asked.protocol() == protocol::ICMP, asked.payload().captured(), answered.payload().captured())
     } else {
         let (asked, answered) = (ipv6::Packet::parse(Span::whole(bytes)).expect("IPv6"), read6(reply));
         assert_eq!((answered.source(), answered.destination()), (asked.destination(), asked.source()));
-        assert!(is_right6(reply) && reply[40] == 129);
-        assert_eq!(reply[44..], asked.payload().captured()[4..]);
+        assert!(is_right6(reply));
+        let upper = asked.upper_layer();
+        (upper.protocol == protocol::ICMPV6, upper.payload.captured(), answered.payload().captured())
+    };
+    if is_echo {
+        assert!([0, 129].contains(&answered[0]));
+        assert_eq!(answered[4..], asked[4..]);
+    } else {
+        assert_eq!(answered[..4], [&asked[2..4], &asked[..2]].concat());
+        assert!(answered.len() == 20 && answered[13] & 4 != 0 && asked[13] & 4 == 0);
     }
 }
 

@@ -164,7 +164,8 @@ def translator_network(
     embedded = embedding.embed(prefixes[0], own4) if prefixes else None
     own6 = IPv6Address(settings["own6"]) if "own6" in settings else embedded
     mtus: Mapping[Family, int] = {4: settings.get("mtu4", 1500), 6: settings.get("mtu6", 1500)}
-    links = dict.fromkeys(mtus) if knows_mtus else mtus
+    # The errors that the node itself sends to IPv4 hosts fit their link, too.
+    links = {4: mtus[4], 6: None} if knows_mtus else mtus
     device = Translator(
         node=NODE,
         device=f"{name}-1",
@@ -346,7 +347,7 @@ def softwires_network(rows: Sequence[Row], own: Mapping[str, Any], told: Mapping
         bindings.append(Binding(subscriber=subscriber, address=IPv4Address(row.address), ports=row.ports))
     shared = "{ " + ", ".join(dict.fromkeys(row.address for row in rows)) + " }"
     lines += [
-        *_ways_out("near", 4, own4),
+        *_ways_out("near", 4, own4, own.get("mtu4_bytes")),
         f"rule add from 0.0.0.0/0 iif {interface_towards('near')} lookup {_BEYOND} priority 30000",
         f"route add ::/0 {_by('far', 6)} table {_BY_NODE}" + (f" src {own6}" if own6 is not None else ""),
         f"rule add from ::/0 iif lo lookup {_BY_NODE}",
