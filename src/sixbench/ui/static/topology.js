@@ -2,7 +2,7 @@
 
 import { s } from "./dom.js";
 
-const COLUMN = 144, ROW = 70, LINE = 15, RADIUS = 23, SHORT = 5, MOST = 24, BETWEEN = 15;
+const COLUMN = 144, ROW = 70, LINE = 15, RADIUS = 23, SHORT = 5, MOST = 24, BETWEEN = 13;
 
 // The words in lines that have room between two nodes.
 function lines(words) {
