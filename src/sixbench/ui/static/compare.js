@@ -19,7 +19,7 @@ function against(one, heads) {
   const head = h("h2", {}, `${one.run} against ${one.reference}`);
   if (one.refused) return h("section", { class: "against" }, head, h("p", { class: "warning" }, one.refused));
   const settings = one.settings.length
-    ? h("details", {}, h("summary", {}, `${one.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", one.reference, one.run], one.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
+    ? h("details", {}, h("summary", {}, one.settings.length === 1 ? "1 setting differs" : `${one.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", one.reference, one.run], one.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
     : h("p", {}, "Machine, versions and experiment are the same.");
   return h("section", { class: "against" }, head, h("p", {}, one.conclusion), settings,
     one.tables.map(({ heading, rows }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: one.reference, new: one.run })[name] ?? name), rows))]),
