@@ -39,8 +39,8 @@ def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
                 name=f"{workload}-by-kernel",
                 title=title,
                 caption=(
-                    f"Points are means of valid trials with their {context.confidence} confidence intervals. Older "
-                    "kernels are on the left. The axes do not begin at zero."
+                    f"Points are the values of each path by itself with their {context.confidence} confidence "
+                    "intervals. Older kernels are on the left. The axes do not begin at zero."
                 ),
                 section="workload",
                 workload=workload,

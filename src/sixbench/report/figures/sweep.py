@@ -53,7 +53,10 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
     compared = _is_compared(context, panels)
     theory = any(estimate.theory is not None for panel in panels for estimate in panel.estimates)
     logarithmic = _is_logarithmic(item)
-    text = f"Points are means of valid trials. Bars are their {context.confidence} confidence intervals over trials."
+    text = (
+        f"Points are the values of each path by itself. Bars are their {context.confidence} confidence intervals over "
+        "trials."
+    )
     if logarithmic:
         text += (
             " Both axes are logarithmic."

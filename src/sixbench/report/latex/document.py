@@ -142,7 +142,8 @@ class _Document:
     def _means(self) -> str:
         blocks = len({trial.block for trial in self.run.trials if trial.status == "ok"})
         confidence = words.percent(self.experiment.statistics.confidence)
-        return f"means of valid trials, with half of their {confidence} confidence interval (n = {blocks} at most)"
+        half = f"half of their {confidence} confidence interval"
+        return f"values of each path by itself, with {half} (n = {blocks} at most)"
 
     def _plain(self, item: Table) -> Float:
         return _plain(item, self.prefix, self.about)
