@@ -195,7 +195,7 @@ def test_a_report_adds_up_the_trials_of_a_path() -> None:
     told = added.told()
     assert told.places[0] == LostAt(where="by r1, going to exit", what="the queue was full", datagrams=10, trials=3)
     assert [place.where for place in told.places[1:]] == [
-        "where nobody saw it",
+        "at an unknown place",
         "at the sender's socket, before they were sent",
     ]
     assert told.not_told == ["no CAP_BPF"]

@@ -63,7 +63,7 @@ def test_the_machines_settings_are_left_out_where_the_nodes_are_known() -> None:
 def test_a_run_that_did_not_ask_its_nodes_says_that_the_settings_are_the_machines() -> None:
     run = synthetic.small().in_memory()
     value = dict(environment_properties(run))[CONGESTION]
-    assert value == "bbr (before the network was built; what held in the nodes was not recorded)"
+    assert value == "bbr (before the network was built; the values in the nodes were not recorded)"
 
 
 def test_every_kernel_has_its_own_nodes() -> None:

@@ -73,7 +73,7 @@ def test_what_the_report_says_of_fragments_losses_and_a_tunnel() -> None:
     assert tunnel.links[1].outer == {"198.18.1.1 > 198.18.1.2": 30}
     assert [(end.node, end.carried_packets) for end in tunnel.tunnels] == [("r1", 42), ("r2", 30)]
     lost = [(place.where, place.datagrams, place.other_packets) for place in tunnel.losses.places]
-    assert lost == [("on core, coming from r1", 7, 5), ("where nobody saw it", 4, 0)]
+    assert lost == [("on core, coming from r1", 7, 5), ("at an unknown place", 4, 0)]
 
 
 def test_what_a_record_says_of_an_event() -> None:

@@ -57,7 +57,7 @@ class Unanswered:
 
     @property
     def change(self) -> float | None:
-        """How large the change is, as `Needed.tells` counts."""
+        """Size of the change, as `Needed.tells` counts."""
         if self.ratio is not None:
             return abs(self.ratio - 1)
         return abs(self.difference) / self.divisor if self.difference is not None and self.divisor else None

@@ -36,7 +36,7 @@ class Candidate:
 
     @property
     def is_headline(self) -> bool:
-        """Whether it is in a headline metric of its workload."""
+        """True if it is in a headline metric of its workload."""
         return self.metric.name in WORKLOADS[self.combination.workload.kind].headline
 
 

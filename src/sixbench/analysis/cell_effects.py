@@ -1,4 +1,4 @@
-"""What the cells of a run say, each by itself, and whether they say the same.
+"""The changes by cell, each by itself, and the test of their equality.
 
 The two trials of a pair were measured by one cell. So what distinguishes cells cancels in a change, unless the change
 itself depends on the machine. Whether it does is tested for each comparison of a headline metric.
@@ -63,7 +63,7 @@ def cell_remarks(effects: Sequence[CellEffect], run: Run) -> list[str]:
 
 
 def _by_cell(candidate: Candidate) -> dict[str, list[float]]:
-    """What each block says of the change, by cell: the log ratio, or the difference."""
+    """Each block's change, by cell: the log ratio, or the difference."""
     pairs, values = candidate.pairs, dict[str, list[float]]()
     is_ratio = pairs.scale == "ratio" and min(*pairs.path, *pairs.baseline) > 0
     for cell, path, baseline in zip(candidate.cells, pairs.path, pairs.baseline, strict=True):

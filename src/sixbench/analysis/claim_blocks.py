@@ -10,7 +10,8 @@ from ..stats import student_quantile, values_needed
 
 _STEPS = 20
 _NARROWEST = 2.0**-_STEPS
-"""Of today's width. What so narrow an interval leaves open lies on the boundary, and no number of blocks tells."""
+"""Narrowest width, as a share of today's. What so narrow an interval leaves open lies on the boundary, and no number of
+blocks tells."""
 
 
 def blocks_to_decide(

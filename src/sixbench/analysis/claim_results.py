@@ -30,7 +30,7 @@ class Series(dict[int, float]):
         self.uncertainty = {block: by for block, by in uncertainty.items() if by and block in values}
 
     def uncertain_by(self, blocks: Sequence[int]) -> list[float]:
-        """Of these blocks; empty where no value may be wrong."""
+        """Uncertainties of these blocks; empty where no value may be wrong."""
         return [self.uncertainty.get(block, 0.0) for block in blocks] if self.uncertainty else []
 
 

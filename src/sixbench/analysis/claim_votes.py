@@ -1,4 +1,4 @@
-"""What each combination of levels says of a claim: one vote each, by the kind of test."""
+"""The vote of each combination of levels on a claim: one vote each, by the kind of test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ both. `unknown`: there are too few trials."""
 
 @dataclass(frozen=True, kw_only=True)
 class Vote:
-    """What one combination of levels says about a claim.
+    """The vote of one combination of levels on a claim.
 
     Attributes:
         change_percent: the difference that was looked at, if it was one; in percentage points where `points` is true.
@@ -318,7 +318,7 @@ def _band(margin: float, *, is_share: bool) -> tuple[float, float]:
 
 
 def _verdict(low: float, high: float, margin: float, *, is_share: bool) -> Verdict:
-    """What a comparison with such an interval would be found to be."""
+    """The verdict on a comparison with such an interval."""
     none = 0.0 if is_share else 1.0
     below, above = _band(margin, is_share=is_share)
     if below <= low and high <= above:
@@ -332,7 +332,7 @@ def _series(of: str, results: Results, combination: Combination, path: str, metr
 
 
 def _is_share(metric: str) -> bool:
-    """Whether zero is an ordinary value of it, so that it is compared by difference."""
+    """True if zero is an ordinary value of it, so that it is compared by difference."""
     return METRICS[metric].scale == "difference"
 
 
@@ -400,7 +400,7 @@ def _change_percent(change: Comparison, *, share: bool) -> float | None:
 
 
 def _is_big(change_percent: float, margin: float, *, share: bool) -> bool:
-    """Whether a change is more than the margin: as a difference for shares, else as a factor either way."""
+    """True if a change is more than the margin: as a difference for shares, else as a factor either way."""
     if share:
         return abs(change_percent) > 100 * margin
     return abs(math.log(1 + change_percent / 100)) > math.log1p(margin)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _One = TypeVar("_One", Estimate, Finding)
 
 INSTRUCTIONS = {"cpu_per_packet": "instructions_per_packet", "cpu_per_byte": "instructions_per_byte"}
-"""What CPU time is on a virtual clock."""
+"""CPU time on a virtual clock."""
 
 
 @dataclass(frozen=True, kw_only=True)

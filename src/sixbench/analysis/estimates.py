@@ -36,7 +36,7 @@ class PathTrials:
 
     @property
     def attempted(self) -> bool:
-        """Whether there was any trial."""
+        """True if there was any trial."""
         return bool(self.ok) or self.invalid > 0
 
 

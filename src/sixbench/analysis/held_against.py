@@ -1,4 +1,4 @@
-"""What speaks against the mechanisms of a run, whatever it measured."""
+"""Objections to the mechanisms of a run, whatever it measured."""
 
 from __future__ import annotations
 

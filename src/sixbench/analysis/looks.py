@@ -75,7 +75,7 @@ def looks_of(run: Run) -> dict[str, Looks]:
 
 
 def are_answers_decided(experiment: Experiment, combination: Combination, trials: Iterable[TrialRecord]) -> bool:
-    """Whether every path differs from the baseline in the workload's primary metric, or is equivalent to it, at this
+    """True if every path differs from the baseline in the workload's primary metric, or is equivalent to it, at this
     look.
 
     The p-value is multiplied by the number of comparisons of the metric in the experiment. So what ends a combination

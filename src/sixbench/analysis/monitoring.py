@@ -1,4 +1,4 @@
-"""What a run tells a monitor, and the changes that the occurrences of a monitor show.
+"""A run's values for a monitor, and the changes that the occurrences of a monitor show.
 
 *The baseline* of a series is its first values, as many as were fixed when the monitor began. *Looks.* Each later
 occurrence that has the series is a look (`stats.control`). The error of a look is shared equally by all series that
@@ -86,7 +86,7 @@ def _compared(finding: Finding) -> Measured | None:
 
 
 def conditions_of(run: Run) -> dict[str, str]:
-    """What a run was measured with, as far as it explains changes by itself."""
+    """The conditions of a run's measurements, as far as it explains changes by itself."""
     environment = run.manifest.environment
     return {
         "experiment": sha256(run.manifest.experiment.text.encode()).hexdigest()[:16],

@@ -1,4 +1,4 @@
-"""What differs between two runs besides their results: machine, kernel, versions, experiment."""
+"""Differences between two runs besides their results: machine, kernel, versions, experiment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_comparable(old: Run, new: Run) -> None:
 
 
 def differing_settings(old: Run, new: Run) -> list[Setting]:
-    """What differs, in the order of the manifest."""
+    """The differences, in the order of the manifest."""
     before, after = (dict(_leaves(_told(run))) for run in (old, new))
     names = dict.fromkeys([*before, *after])
     settings = (Setting(name=name, old=before.get(name), new=after.get(name)) for name in names)

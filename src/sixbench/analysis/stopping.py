@@ -1,4 +1,4 @@
-"""When a combination has been measured often enough."""
+"""The rule that ends the measuring of a combination."""
 
 from __future__ import annotations
 

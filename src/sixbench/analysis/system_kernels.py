@@ -1,4 +1,4 @@
-"""Which kernels of a run stand for the two systems that a paper compares.
+"""Kernels of a run that stand for the two systems of a paper's comparison.
 
 The oldest kernel stands for the older system, and the newest kernel for the newer one. They are not the kernels of the
 paper. A claim is therefore judged by the difference between ours.
@@ -25,7 +25,7 @@ NEEDS_KERNELS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SystemKernels:
-    """Which kernel stands for which system.
+    """The kernel of each system.
 
     Attributes:
         kernels: those of the run by the paper's name for the system; empty where the run has fewer than two releases,

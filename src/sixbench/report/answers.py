@@ -1,4 +1,4 @@
-"""What the run answers: a row for each comparison of a workload's primary metric, complete in itself.
+"""Answers of a run: a row for each comparison of a workload's primary metric, complete in itself.
 
 A row has both values, the change with its interval, what theory expects, what the baseline differs from itself (A/A),
 and a mark that takes all of that into account. Where there are too many rows for a first screen, the levels of a
@@ -89,7 +89,7 @@ def answer_rows(analysis: Analysis, statistics: Statistics, trials: Sequence[Tri
 
 
 def lacks_aa(analysis: Analysis) -> bool:
-    """Whether nothing says what the baseline differs from itself."""
+    """True if nothing says what the baseline differs from itself."""
     return not any(finding.is_aa for finding in analysis.findings)
 
 

@@ -40,7 +40,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Glyphs:
-    """What a bar is drawn with in a terminal."""
+    """Characters of a bar in a terminal."""
 
     noise: str
     none: str
@@ -147,7 +147,7 @@ def _bar(finding: Finding, scale: tuple[float, float]) -> Bar:
 
 
 def legend(shown: Iterable[Bar], glyphs: Glyphs, confidence: float) -> str:
-    """What the characters mean, those of them that occur."""
+    """Meaning of the characters that occur."""
     has_noise = any(bar.noise is not None for bar in shown)
     return ", ".join(
         [

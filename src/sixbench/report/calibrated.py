@@ -1,4 +1,4 @@
-"""What the machine's calibration says about a run's results: where to trust them, and which lie outside that range."""
+"""The machine's calibration and a run's results: the range of trust, and which lie outside that range."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..model.workloads import WORKLOADS
 from ..store import Manifest, Run
 from . import words
 
-NONE = "This machine was not calibrated. Run `sixbench calibrate` to learn how far to trust these numbers."
+NONE = "This machine was not calibrated. Run `sixbench calibrate` to learn the accuracy of these numbers."
 
 TUNNEL = "6in4"
 """The calibrated path that stands for every tunnel."""
@@ -22,7 +22,8 @@ NEAR = 0.1
 
 
 def sentence(run: Run, analysis: Analysis) -> str | None:
-    """Where to trust the results. None for runs that no calibration covers: between two machines, and emulated ones."""
+    """The range in which results can be trusted. None for runs that no calibration covers: between two machines, and
+    emulated ones."""
     manifest = run.manifest
     if not manifest.experiment.topologies or manifest.environment.guest is not None:
         return None
@@ -36,14 +37,14 @@ def sentence(run: Run, analysis: Analysis) -> str | None:
 
 
 def _of_cells(manifest: Manifest) -> str:
-    """Which cells were calibrated. What each may be trusted for is in its own calibration."""
+    """Cells that were calibrated. What each may be trusted for is in its own calibration."""
     without = [name for name, cell in manifest.cells.items() if cell.calibration is None]
     if not without:
         return "All cells were calibrated."
     were = "was" if len(without) == 1 else "were"
     return (
         f"{words.listing(without)} {were} not calibrated, of {words.count(len(manifest.cells), 'cell')}. Run `sixbench "
-        "calibrate` there to learn how far to trust these numbers."
+        "calibrate` there to learn the accuracy of these numbers."
     )
 
 

@@ -36,8 +36,8 @@ def node_properties(run: Run) -> list[tuple[str, str]]:
 
 @once_a_run
 def socket_properties(run: Run) -> list[tuple[str, str]]:
-    """What the sockets of each workload had, as the kernel told it in the valid trials; nothing of workloads whose
-    sockets are not told."""
+    """Settings of the sockets of each workload, as the kernel reported them in the valid trials; nothing of workloads
+    whose sockets are not reported."""
     results: dict[str, dict[str, set[Any]]] = {}
     for trial in run.trials:
         if trial.status == "ok":
@@ -50,9 +50,9 @@ def socket_properties(run: Run) -> list[tuple[str, str]]:
 
 
 def _of_machine(run: Run, environment: Environment) -> list[tuple[str, str]]:
-    """What is known of a run whose nodes were not asked."""
+    """Settings of a run whose nodes were not asked."""
     if run.manifest.experiment.topologies:
-        remark = "before the network was built; what held in the nodes was not recorded"
+        remark = "before the network was built; the values in the nodes were not recorded"
     else:
         remark = "of this machine; those of the other one are not known"
     return [(name, f"{_plain(value)} ({remark})") for name, value in environment.sysctls.items()]

@@ -1,4 +1,4 @@
-"""What was seen on the wire, path by path and link by link: the proof that trials took the path they claim.
+"""Packets on the wire, path by path and link by link: the proof that trials took the path they claim.
 
 Evidence is what the run layer stored with each trial (`model.evidence`).
 """
@@ -66,7 +66,7 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkEvidence:
-    """What the trials of one path put on one link.
+    """Packets of the trials of one path on one link.
 
     Attributes:
         node, interface: where it was looked at.
@@ -103,7 +103,7 @@ class OnLinks:
 
 @dataclass(frozen=True, kw_only=True)
 class PathEvidence:
-    """What the trials of one path put on the wire.
+    """Packets of the trials of one path on the wire.
 
     Attributes:
         trials: how many carry evidence.
@@ -235,7 +235,7 @@ class _Sum:
 
 
 class _LinkSum:
-    """What was seen on a link, added up."""
+    """The packets on a link, added up."""
 
     def __init__(self, first: Segment) -> None:
         self.node, self.interface = first.node, first.interface

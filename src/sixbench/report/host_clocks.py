@@ -1,4 +1,4 @@
-"""How the clocks of two hosts stand to each other, by each source that tells of both, and whether these agree."""
+"""Offset of the clocks of two hosts, by each source that knows both, and the agreement of the sources."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def last_differences(clock_readings: Sequence[ClockReading], other: Sequence[Clo
 
 
 def by_exchange(clocks: TwoClocks, realtime_ns: int) -> Interval:
-    """How far the server's clock is ahead of the client's at a time of the run's machine, by the exchange after a trial
-    and the drift in it."""
+    """Lead of the server's clock over the client's at a time of the run's machine, by the exchange after a trial and
+    the drift in it."""
     elapsed_ns = realtime_ns - clocks.after.realtime_ns
     drifts_ns = [elapsed_ns * ppm / 1e6 for ppm in (clocks.low_ppm, clocks.high_ppm)]
     return floor(clocks.after.low_ns + min(drifts_ns)), ceil(clocks.after.high_ns + max(drifts_ns))
 
 
 def delay_properties(run: Run) -> list[tuple[str, str]]:
-    """How uncertain the one-way delays of the trials between two hosts are, and the clocks in the last of them."""
+    """Uncertainty of the one-way delays of the trials between two hosts, and the clocks in the last of them."""
     uncertain_ns = [trial.uncertainty[_DELAY] for trial in run.trials if _DELAY in trial.uncertainty]
     last = last_clocks(run)
     if last is None or not uncertain_ns:
@@ -85,7 +85,7 @@ def last_clocks(run: Run) -> TwoClocks | None:
 
 
 def agree(intervals: Sequence[Interval]) -> bool:
-    """Whether one difference is in all of them."""
+    """True if one difference is in all of them."""
     return max(low for low, _ in intervals) <= min(high for _, high in intervals)
 
 

@@ -19,7 +19,7 @@ def host_properties(run: Run) -> list[tuple[str, str]]:
 
 
 def _of_underlay(underlay: Underlay) -> str:
-    """What was seen of it, first and last, and that nothing else is known."""
+    """The first and the last observation of it, and a note that nothing else is known."""
     first, last = (_seen(underlay.readings[at]) for at in (0, -1))
     changed = "" if first == last else f"; at the end {last}"
     return f"not ours, IPv{underlay.family}, {first}{changed}; nothing else is known of it"
@@ -55,7 +55,7 @@ def _words(host: HostFacts) -> str:
 
 
 def _of_hardware_clock(interface: str, clock: str | None) -> str:
-    """What is known of an interface's hardware clock."""
+    """Facts about an interface's hardware clock."""
     if clock is None:
         return f"it is not known whether {interface} has a hardware clock"
     return f"{interface} has no hardware clock" if clock == NO_HARDWARE_CLOCK else f"{interface} has {clock}"

@@ -28,7 +28,7 @@ MOST_FIGURE_BYTES = 3_300_000
 """The size of all figures together. Main figures come first."""
 
 MOST_ROWS = (3000, 1500, 750, 300, 100)
-"""How many rows a list of the page has: the first of these with which the page is small enough. Of more findings, only
+"""Numbers of rows of a list of the page: the first of these with which the page is small enough. Of more findings, only
 the headline ones are shown."""
 
 _ANSWERS_SHOWN = 12
@@ -67,7 +67,7 @@ def render(run: Run, analysis: Analysis) -> str:
 
 
 def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int) -> Filled:
-    """What the page says. `most`: rows of each list."""
+    """Content of the page. `most`: rows of each list."""
     run, analysis, trials = data.run, data.analysis, data.trials
     experiment = run.manifest.experiment
     statistics = experiment.statistics

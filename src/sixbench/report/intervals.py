@@ -28,6 +28,6 @@ def half_interval(estimate: Estimate, divisor: float) -> str:
 
 
 def of_confidence(estimates: Iterable[Estimate], confidence: float) -> str:
-    """What follows a table's title, such as ` (± 95 % confidence)`; empty where none of them has an interval."""
+    """End of a table's title, such as ` (± 95 % confidence)`; empty where none of them has an interval."""
     has_intervals = any(estimate.ci_low is not None for estimate in estimates)
     return f" (± {100 * confidence:g} % confidence)" if has_intervals else ""

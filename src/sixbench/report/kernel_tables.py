@@ -16,7 +16,7 @@ _BESIDE_HEADLINE = ("rtt_mean", "rtt_jitter", "tcp_jitter_mean", "cpu_system", "
 
 
 def is_on_several(estimates: Sequence[Estimate]) -> bool:
-    """Whether there is more than one kernel to set beside each other."""
+    """True if there is more than one kernel to set beside each other."""
     return COLUMN in rows.varying(estimates)
 
 

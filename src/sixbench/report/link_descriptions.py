@@ -1,4 +1,4 @@
-"""What links are set to, as text."""
+"""Settings of links, as text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def direction_words(direction: Direction) -> str:
 
 
 def event_words(topology: Topology, events: Iterable[LinkChange]) -> list[str]:
-    """What happens to links in the midst of a trial, in order: `after 1s h1-r1 has 5 Mbit/s`."""
+    """Changes of links in the midst of a trial, in order: `after 1s h1-r1 has 5 Mbit/s`."""
     links = {link.name: link for link in topology.links}
     names = []
     for event in events:
@@ -50,7 +50,7 @@ def _changed(before: Link, after: Link) -> str:
 
 
 def _new(before: Direction, after: Direction) -> str:
-    """What is new in a direction."""
+    """The new settings of a direction."""
     parts = []
     if after.rate_bps != before.rate_bps and after.rate_bps is not None:
         parts.append(words.level("rate_bps", after.rate_bps))

@@ -15,7 +15,7 @@ from .run_answer import analysis_of, answer_line
 
 @dataclass(frozen=True, kw_only=True)
 class ListedRun:
-    """What a list tells of one run.
+    """Entry of a list of runs.
 
     Attributes:
         state: as the manifest has it, but `interrupted` where it says `running` and no process runs it.
@@ -42,7 +42,7 @@ class ListedRun:
 
 
 def listed_run(directory: Path) -> ListedRun:
-    """What a list tells of the run in that directory."""
+    """Entry of the list for the run in that directory."""
     try:
         return listed(read_run(directory))
     except StoreError as error:
@@ -50,7 +50,7 @@ def listed_run(directory: Path) -> ListedRun:
 
 
 def listed(run: Run) -> ListedRun:
-    """What a list tells of a run. Raises `StoreError`."""
+    """Entry of the list for a run. Raises `StoreError`."""
     state = state_of(run)
     answer = None if state == "running" else _answer(run)
     manifest, counts = run.manifest, Counter(trial.status for trial in run.trials)

@@ -1,4 +1,4 @@
-"""Where packets were lost, in words, over the trials of a path."""
+"""Places of lost packets, in words, over the trials of a path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ..model.evidence import losses as of_trial
 
-UNSEEN = "where nobody saw it"
+UNSEEN = "at an unknown place"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +31,10 @@ class LostAt:
 
 @dataclass(frozen=True, kw_only=True)
 class Losses:
-    """What the trials of a path lost.
+    """Losses of the trials of a path.
 
     Attributes:
-        places: those that lost most first; what was lost where nobody saw it is among them.
+        places: those that lost most first; losses at an unknown place are among them.
         not_told: why the kernel did not say where, each reason once.
     """
 
@@ -43,7 +43,7 @@ class Losses:
 
 
 class LossSum:
-    """What the trials of a path lost, added up one trial at a time."""
+    """Losses of the trials of a path, added up one trial at a time."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], LostAt] = {}

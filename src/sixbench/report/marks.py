@@ -49,7 +49,7 @@ def meaning(name: str) -> str:
 
 
 def order(name: str) -> int:
-    """Where a word stands among all of them."""
+    """Place of a word among all of them."""
     return list(MEANINGS).index(name.removesuffix(IN_MOST))
 
 
@@ -181,7 +181,7 @@ def _aside(finding: Finding) -> str:
 
 
 def hint(finding: Finding, trials: Sequence[TrialRecord] = ()) -> str:
-    """What would make an answer of it: `about 40 blocks would tell 5 %`; empty where it is one."""
+    """Advice that would lead to an answer: `about 40 blocks would tell 5 %`; empty where it is one."""
     aside = [f"{_apart(finding)} of {words.count(finding.n, 'block')}"] if finding.apart else []
     match finding.mark:
         case "decided" | "small" if finding.constant:
@@ -242,7 +242,7 @@ def _has_random_loss(trial: TrialRecord) -> bool:
 
 
 def what_helps(trials: Iterable[TrialRecord]) -> list[str]:
-    """What would make results scatter less, by what the trials themselves say."""
+    """Advice that would reduce the scatter of results, by the trials themselves."""
     valid = [trial for trial in trials if trial.status == "ok"]
     lengths = [float(trial.params["duration_ns"]) for trial in valid if "duration_ns" in trial.params]
     helps = []

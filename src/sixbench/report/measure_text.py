@@ -22,7 +22,7 @@ Series = Mapping[str, Mapping[str, Sequence[float | None]]]
 NOT_PROVED = "Not proved: the sockets use this family, but no packets were captured, so their route is not known."
 
 TABLES: Mapping[str, Callable[[Sequence[TrialRecord]], str]] = {pmtu.KIND.name: path_mtu_table}
-"""What stands in place of the metrics of workloads whose results a list of metrics does not tell."""
+"""Text in place of the metrics of workloads whose results a list of metrics does not show."""
 
 ONE_WAY = "one_way_delay_p50"
 
@@ -30,7 +30,7 @@ _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
 
 def header(experiment: Experiment, addresses: Mapping[str, tuple[str, str]], port: int) -> str:
-    """What is going to be measured, between which addresses (client and server, by path)."""
+    """Announcement of a measurement, with its addresses (client and server, by path)."""
     [combination] = experiment.combinations
     params = combination.workload.params
     kind = WORKLOADS[combination.workload.kind]
@@ -59,13 +59,13 @@ def intervals(record: TrialRecord, series: Series) -> str:
 
 
 def arriving(path: str, direction: str, from_ns: int, to_ns: int, rate_bps: float) -> str:
-    """What arrives while a trial goes on, on one line; the trial's own intervals are exact, and have more."""
+    """Arriving data while a trial goes on, on one line; the trial's own intervals are exact, and have more."""
     back = " back" if direction == "reverse" else ""
     return f"[{path}]{back} {from_ns / 1e9:.1f} to {to_ns / 1e9:.1f} s  {words.quantity(rate_bps, 'bit/s')}"
 
 
 def summary(record: TrialRecord) -> str:
-    """What a trial measured, metric by metric, and what has to be said of it."""
+    """Results of a trial, metric by metric, and its remarks."""
     kind = WORKLOADS[record.workload]
     if kind.name in TABLES and record.status != "failed":
         text = TABLES[kind.name]([record])
@@ -96,7 +96,7 @@ def one_line(record: TrialRecord, number: int, total: int) -> str:
 
 
 def remarks(record: TrialRecord) -> str:
-    """Why a trial is not valid, and its notes."""
+    """The reason why a trial is not valid, and its notes."""
     lines = [f"{record.status}: {reason}" for reason in record.reasons] + record.notes
     if record.limited_by == "cpu":
         lines.append("a core of one machine was saturated, so the path may carry more")
@@ -106,7 +106,7 @@ def remarks(record: TrialRecord) -> str:
 def conclusion(
     experiment: Experiment, trials: Sequence[TrialRecord], analysis: Analysis, *, width: int = 80, colour: bool = False
 ) -> str:
-    """What stands under the trials: each family's path MTU or estimates, and the comparison."""
+    """Text under the trials: each family's path MTU or estimates, and the comparison."""
     parts = []
     kind = WORKLOADS[experiment.combinations[0].workload.kind]
     if kind.name in TABLES and len(trials) > 1:
@@ -156,7 +156,7 @@ def _intervals(columns: Mapping[str, Sequence[float | None]], sender: Mapping[st
 
 
 def _of_sender(sender: Mapping[str, Sequence[float | None]], intervals: int) -> dict[str, list[float | None]]:
-    """What the sender sampled at the ends of the receiver's intervals; a last sample after them counts in the last."""
+    """Samples of the sender at the ends of the receiver's intervals; a last sample after them counts in the last."""
     samples = len(sender.get("t_ns", ()))
     if not intervals <= samples <= intervals + 1:
         return {}

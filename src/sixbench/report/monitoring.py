@@ -1,4 +1,4 @@
-"""What a monitor found: as text, as JSON, and as its page.
+"""Findings of a monitor: as text, as JSON, and as its page.
 
 ::
 
@@ -35,7 +35,7 @@ STATE_SCHEMA = "sixbench.monitor-state/1"
 
 MOST_ROWS = 40
 MOST_OCCURRENCES = 100
-"""Of the page's table: the latest. The directory has the record of each."""
+"""Number of rows of the page's table: the latest. The directory has the record of each."""
 MOST_FIGURES = 40
 HEADS = ("metric", "path", "baseline", "last", "looked at", "change", "first found")
 _PARTS = {"captures": "the captures", "run": "the run", "table": "its rows of the data set"}
@@ -88,7 +88,7 @@ def render(directory: str, monitor: Monitor, followed: Sequence[Followed]) -> st
 
 
 def conclusion(monitor: Monitor, followed: Sequence[Followed]) -> str:
-    """How many series have changed, by the last look."""
+    """Number of series that have changed, by the last look."""
     changed = [item for item in followed if item.changed is not None]
     judged = [item for item in followed if item.band is not None and not item.points[-1].is_baseline]
     if not followed:
@@ -96,8 +96,8 @@ def conclusion(monitor: Monitor, followed: Sequence[Followed]) -> str:
     if not judged:
         have = max(len(item.points) for item in followed)
         return (
-            f"The baseline has {have} of {monitor.settings.baseline} occurrences; changes are looked for when it is "
-            "complete."
+            f"The baseline has {have} of {monitor.settings.baseline} occurrences; the search for changes begins when "
+            "it is complete."
         )
     early = len(followed) - len(judged)
     rest = f" {words.count(early, 'of them has', 'of them have')} no complete baseline yet." if early else ""
@@ -124,7 +124,7 @@ def why_not_complete(run: Run, state: OccurrenceState) -> str:
 
 
 def false_alarms(rate: FalseAlarms, series: int) -> str:
-    """How often a look finds a change where there is none."""
+    """Rate of looks that find a change where there is none."""
     most = (
         f"{100 * rate.per_look:g} % of the looks" if rate.per_look is not None else f"{rate.per_year or 0.0:.4g} a year"
     )
@@ -221,7 +221,7 @@ def _remarks(occurrence: Occurrence, conditions: Sequence[str]) -> str:
 
 
 def removed_text(removed: Removed) -> str:
-    """What was removed: `the run was removed (4.2 MiB, 2026-11-27 10:00 UTC)`."""
+    """Removed parts: `the run was removed (4.2 MiB, 2026-11-27 10:00 UTC)`."""
     size = words.quantity(removed.removed_bytes, "B")
     were = "were" if removed.part in ("captures", "table") else "was"
     return f"{_PARTS[removed.part]} {were} removed to keep the bound ({size}, {_date(removed.at_realtime_ns)})"

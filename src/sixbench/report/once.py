@@ -1,4 +1,4 @@
-"""What is found once for a run, and used in several places of its reports."""
+"""Values that are computed once for a run, and used in several places of its reports."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ OF_PATHS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 """The colours of paths, in the order of the experiment; from the eighth path on they repeat."""
 
 _OF_NO_PATH = "#5f6b76"
-"""Of an A/A path that repeats none of the experiment."""
+"""Colour of an A/A path that repeats none of the experiment."""
 
 
 def colours_of_paths(experiment: Experiment) -> dict[str, str]:

@@ -1,5 +1,4 @@
-"""What each path is: who executes it, where, between which addresses, inside which headers, and how long that took to
-install."""
+"""Description of each path: its engine, nodes, addresses, headers, and the time that installing it took."""
 
 from __future__ import annotations
 
@@ -45,12 +44,12 @@ class PathDescription:
 
     @property
     def mtu_bytes(self) -> list[int]:
-        """Of its tunnels, each value once."""
+        """Values of its tunnels, each once."""
         return sorted({mtu for tunnel in self.tunnels for mtu in tunnel.mtu_bytes})
 
     @property
     def install_median_ns(self) -> float | None:
-        """How long installing it took."""
+        """Time for installing it."""
         return statistics.median(self.install_ns) if self.install_ns else None
 
 

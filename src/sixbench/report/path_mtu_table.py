@@ -31,7 +31,7 @@ def path_mtu_table(records: Sequence[TrialRecord]) -> str:
 
 
 def directions(record: TrialRecord) -> list[tuple[str, Mapping[str, Any]]]:
-    """What was found of each direction, as seen from this machine."""
+    """Results of each direction, as seen from this machine."""
     return [("sent", record.client["forward"]), ("received", record.server["reverse"])]
 
 
@@ -56,7 +56,7 @@ def _tcp(way: PathMtu) -> str:
 
 
 def _hop(hop: Hop) -> str:
-    """Where a hop is, as far as it is known: by its own address, or by that of the router before it."""
+    """Place of a hop, as far as it is known: by its own address, or by that of the router before it."""
     if hop == ABSENT:
         return "none"
     known_as = f" ({hop.address or hop.before})" if hop.address or hop.before else ""

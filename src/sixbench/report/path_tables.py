@@ -106,7 +106,7 @@ def translators_table(paths: Sequence[PathDescription]) -> Table | None:
 
 
 def _left_waiting(translator_sum: TranslatorSum) -> str:
-    """How many fragments waited when trials ended; empty where there were none, or nobody counted."""
+    """Number of fragments that waited when trials ended; empty where there were none, or nobody counted."""
     return (
         words.whole(translator_sum.waiting.packets)
         if translator_sum.waiting is not None and translator_sum.waiting.packets
@@ -115,7 +115,7 @@ def _left_waiting(translator_sum: TranslatorSum) -> str:
 
 
 def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
-    """What each translator did; None where none was counted."""
+    """Counts of each translator; None where none was counted."""
     names, remarks = [], []
     for described in paths:
         for translator in described.evidence.translators:
@@ -218,7 +218,7 @@ class Summary:
 
 
 def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> Summary | None:
-    """What each tunnel carried, both ends together; None where no tunnel was counted."""
+    """Packets of each tunnel, both ends together; None where no tunnel was counted."""
     counted = [described for described in paths if described.evidence.tunnels]
     if not counted:
         return None
@@ -251,7 +251,7 @@ def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> Sum
 
 
 def programs_table(analysis: Analysis) -> Table | None:
-    """How long the BPF programs took for each packet or segment. None where this was not measured."""
+    """Time of the BPF programs for each packet or segment. None where this was not measured."""
     shown = [estimate for estimate in analysis.estimates if estimate.metric in rows.PROGRAM_METRICS]
     if not shown:
         return None
@@ -349,7 +349,7 @@ def _packets(count: Count | None) -> int:
 
 
 def _dropped(end: TunnelEnd) -> str:
-    """How many, and their share of the packets that came."""
+    """Number of packets, and their share of the packets that came."""
     dropped = end.dropped_packets
     return f"{words.whole(dropped)} ({words.share(dropped, dropped + end.carried_packets)})" if dropped else "0"
 

@@ -1,4 +1,4 @@
-"""What a run did with the machine's processors: which were kept awake, and where nodes ran."""
+"""Use of the machine's processors by a run: those that were kept awake, and the placement of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of `sixbench rfc` found: its throughputs, the results of the other tests, and the clauses of its
+"""Results of a run of `sixbench rfc`: its throughputs, the results of the other tests, and the clauses of its
 profile."""
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ TRAFFIC_WORDS = (
 
 
 def properties(run: Run) -> list[tuple[str, str]]:
-    """What a run is, and how many clauses it meets: names and values. Empty for a run that is no such test."""
+    """Summary of a run, with the number of clauses that it meets: names and values. Empty for a run that is no such
+    test."""
     procedure = run.manifest.procedure
     if procedure is None:
         return []
@@ -115,7 +116,7 @@ def _rate(pps: float | None) -> str:
 
 
 def _remark(at_size: AtSize, throughput: Throughput) -> str:
-    """What limits it, or why it is not known."""
+    """Its limit, or the reason why it is not known."""
     names = []
     if throughput.failed is not None:
         names.append(f"ended early: {throughput.failed}")
@@ -132,7 +133,7 @@ def _remark(at_size: AtSize, throughput: Throughput) -> str:
 
 
 def _why_open(throughput: Throughput) -> str:
-    """Why a search has no end."""
+    """The reason why a search has no end."""
     if not throughput.trials and not throughput.refused:
         return "not measured"
     why = f": {throughput.refused_why}" if throughput.refused_why else ""

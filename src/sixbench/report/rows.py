@@ -47,7 +47,7 @@ Item = TypeVar("Item", bound=HasLevels)
 
 
 THEORY_IS_EXACT_TO = 0.001
-"""How exact an expected ratio is: a trial has whole packets in its window, and theory an endless stream."""
+"""Accuracy of an expected ratio: a trial has whole packets in its window, and theory an endless stream."""
 
 UNLIKE = "≠"
 """Marks what theory expects where it lies outside the measured interval."""
@@ -191,7 +191,7 @@ def row(finding: Finding, columns: Iterable[str] | None = None) -> FindingRow:
 
 
 def tone(finding: Finding) -> Tone:
-    """What the comparison means for the user."""
+    """Meaning of the comparison for the user."""
     match finding.mark:
         case "mixed":
             return "mixed"
@@ -228,13 +228,13 @@ def _noise(finding: Finding) -> str:
 
 
 def is_noise_too_variable(finding: Finding) -> bool:
-    """Whether the A/A comparison's interval says nothing, by the rule for intervals of changes."""
+    """True if the A/A comparison's interval says nothing, by the rule for intervals of changes."""
     low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
     return low is not None and high is not None and is_too_variable(low, high, finding.ratio, finding.values)
 
 
 def deviation(largest: float, finding: Finding) -> str:
-    """How far a comparison may be off, as `±0.05 %`; `largest` is of the ratio, or of the difference without one."""
+    """Possible error of a comparison, as `±0.05 %`; `largest` is of the ratio, or of the difference without one."""
     if finding.ratio is not None:
         percent = 100 * largest
         return f"±{words.signed(percent, words.percent_decimals(percent)).lstrip('+')} %"
@@ -245,7 +245,7 @@ def deviation(largest: float, finding: Finding) -> str:
 
 
 def contradicts_theory(finding: Finding) -> bool:
-    """Whether what theory expects is outside the interval of what was measured."""
+    """True if what theory expects is outside the interval of what was measured."""
     ratio = expected_ratio(finding)
     low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
     if ratio is None or finding.ratio is None or low is None or high is None:

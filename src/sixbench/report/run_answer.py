@@ -1,4 +1,4 @@
-"""What a run came to, on one line: for lists of runs."""
+"""Result of a run, on one line: for lists of runs."""
 
 from __future__ import annotations
 

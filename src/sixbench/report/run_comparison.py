@@ -194,7 +194,7 @@ def _interval(cell: Cell, change: PrintedChange | None) -> str:
 
 
 def lacking_lines(lacking: list[Lacking]) -> list[str]:
-    """What only one of the runs has; empty where both have the same."""
+    """Parts that only one of the runs has; empty where both have the same."""
     lines = []
     for absent in ("new", "old"):
         for is_planned in (True, False):

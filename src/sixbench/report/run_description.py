@@ -1,4 +1,4 @@
-"""What a reader must know about a run beside its findings: state, environment, method, how to repeat it."""
+"""Facts about a run that a reader must know beside its findings: state, environment, method, how to repeat it."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _change_words(estimator: str, confidence: str) -> str:
 
 
 def _repeat_words(experiment: Experiment) -> str:
-    """Which trials were repeated."""
+    """Trials that were repeated."""
     if not experiment.repeats:
         return ""
     kinds = ", ".join(sorted(kind.value for kind in OF_MACHINE))
@@ -229,7 +229,7 @@ def _repeat_words(experiment: Experiment) -> str:
 
 
 def _looks_words(experiment: Experiment) -> str:
-    """What looks before the end do to intervals and tests."""
+    """Effect of looks before the end on intervals and tests."""
     if experiment.blocks.until is None:
         return ""
     return (

@@ -32,7 +32,7 @@ from .tunnel_counts import total
 
 @dataclass(frozen=True, kw_only=True)
 class ReportData:
-    """What the sections are made of."""
+    """Sources of the sections."""
 
     run: Run
     analysis: Analysis
@@ -51,7 +51,7 @@ class ReportData:
 
     @property
     def warnings(self) -> list[str]:
-        """What stands before all sections."""
+        """Text before all sections."""
         return [*run_description.warnings(self.run, self.trials), *calibrated.warnings(self.run, self.analysis)]
 
 
@@ -82,7 +82,7 @@ class Section:
 
 
 def environment(data: ReportData) -> list[tuple[str, str]]:
-    """What the machine was like, and how far its numbers can be trusted: names and values."""
+    """State of the machine, and the trust in its numbers: names and values."""
     text = calibrated.sentence(data.run, data.analysis)
     return [*run_description.environment_properties(data.run), *([("Calibration", text)] if text is not None else [])]
 

@@ -202,7 +202,7 @@ def _decimals(value: float | None) -> int:
 
 
 def against_published(item: PublishedComparison) -> str:
-    """How far our value is from the paper's: in percent of it, or in percentage points where both are shares."""
+    """Distance of our value from the paper's: in percent of it, or in percentage points where both are shares."""
     ours, base = words.finite(item.ours), words.finite(item.published)
     if ours is None or base is None:
         return words.MISSING

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 Filled = dict[str, Any]
-"""What a template is filled with, by the names that it has for it."""
+"""Values of a template, by the names that it has for it."""
 
 
 def template(name: str) -> Template:

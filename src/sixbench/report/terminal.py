@@ -97,7 +97,7 @@ def comparison(
 
 @dataclass(frozen=True, kw_only=True)
 class _Page:
-    """Where a report is written, and how."""
+    """Place and format of a report."""
 
     console: Console
     data: ReportData
@@ -202,7 +202,7 @@ def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int
 
 
 def _tunnels(page: _Page) -> None:
-    """What each tunnel carried, both ends together, and below it what was dropped and why."""
+    """Packets of each tunnel, both ends together, and below it what was dropped and why."""
     console = page.console
     summary = path_tables.tunnels_summary(page.data.paths, page.data.analysis)
     if summary is not None:
@@ -210,7 +210,7 @@ def _tunnels(page: _Page) -> None:
 
 
 def _translators(page: _Page) -> None:
-    """What each translator did, and below it by which clauses."""
+    """Counts of each translator, and below it by which clauses."""
     summary = path_tables.translators_summary(page.data.paths)
     if summary is not None:
         _summary(page.console, summary, "packets, all valid trials")
@@ -250,8 +250,8 @@ def _plain_table(console: Console, result: tables.Table, of: str) -> None:
 
 
 def _room(table: tables.Table, width: int) -> tuple[int, set[int]]:
-    """How many spaces there are between columns, and which columns of names stand in one piece: all, if these and the
-    numbers leave room for the other columns."""
+    """Number of spaces between columns, and the columns of names stand in one piece: all, if these and the numbers
+    leave room for the other columns."""
     widths, names = [], set()
     for index, column in enumerate(table.columns):
         cells = [column.name, *(words.one_line(row[index]) for row in table.rows)]
@@ -317,7 +317,7 @@ def _in_own_columns(console: Console, compared: ComparedTable) -> None:
 
 
 def _reasons(console: Console, trials: validity.Trials) -> None:
-    """Why trials do not count."""
+    """The reason why trials do not count."""
     if not trials.reasons:
         return
     console.print()
@@ -341,7 +341,7 @@ def _paper_tables(page: _Page) -> None:
 
 
 def _left_out(_: _Page) -> None:
-    """What the other formats have, and a screen has no room for."""
+    """Content of the other formats for which a screen has no room."""
 
 
 _OWN: dict[str, Callable[[_Page], None]] = {

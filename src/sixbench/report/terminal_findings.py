@@ -73,7 +73,7 @@ def _metric_line(cells: tables.Cells) -> str:
 
 
 def _main_factor(findings: list[Finding], level_columns: list[str]) -> int | None:
-    """Which of the columns has most levels; None where none varies."""
+    """The column with most levels; None where none varies."""
     counts = [len({finding.levels.get(column) for finding in findings}) for column in level_columns]
     return counts.index(max(counts)) if counts else None
 
@@ -116,7 +116,7 @@ class _Layout:
         return self._missing(width) <= 0
 
     def _missing(self, width: int) -> int:
-        """How many characters the columns are wider than that."""
+        """Number of characters by which the columns are wider than that."""
         return self._indent + sum(self.widths[i] + 1 for i in self.kept) - 1 - width
 
     def _narrow_verdict(self, width: int) -> None:

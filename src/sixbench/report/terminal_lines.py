@@ -29,7 +29,7 @@ def console_of(text: io.StringIO, width: int, colour: bool) -> Console:
 
 
 def trimmed(text: io.StringIO) -> str:
-    """What was written, without spaces at the ends of lines."""
+    """Written text, without spaces at the ends of lines."""
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 

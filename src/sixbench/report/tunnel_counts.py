@@ -1,4 +1,5 @@
-"""What the ends of tunnels and translators did: packets by the fast and the slow path, and what was dropped and why."""
+"""Counts of the ends of tunnels and of translators: packets by the fast and the slow path, and what was dropped and
+why."""
 
 from __future__ import annotations
 
@@ -155,5 +156,5 @@ def _by_reason(counts: Mapping[str, Count]) -> dict[str, Count]:
 
 
 def _risen(count: Count) -> Count:
-    """What rose. A counter that began anew in the midst of a trial is lower than before, and says nothing."""
+    """The increases. A counter that began anew in the midst of a trial is lower than before, and says nothing."""
     return Count(packets=max(0, count.packets), bytes=max(0, count.bytes))

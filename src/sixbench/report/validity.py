@@ -1,4 +1,4 @@
-"""How far to believe a run: its trials by status and reason, and the noise floor of the A/A comparison."""
+"""Trust in a run: its trials by status and reason, and the noise floor of the A/A comparison."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NONE = OfTrial(kind=ReasonKind.UNTYPED, text="no reason was recorded")
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why trials are not `ok`: reasons of a kind that differ in their numbers only count as one, and the first of them
-    is `text`. `count` is of trials."""
+    """The reason why trials are not `ok`: reasons of a kind that differ in their numbers only count as one, and the
+    first of them is `text`. `count` is of trials."""
 
     status: Status
     kind: ReasonKind
@@ -71,7 +71,7 @@ class Trials:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseFloor:
-    """What the A/A comparison of one metric found: `largest` is its widest deviation over all levels, as `±0.05 %`."""
+    """Result of the A/A comparison of one metric: `largest` is its widest deviation over all levels, as `±0.05 %`."""
 
     workload: str
     metric: str

@@ -46,7 +46,7 @@ class Way:
 
     @property
     def deepest(self) -> Stretch:
-        """Where packets carry most headers."""
+        """Place at which packets carry most headers."""
         return max(self.stretches, key=lambda stretch: len(stretch.headers))
 
 

@@ -80,18 +80,18 @@ def signed(value: float, decimals: int) -> str:
 
 
 def percent_decimals(*percents: float) -> int:
-    """How many decimals a percentage deserves: two below 10 %, one below 100 %, else none."""
+    """Number of decimals of a percentage: two below 10 %, one below 100 %, else none."""
     largest = max((abs(value) for value in percents), default=0.0)
     return 2 if largest < 10 else 1 if largest < 100 else 0
 
 
 def as_percent(ratio: float) -> float:
-    """How much a ratio is above 1, in percent."""
+    """Amount by which a ratio is above 1, in percent."""
     return 100 * (ratio - 1)
 
 
 def better(name: str) -> str:
-    """Which direction is better, in words; empty where neither is."""
+    """The better direction, in words; empty where neither is."""
     direction = METRICS[name].better if name in METRICS else "neither"
     return "" if direction == "neither" else f"{direction} is better"
 

@@ -35,7 +35,7 @@ CUT = 6.0
 Student's, of ten 5 %. With 8 they would be 7 % and 2 % wider, and cover 93.7 % where one of five is wild."""
 
 _STEPS = 8
-"""Of the fixed-point iteration. More change no centre by a thousandth of its error."""
+"""Steps of the fixed-point iteration. More change no centre by a thousandth of its error."""
 
 LITTLE = 0.1
 """A value with a smaller weight counts as outlying: beyond five standard deviations."""
@@ -75,7 +75,7 @@ def centres(samples: Array) -> tuple[Array, Array, Array]:
 
 
 def nearest(n: int) -> int:
-    """How many of the values nearest to the median give the scale."""
+    """Number of values nearest to the median that give the scale."""
     return n // 2 + 2
 
 
@@ -86,7 +86,7 @@ def half_widths(errors: Array, n: int, confidences: Sequence[float]) -> Array:
 
 
 def quantile(n: int, confidence: float) -> float:
-    """How many standard errors the interval of n values reaches to each side."""
+    """Number of standard errors of the interval of n values to each side."""
     chances, quantiles = _curve(n)
     return float(np.exp(np.interp(np.log1p(-confidence), chances, quantiles))) if confidence > 0 else 0.0
 

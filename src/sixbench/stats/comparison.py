@@ -22,7 +22,7 @@ from .interval import SEED, Array, half_widths, student_two_sided
 Scale = Literal["ratio", "difference"]
 
 Estimator = Literal["mean", "biweight"]
-"""What is taken of the log ratios: their mean, which makes a geometric mean of the ratios, or Tukey's biweight."""
+"""Estimator of the log ratios: their mean, which makes a geometric mean of the ratios, or Tukey's biweight."""
 
 SAME = 1e-12
 """Log ratios, and differences as a share of the values, that are less than this apart are equal: doubles carry 16
@@ -37,7 +37,7 @@ LARGEST_LOG = 700.0
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """What one comparison is made from.
+    """Data of one comparison.
 
     Attributes:
         path, baseline: values of equal length, in the same order of blocks.
@@ -57,7 +57,7 @@ class Pairs:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether any value may be wrong."""
+        """True if any value may be wrong."""
         return any(self.path_uncertainty) or any(self.baseline_uncertainty)
 
     def moved(self, sign: int) -> Pairs:
@@ -353,7 +353,7 @@ def _values(path: Array, baseline: Array, weights: Array) -> list[_Values]:
 
 
 def _constant(path: Array, baseline: Array) -> NDArray[np.bool_]:
-    """Which of them have the same value in every pair on both sides."""
+    """Comparisons with the same value in every pair on both sides."""
     are_constant: NDArray[np.bool_] = (np.ptp(path, axis=1) == 0) & (np.ptp(baseline, axis=1) == 0)
     return are_constant
 

@@ -48,7 +48,7 @@ from .interval import Array, student_two_sided
 from .rank_sum import tail
 
 LASTING = (4, 8, 16, 32)
-"""How many of the latest values the lasting test takes together."""
+"""Numbers of the latest values that the lasting test takes together."""
 
 TAIL = 2.5
 """The power with which a tail falls that is still allowed for: a variance exists only for more than 2."""
@@ -59,7 +59,7 @@ MIN_BASELINE = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Departure:
-    """What a look found.
+    """Result of a look.
 
     Attributes:
         is_higher: where the values are.
@@ -74,7 +74,7 @@ class Departure:
 
 
 def departures(baseline: Sequence[float], later: Sequence[float], levels: Sequence[float]) -> list[Departure | None]:
-    """What the look after each later value found.
+    """Result of the look after each later value.
 
     Args:
         baseline: at least `MIN_BASELINE` values, fixed beforehand.
@@ -104,8 +104,8 @@ def departures(baseline: Sequence[float], later: Sequence[float], levels: Sequen
 
 
 def sudden_width(baseline: Sequence[float], level: float) -> float | None:
-    """How far a single value may be from the mean of the baseline. None where the baseline has no spread, which tells
-    nothing of how far values may be, and where the level is 0.
+    """Largest distance of a single value from the mean of the baseline. None where the baseline has no spread, which
+    tells nothing of how far values may be, and where the level is 0.
 
     Args:
         level: the error of a look at this series.

@@ -1,4 +1,4 @@
-"""Whether groups of values are alike: the test of Kruskal and Wallis, by permutation.
+"""Checks whether groups of values are alike: the test of Kruskal and Wallis, by permutation.
 
 W. H. Kruskal, W. A. Wallis, "Use of ranks in one-criterion variance analysis", Journal of the American Statistical
 Association 47, 1952. Ranks make one wild value weigh no more than any other. The chi-squared distribution is a bad
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .interval import SEED
 
 DEALS = 4999
-"""How often values are dealt at random: the least p-value is 1 / (DEALS + 1) (B. Phipson, G. K. Smyth, "Permutation
+"""Number of random deals of the values: the least p-value is 1 / (DEALS + 1) (B. Phipson, G. K. Smyth, "Permutation
 p-values should never be zero", Statistical Applications in Genetics and Molecular Biology 9, 2010)."""
 
 _SAME = 1e-9
@@ -52,7 +52,8 @@ def _shuffled(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _statistic(ranks: NDArray[np.float64], sizes: tuple[int, ...]) -> NDArray[np.float64]:
-    """What of Kruskal's and Wallis's H depends on the deal: the sum of squared sums of ranks by size. A row each."""
+    """Part of Kruskal's and Wallis's H that depends on the deal: the sum of squared sums of ranks by size. A row
+    each."""
     starts = np.cumsum((0, *sizes[:-1]))
     sums: NDArray[np.float64] = np.add.reduceat(ranks, starts, axis=1)
     return np.asarray((sums**2 / np.asarray(sizes)).sum(axis=1))

@@ -157,7 +157,7 @@ def _squared_t(centred: Array, shares: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _resampling_shares(n: int, seed: int) -> Any:
-    """How large a share of each resample each of the n values has; shape (n, RESAMPLES)."""
+    """Share of each of the n values in each resample; shape (n, RESAMPLES)."""
     generator = np.random.default_rng([seed, n])
     drawn = generator.integers(0, n, size=(RESAMPLES, n)) + np.arange(RESAMPLES)[:, np.newaxis] * n
     counts = np.bincount(drawn.ravel(), minlength=RESAMPLES * n).reshape(RESAMPLES, n)

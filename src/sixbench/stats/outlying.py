@@ -24,7 +24,7 @@ _SHARES = 400
 
 
 def outlying(samples: Array, least: float) -> NDArray[np.bool_]:
-    """Which values are far from the others of their sample.
+    """Values that are far from the others of their sample.
 
     Such a value has less than a tenth of its weight in the biweight, or is another one where more than half of the
     values are equal; and it is farther than `least` from the centre in any case.

@@ -29,7 +29,7 @@ MIN_VALUES = 3
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float | None:
-    """How far the next value may be from the mean of these values; None for fewer than two."""
+    """Largest distance of the next value from the mean of these values; None for fewer than two."""
     n = len(values)
     if n < 2:
         return None
@@ -38,7 +38,7 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float | Non
 
 
 def held_out(values: Sequence[float], confidence: float = 0.95) -> list[bool]:
-    """Whether each value lies in the interval that all the others predict. Empty for fewer than `MIN_VALUES`."""
+    """Checks whether each value lies in the interval that all the others predict. Empty for fewer than `MIN_VALUES`."""
     if len(values) < MIN_VALUES:
         return []
     inside = []

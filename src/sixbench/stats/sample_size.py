@@ -1,4 +1,4 @@
-"""How many trials an interval of a given width takes.
+"""Number of trials for an interval of a given width.
 
 The half-width of a mean's interval is ``t(n) * s / sqrt(n)``: Student's quantile for n values, their standard deviation
 and their number (W. G. Cochran, "Sampling Techniques", 1977, section 4.6). The standard deviation is that of the values

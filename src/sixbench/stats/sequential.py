@@ -23,7 +23,7 @@ import numpy as np
 from .interval import Array
 
 _POINTS = 96
-"""Of the Gauss-Legendre rule. Twice as many change no level by more than 1e-6 of itself."""
+"""Number of points of the Gauss-Legendre rule. Twice as many change no level by more than 1e-6 of itself."""
 
 _FARTHEST = 12.0
 """Standard deviations from zero beyond which nothing lies: a bound there is never reached."""
@@ -31,7 +31,7 @@ _FARTHEST = 12.0
 _HALVINGS = 45
 
 _ERRORS = 33
-"""Of the whole error, from 1e-12 to nearly 1, between which adjusted p-values are interpolated."""
+"""Number of values of the whole error, from 1e-12 to nearly 1, between which adjusted p-values are interpolated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def _crossing(sums: Array, densities: Array, step: float, bound: float) -> float
 
 
 def _bound(crossing: Callable[[float], float], chance: float, unit: float) -> float:
-    """Where the chance of crossing is this."""
+    """Boundary at which the chance of crossing is this."""
     low, high = 0.0, _FARTHEST * unit
     if crossing(high) >= chance:
         return high

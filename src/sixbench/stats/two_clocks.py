@@ -33,8 +33,8 @@ def greatest(values: Times | Delays) -> float:
 
 
 PASSES = 3
-"""How often what is known of the drift narrows the intervals, which narrow what is known of the drift. After the second
-time next to nothing changes."""
+"""Number of rounds in which the drift narrows the intervals, and these narrow the drift. After the second time next to
+nothing changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Flow:
 
     @property
     def apparent_ns(self) -> Times:
-        """What the two clocks make of each delay."""
+        """Delays by the two clocks."""
         return self.received_ns - self.sent_ns
 
 
@@ -71,8 +71,7 @@ class Exchange:
 
 @dataclass(frozen=True, kw_only=True)
 class Offset:
-    """How far the server's clock was ahead of the client's: at this time of the client's, no less and no more than
-    this."""
+    """Lead of the server's clock over the client's: at this time of the client's, no less and no more than this."""
 
     at_ns: int
     low_ns: int
@@ -89,7 +88,7 @@ class Line:
     high_ppm: float
 
     def by_the_client(self, server_ns: Times) -> Delays:
-        """What the client's clock showed when the server's did this, counted from `first.at_ns`."""
+        """Time of the client's clock when the server's showed this, counted from `first.at_ns`."""
         first, last = self.first, self.last
         offset_ns, change_ns = (first.low_ns + first.high_ns) / 2, (last.low_ns + last.high_ns) / 2
         rate = (change_ns - offset_ns) / (last.at_ns - first.at_ns)
@@ -134,7 +133,7 @@ def _line(before: Exchange, after: Exchange, low_ppm: float, high_ppm: float) ->
 
 
 def _offset(exchange: Exchange, low_ppm: float, high_ppm: float) -> Offset:
-    """What an exchange proves of the difference at its middle. A bound of another time is wider by what the clocks may
+    """Bounds from an exchange on the difference at its middle. A bound of another time is wider by what the clocks may
     drift until then."""
     at_ns = exchange.middle_ns
     there, back = exchange.there, exchange.back

@@ -11,7 +11,7 @@ from .run_directory import MANIFEST, TRIALS
 from .run_list import FINDINGS
 
 Mark = tuple[int, int] | None
-"""When a file was changed, and which file it is; None: there is none."""
+"""Time of a file's last change, and the identity of the file; None: there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which figures a run has, in the order of the report."""
+"""Figures of a run, in the order of the report."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .style import PathStyle, path_styles
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What all figures of a run share."""
+    """Values that all figures of a run share."""
 
     experiment: Experiment
     styles: dict[str, PathStyle]
@@ -50,7 +50,7 @@ class Context:
         return words.margins_of(self.experiment.statistics, findings, "±")
 
     def baselines(self, items: Iterable[Finding | Estimate]) -> str:
-        """What paths are compared with at the combinations of these, in words."""
+        """Baselines of paths at the combinations of these, in words."""
         names = {item.combination for item in items}
         own = [combination for combination in self.experiment.combinations if combination.name in names]
         return " or ".join(dict.fromkeys(map(self.experiment.baseline_of, own))) or self.experiment.baseline

@@ -133,7 +133,7 @@ def _of_histogram(
     caption = (
         "Each curve gives the share of values up to each time, over all valid trials. The axis of time is "
         f"logarithmic, and curves end at {100 * LAST:g} %. The values of one trial depend on one another, "
-        "so only the intervals over trials tell how certain a difference is."
+        "so only the intervals over trials show the certainty of a difference."
     )
     if more:
         caption += f" {more} further combinations of levels are not drawn; the trials' records have them."

@@ -75,7 +75,7 @@ def _label(path: str, panel: data.Panel) -> str:
 
 
 def _is_compared(item: Measured) -> bool:
-    """Whether any path is compared, which takes a baseline that has such a value."""
+    """True if any path is compared, which takes a baseline that has such a value."""
     return any(panel.findings for panel in item.panels)
 
 
@@ -113,12 +113,12 @@ class _Dots:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the changes stand above the values and not beside them."""
+        """True if the changes stand above the values and not beside them."""
         return style.is_narrow(self.width_in)
 
     @property
     def is_labelled_above(self) -> bool:
-        """Whether the labels of rows stand above them, for want of room beside."""
+        """True if the labels of rows stand above them, for want of room beside."""
         return self.is_narrow and self._longest > _MOST_BESIDE
 
     @property

@@ -1,4 +1,4 @@
-"""What a figure is before it is drawn, and after."""
+"""Figures before and after they are drawn."""
 
 from __future__ import annotations
 

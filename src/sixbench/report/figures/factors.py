@@ -1,4 +1,4 @@
-"""Which factors are quantities. Only between levels of a quantity can there be a line."""
+"""Factors that are quantities. Only between levels of a quantity can there be a line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...model.parameter import Scalar
 from ...model.workloads import WORKLOADS
 
 _UNITS = ("_bytes", "_bps", "_ns", "_pps", "_per_s", "_ratio", "_packets")
-"""How columns of quantities end."""
+"""Endings of the columns of quantities."""
 
 _NAMES = ("seed",)
 """Factors whose numbers are mere names."""
@@ -19,7 +19,7 @@ _CODES = range(10)
 
 
 def is_quantity(workload: str, column: str, levels: Collection[Scalar]) -> bool:
-    """Whether these levels are amounts of something, so that there are values between them.
+    """True if these levels are amounts of something, so that there are values between them.
 
     A category is what has no values between its levels: words, yes and no, seeds, and the codes of the kernel's
     settings, which may be numbers all the same.

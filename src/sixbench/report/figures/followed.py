@@ -21,7 +21,7 @@ from .drawing import Drawing, Picture, slug
 
 MOST_PANELS = 8
 MOST_POINTS = 400
-"""Of a panel: the latest. The baseline's band is there in any case."""
+"""Number of points of a panel: the latest. The baseline's band is there in any case."""
 
 _COLUMNS = 2
 _PANEL_IN = 1.75
@@ -30,7 +30,7 @@ _LINE: style.Look = {"color": _CHANGED, "linestyle": (0, (4, 2)), "linewidth": 0
 """Both in the colour of `style.ring`."""
 
 _CAPTION = (
-    "Each marker is an occurrence; hollow ones are the baseline. The line is the mean of the baseline, the band its "
+    "Each marker is an occurrence; hollow markers are the baseline. The line is the mean of the baseline, the band its "
     "range. Dotted lines, where they are near, are where a single value becomes a sudden change. A red marker is a "
     "value at which a look found a change, and a dashed line is where it was found first. Times are UTC."
 )
@@ -156,7 +156,7 @@ def _limits(axes: Axes, item: Followed, at: list[float], values: list[float], di
 
 
 def _scale(item: Followed) -> tuple[float, float, str]:
-    """What is taken from values, what they are then divided by, and the name of their unit."""
+    """The value that is subtracted from values, their divisor, and the name of their unit."""
     series = item.series
     if series.unit == "ratio":
         return 0.01, 1.0, "Change (%)"

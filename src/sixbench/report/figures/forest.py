@@ -135,7 +135,7 @@ class _Forest:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether rows have their text above them, for want of room beside."""
+        """True if rows have their text above them, for want of room beside."""
         return style.is_narrow(self.width_in)
 
     @property

@@ -46,7 +46,7 @@ Signature = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class _Counted:
-    """What crossed the links in a trial, beside theory.
+    """Packets that crossed the links in a trial, beside theory.
 
     Attributes:
         datagrams: those that were sent.
@@ -58,7 +58,7 @@ class _Counted:
 
     @property
     def is_different(self) -> bool:
-        """Whether any link's counts differ from theory."""
+        """True if any link's counts differ from theory."""
         return any(link.agrees is False for link in self.links)
 
 
@@ -87,7 +87,7 @@ class _Group:
 
     @property
     def is_telling(self) -> bool:
-        """Whether anything is fragmented anywhere, or counts differ from theory."""
+        """True if anything is fragmented anywhere, or counts differ from theory."""
         fragmented = any(len(sizes) > 1 for signature in self.signatures.values() for _, sizes in signature)
         return fragmented or self.different > 0
 

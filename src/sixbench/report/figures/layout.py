@@ -68,7 +68,7 @@ def layout(topology: Topology, between: tuple[str, str]) -> Layout:
 
 
 def is_blocked(cells: Sequence[Cell], a: Cell, b: Cell) -> bool:
-    """Whether a straight line between two cells runs through another of the cells, so that it must be bent."""
+    """True if a straight line between two cells runs through another of the cells, so that it must be bent."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     for x, y in cells:
         if (x, y) in (a, b):

@@ -1,4 +1,4 @@
-"""How the mark of a finding looks: its colour is the tone of the badge in the tables, its shape is the direction."""
+"""Look of the mark of a finding: its colour is the tone of the badge in the tables, its shape is the direction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_SHAPE = "p"
 
 @dataclass(frozen=True, kw_only=True)
 class MarkLook:
-    """How a finding is drawn.
+    """Look of a finding.
 
     Attributes:
         word: the word of the tables, such as `lower` or `within A/A`.
@@ -68,7 +68,7 @@ class MarkLook:
 
 
 def look_of(finding: Finding) -> MarkLook:
-    """How this finding is drawn."""
+    """Look of this finding."""
     return MarkLook(word=marks.word(finding), tone=rows.tone(finding))
 
 

@@ -97,7 +97,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 def _caption(shape: _Shape, paths: Sequence[PathDescription]) -> str:
     text = (
         "Squares are hosts, circles are routers. Below them is the way of each path from end host to end host, with "
-        "what its packets are."
+        "its packets."
     )
     if any(described.way is not None and described.way.deepest.tunnels for described in paths):
         text += (
@@ -280,7 +280,7 @@ class _Line:
 
     @property
     def level(self) -> bool:
-        """Whether it is straight from left to right, so that its label stands over it."""
+        """True if it is straight from left to right, so that its label stands over it."""
         return self.start[1] == self.end[1] and not self.bend
 
     def point(self, along: float) -> tuple[float, float]:
@@ -292,7 +292,7 @@ class _Line:
 
 @dataclass(frozen=True, kw_only=True)
 class _Box:
-    """Where a label stands, in inches."""
+    """Place of a label, in inches."""
 
     left: float
     bottom: float
@@ -300,7 +300,7 @@ class _Box:
     top: float
 
     def covers(self, other: _Box) -> bool:
-        """Whether the two have any place in common."""
+        """True if the two have any place in common."""
         apart = (
             self.right <= other.left or other.right <= self.left or self.top <= other.bottom or other.top <= self.bottom
         )

@@ -50,7 +50,7 @@ _TEXT = 6.5
 
 @dataclass(frozen=True, kw_only=True)
 class _Cell:
-    """What a cell says.
+    """Text of a cell.
 
     Attributes:
         said: its colour in words.

@@ -103,7 +103,7 @@ class _Published:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether labels stand above their rows, for want of room beside."""
+        """True if labels stand above their rows, for want of room beside."""
         return style.is_narrow(self.width_in)
 
     def _row_in(self, items: Sequence[PublishedComparison]) -> float:

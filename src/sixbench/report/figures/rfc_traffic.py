@@ -18,7 +18,7 @@ from .drawing import Drawing, Picture
 TITLE = "Throughput by traffic"
 _ROW_IN, _AROUND_IN = 0.2, 0.62
 _SPREAD = 0.5
-"""How far the paths of a row are apart, as a share of the row."""
+"""Distance of the paths of a row, as a share of the row."""
 
 
 def drawing(context: Context, at_sizes: Sequence[AtSize]) -> Drawing | None:

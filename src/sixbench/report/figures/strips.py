@@ -44,7 +44,7 @@ class Strip:
 
     @property
     def height_in(self) -> float:
-        """What it takes of the page."""
+        """Room that it takes of the page."""
         return self._way_in + self._names_in + (_NARROW_TITLE_IN if self.is_narrow else 0.0)
 
     @property
@@ -178,7 +178,7 @@ def guides(axes: Axes, places: Sequence[float], top_in: float, bottom_in: float)
 
 
 def _fits(text: str, width_in: float) -> bool:
-    """Whether the smallest text of a narrow figure has room."""
+    """True if the smallest text of a narrow figure has room."""
     return 0.0085 * style.LEAST_PT * len(text) <= width_in
 
 

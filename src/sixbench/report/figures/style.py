@@ -40,7 +40,7 @@ TITLE = "title"
 
 
 def is_narrow(width_in: float) -> bool:
-    """Whether a figure of that width has room for one panel only, and none for labels beside it."""
+    """True if a figure of that width has room for one panel only, and none for labels beside it."""
     return width_in < _LEAST_WIDE_IN
 
 
@@ -123,7 +123,7 @@ def house_style() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class PathStyle:
-    """How a path looks in every figure. An A/A path looks like the path it repeats, dotted and hollow."""
+    """Look of a path in every figure. An A/A path looks like the path it repeats, dotted and hollow."""
 
     name: str
     colour: str
@@ -197,7 +197,7 @@ def noise_handle() -> Patch:
 
 UPRIGHT_PAIR: Look = {"marker": "_", "markersize": 3.6, "markeredgewidth": 0.8, "linestyle": "none"}
 LEVEL_PAIR: Look = {**UPRIGHT_PAIR, "marker": "|"}
-"""How a single pair of trials looks: beside an upright interval, and on a level one."""
+"""Look of a single pair of trials: beside an upright interval, and on a level one."""
 
 
 def pair_handle() -> Line2D:
@@ -270,7 +270,7 @@ def panel_columns(count: int, width_in: float) -> int:
 
 
 def spans_decades(values: Sequence[float]) -> bool:
-    """Whether positive values are worth a logarithmic axis: the largest is at least 100 times the smallest."""
+    """True if positive values are worth a logarithmic axis: the largest is at least 100 times the smallest."""
     return len(values) > 1 and min(values) > 0 and max(values) >= 100 * min(values)
 
 

@@ -85,7 +85,7 @@ def _has_change(finding: Finding) -> bool:
 
 
 def _is_compared(context: Context, panels: Sequence[Panel]) -> bool:
-    """Whether anything is compared with the experiment's baseline. A native baseline has no run time of a tunnel's
+    """True if anything is compared with the experiment's baseline. A native baseline has no run time of a tunnel's
     programs, for example."""
     return any(_has_change(f) and f.baseline == context.baselines([f]) for panel in panels for f in panel.findings)
 
@@ -96,7 +96,7 @@ def _all_levels(item: Measured) -> list[float]:
 
 
 def _is_logarithmic(item: Measured) -> bool:
-    """Whether the values are times over decades. On an axis from zero, all but the longest would lie on it."""
+    """True if the values are times over decades. On an axis from zero, all but the longest would lie on it."""
     return item.unit.removeprefix(VIRTUAL) == "ns" and any(
         style.spans_decades([estimate.value for estimate in panel.estimates]) for panel in item.panels
     )
@@ -137,12 +137,12 @@ class _Sweep:
 
     @property
     def is_compared(self) -> bool:
-        """Whether there are panels of changes."""
+        """True if there are panels of changes."""
         return _is_compared(self.context, self.panels)
 
     @property
     def is_change_first(self) -> bool:
-        """Whether the changes stand above the values and have most of the room."""
+        """True if the changes stand above the values and have most of the room."""
         return self.is_compared and _is_flat(self.panels)
 
     def _heights_in(self, columns: int) -> list[float]:
@@ -265,8 +265,8 @@ class _Sweep:
 
 
 def _is_flat(panels: Sequence[Panel]) -> bool:
-    """Whether all values of each panel lie within a tenth. Drawn from zero they are lines at the top of an empty
-    panel, so the change comes first."""
+    """True if all values of each panel lie within a tenth. Drawn from zero they are lines at the top of an empty panel,
+    so the change comes first."""
     return all(
         min(values) > 0 and max(values) <= _FLAT * min(values)
         for panel in panels

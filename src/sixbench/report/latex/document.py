@@ -1,4 +1,4 @@
-"""What the LaTeX of a run holds, in order."""
+"""Parts of the LaTeX of a run, in order."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _with_breaks(parts: Iterable[str]) -> Iterable[str]:
 
 
 def _about(run: Run) -> str:
-    """Where numbers are from, in a sentence for captions."""
+    """Origin of numbers, in a sentence for captions."""
     manifest = run.manifest
     version = manifest.environment.versions.get("sixbench")
     date = datetime.fromtimestamp(manifest.started_realtime_ns // 10**9, UTC).strftime("%Y-%m-%d")

@@ -18,7 +18,7 @@ _COLUMN_PT, _BETWEEN_PT = 229.0, 10.0
 """A column of LaTeX's own `article`, and what is between two: no other two-column class is narrower."""
 
 MOST_COLUMN_IN = 4.5
-"""What is wider goes over both columns."""
+"""Width beyond which a table goes over both columns."""
 
 _SIZES = ((r"\footnotesize", 8.0), (r"\scriptsize", 7.5))
 """And their ems in points: letters of 7 points are wider for their height than those of 8."""
@@ -86,7 +86,7 @@ class Float:
 
 @dataclass(frozen=True, kw_only=True)
 class _Layout:
-    """How a table is set: `wrapped` has the width in points of each column that is broken into lines."""
+    """Layout of a table: `wrapped` has the width in points of each column that is broken into lines."""
 
     environment: str
     size: str

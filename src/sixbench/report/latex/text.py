@@ -111,7 +111,7 @@ def _character(character: str) -> str:
 
 
 def _is_known(character: str) -> bool:
-    """Whether LaTeX has the letter in its oldest encoding too."""
+    """True if LaTeX has the letter in its oldest encoding too."""
     if character in _WITHOUT_ACCENT:
         return True
     parts = unicodedata.decomposition(character).split()

@@ -36,7 +36,7 @@ def workload_tables(findings: Sequence[Finding], experiment: Experiment, run: st
 
 
 def _shown(findings: Sequence[Finding]) -> tuple[Sequence[Finding], Sequence[Finding]]:
-    """What the table shows, and what it leaves out."""
+    """Content of the table, and the rows that it leaves out."""
     primary = rows.primary(findings)
     if len(findings) <= MOST_ROWS or not primary:
         return findings, []
@@ -86,7 +86,7 @@ class _Maker:
 
     @property
     def baselines(self) -> list[str]:
-        """What they are compared with."""
+        """Their baselines."""
         return list(dict.fromkeys(finding.baseline for finding in self.findings))
 
     def _columns(self, levels: Sequence[str]) -> list[Column]:
@@ -168,7 +168,7 @@ class _Maker:
         return " ".join(part for part in parts if part)
 
     def _marks(self) -> str:
-        """What the marks beside changes mean, of those that there are."""
+        """Meaning of the marks beside changes, of those that there are."""
         names = {finding.mark for finding in self.findings}
         verdicts = {finding.verdict for finding in self.findings if finding.mark == "decided"}
         arrows = [arrow for verdict, arrow in _ARROWS.items() if verdict in verdicts]
