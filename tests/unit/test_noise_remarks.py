@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 import synthetic
 
-from sixbench.analysis.noise import awake_remarks, load_remarks, slowdown_remarks, steal_remarks
+from sixbench.analysis.noise import awake_remarks, load_remarks, noise_remarks, slowdown_remarks, steal_remarks
+from sixbench.model.finding import Finding
 from sixbench.model.trial import TrialRecord
 
 pytestmark = pytest.mark.computes
@@ -54,3 +55,28 @@ def test_trials_in_which_processors_could_sleep_are_counted() -> None:
     [sentence] = awake_remarks(told)
     assert sentence.startswith("Processors could sleep in 10 of 16 trials")
     assert awake_remarks(told[:6]) == awake_remarks(told[16:]) == awake_remarks([]) == []
+
+
+def test_only_headline_metrics_within_the_noise_are_a_remark() -> None:
+    within = Finding(
+        workload="tcp-rr",
+        metric="rtt_p50",
+        unit="ns",
+        levels={},
+        combination="c0001",
+        path="ipv6",
+        baseline="ipv4",
+        n=10,
+        verdict="higher",
+        direction="higher",
+        ratio=1.02,
+        ci_low=1.01,
+        ci_high=1.03,
+        noise_low=0.95,
+        noise_high=1.05,
+        headline=True,
+    )
+    experiment = synthetic.small().manifest.experiment
+    [sentence] = noise_remarks([within], experiment)
+    assert "1 difference is no larger than" in sentence
+    assert noise_remarks([replace(within, headline=False)], experiment) == []
