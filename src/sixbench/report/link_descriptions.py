@@ -90,7 +90,7 @@ def impairments_words(way: Impairments) -> str:
     if way.delay_ns:
         parts.append(f"delay {format_duration(way.delay_ns)}")
     if way.delays_ns:
-        parts.append(f"delays from a file, {words.duration(way.mean_delay_ns)} in the mean")
+        parts.append(f"delays from a file, {words.duration(way.mean_delay_ns)} on average")
     if way.jitter_ns:
         correlated = f", correlation {_percent(way.jitter_correlation)}" if way.jitter_correlation else ""
         parts.append(f"jitter {format_duration(way.jitter_ns)} {way.distribution}{correlated}")
