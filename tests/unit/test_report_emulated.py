@@ -20,7 +20,7 @@ pytestmark = pytest.mark.computes
             {"delay_ns": 10_000_000, "jitter_ns": 2_000_000, "distribution": "normal", "jitter_correlation": 0.25},
             "delay 10ms, jitter 2ms normal, correlation 25 %",
         ),
-        ({"delays_ns": (1_000_000, 3_000_000)}, "delays from a file, 2.000 ms in the mean"),
+        ({"delays_ns": (1_000_000, 3_000_000)}, "delays from a file, 2.000 ms on average"),
         ({"loss": Chosen(ratio=0.001)}, "loss 0.1 %"),
         ({"loss": Chosen(packets=(3,))}, "loss of 1 listed packet"),
         ({"loss": GilbertElliott(to_bad=0.0625, to_good=0.25)}, "loss 20 % in bursts"),
