@@ -22,8 +22,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 import synthetic
 from processes import children
+from recorded_events import tell_until
 from table import Figure, Table
-from told_events import tell_until
 
 from sixbench.agent import AgentHub
 from sixbench.store import EventLog, create_run

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from told_events import tell_all
+from recorded_events import tell_all
 
 from sixbench.analysis.stopping import rules_met
 from sixbench.cli.event_logs import event_log

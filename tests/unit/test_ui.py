@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 import pytest
 import synthetic
+from recorded_events import tell_all
 from served import OWN, TOKEN, served, stranger_to
 from starlette.testclient import TestClient
-from told_events import tell_all
 from waiting import wait_for
 
 from sixbench.report.figures.style import path_styles

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from told_events import tell_all, tell_within
+from recorded_events import tell_all, tell_within
 
 from sixbench.model.experiment import PlannedTrial
 from sixbench.model.files import open_regular

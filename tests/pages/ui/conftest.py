@@ -13,7 +13,7 @@ import pytest
 import synthetic
 from chromium import chromium
 from playwright.sync_api import Browser, Page
-from told_events import tell_until
+from recorded_events import tell_until
 from ui_browser import CAPTURE, WIDE, Served
 
 from sixbench.store import EventLog, create_run

@@ -10,7 +10,7 @@ import paper_runs
 import pytest
 import synthetic
 from playwright.sync_api import Page, Route, expect
-from told_events import tell_until
+from recorded_events import tell_until
 from ui_browser import PATIENCE_MS, WIDE, Served, show
 
 from sixbench.model.experiment import PlannedTrial

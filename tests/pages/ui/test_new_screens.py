@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import paper_runs
 from playwright.sync_api import Page, Route, expect
-from told_events import tell_within
+from recorded_events import tell_within
 from ui_browser import PATIENCE_MS, Served, show
 
 from sixbench.model.experiment import PlannedTrial

@@ -1,4 +1,4 @@
-"""All that a run tells of itself, from runs that never took place."""
+"""Events of runs that never took place, as their observers get them."""
 
 from __future__ import annotations
 
