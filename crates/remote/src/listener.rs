@@ -19,8 +19,9 @@ use crate::visitors::{Visit, Visitors};
 use crate::{Error, Result};
 
 /// Connections that the kernel completes for a socket before they are accepted; it caps this at `net.core.somaxconn` (4,096 unless set). Half-open ones beyond it
-/// get SYN cookies (`net.ipv4.tcp_syncookies`).
-const BACKLOG: i32 = 4_096;
+/// get SYN cookies (`net.ipv4.tcp_syncookies`). Where a flood fills all queues, a longer one lets no more connections in: clients only wait longer in it, and
+/// may give up before their turn.
+const BACKLOG: i32 = 512;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +64,8 @@ pub fn listen(wanted: &Addresses) -> Result<Listening> {
             Err(error) if wanted.first_will_do && index > 0 && error.kind() == io::ErrorKind::AddrNotAvailable => {}
             Err(error) => {
                 let helps = match error.kind() {
-                    io::ErrorKind::AddrInUse => "; is another server there? --port gives another port",
-                    io::ErrorKind::AddrNotAvailable => "; --listen takes addresses that this machine has",
+                    io::ErrorKind::AddrInUse => "; another server may use that port: give another one with --port",
+                    io::ErrorKind::AddrNotAvailable => "; give addresses of this machine with --listen",
                     _ => "",
                 };
                 let doing = format!("listening on {local}");
