@@ -85,7 +85,7 @@ def test_hosts_lease_different_addresses_and_a_full_pool_says_so(built: tuple[La
         for node, stage in zip(("h1", "h3"), network.stages[1:3], strict=True)
     }
     assert h3.call("broker-request", **asked["h3"])["address"] == "192.0.2.2/32"
-    with pytest.raises(AgentError, match=r"it refuses: no-room \(all that it leases is taken\)") as refused:
+    with pytest.raises(AgentError, match=r"it refuses: no-room \(all its leases are taken\)") as refused:
         h1.call("broker-request", **asked["h1"])
     assert refused.value.code == "refused"
     h3.call("broker-release", device="again")

@@ -227,7 +227,7 @@ def test_doctor(hosts: Machines, before: dict[str, str]) -> None:
     assert told["interface eth1"]["answer"] == "yes"
     assert told["interface eth1"]["reason"] == "it can be borrowed; it has no hardware clock"
     assert "interface lo" not in told
-    assert "the connection to this machine comes over it" in told["interface eth0"]["reason"]
+    assert "the connection to this machine uses it" in told["interface eth0"]["reason"]
 
 
 def test_who_is_not_let_in(hosts: Machines) -> None:
@@ -257,4 +257,4 @@ def test_what_a_host_does_not_lend(hosts: Machines, before: dict[str, str]) -> N
     path.write_text(path.read_text().replace("left: eth1", "left: eth0"))
     done = hosts.run("run", path, "--out", hosts.scratch / "unlent", "--quiet")
     assert done.returncode == 3
-    assert "lab1: borrowing eth0: the connection to this machine comes over it" in done.stderr
+    assert "lab1: borrowing eth0: the connection to this machine uses it" in done.stderr

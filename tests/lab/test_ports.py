@@ -158,7 +158,8 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     ),
     "in use": (
         ["address add 192.0.2.1/24 dev eth2"],
-        "router.yaml:3: dut.ports: borrowing eth2: it has the address 192.0.2.1; take that away, or say --i-mean-it",
+        "router.yaml:3: dut.ports: borrowing eth2: it has the address 192.0.2.1; remove that address, or say "
+        "--i-mean-it",
     ),
     "way out": (
         ["address add 192.0.2.1/24 dev eth1", "link set eth1 up", "route add default via 192.0.2.2 dev eth1"],
@@ -167,11 +168,11 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     ),
     "bridged": (
         ["link add br0 type bridge", "link set eth1 master br0"],
-        "router.yaml:3: dut.ports: borrowing eth1: it is a port of br0; take it out of that, or name another one",
+        "router.yaml:3: dut.ports: borrowing eth1: it is a port of br0; remove it from br0, or name another one",
     ),
     "stood on": (
         ["link set eth1 up", "link add vx0 type vxlan id 5 dev eth1 dstport 4789"],
-        "router.yaml:3: dut.ports: borrowing eth1: vx0 stands on it and would not outlive a move; take that away, or "
+        "router.yaml:3: dut.ports: borrowing eth1: vx0 is built on it and would not survive a move; remove vx0, or "
         "name another one",
     ),
     "one of two ways out": (
@@ -183,7 +184,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
             "route add default nexthop dev eth1 nexthop dev eth2",
         ],
         "router.yaml:3: dut.ports: borrowing eth1: it is one of the ways of the route to default, which has several "
-        "next hops and could not be given back; take that route away, or name another one",
+        "next hops and could not be given back; remove that route, or name another one",
     ),
     "way out by a rule": (
         ["link set eth1 up", "route add default dev eth1 table 100"],
@@ -192,8 +193,8 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     ),
     "way to others": (
         ["link set eth2 up", "route add 203.0.113.0/24 dev eth2"],
-        "router.yaml:3: dut.ports: borrowing eth2: the route to 203.0.113.0/24 leads over it; take that away, or say "
-        "--i-mean-it",
+        "router.yaml:3: dut.ports: borrowing eth2: the route to 203.0.113.0/24 leads over it; remove that route, or "
+        "say --i-mean-it",
     ),
     "no carrier": (
         ["link set eth1 up"],
@@ -239,8 +240,8 @@ def test_a_port_at_which_a_program_listens_is_in_use(bench: Bench, tmp_path: Pat
         done = bench.sixbench("run", experiment(tmp_path), "--out", tmp_path / "run", "--quiet")
     assert done.returncode == 2
     words = (
-        r"router.yaml:3: dut.ports: borrowing eth1: a socket of python\S* is bound to it; end that, or name another "
-        "one, or say --i-mean-it"
+        r"router.yaml:3: dut.ports: borrowing eth1: a socket of python\S* is bound to it; end that program, or name "
+        "another one, or say --i-mean-it"
     )
     assert re.search(words, done.stderr), done.stderr
 

@@ -62,7 +62,7 @@ def test_a_program_that_does_not_begin_ends_the_run_with_its_own_words(hub: Agen
             laboratories.get(found.paths[0], 0)
     finally:
         laboratories.close()
-    said = re.sub(r"had [0-9]+ MiB", "had N MiB", str(raised.value))
+    said = re.sub(r"used [0-9]+ MiB", "used N MiB", str(raised.value))
     assert "\n" not in said
     if os.environ.get("SIXBENCH_UPDATE_GOLDEN") == "1":
         told = (goldens() if GOLDEN.exists() else {}) | {name: said}
@@ -120,7 +120,7 @@ while True:
             [reason] = trial.reasons
             assert reason.kind == ReasonKind.DEVICE_ENDED
             assert reason.text == (
-                "the device in dut: `python3 /run/device/program.py` ended with 7; the last that it said: a packet of "
+                "the device in dut: `python3 /run/device/program.py` ended with 7; its last output: a packet of "
                 "more than 500 bytes is more than I can bear"
             )
             log = (finished.directory / "trials" / trial.key / "dut.log").read_text()

@@ -106,7 +106,7 @@ def test_an_interface_at_which_ptp4l_listens_is_not_borrowed(hosts: Machines) ->
     done = hosts.run("run", path, "--out", hosts.scratch / "borrowed", "--quiet")
     assert done.returncode == 3
     # Its processes are not those that this machine sees.
-    words = f"borrowing {INTERFACE}: a socket is bound to it; end that, or name another one"
+    words = f"borrowing {INTERFACE}: a socket is bound to it; end that program, or name another one"
     assert words in " ".join(done.stderr.split())
 
 

@@ -42,8 +42,12 @@ def told(**other: object) -> Lendable:
         ({"refused": "it is a port of br0; name another one"}, True, "it is a port of br0; name another one"),
         ({"in_use": "it has the default route"}, False, "it has the default route, or say --i-mean-it"),
         ({"in_use": "it has the default route"}, True, None),
-        ({"has": "it has an address; take that away"}, False, "it has an address; take that away, or say --i-mean-it"),
-        ({"has": "it has an address; take that away"}, True, None),
+        (
+            {"has": "it has an address; remove that address"},
+            False,
+            "it has an address; remove that address, or say --i-mean-it",
+        ),
+        ({"has": "it has an address; remove that address"}, True, None),
     ],
 )
 def test_a_port_is_lent_or_not(other: dict[str, object], means_it: bool, why: str | None) -> None:
@@ -63,7 +67,7 @@ def test_a_port_that_is_not_there_or_not_ours() -> None:
     [
         ({}, "yes", "it can be borrowed; it has no hardware clock"),
         (
-            {"hardware_clock": "/dev/ptp0", "has": "it has the address A; take that away"},
+            {"hardware_clock": "/dev/ptp0", "has": "it has the address A; remove that address"},
             "yes",
             "it can be borrowed; it has the hardware clock /dev/ptp0, and stamps no frames by it",
         ),

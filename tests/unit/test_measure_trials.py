@@ -168,7 +168,7 @@ class FakeHub:
 
     def connect(self, host: str, arguments: list[str]) -> str:
         if arguments[0] not in self.answering:
-            raise CapabilityError(f"connecting to {arguments[0]}: nobody listens there; start `sixbench serve`")
+            raise CapabilityError(f"connecting to {arguments[0]}: no server listens there; start `sixbench serve`")
         return arguments[0]
 
     def start_here(self, name: str) -> str:
@@ -188,11 +188,11 @@ def test_where_nobody_answers_over_one_family_the_other_one_is_tried_and_told() 
     with Machines(hub, target, ways) as machines:
         assert list(machines.addresses) == [4]
         [why] = machines.passed_over
-        assert why.startswith("connecting to 2001:db8::2: nobody listens there")
+        assert why.startswith("connecting to 2001:db8::2: no server listens there")
     nobody: Any = FakeHub(())
     words = (
-        "connecting to 2001:db8::2: nobody listens there; start `sixbench serve`; "
-        "and connecting to 192.0.2.2: nobody listens there"
+        "connecting to 2001:db8::2: no server listens there; start `sixbench serve`; "
+        "and connecting to 192.0.2.2: no server listens there"
     )
     with pytest.raises(CapabilityError, match=f"^{re.escape(words)}$"), Machines(nobody, target, ways):
         pass

@@ -30,19 +30,19 @@ node: Be the node NAME. The agent makes a network namespace. It reads requests f
 standard output, one JSON object a line, until standard input closes. With --here it stays in the network namespace in
 which it was started. With --borrow it has interfaces of the machine in its namespace, until it ends; with
 --even-in-use also those that have a default route or a program's socket. With
---end-after-silence it also ends when no line has come for so long, as after a connection to another machine was cut.
+--end-after-silence it also ends when no line has arrived for that time, as after a connection to another machine was cut.
 serve: Answer the requests of other machines over TCP, if they concern traffic. The agent listens on port 5210 of loopback
 unless other addresses are given. Beyond loopback it needs a key.
 connect: Connect standard input and output with an agent that serves.
-translate: Take packets through a tunnel or a translator. The first line of standard input says which, every other one is a
-packet; each is answered on standard output. It needs no root.
-decode: Tell the headers of packets. Every line of standard input is a packet; each is answered on standard output. It
+translate: Take packets through a tunnel or a translator. The first line of standard input describes it, every other line is
+a packet; each is answered on standard output. It needs no root.
+decode: Print the headers of packets. Every line of standard input is a packet; each is answered on standard output. It
 needs no root.
-lendable: Tell which interfaces of the machine a node can borrow, and why not the others, as JSON.
+lendable: Print the interfaces of the machine that a node can borrow, and why it cannot borrow the others, as JSON.
 mend-lent: Restore addresses, routes and settings of interfaces that came back from a node whose processes were all killed.
-hardware-clock: Tell what the PTP hardware clock /dev/ptpN says between two looks at the system's clock, as JSON.
-device-init: For the agent itself, which starts a device under test by it.
-keep-lent: For the agent itself, which has interfaces kept by it.
+hardware-clock: Read the PTP hardware clock /dev/ptpN between two readings of the system's clock, and print all as JSON.
+device-init: Used by the agent itself to start a device under test.
+keep-lent: Used by the agent itself to keep interfaces.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
 
 /// What the command line asks for.

@@ -108,7 +108,9 @@ impl Device {
             return Err(Failure::bad_request("device-start: argv and ready must not be empty"));
         }
         if words().any(|word| word.contains('\0')) || start.files.keys().any(|name| !is_file_name(name)) {
-            return Err(Failure::bad_request("device-start: a word has a zero byte, or a file has no name of a file"));
+            return Err(Failure::bad_request(
+                "device-start: a word has a zero byte, or a file name is empty or a path",
+            ));
         }
         if self.0.as_ref().is_some_and(|hosted| !matches!(hosted.lock().phase, Phase::Ended(_))) {
             return Err(Failure::new("exists", "device-start: this node has a device already"));
@@ -262,21 +264,21 @@ impl Hosted {
             Some(Ended::Went { how, was_ready, left_others, largest_bytes }) => {
                 let when = if was_ready { "" } else { " before it was ready" };
                 let others = if left_others {
-                    ", and processes of it went on in the background: start it so that it stays in the foreground"
+                    ", and some of its processes went on in the background: start it in the foreground"
                 } else {
                     ""
                 };
                 (format!("{shown} {how}{when}{others}"), largest_bytes)
             }
-            None => (format!("{shown} was ended from outside, or could not be started: {}", told(holder)), 0),
+            None => (format!("another program ended {shown}, or it could not be started: {}", told(holder)), 0),
         };
         // What does not get memory rarely says so.
         if largest_bytes > start.memory_bytes / 2 {
             let (used, may) = (largest_bytes >> 20, start.memory_bytes >> 20);
-            text += &format!("; a process of it had {used} MiB in memory, of {may} MiB that it may take");
+            text += &format!("; one of its processes used {used} MiB of memory, of {may} MiB that it may use");
         }
         if !last.is_empty() {
-            text += &format!("; the last that it said: {last}");
+            text += &format!("; its last output: {last}");
         }
         text
     }
@@ -354,16 +356,16 @@ mod tests {
         assert_eq!(words(went(false, 1), ""), "`tayga -d` ended with 0");
         assert_eq!(
             words(went(true, 1), "bye"),
-            "`tayga -d` ended with 0, and processes of it went on in the background: start it so that it stays in the \
-             foreground; the last that it said: bye"
+            "`tayga -d` ended with 0, and some of its processes went on in the background: start it in the foreground; \
+             its last output: bye"
         );
         assert_eq!(
             words(went(false, 90), ""),
-            "`tayga -d` ended with 0; a process of it had 90 MiB in memory, of 100 MiB that it may take"
+            "`tayga -d` ended with 0; one of its processes used 90 MiB of memory, of 100 MiB that it may use"
         );
         assert_eq!(
             words(None, ""),
-            "`tayga -d` was ended from outside, or could not be started: was ended by signal 9"
+            "another program ended `tayga -d`, or it could not be started: was ended by signal 9"
         );
     }
 }

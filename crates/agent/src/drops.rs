@@ -45,7 +45,7 @@ impl Watch {
     /// Stops watching, and tells what was dropped.
     pub fn stop(&mut self) -> Outcome {
         let Some(drops) = self.drops.as_mut().filter(|_| self.is_watching) else {
-            return Err(Failure::new("no-capture", "no drops are being watched: drops-start comes first"));
+            return Err(Failure::new("no-capture", "no drops are being watched: send drops-start first"));
         };
         self.is_watching = false;
         let dropped = drops.stop()?;

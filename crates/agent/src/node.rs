@@ -63,7 +63,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
     let silence = longest_silence.map(|longest| {
         let node = Arc::clone(&node);
         Silence::watch(longest, move || {
-            crate::complain(&format!("no line has come for {} s: the connection was cut", longest.as_secs()), 1);
+            crate::complain(&format!("no line arrived for {} s: the connection was cut", longest.as_secs()), 1);
             node.end(1)
         })
     });
@@ -139,7 +139,7 @@ impl Conversation {
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.is_greeted => {
-                return Err(Failure::new("not-greeted", format!("{} came before hello", request.op())));
+                return Err(Failure::new("not-greeted", format!("{} arrived before hello", request.op())));
             }
             Request::Exec(request) => return node.commands.accept(request).map(Reply::Later),
             Request::Sysctl(request) => sysctl::apply(&request)?,

@@ -28,7 +28,7 @@ impl Perf {
     /// Stops counting, and tells how many there were.
     pub fn stop(&mut self) -> Outcome {
         let Some(counters) = self.counters.take() else {
-            return Err(Failure::new("no-capture", "nothing is being counted: perf-start comes first"));
+            return Err(Failure::new("no-capture", "no events are being counted: send perf-start first"));
         };
         let total = counters.total()?;
         let [cycles, instructions] = total.counts;

@@ -112,7 +112,9 @@ impl Sessions {
         let workload = (self.find)(&workload)?;
         let is_open = peer.is_none();
         if peer.is_some_and(|peer| peer.is_unspecified()) {
-            return Err(Failure::bad_request("`peer` is an address, or absent for whoever has the token"));
+            return Err(Failure::bad_request(
+                "`peer` is an address, or absent where the token alone identifies the client",
+            ));
         }
         let first = endpoint(address, peer.unwrap_or_else(|| anybody(address)), 0, token)?;
         let endpoints = with_further(first, &also)?;

@@ -45,7 +45,7 @@ impl Watch {
     /// Stops watching, and tells what the timers of each device did.
     pub fn stop(&mut self) -> Outcome {
         let (Some(timers), Some(since)) = (self.timers.as_mut(), self.since.take()) else {
-            return Err(Failure::new("no-capture", "no timers are being watched: timers-start comes first"));
+            return Err(Failure::new("no-capture", "no timers are being watched: send timers-start first"));
         };
         let elapsed_ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let devices = timers.stop()?;

@@ -353,7 +353,7 @@ mod tests {
             (&[r#"{"mechanism": "siit", "siit": {"prefix": 1}}"#], "unknown field `prefix`"),
             (
                 &[r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b::/96"], "told": ["to-ipv4"]}}"#],
-                "nobody is told",
+                "no source is informed",
             ),
             (&[SIX_IN_FOUR, "{}"], "line 2: missing field `packet`"),
             (&[SIX_IN_FOUR, r#"{"packet": "6"}"#], "line 2: a packet is two hexadecimal digits a byte"),

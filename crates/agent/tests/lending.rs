@@ -174,11 +174,11 @@ fn what_the_machine_needs_is_refused() {
         said,
         "sixbench-agent: borrowing e9: this machine has no such interface, or another run has it; it has e1, e2\n"
     );
-    assert!(refused(&machine, "lo", "").contains("borrowing lo: it is no Ethernet interface"));
+    assert!(refused(&machine, "lo", "").contains("borrowing lo: it is not an Ethernet interface"));
     for (client, server) in [("192.0.2.5", "203.0.113.1"), ("203.0.113.9", "192.0.2.1"), ("2001:db8::5", "2001:db8::9")]
     {
         let said = refused(&machine, "e1", &format!("{client} 50000 {server} 22"));
-        assert!(said.contains("the connection to this machine comes over it"), "{said}");
+        assert!(said.contains("the connection to this machine uses it"), "{said}");
     }
     machine.exec(&["ip", "link", "add", "br5", "type", "bridge"]);
     machine.exec(&["ip", "link", "set", "e2", "master", "br5"]);
@@ -189,7 +189,7 @@ fn what_the_machine_needs_is_refused() {
     assert_eq!(
         of("e1"),
         Some(&json!({
-            "interface": "e1", "refused": null, "in_use": null, "has": "it has the address 192.0.2.1; take that away",
+            "interface": "e1", "refused": null, "in_use": null, "has": "it has the address 192.0.2.1; remove that address",
             "is_up": true, "has_carrier": true, "hardware_clock": "none",
             "hardware_stamps": {"sends": false, "receives": false},
         }))
@@ -214,8 +214,8 @@ fn refused_e1(machine: &mut Agent) -> String {
 #[ignore = "needs root: it enters the namespaces of other processes"]
 fn what_others_need_is_refused() {
     let cases = [
-        ("link add vx0 type vxlan id 5 dev e1 dstport 4789", "vx0 stands on it"),
-        ("link add vx0 type vxlan id 5 local 192.0.2.1 remote 192.0.2.9 dstport 4789", "vx0 stands on it"),
+        ("link add vx0 type vxlan id 5 dev e1 dstport 4789", "vx0 is built on it"),
+        ("link add vx0 type vxlan id 5 local 192.0.2.1 remote 192.0.2.9 dstport 4789", "vx0 is built on it"),
         (
             "route add 203.0.113.0/24 nexthop via 192.0.2.9 dev e1 nexthop via 192.0.2.10 dev e1",
             "it is one of the ways of the route to 203.0.113.0/24, which has several next hops",
@@ -245,7 +245,7 @@ fn what_a_program_listens_at_is_refused() {
     }
     let said = refused_e1(&mut machine);
     let _ = (listening.kill(), listening.wait());
-    let words = "a socket of tcpdump is bound to it; end that, or name another one";
+    let words = "a socket of tcpdump is bound to it; end that program, or name another one";
     assert_eq!(said, format!("sixbench-agent: borrowing e1: {words}\n"));
 }
 

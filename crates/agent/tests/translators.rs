@@ -61,7 +61,7 @@ fn translators_that_cannot_be_are_refused() {
         (json!({"mtu_bytes": 1000}), "mtu_bytes is 1000"),
         (json!({"device": "a-name-that-is-long"}), "a name of 1 to 11"),
         (json!({"mapping": {"kind": "siit", "prefixes": ["64:ff9b:1::/95"]}}), "none of the lengths"),
-        (json!({"mapping": {"kind": "siit", "prefixes": ["64:ff9b:1::/96"], "tos": 0}}), "does not do tos"),
+        (json!({"mapping": {"kind": "siit", "prefixes": ["64:ff9b:1::/96"], "tos": 0}}), "does not support tos"),
     ] {
         let error = node.error("translator-add", with(translator("ebpf"), change));
         assert_eq!(error["code"], "bad-params", "{error}");

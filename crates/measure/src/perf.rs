@@ -116,7 +116,9 @@ impl Counters {
             };
             let reading = group.read().map_err(failed)?;
             let scaled = reading.scaled().ok_or_else(|| {
-                failed(io::Error::other("they never ran: other programs, or the NMI watchdog, have the CPU's counters"))
+                failed(io::Error::other(
+                    "the counters never ran: other programs, or the NMI watchdog, use the CPU's counters",
+                ))
             })?;
             for (sum, count) in total.counts.iter_mut().zip(scaled) {
                 *sum = sum.saturating_add(count);
@@ -209,13 +211,15 @@ fn help(errno: Errno, paranoid: Option<i32>) -> Option<String> {
         Errno::EACCES | Errno::EPERM => {
             let now = paranoid.map_or_else(String::new, |level| format!(" (it is {level})"));
             format!(
-                "counting the whole machine takes root's CAP_PERFMON or the sysctl kernel.perf_event_paranoid at most \
+                "counting on the whole machine needs root's CAP_PERFMON or the sysctl kernel.perf_event_paranoid at most \
                  0{now}, and a container that permits it"
             )
         }
         Errno::ENOSYS => "the kernel is built without perf events (CONFIG_PERF_EVENTS)".to_owned(),
-        Errno::EBUSY => "another program has the counters for itself".to_owned(),
-        Errno::EMFILE | Errno::ENFILE => "it takes two files a CPU: raise the limit of open files".to_owned(),
+        Errno::EBUSY => "another program uses the counters exclusively".to_owned(),
+        Errno::EMFILE | Errno::ENFILE => {
+            "counting needs two open files per CPU: raise the limit of open files".to_owned()
+        }
         _ => return None,
     })
 }
@@ -292,7 +296,7 @@ mod tests {
         match Counters::open(CYCLES_AND_INSTRUCTIONS) {
             Ok(counters) => match counters.total() {
                 Ok(total) => assert!(total.counts.iter().all(|&count| count > 0), "{total:?}"),
-                Err(refusal) => assert!(refusal.to_string().contains("they never ran"), "{refusal}"),
+                Err(refusal) => assert!(refusal.to_string().contains("the counters never ran"), "{refusal}"),
             },
             Err(refusal) => {
                 let words = refusal.to_string();

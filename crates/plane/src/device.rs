@@ -118,7 +118,7 @@ impl Device {
             if Instant::now() > end {
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,
-                    format!("{address} is not there after {PATIENCE:?}"),
+                    format!("the address {address} did not appear within {PATIENCE:?}"),
                 ));
             }
             thread::sleep(Duration::from_millis(1));
@@ -134,7 +134,7 @@ impl Device {
         for index in [self.near_ifindex, self.far_ifindex] {
             while client.link(index)?.queue.as_deref() == Some(DROPS_ALL) {
                 if Instant::now() > end {
-                    let words = format!("{} does not send after {PATIENCE:?}", self.name);
+                    let words = format!("{} did not become able to send within {PATIENCE:?}", self.name);
                     return Err(io::Error::new(io::ErrorKind::TimedOut, words));
                 }
                 thread::sleep(Duration::from_millis(1));

@@ -65,7 +65,7 @@ pub enum Error {
         refusal: Refusal,
     },
     /// There is no run time to tell.
-    #[error("no run time is being measured: run_time \"start\" comes first")]
+    #[error("no run time is being measured: send run_time \"start\" first")]
     NotMeasuring,
 }
 

@@ -86,7 +86,7 @@ impl Tunnels {
     pub fn add(&mut self, spec: &Spec) -> Result<Added> {
         let mut compiled = spec.compile()?;
         if spec.engine == Engine::Ebpf && matches!(spec.mapping, Mapping::Map(_)) {
-            let reason = "engine \"ebpf\" does not know rules of MAP; engine \"user\" does".to_owned();
+            let reason = "engine \"ebpf\" does not support rules of MAP; use engine \"user\"".to_owned();
             return Err(Error::BadSpec { device: spec.device.clone(), reason });
         }
         if self.tunnels.contains_key(&spec.device) {

@@ -105,7 +105,7 @@ impl Whole {
                 Mapping::Isatap { .. } => "isatap asks the node for its routes",
                 Mapping::SixOverFour { .. } => "6over4 asks its link for neighbours",
             };
-            return Err(bad(end, format!("{lacking}, and a packet without a device has none; use a lab")));
+            return Err(bad(end, format!("{lacking}, and a packet without a device has neither; use a lab")));
         }
         if let [first, _, ..] = &ends[..] {
             check_relays(&ends).map_err(|reason| bad(first, reason))?;

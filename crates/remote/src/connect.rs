@@ -67,26 +67,26 @@ fn connect_within(target: &Target, key: Option<&Key>, timeout: Duration) -> Resu
             Family::V4 => "IPv4 ",
             Family::V6 => "IPv6 ",
         };
-        Error::peer(format!("looking for {}", target.host), format!("it has no {wanted}address"))
+        Error::peer(format!("looking for {}", target.host), format!("the name has no {wanted}address"))
     }))
 }
 
 /// Why nobody was reached, with what would help.
 fn no_connection(address: SocketAddr, error: &io::Error) -> Error {
     let what = match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nobody listens there; start `sixbench serve` on that machine (with -B for other addresses than loopback), or give its port with -p".to_owned(),
+        io::ErrorKind::ConnectionRefused => "no server listens there; start `sixbench serve` on that machine (with -B for other addresses than loopback), or give its port with -p".to_owned(),
         io::ErrorKind::TimedOut => format!(
-            "it did not answer within {} s; is the machine on, and does a firewall let port {} through?",
+            "the machine did not answer within {} s; check that it is on, and that firewalls let port {} through",
             TIMEOUT.as_secs(),
             address.port()
         ),
         io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
             format!(
-                "it cannot be reached ({error}); look at the address, and at the routes and neighbours of this machine"
+                "the server cannot be reached ({error}); check the address, and the routes and neighbours of this machine"
             )
         }
-        io::ErrorKind::PermissionDenied => format!("this machine does not let it ({error}); look at its firewall"),
-        io::ErrorKind::AddrNotAvailable => format!("{error}; -B takes addresses that this machine has"),
+        io::ErrorKind::PermissionDenied => format!("this machine refuses to connect ({error}); check its firewall"),
+        io::ErrorKind::AddrNotAvailable => format!("{error}; give an address of this machine with -B"),
         _ => error.to_string(),
     };
     Error::peer(format!("connecting to {address}"), what)
@@ -157,7 +157,7 @@ impl Caller<'_> {
             Err(Refusal::Ended(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(Error::peer(
                 self.doing(),
                 format!(
-                    "it accepted the connection and said nothing for {} s; is another program on that port? Give the port of `sixbench serve` with -p",
+                    "the server accepted the connection and sent nothing for {} s; it may be under load, or another program uses that port: try again later, or give the port of `sixbench serve` with -p",
                     TIMEOUT.as_secs()
                 ),
             )),
@@ -199,12 +199,16 @@ mod tests {
 
     #[test]
     fn where_nobody_listens_the_error_says_what_to_start() {
-        let port =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|gone| gone.local_addr()).expect("a port").port();
-        let said = error_at("127.0.0.1", port, TIMEOUT);
+        // It has the port, so that nobody else gets it, and does not listen.
+        let holder = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        holder.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("a port");
+        let port = holder.local_addr().ok().and_then(|local| local.as_socket()).expect("its address").port();
+        let error = error_at("127.0.0.1", port, TIMEOUT);
         assert!(
-            said.starts_with(&format!("connecting to 127.0.0.1:{port}: nobody listens there; start `sixbench serve`")),
-            "{said}"
+            error.starts_with(&format!(
+                "connecting to 127.0.0.1:{port}: no server listens there; start `sixbench serve`"
+            )),
+            "{error}"
         );
     }
 
@@ -213,18 +217,18 @@ mod tests {
         let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = silent.local_addr().expect("its address").port();
         let said = error_at("127.0.0.1", port, Duration::from_millis(50));
-        assert!(said.contains("is another program on that port? Give the port of `sixbench serve` with -p"), "{said}");
+        assert!(said.contains("or another program uses that port"), "{said}");
     }
 
     #[test]
     fn each_failure_to_connect_says_what_would_help() {
         let at = SocketAddr::from(([192, 0, 2, 1], 5210));
         for (kind, help) in [
-            (io::ErrorKind::TimedOut, "does a firewall let port 5210 through?"),
-            (io::ErrorKind::HostUnreachable, "look at the address, and at the routes"),
-            (io::ErrorKind::NetworkUnreachable, "look at the address, and at the routes"),
-            (io::ErrorKind::PermissionDenied, "look at its firewall"),
-            (io::ErrorKind::AddrNotAvailable, "-B takes addresses that this machine has"),
+            (io::ErrorKind::TimedOut, "check that it is on, and that firewalls let port 5210 through"),
+            (io::ErrorKind::HostUnreachable, "check the address, and the routes"),
+            (io::ErrorKind::NetworkUnreachable, "check the address, and the routes"),
+            (io::ErrorKind::PermissionDenied, "check its firewall"),
+            (io::ErrorKind::AddrNotAvailable, "give an address of this machine with -B"),
         ] {
             let said = no_connection(at, &kind.into()).to_string();
             assert!(said.contains(help), "{said}");

@@ -28,35 +28,35 @@ pub type Ciphers = Option<Arc<StatelessTransportState>>;
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// It ended, or too little came in time.
-    #[error("the connection ended in its first bytes: {0}; the server may be under load, or may be no sixbench agent")]
+    #[error(
+        "the connection ended in its first bytes: {0}; the server may be under load, or another program uses that port"
+    )]
     Ended(#[from] io::Error),
     /// Something else listens or connects there.
     #[error("the program there is not a sixbench agent; give the port of `sixbench serve` with -p")]
     Foreign,
     /// Another release.
     #[error(
-        "it speaks version {0} of the transport, and this agent speaks version {VERSION}; install the agent of the same release"
+        "the server speaks version {0} of the transport, and this agent speaks version {VERSION}; install the agent of the same release"
     )]
     Version(u8),
     /// The server has a key, the client has none.
-    #[error("it wants a key; give the key file of the server with --key")]
+    #[error("the server needs a key; give its key file with --key")]
     NeedsKey,
     /// The server has no key, the client has one.
-    #[error("it has no key, but --key was given; leave --key out, or start the server with --key")]
+    #[error("the server has no key, but --key was given; leave --key out, or start the server with --key")]
     NoKey,
     /// Both have one, and not the same.
-    #[error(
-        "it has another key; copy the key file of the server to this machine by a safe way, and give it with --key"
-    )]
+    #[error("the server has another key; copy its key file to this machine by a safe way, and give it with --key")]
     OtherKey,
     /// The server wants its cookie back in another connection.
     #[error("the server is under load: it asks for a cookie again and again; try again later")]
     Retry(Cookie),
     /// The server has no place for one more.
-    #[error("the server is under load: more connections wait there than it has places for; try again later")]
+    #[error("the server is under load: more connections wait than it has places for; try again later")]
     UnderLoad,
     /// The client's first bytes did not come in time.
-    #[error("the server waited too long for the first bytes; the way to it loses packets, or is very slow")]
+    #[error("the server waited too long for the first bytes; the path to it loses packets, or is very slow")]
     TooSlow,
     /// The cipher's own words.
     #[error("the handshake failed: {0}")]

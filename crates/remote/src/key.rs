@@ -32,7 +32,7 @@ impl Key {
         if metadata.mode() & OTHERS != 0 {
             let mode = metadata.mode() & 0o777;
             return Err(refuse(format!(
-                "other users than its owner may use it (mode {mode:03o}); make it private with `chmod 600`"
+                "users other than its owner may use it (mode {mode:03o}); make it private with `chmod 600`"
             )));
         }
         if metadata.len() >= MAX_FILE_BYTES {

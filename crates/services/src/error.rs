@@ -48,7 +48,7 @@ pub enum Error {
 
 /// What a reason does not say by itself.
 fn why(reason: &str) -> &'static str {
-    if reason == "no-room" { " (all that it leases is taken)" } else { "" }
+    if reason == "no-room" { " (all its leases are taken)" } else { "" }
 }
 
 impl Error {

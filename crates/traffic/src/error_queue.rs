@@ -254,10 +254,11 @@ mod tests {
     #[test]
     fn an_error_of_the_network_is_told_with_its_quote() {
         for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
-            let gone = socket::open(address, Type::DGRAM, Some(Protocol::UDP)).unwrap();
-            socket::bind(&gone, address, 0).unwrap();
-            let port = gone.local_addr().unwrap().as_socket().map(|to: SocketAddr| to.port()).unwrap();
-            drop(gone);
+            // It has the port, so that nobody else gets it. Connected elsewhere, it takes no datagrams of ours.
+            let holder = socket::open(address, Type::DGRAM, Some(Protocol::UDP)).unwrap();
+            socket::bind(&holder, address, 0).unwrap();
+            let port = holder.local_addr().unwrap().as_socket().map(|to: SocketAddr| to.port()).unwrap();
+            datagram_socket::connect(&holder, (address, 9)).unwrap();
             let asking = socket::open(address, Type::DGRAM, Some(Protocol::UDP)).unwrap();
             socket::bind(&asking, address, 0).unwrap();
             ask_for_errors(&asking, address).unwrap();

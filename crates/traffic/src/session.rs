@@ -156,7 +156,10 @@ pub trait Workload: Sync {
 fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint> {
     match endpoints {
         [endpoint] => Ok(endpoint),
-        _ => Err(Error::BadParams { workload, reason: "it goes between two addresses: leave out `also`".to_owned() }),
+        _ => Err(Error::BadParams {
+            workload,
+            reason: "this workload runs between two addresses: leave out `also`".to_owned(),
+        }),
     }
 }
 

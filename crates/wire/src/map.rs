@@ -95,7 +95,7 @@ impl Rule {
     /// What is wrong, as a sentence.
     pub fn check(&self) -> Result<(), String> {
         self.ipv4.check_canonical().and(self.ipv6.check_canonical()).map_err(|net| {
-            format!("the prefix {net} of a rule has bits beyond its length, or a length that there is not")
+            format!("the prefix {net} of a rule has bits beyond its length, or a length that is not possible")
         })?;
         let (ea_bits, suffix_bits) = (self.ea_bits, self.suffix_bits());
         if ea_bits > MAX_EA_BITS {
@@ -117,7 +117,7 @@ impl Rule {
         }
         if self.spare_bits() > 0 && self.psid.is_some_and(|psid| psid.bits > 0) {
             return Err(format!(
-                "who has all ports of the addresses of {} has no PSID (RFC 7597 section 5.2)",
+                "a customer edge that has all ports of the addresses of {} has no PSID (RFC 7597 section 5.2)",
                 self.ipv4
             ));
         }

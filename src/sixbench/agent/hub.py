@@ -232,7 +232,7 @@ def _why_not(agent: Agent) -> str:
     said = agent.last_words.removeprefix("sixbench-agent: ")
     if agent.host is None:
         return said
-    is_denied = "unshare(CLONE_NEWNET) failed" in said or "it takes root" in said
+    is_denied = "unshare(CLONE_NEWNET) failed" in said or "this needs root" in said
     help_ = "; log in as root, or let the experiment say sudo: true" if is_denied else ""
     return f"{agent.host}: {said}{help_}"
 

@@ -156,7 +156,7 @@ struct PendingWork {
 impl PendingWork {
     fn of_this_processor() -> Result<Self, Failure> {
         let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
-            .map_err(|error| Failure::system("making a socket that nobody uses", "socket", error))?;
+            .map_err(|error| Failure::system("making an unused socket", "socket", error))?;
         Ok(Self { socket })
     }
 
@@ -176,7 +176,7 @@ fn settle(processor: usize) -> Result<(), Failure> {
         Failure::system(format_args!("running on processor {processor}"), "sched_setaffinity", error)
     })?;
     scheduling::run_when_idle()
-        .map_err(|error| Failure::system("running only where nobody else does", "sched_setscheduler", error))
+        .map_err(|error| Failure::system("running on an idle processor", "sched_setscheduler", error))
 }
 
 #[cfg(test)]

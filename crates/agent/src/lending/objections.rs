@@ -84,13 +84,13 @@ impl Uses {
     fn unfit(&self, link: &Value) -> Option<String> {
         let kind = link["link_type"].as_str().unwrap_or("unknown");
         if kind != "ether" {
-            return Some(format!("it is no Ethernet interface but {kind}; {ANOTHER}"));
+            return Some(format!("it is not an Ethernet interface but {kind}; {ANOTHER}"));
         }
         if let Some(master) = link["master"].as_str() {
-            return Some(format!("it is a port of {master}; take it out of that, or {ANOTHER}"));
+            return Some(format!("it is a port of {master}; remove it from {master}, or {ANOTHER}"));
         }
         let above = self.links.iter().find(|one| stands_on(one, link)).and_then(name)?;
-        Some(format!("{above} stands on it and would not outlive a move; take that away, or {ANOTHER}"))
+        Some(format!("{above} is built on it and would not survive a move; remove {above}, or {ANOTHER}"))
     }
 
     /// Why the machine's routes need it in a way that could not be given back.
@@ -98,13 +98,13 @@ impl Uses {
         let is_hop = |route: &&Value| hops(route).iter().any(|hop| hop["dev"] == interface);
         let route = destination(self.routes.iter().find(is_hop)?);
         let why = "has several next hops and could not be given back";
-        Some(format!("it is one of the ways of the route to {route}, which {why}; take that route away, or {ANOTHER}"))
+        Some(format!("it is one of the ways of the route to {route}, which {why}; remove that route, or {ANOTHER}"))
     }
 
     fn way_of_ssh(&self, link: &Value) -> Option<String> {
         let WayOfSsh { server, leaves } = self.ssh.as_ref()?;
         let is_way = addresses(link).any(|address| address["local"] == *server) || leaves.as_deref() == name(link);
-        is_way.then(|| format!("the connection to this machine comes over it ({server}); {ANOTHER}"))
+        is_way.then(|| format!("the connection to this machine uses it ({server}); {ANOTHER}"))
     }
 
     fn way_out(&self, interface: &str) -> Option<String> {
@@ -115,18 +115,18 @@ impl Uses {
     fn bound(&self, interface: &str) -> Option<String> {
         let line = self.sockets.iter().find(|line| is_bound(line, interface))?;
         let whose = program(line).map(|program| format!(" of {program}")).unwrap_or_default();
-        Some(format!("a socket{whose} is bound to it; end that, or {ANOTHER}"))
+        Some(format!("a socket{whose} is bound to it; end that program, or {ANOTHER}"))
     }
 
     fn kept(&self, link: &Value) -> Option<String> {
         let own =
             addresses(link).find(|address| address["scope"] != "link").and_then(|address| address["local"].as_str());
         if let Some(own) = own {
-            return Some(format!("it has the address {own}; take that away"));
+            return Some(format!("it has the address {own}; remove that address"));
         }
         let leads = |route: &&Value| route["dev"].as_str() == name(link) && !comes_by_itself(route);
         let route = destination(self.routes.iter().find(leads)?);
-        Some(format!("the route to {route} leads over it; take that away"))
+        Some(format!("the route to {route} leads over it; remove that route"))
     }
 }
 
@@ -218,16 +218,16 @@ mod tests {
         let refused = |own: Value| refused(own, json!({})).expect("a reason");
         assert_eq!(
             refused(ether(&json!({"master": "br0"}))),
-            "it is a port of br0; take it out of that, or name another one"
+            "it is a port of br0; remove it from br0, or name another one"
         );
         let loopback = refused(ether(&json!({"link_type": "loopback"})));
-        assert_eq!(loopback, "it is no Ethernet interface but loopback; name another one");
+        assert_eq!(loopback, "it is not an Ethernet interface but loopback; name another one");
     }
 
     #[test]
     fn what_others_stand_on_is_refused() {
         let above = |more: Value| refused(ether(&json!({})), with(json!({"ifname": "up"}), &more));
-        let said = Some("up stands on it and would not outlive a move; take that away, or name another one".to_owned());
+        let said = Some("up is built on it and would not survive a move; remove up, or name another one".to_owned());
         assert_eq!(above(json!({"link": "eth1", "linkinfo": {"info_kind": "vlan"}})), said);
         assert_eq!(above(json!({"linkinfo": {"info_kind": "vxlan", "info_data": {"link": "eth1"}}})), said);
         assert_eq!(above(json!({"linkinfo": {"info_kind": "gre", "info_data": {"local": "192.0.2.1"}}})), said);
@@ -248,14 +248,14 @@ mod tests {
             several.refused.as_deref(),
             Some(
                 "it is one of the ways of the route to default, which has several next hops and could not be given back; \
-                 take that route away, or name another one"
+                 remove that route, or name another one"
             )
         );
         let way_out = against(json!({"dst": "default", "dev": "eth1", "protocol": "ra", "table": "100"}));
         let said = "it has the machine's default route; name another one";
         assert_eq!(way_out, Objections { in_use: Some(said.to_owned()), ..Objections::default() });
         let way = against(json!({"dst": "203.0.113.0/24", "dev": "eth1"}));
-        let said = "the route to 203.0.113.0/24 leads over it; take that away";
+        let said = "the route to 203.0.113.0/24 leads over it; remove that route";
         assert_eq!(way, Objections { has: Some(said.to_owned()), ..Objections::default() });
         assert_eq!(against(json!({"dst": "192.0.2.0/24", "dev": "eth1", "protocol": "kernel"})), Objections::default());
         assert_eq!(against(json!({"dst": "203.0.113.0/24", "dev": "eth2"})), Objections::default());
@@ -270,11 +270,11 @@ mod tests {
         };
         assert_eq!(
             in_use(r#"p_raw 0 0 *:eth1 * users:(("tcpdump",pid=7,fd=3))"#).as_deref(),
-            Some("a socket of tcpdump is bound to it; end that, or name another one")
+            Some("a socket of tcpdump is bound to it; end that program, or name another one")
         );
         assert_eq!(
             in_use("udp UNCONN 0 0 0.0.0.0%eth1:68 0.0.0.0:*").as_deref(),
-            Some("a socket is bound to it; end that, or name another one")
+            Some("a socket is bound to it; end that program, or name another one")
         );
         assert_eq!(in_use("udp UNCONN 0 0 0.0.0.0%eth10:68 0.0.0.0:*"), None);
         assert_eq!(in_use("p_raw 0 0 *:veth1 *"), None);
@@ -287,7 +287,7 @@ mod tests {
             let ssh = Some(WayOfSsh { server: server.to_owned(), leaves: leaves.map(str::to_owned) });
             Uses { links: vec![ether(&json!({}))], ssh, ..Uses::default() }.against("eth1").refused
         };
-        let said = |server| Some(format!("the connection to this machine comes over it ({server}); name another one"));
+        let said = |server| Some(format!("the connection to this machine uses it ({server}); name another one"));
         assert_eq!(refused("192.0.2.1", None), said("192.0.2.1"));
         assert_eq!(refused("198.51.100.1", Some("eth1")), said("198.51.100.1"));
         assert_eq!(refused("198.51.100.1", Some("eth0")), None);

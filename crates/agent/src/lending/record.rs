@@ -106,16 +106,18 @@ impl Claim {
             match Self::try_make(interface)? {
                 Some(claim) => return Ok(claim),
                 None if Instant::now() < until => thread::sleep(POLL),
-                None => return Err(format!("borrowing {interface}: another run has it; wait until that has ended")),
+                None => {
+                    return Err(format!("borrowing {interface}: another run uses it; wait until that run has ended"));
+                }
             }
         }
     }
 
     fn try_make(interface: &str) -> Result<Option<Self>, String> {
-        let doing = |error| format!("borrowing {interface}: writing in {DIRECTORY}: {error}; it takes root");
+        let doing = |error| format!("borrowing {interface}: writing in {DIRECTORY}: {error}; this needs root");
         let is_name = !interface.is_empty() && interface != "." && interface != ".." && !interface.contains('/');
         if !is_name {
-            return Err(format!("borrowing {interface}: this cannot name an interface"));
+            return Err(format!("borrowing {interface}: an interface cannot have this name"));
         }
         let namespace = fs::metadata("/proc/self/ns/net").map_err(doing)?.ino();
         match DirBuilder::new().recursive(true).mode(0o700).create(DIRECTORY) {

@@ -29,7 +29,7 @@ pub fn carry(channel: Channel, target: &Target) -> ExitCode {
     }
     let ended = copy(&mut reader, &mut File::from(output));
     let why = ended.err().map_or_else(|| "the server closed it".to_owned(), |error| error.to_string());
-    complain(&format!("the connection with {} port {} ended: {why}", target.host, target.port), EXIT_CANNOT)
+    complain(&format!("the connection to {} port {} ended: {why}", target.host, target.port), EXIT_CANNOT)
 }
 
 fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {

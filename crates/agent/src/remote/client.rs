@@ -120,7 +120,7 @@ impl Client<'_> {
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.visit.is_client() => {
-                return Err(Failure::new("not-greeted", format!("{op} came before hello")));
+                return Err(Failure::new("not-greeted", format!("{op} arrived before hello")));
             }
             Request::Cpu {} => json!(cpu::sample()),
             Request::Counters {} => counters::read(None)?,
@@ -146,7 +146,7 @@ impl Client<'_> {
         let was_client = self.visit.is_client();
         self.visit.stay().map_err(|full| {
             let message = format!(
-                "{} clients are already connected; try later, or start the server with a larger --max-clients",
+                "{} clients are connected already; try again later, or start the server with a larger --max-clients",
                 full.max_clients
             );
             Failure::new("busy", message)

@@ -80,7 +80,7 @@ impl Settings {
         let usual = nat64::Timeouts::default();
         let seconds = |told: Option<u32>, usual| match told {
             Some(told) if !(1..=MAX_TIMEOUT_S).contains(&told) => {
-                Err(format!("a session stays for 1 to {MAX_TIMEOUT_S} s without a packet, not {told}"))
+                Err(format!("a session lasts 1 to {MAX_TIMEOUT_S} s without a packet, not {told}"))
             }
             told => Ok(told.map_or(usual, |told| Duration::from_secs(told.into()))),
         };

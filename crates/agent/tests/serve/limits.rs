@@ -112,7 +112,7 @@ fn what_cannot_be_served_is_said_in_one_sentence() {
             3,
             "addresses that this machine has",
         ),
-        (&["connect", "127.0.0.1", &taken, "--key", &path(&key)], 3, "it has no key"),
+        (&["connect", "127.0.0.1", &taken, "--key", &path(&key)], 3, "the server has no key"),
         (&["connect", "127.0.0.1", &taken, "-6"], 3, "it has no IPv6 address"),
         (&["connect", "127.0.0.1", "1"], 3, "connecting to 127.0.0.1:1"),
     ] {

@@ -27,9 +27,9 @@ fn another_key_and_no_key_are_told_apart() {
     let (key, other) = (KeyFile::new('a'), KeyFile::new('b'));
     let server = Server::start(&[], Some(&key.0));
     let said = connect_fails(&server, Some(&other));
-    assert!(said.contains("it has another key; copy the key file"), "{said}");
+    assert!(said.contains("the server has another key; copy its key file"), "{said}");
     let said = connect_fails(&server, None);
-    assert!(said.contains("it wants a key"), "{said}");
+    assert!(said.contains("the server needs a key"), "{said}");
     server.connect().greeted().ok("cpu", json!({}));
 }
 

@@ -191,7 +191,7 @@ fn an_address_is_leased_without_a_tunnel() {
     assert!(!has_device(&mut star.hosts[0], "sb0") && !has_device(&mut star.broker, "sbb0"));
     let error = star.hosts[1].error("broker-request", requests[1].clone());
     assert_eq!((&error["code"], &error["context"]["reason"]), (&json!("refused"), &json!("no-room")));
-    assert!(error["message"].as_str().is_some_and(|text| text.ends_with("no-room (all that it leases is taken)")));
+    assert!(error["message"].as_str().is_some_and(|text| text.ends_with("no-room (all its leases are taken)")));
     let status = star.status();
     assert_eq!(status["leases"][0]["prefix"], "192.0.2.2/32", "{status}");
     assert_eq!((status["leases"][0].get("device"), &status["refused"]["no-room"]), (None, &json!(1)));

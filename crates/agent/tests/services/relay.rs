@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Agent, join, within};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(300);
 const PREFIX: &str = "2001:db8:64::/96";
 const STEERING: &str = "ip -6 route add local 2001:db8:64::/96 dev lo
 nft -f - <<'END'

@@ -54,7 +54,7 @@ fn compile(
     }
     let others = [("tos", settings.tos.is_some()), ("traffic_class", settings.traffic_class.is_some())];
     if let Some((name, _)) = others.iter().find(|(_, is_set)| *is_set) {
-        return Err(format!("engine \"ebpf\" does not do {name}; engine \"user\" does"));
+        return Err(format!("engine \"ebpf\" does not support {name}; use engine \"user\""));
     }
     let rule = settings.domain.as_ref().and_then(rule_of);
     let mut translator = abi::Translator {

@@ -189,7 +189,7 @@ impl Request {
 
     fn other_lease(&self) -> Error {
         Error::PeerLost(format!(
-            "renewing the lease of {} at the tunnel broker {}: it gave another one; release it and ask again",
+            "renewing the lease of {} at the tunnel broker {}: it gave another lease; release that and ask again",
             self.device,
             self.broker()
         ))

@@ -214,7 +214,7 @@ fn check(start: &Start) -> Result<(u32, Goods)> {
             Some(wrong) => Err(refuse(wrong)),
             None => Ok((addresses.count(start.max_clients), Goods::Addresses(addresses.clone()))),
         },
-        _ => Err(refuse("it has pool and tunnel, or addresses".to_owned())),
+        _ => Err(refuse("give pool and tunnel, or addresses".to_owned())),
     }
 }
 

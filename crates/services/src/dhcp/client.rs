@@ -45,7 +45,7 @@ pub struct Told {
 
 /// Asks until a server tells to do without IPv4, or the time is over. Nothing is requested, so that the device gets no address.
 pub fn ask(request: &Request) -> Result<Told> {
-    let doing = format!("asking on {} whether IPv4 can be done without", request.device);
+    let doing = format!("asking for IPv6-only operation on {}", request.device);
     let failed = |call| {
         let doing = doing.clone();
         move |error: io::Error| Error::system(doing, call, error)

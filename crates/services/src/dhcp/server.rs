@@ -72,11 +72,11 @@ fn check(request: &Request) -> Result<()> {
     let network = |address: Ipv4Addr| address.to_bits() >> (32 - u32::from(prefix_bits));
     if first > last || [first, last].map(network) != [network(server); 2] {
         return refuse(format!(
-            "the addresses from {first} to {last} are none of the network of {server}/{prefix_bits}"
+            "the addresses from {first} to {last} are not in the network of {server}/{prefix_bits}"
         ));
     }
     if (first..=last).contains(&server) {
-        return refuse(format!("the server's own address {server} is one that it would give"));
+        return refuse(format!("the server's own address {server} is among the addresses that it leases"));
     }
     if last.to_bits() - first.to_bits() >= MAX_ADDRESSES {
         return refuse(format!("there are more than {MAX_ADDRESSES} addresses from {first} to {last}"));

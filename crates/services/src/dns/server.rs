@@ -117,7 +117,7 @@ fn responder(request: &Request) -> Result<Responder> {
 /// The name of the zone that is forwarded.
 fn zone_of(request: &Request, forward: &Forward) -> std::result::Result<Name, String> {
     if forward.port == request.port && request.addresses.contains(&forward.server) {
-        return Err(format!("it would ask itself: {} is one of its own addresses", forward.server));
+        return Err(format!("the resolver would ask itself: {} is one of its own addresses", forward.server));
     }
     forward.zone.parse()
 }

@@ -75,6 +75,13 @@ pub fn stranger(address: IpAddr, port: u16) -> UdpSocket {
     socket
 }
 
+/// A port that nobody else gets and where nobody is: its socket is connected elsewhere, so datagrams of others are refused.
+pub fn deserted(address: IpAddr) -> (UdpSocket, u16) {
+    let (socket, port) = silent(address);
+    socket.connect(SocketAddr::new(address, 9)).unwrap();
+    (socket, port)
+}
+
 /// A peer that says nothing, and its port.
 pub fn silent(address: IpAddr) -> (UdpSocket, u16) {
     let socket = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();

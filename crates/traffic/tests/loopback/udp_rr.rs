@@ -1,7 +1,8 @@
 //! `udp-rr` on loopback, in both families.
 
 use crate::common::{
-    FAMILIES, HOUR_NS, MS, TOKEN, datagram, endpoint, finish, number, run, serve, silent, stranger, trial, workload,
+    FAMILIES, HOUR_NS, MS, TOKEN, datagram, deserted, endpoint, finish, number, run, serve, silent, stranger, trial,
+    workload,
 };
 use serde_json::json;
 use sixbench_traffic::Cancel;
@@ -65,9 +66,7 @@ fn a_peer_that_is_silent_loses_every_request() {
 #[test]
 fn a_peer_that_is_gone_shows_in_the_errors() {
     for address in FAMILIES {
-        let server = serve("udp-rr", address, &json!({"count": 1}));
-        let port = server.port();
-        drop(server);
+        let (_holder, port) = deserted(address);
         let client = run("udp-rr", address, port, &json!({"count": 2, "timeout_ns": 5 * MS})).unwrap();
         assert_eq!((number(&client, "transactions"), number(&client, "lost")), (0, 2));
         assert!(number(&client["errors"], "ECONNREFUSED") > 0);

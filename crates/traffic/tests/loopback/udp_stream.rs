@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use crate::common::{
-    FAMILIES, HOUR_NS, MS, TOKEN, V4, datagram, endpoint, finish, number, run, serve, stranger, sum, trial, workload,
+    FAMILIES, HOUR_NS, MS, TOKEN, V4, datagram, deserted, endpoint, finish, number, run, serve, stranger, sum, trial,
+    workload,
 };
 use serde_json::{Value, json};
 use sixbench_traffic::{Cancel, Finish};
@@ -252,9 +253,7 @@ fn a_first_datagram_is_waited_for_as_long_as_finish_says() {
 #[test]
 fn a_server_that_is_gone_is_a_send_error_and_no_datagram() {
     for address in FAMILIES {
-        let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 10}));
-        let port = server.port();
-        drop(server);
+        let (_holder, port) = deserted(address);
         let params = json!({"datagram_bytes": 100, "rate_pps": 1000, "duration_ns": 100 * MS});
         let result = run("udp-stream", address, port, &params).unwrap();
         let refused = number(&result["send_errors"], "ECONNREFUSED");

@@ -44,9 +44,9 @@ impl PoolRange {
     pub(super) fn check(&self) -> Result<(), String> {
         self.net
             .check_canonical()
-            .map_err(|net| format!("the pool {net} has bits beyond its length, or a length that there is not"))?;
+            .map_err(|net| format!("the pool {net} has bits beyond its length, or a length that is not possible"))?;
         if !crate::siit::is_host4(self.net.address, true) {
-            return Err(format!("the pool {} has addresses that are no host's", self.net));
+            return Err(format!("the pool {} has addresses that no host may have", self.net));
         }
         if self.ports.is_empty() {
             return Err(format!("the pool {} has no ports: the first is beyond the last", self.net));

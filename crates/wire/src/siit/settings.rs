@@ -128,10 +128,10 @@ impl Settings {
             .iter()
             .try_for_each(|net| net.check_canonical().map_err(|net| beyond("pool of IPv6 addresses", &net)))?;
         if let Some(net) = self.pool4.iter().find(|net| !is_host4(net.address, true)) {
-            return Err(format!("the pool {net} for sources of ICMP errors has addresses that are no host's"));
+            return Err(format!("the pool {net} for sources of ICMP errors has addresses that no host may have"));
         }
         if let Some(net) = self.pool6.iter().find(|net| net.address.is_multicast() || net.address.is_unspecified()) {
-            return Err(format!("the pool {net} for sources of ICMPv6 errors has addresses that are no host's"));
+            return Err(format!("the pool {net} for sources of ICMPv6 errors has addresses that no host may have"));
         }
         self.check_own()?;
         match self.told.iter().find(|clause| !clause.can_be_told()) {
@@ -139,7 +139,7 @@ impl Settings {
                 let can: Vec<_> =
                     Clause::ALL.iter().filter(|clause| clause.can_be_told()).map(|one| one.name()).collect();
                 Err(format!(
-                    "nobody is told of packets by {}; sources can be told of {}",
+                    "no source is informed by {}; sources can be informed of {}",
                     clause.name(),
                     can.join(", ")
                 ))
@@ -165,8 +165,8 @@ impl Settings {
         let wrong = own6.map(IpAddr::V6).or(own4.map(IpAddr::V4));
         let prefix = self.prefixes.iter().find(|prefix| prefix.address.is_multicast());
         match (wrong, prefix) {
-            (Some(own), _) => Err(format!("the translator's own address {own} is no host's")),
-            (None, Some(prefix)) => Err(format!("the prefix {prefix} is of groups, and no host's")),
+            (Some(own), _) => Err(format!("the translator's own address {own} is not one that a host may have")),
+            (None, Some(prefix)) => Err(format!("the prefix {prefix} is a multicast prefix")),
             (None, None) => Ok(()),
         }
     }
@@ -187,5 +187,5 @@ impl Settings {
 }
 
 fn beyond(name: &str, net: &str) -> String {
-    format!("the {name} {net} has bits beyond its length, or a length that there is not")
+    format!("the {name} {net} has bits beyond its length, or a length that is not possible")
 }

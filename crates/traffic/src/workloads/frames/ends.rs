@@ -33,7 +33,9 @@ impl Ends {
             ([_, native], true) if native.is_open() => refuse("`also` has no `peer`, to which native frames go"),
             ([own, native], true) => Ok(Self { own: own.clone(), native: Some(native.clone()), is_client }),
             (_, true) => refuse("`native_ratio` needs the addresses of the other family in `also`"),
-            (_, false) => refuse("it goes between two addresses: leave out `also`, or give a `native_ratio`"),
+            (_, false) => {
+                refuse("this workload runs between two addresses: leave out `also`, or give a `native_ratio`")
+            }
         }
     }
 

@@ -49,7 +49,7 @@ impl Beginning {
             }
             let joined = window.joined + u32::from(params.streams);
             if joined > shared.streams {
-                let why = format!("{joined} streams would share it, more than `shared_streams` says");
+                let why = format!("{joined} streams would share it, more than `shared_streams` allows");
                 return Err(refuse(shared, &why));
             }
             window.joined = joined;
@@ -226,7 +226,7 @@ mod tests {
             params[name] = json!(value);
             assert_eq!(reason(params), format!("parameters of tcp-stream: {other}"));
         }
-        let many = "`shared_window` \"w\": 4 streams would share it, more than `shared_streams` says";
+        let many = "`shared_window` \"w\": 4 streams would share it, more than `shared_streams` allows";
         assert_eq!(reason(shared("w", 2)), format!("parameters of tcp-stream: {many}"));
     }
 }

@@ -48,20 +48,23 @@ fn what_is_wrong_with_lists_is_said() {
     });
     assert!(twice.contains("10.0.0.5/32 is twice in the table"), "{twice}");
     assert!(wrong(&|settings| settings.denied = vec![net(four, 4)]).contains("denied IPv4 prefix 10.0.0.0/4 has bits"));
-    assert!(wrong(&|settings| settings.denied = vec![net(four, 33)]).contains("a length that there is not"));
+    assert!(wrong(&|settings| settings.denied = vec![net(four, 33)]).contains("a length that is not possible"));
     assert!(wrong(&|settings| settings.pool6 = vec![net(six, 64)]).contains("pool of IPv6 addresses 2001:db8::1/64"));
     let narrow = (net(four, 8), net(of(0x100), 120));
     assert!(wrong(&|settings| settings.explicit.push(narrow)).contains("10.0.0.0/8 and 2001:db8::100/120 are no"));
     let groups = net(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0), 64);
-    assert!(wrong(&|settings| settings.pool6 = vec![groups]).contains("addresses that are no host's"));
+    assert!(wrong(&|settings| settings.pool6 = vec![groups]).contains("addresses that no host may have"));
     let loopback = net(Ipv4Addr::LOCALHOST, 32);
-    assert!(wrong(&|settings| settings.pool4 = vec![loopback]).contains("addresses that are no host's"));
+    assert!(wrong(&|settings| settings.pool4 = vec![loopback]).contains("addresses that no host may have"));
     let group: Ipv6Addr = "ff02::1".parse().expect("an address");
-    assert!(wrong(&|settings| settings.own6 = group).contains("own address ff02::1 is no host's"));
-    assert!(wrong(&|settings| settings.own4 = Ipv4Addr::UNSPECIFIED).contains("own address 0.0.0.0 is no host's"));
+    assert!(wrong(&|settings| settings.own6 = group).contains("own address ff02::1 is not one that a host may have"));
+    assert!(
+        wrong(&|settings| settings.own4 = Ipv4Addr::UNSPECIFIED)
+            .contains("own address 0.0.0.0 is not one that a host may have")
+    );
     assert_eq!(
         wrong(&|settings| settings.told = vec![Clause::Malformed]),
-        "nobody is told of packets by malformed; sources can be told of header-after-fragment, no-mapping, port-set, no-port, denied, \
+        "no source is informed by malformed; sources can be informed of header-after-fragment, no-mapping, port-set, no-port, denied, \
          non-global, other-family, zero-checksum, no-port-left, table-full"
     );
 }
