@@ -17,6 +17,7 @@ from .. import __version__
 from ..model.errors import TRACEBACK_FILE, Bug, SixbenchError, WriteError
 from ..model.exit_codes import Exit
 from ..model.quoting import printable
+from .common import note
 
 
 @contextlib.contextmanager
@@ -46,7 +47,7 @@ def tell(error: Exception) -> int:
     if bug.directory is not None:
         goes_on = f" All trials recorded so far are intact in {bug.directory}"
         goes_on += "." if bug.resume is None else f"; once the mistake is mended, `{bug.resume}` goes on."
-    print(f"sixbench: a mistake in sixbench itself stopped it: {_summary(text)}.{where}{goes_on}", file=sys.stderr)
+    note(f"sixbench: a mistake in sixbench itself stopped it: {_summary(text)}.{where}{goes_on}")
     return Exit.BUG
 
 

@@ -14,7 +14,7 @@ from ..model.exit_codes import Exit
 from ..plan.loading import default_directory
 from . import completions
 from .bugs import keeping_trials
-from .common import note
+from .common import note, say_document, say_lines
 from .event_logs import event_log, observers
 from .options import CALIBRATION_OUT, EVENTS, QUIET, RESULTS_AS_JSON, WAIT
 from .progress import Progress
@@ -172,7 +172,7 @@ def present(directory: Path, json: bool, *, is_new: bool) -> None:
         calibration = replace(calibration, false_alarms=None if known is None else known.false_alarms)
     document = calibration_to_json(calibration, results_of(found))
     written = write_derived(run, {"calibration.json": document, "report.html": html(found, run)})
-    typer.echo(document if json else render(found), nl=json)
+    say_document(document) if json else say_lines(render(found))
     note(f"report: {written['report.html']}")
     if is_new:
         kept = keep_calibration(document, calibration.machine, calibration.kernel)

@@ -8,7 +8,7 @@ import typer
 
 from ..model.exit_codes import Exit
 from . import completions
-from .common import print_json, tell_problems
+from .common import print_json, say_lines, tell_problems
 
 
 def compare(
@@ -45,7 +45,7 @@ def compare(
     if json:
         print_json(document(comparison))
     else:
-        typer.echo(render(comparison, everything=everything), nl=False)
+        say_lines(render(comparison, everything=everything))
     if limit is not None and not comparison.judged and not comparison.fails:
         raise UsageError(
             f"--fail-over {fail_over}: no metric could be tested against it, because {old} or {new} has fewer than "

@@ -12,7 +12,7 @@ import typer
 
 from ..model.errors import UsageError
 from . import completions
-from .common import print_json, say
+from .common import note, print_json, say
 from .options import JSON
 from .tables import table_lines
 
@@ -89,7 +89,7 @@ def doctor(
             say(line)
     if not conclusion.ready:
         missing = ", ".join(limit.what.partition(":")[0] for limit in conclusion.missing)
-        print(f"sixbench: no run is possible on this machine, which lacks: {missing}", file=sys.stderr)
+        note(f"sixbench: no run is possible on this machine, which lacks: {missing}")
     return 0 if conclusion.ready else EXIT_NOT_READY
 
 
@@ -124,7 +124,7 @@ def _doctor_of_host(destination: str, sudo: bool, json: bool) -> int:
         for line in reasons(answers):
             say(line)
     if missing:
-        print(f"sixbench: {destination} can run no node, because it lacks: {', '.join(missing)}", file=sys.stderr)
+        note(f"sixbench: {destination} can run no node, because it lacks: {', '.join(missing)}")
     return EXIT_NOT_READY if missing else 0
 
 

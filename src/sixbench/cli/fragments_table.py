@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from ..plan.loading import load_experiment
-from .common import print_json
+from .common import print_json, say
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -46,7 +44,7 @@ def print_fragments(
         return
     for number, (levels, path, prediction) in enumerate(tables):
         if number:
-            typer.echo()
+            say("")
         _print(levels, path, prediction)
 
 
@@ -143,29 +141,29 @@ def _print(levels: dict[str, Any], path: Path, prediction: Prediction) -> None:
 
     shown = names.levels(levels, list(levels)[:_AT_MOST_LEVELS])
     at = f", {shown}" if shown else ""
-    typer.echo(f"{path.name} ({path.mechanism}){at}: {format_size(prediction.datagram_bytes)}, DF {prediction.policy}")
+    say(f"{path.name} ({path.mechanism}){at}: {format_size(prediction.datagram_bytes)}, DF {prediction.policy}")
     if len(prediction.attempts) > 1:
         _print_attempt("first datagram", prediction.first)
         lost = prediction.lost_first
         words = "datagram is" if lost == 1 else "datagrams are"
-        typer.echo(f"  at least {lost} {words} lost until every path MTU is known that routers report")
+        say(f"  at least {lost} {words} lost until every path MTU is known that routers report")
         _print_attempt("every later one", prediction.settled)
     else:
         _print_attempt("every datagram", prediction.settled)
     limits = [limit for limit in prediction.goodput_limits_bps if limit is not None]
     if limits and prediction.settled.outcome == "delivered":
         value, unit = scale(min(limits), "bit/s")
-        typer.echo(f"  at most {value:.3f} {unit} of payload")
+        say(f"  at most {value:.3f} {unit} of payload")
 
 
 def _print_attempt(what: str, attempt: Attempt) -> None:
     from .tables import print_table
 
-    typer.echo(f"  {what}: {attempt.outcome}")
+    say(f"  {what}: {attempt.outcome}")
     for reason in attempt.reasons:
-        typer.echo(f"    {reason}")
+        say(f"    {reason}")
     for (node, destination), mtu_bytes in attempt.told.items():
-        typer.echo(f"    {node} learns that the path MTU to {destination} is {mtu_bytes}")
+        say(f"    {node} learns that the path MTU to {destination} is {mtu_bytes}")
     if attempt.outcome == "refused":
         return
     rows = [

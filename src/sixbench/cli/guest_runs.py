@@ -12,7 +12,7 @@ from ..model.exit_codes import Exit
 from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.quoting import listed, printable
 from .bugs import keeping_trials
-from .common import note, say
+from .common import note, say_lines
 from .presenting import present
 from .running import begin_run, first_manifest
 
@@ -134,7 +134,7 @@ def doctor_in_guest(name: str, json: bool) -> int:
     from ..run.guests import examine_kernel
 
     result = examine_kernel(name, find_agent(), json)
-    say(result.stdout.removesuffix("\n"))
+    say_lines(result.stdout)
     for line in result.said:
         note(line)
     return result.exit

@@ -6,7 +6,7 @@ import typer
 
 from . import completions
 from .command_groups import with_subcommands
-from .common import print_json
+from .common import print_json, say
 
 kernels_app = with_subcommands("Fetch, list and remove kernels for `run --kernel`.")
 
@@ -29,7 +29,7 @@ def add(
         raise UsageError(f"--with {printable(str(with_))}: only jool can be built for a kernel")
     kernel = add_kernel(name, with_jool=with_ is not None)
     built = "".join(f"  with {one}" for one in kernel.built)
-    typer.echo(f"{kernel.name}  {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256}")
+    say(f"{kernel.name}  {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256}")
 
 
 @kernels_app.command("list")
@@ -48,11 +48,9 @@ def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")
         return
     for kernel in kept.values():
         built = "".join(f"  with {one}" for one in kernel.built)
-        typer.echo(
-            f"{kernel.name:<12}  kept      {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256[:16]}"
-        )
+        say(f"{kernel.name:<12}  kept      {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256[:16]}")
     for name, suite in missing.items():
-        typer.echo(f"{name:<12}  to fetch  from Debian {suite}, with: sixbench kernels add {name}")
+        say(f"{name:<12}  to fetch  from Debian {suite}, with: sixbench kernels add {name}")
 
 
 @kernels_app.command("remove")

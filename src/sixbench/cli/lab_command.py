@@ -16,7 +16,7 @@ from ..model.exit_codes import Exit
 from ..plan.loading import load_experiment
 from . import completions
 from .command_groups import with_subcommands
-from .common import note, print_json
+from .common import note, print_json, say
 from .consent import require_consent
 from .options import ALLOW_FLAG, ALLOW_PROGRAMS, JSON
 
@@ -141,13 +141,13 @@ def _as_json(labs: list[LabRecord]) -> dict[str, Any]:
 
 
 def _show(record: LabRecord) -> None:
-    typer.echo(f"{record.name}: up, held by process {record.holder.pid}")
+    say(f"{record.name}: up, held by process {record.holder.pid}")
     for name, node in record.nodes.items():
         ends = [f"{end[1]} on {link}" for link, both in record.links.items() for end in both if end[0] == name]
-        typer.echo(f"  {name} (process {node.pid}): {', '.join(ends)}")
+        say(f"  {name} (process {node.pid}): {', '.join(ends)}")
     option = "" if record.name == "lab" else f" --lab {record.name}"
     first = next(iter(record.nodes))
-    typer.echo(f"try: sixbench lab exec{option} {first} ping {list(record.nodes)[-1]}")
+    say(f"try: sixbench lab exec{option} {first} ping {list(record.nodes)[-1]}")
 
 
 @lab_app.command("list")

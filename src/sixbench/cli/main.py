@@ -40,6 +40,7 @@ from . import (
 )
 from .bugs import tell
 from .command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACHINES, RESULTS, TWO_MACHINES, GroupedCommands
+from .common import note, say
 from .interrupts import between_imports
 from .iperf3_arguments import MeasureCommand
 
@@ -60,7 +61,7 @@ app = typer.Typer(
 
 def _show_version(value: bool) -> None:
     if value:
-        typer.echo(f"sixbench {__version__}")
+        say(f"sixbench {__version__}")
         raise typer.Exit()
 
 
@@ -130,7 +131,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         sys.stdout.flush()
     except WriteError as error:
-        print(f"sixbench: {error}", file=sys.stderr)
+        note(f"sixbench: {error}")
         return code or error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -149,20 +150,22 @@ def _obeyed(arguments: list[str] | None) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        print("sixbench: interrupted", file=sys.stderr)
+        note("sixbench: interrupted")
         return Exit.INTERRUPTED
     except typer.TyperException as error:
         words = _words_of(error)
-        print(words if words.startswith("Usage:") else f"sixbench: {words}", file=sys.stderr)
+        for line in words.split("\n") if words.startswith("Usage:") else [f"sixbench: {words}"]:
+            note(line)
         return Exit.USAGE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
     except ExperimentError as error:
-        print(error, file=sys.stderr)  # each line starts with file:line:, as editors expect
+        for problem in str(error).split("\n"):
+            note(problem)  # each starts with file:line:, as editors expect
         return error.exit_code
     except SixbenchError as error:
-        print(f"sixbench: {error}", file=sys.stderr)
+        note(f"sixbench: {error}")
         return error.exit_code
     except Exception as error:  # noqa: BLE001, nothing is hidden: the traceback is kept
         return tell(error)

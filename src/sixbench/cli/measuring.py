@@ -10,8 +10,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import typer
-
 from ..agent import find_agent
 from ..model.errors import Interrupted, SixbenchError
 from ..model.exit_codes import Exit
@@ -32,7 +30,7 @@ from ..run.trial import Outcome
 from ..store import Environment, EventLog, Run, RunState, create_run, write_derived
 from .bugs import keeping_trials
 from .colours import has_colour
-from .common import note
+from .common import note, say_coloured, say_document
 from .progress import Progress
 from .running import first_manifest
 
@@ -157,7 +155,7 @@ class Measuring:
         if self.writer is not None:
             self.told.report_written(str(_keep(run, analysis)))
         if self.as_json:
-            typer.echo(printable_json(self._document(run, analysis)), nl=False)
+            say_document(printable_json(self._document(run, analysis)))
         else:
             width = min(160, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 80
             colour = has_colour(sys.stdout)
@@ -183,8 +181,7 @@ class Measuring:
 
     def _say(self, text: str) -> None:
         if not self.as_json:
-            typer.echo(text, nl=False)
-            sys.stdout.flush()
+            say_coloured(text)
 
 
 def _keep(run: Run, analysis: Analysis) -> Path:

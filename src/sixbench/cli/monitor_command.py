@@ -13,7 +13,7 @@ from ..model.errors import Interrupted, UsageError
 from ..model.exit_codes import Exit
 from ..model.quoting import text_of
 from . import completions
-from .common import note, option_words, print_json
+from .common import note, option_words, print_json, say, say_lines
 from .options import JSON
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _tell(directory: Path, found: Monitor, followed: list[Followed], json: bool,
     if json:
         print_json(document(str(directory), found, followed, new_conditions(found.occurrences)))
     else:
-        typer.echo(render(str(directory), found, followed), nl=False)
+        say_lines(render(str(directory), found, followed))
     for problem in found.problems:
         note(f"sixbench: {problem}; it is left out")
     if found.problems:
@@ -263,7 +263,7 @@ def _write_units(
     ]
     made = units(directory.resolve().name, line, Path.cwd(), every_ns)
     for file in write_into(folder, made):
-        typer.echo(str(file))
+        say(str(file))
     timer = next(name for name in made if name.endswith(".timer"))
     note(f"Copy both to /etc/systemd/system, then: systemctl enable --now {timer}")
     return Exit.DONE

@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from ..model.exit_codes import Exit
 from ..model.quoting import text_of
 from ..plan.loading import default_directory
 from .bugs import keeping_trials
-from .common import note
+from .common import note, say_document, say_lines
 from .progress import Progress
 from .running import agent_hub, tell
 
@@ -67,7 +65,7 @@ def _present(planned: Sequence[PlannedComparison], runs: Sequence[Run], director
     result = judge(planned, runs)
     text = json.dumps(document.to_json(result), indent=1, allow_nan=False, ensure_ascii=False)
     write_into(directory, {RESULT: text, PAGE: page.html(result, runs[0])})
-    typer.echo(text if as_json else page.text(result), nl=as_json)
+    say_document(text) if as_json else say_lines(page.text(result))
     note(f"report: {directory / PAGE}")
     kernel = runs[0].manifest.environment.kernel
     kept = keep_false_alarms(document.false_alarms(result, runs), machine_name(), kernel)

@@ -10,7 +10,7 @@ import typer
 
 from ..plan.loading import load_experiment, load_paper
 from . import completions
-from .common import print_json
+from .common import print_json, say, say_lines
 from .options import JSON
 from .plan_text import time_words, trials_words
 from .tables import print_table
@@ -50,7 +50,7 @@ def papers(
     elif name is None:
         _print_list(known)
         others = [shipped for shipped in shipped_names() if shipped not in known]
-        typer.echo(f"Other experiments that are shipped: {', '.join(others)}")
+        say(f"Other experiments that are shipped: {', '.join(others)}")
     else:
         _print_paper(known[name], runs_of(name))
 
@@ -79,39 +79,39 @@ def runs_of(name: str) -> list[PaperRun]:
 def _print_list(known: dict[str, Paper]) -> None:
     for paper in known.values():
         year = f" ({paper.year})" if paper.year else ""
-        typer.echo(f"{paper.name}")
-        typer.echo(_indented(f"{', '.join(paper.authors)}{year}: {paper.title}"))
+        say(f"{paper.name}")
+        say_lines(_indented(f"{', '.join(paper.authors)}{year}: {paper.title}"))
         counts = f"{_numbers(paper)} published numbers, {len(paper.claims)} claims"
-        typer.echo(_indented(f"{counts}; run it with: sixbench run {paper.name}"))
-        typer.echo("")
+        say_lines(_indented(f"{counts}; run it with: sixbench run {paper.name}"))
+        say("")
 
 
 def _print_paper(paper: Paper, runs: list[PaperRun]) -> None:
     year = f", {paper.year}" if paper.year else ""
-    typer.echo(f"{paper.title}\n{', '.join(paper.authors)}. {paper.published}{year}\n")
-    typer.echo(textwrap.fill(paper.doc, 100) + "\n")
-    typer.echo("Estimated duration")
+    say_lines(f"{paper.title}\n{', '.join(paper.authors)}. {paper.published}{year}\n\n")
+    say_lines(textwrap.fill(paper.doc, 100) + "\n\n")
+    say("Estimated duration")
     width = max(len(run.command) for run in runs)
     for run in runs:
         words = f"{trials_words(run.experiment)}, {time_words(run.experiment, run.estimated)}"
-        typer.echo(f"  {run.command:<{width}}  {words}")
-    typer.echo("\nClaims, by the names that documents and reports use")
+        say(f"  {run.command:<{width}}  {words}")
+    say_lines("\nClaims, by the names that documents and reports use")
     for claim in paper.claims:
-        typer.echo(_indented(f'{claim.name}: "{claim.text}" ({_place(claim)})'))
-    typer.echo("\nPublished numbers")
+        say_lines(_indented(f'{claim.name}: "{claim.text}" ({_place(claim)})'))
+    say_lines("\nPublished numbers")
     for value in paper.values:
         system = f", {paper.systems.get(value.system, value.system)}" if value.system else ""
         number = value.printed or f"{value.value:g} {value.unit}"
-        typer.echo(_indented(f"{value.source}: {value.what}{system}: {number}"))
+        say_lines(_indented(f"{value.source}: {value.what}{system}: {number}"))
     for table in paper.tables:
         if table.columns:
             _print_table(table)
     remarks = (("Interpretation here", paper.notes), ("Differences of this experiment", paper.deviations))
     for title, notes in remarks:
         if notes:
-            typer.echo(f"\n{title}")
+            say_lines(f"\n{title}")
             for note in notes:
-                typer.echo(_indented(note))
+                say_lines(_indented(note))
 
 
 def _numbers(paper: Paper) -> int:
@@ -127,12 +127,12 @@ def _numbers(paper: Paper) -> int:
 
 def _print_table(table: PublishedTable) -> None:
     """Prints a table as the paper has it. Its headings are numbered, since they are longer than the numbers."""
-    typer.echo(f"\n{table.name}: {table.title}")
+    say_lines(f"\n{table.name}: {table.title}")
     if table.note:
-        typer.echo(_indented(table.note))
+        say_lines(_indented(table.note))
     for number, column in enumerate(table.columns, start=1):
         unit = f", {column.unit}" if column.unit and column.unit not in column.heading else ""
-        typer.echo(f"  [{number}] {column.heading}{unit}")
+        say(f"  [{number}] {column.heading}{unit}")
     heads = [f"[{number}]" for number in range(1, len(table.columns) + 1)]
     body = [["" if cell is None else f"{cell:.10g}" for cell in row.cells] for row in table.rows]
     print_table(heads, body, left=0, indent=2)

@@ -12,7 +12,7 @@ import typer
 
 from ..plan.loading import experiment_source, load_experiment
 from . import completions
-from .common import option_words, print_json
+from .common import option_words, print_json, say_document, say_lines
 from .options import HOSTS, SEED, SET
 
 if TYPE_CHECKING:
@@ -66,17 +66,10 @@ def plan(
     if json:
         print_json(_as_json(loaded, estimated))
     elif commands:
-        typer.echo(script_of(loaded, estimated, trials), nl=False)
+        say_document(script_of(loaded, estimated, trials))
     else:
-        typer.echo(
-            summary_of(
-                loaded,
-                estimated,
-                shlex.join([experiment, *_changes(set_, quick, blocks, seed, kernels, hosts)]),
-                trials,
-            ),
-            nl=False,
-        )
+        words = shlex.join([experiment, *_changes(set_, quick, blocks, seed, kernels, hosts)])
+        say_lines(summary_of(loaded, estimated, words, trials))
 
 
 def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> None:

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from ..plan.loading import load_paper
 from .colours import has_colour
+from .common import say_coloured, say_document
 
 if TYPE_CHECKING:
     from ..model.finding import Analysis
@@ -31,9 +30,9 @@ def present(directory: Path, json: bool, observer: Observer | None = None) -> No
     if observer is not None:
         observer.report_written(str(written["report.html"]))
     if json:
-        typer.echo(as_json, nl=not as_json.endswith("\n"))
+        say_document(as_json)
     else:
-        typer.echo(terminal_report(finished, analysis, written["report.html"]), nl=False)
+        say_coloured(terminal_report(finished, analysis, written["report.html"]))
 
 
 def terminal_report(run: Run, analysis: Analysis, report_path: Path | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from . import completions
-from .common import print_json
+from .common import print_json, say_lines
 from .options import JSON
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ def profiles(
         print_json({"schema": "sixbench.profiles/1", "profiles": [_as_json(profile) for profile in shown.values()]})
         return
     for profile in shown.values():
-        typer.echo("\n".join(_lines(profile)))
+        say_lines("\n".join(_lines(profile)))
         if name is not None:
             for key, text in profile.sources.items():
-                typer.echo(textwrap.fill(f"{key}: {text}", 100, initial_indent="  ", subsequent_indent="    "))
+                say_lines(textwrap.fill(f"{key}: {text}", 100, initial_indent="  ", subsequent_indent="    "))
     if name is None:
-        typer.echo("\nTo see where the numbers come from: sixbench profiles NAME")
+        say_lines("\nTo see where the numbers come from: sixbench profiles NAME")
 
 
 def _lines(profile: Profile) -> list[str]:

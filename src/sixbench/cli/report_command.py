@@ -9,7 +9,7 @@ import typer
 
 from ..plan.loading import load_paper
 from . import completions
-from .common import note, tell_problems
+from .common import note, say_coloured, say_document, tell_problems
 from .presenting import terminal_report
 
 LEAST_WIDTH_IN, MOST_WIDTH_IN = 2.5, 20.0
@@ -69,7 +69,7 @@ def report(
     else:
         text = found.render(run, analysis)
     if out is None:
-        typer.echo(text, nl=not text.endswith("\n"))
+        say_coloured(text) if found.name == "terminal" else say_document(text)
     else:
         make_parent(out)
         write_file(out, text)

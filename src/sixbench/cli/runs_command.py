@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import completions
-from .common import note, print_json
+from .common import note, print_json, say
 from .options import JSON
 from .tables import table_lines
 
@@ -62,10 +62,10 @@ def _print(listed: list[ListedRun]) -> None:
     ]
     heads = ["started", "run", "experiment", "state", "ok", "invalid", "failed"]
     first, *lines = table_lines(heads, rows, left=4)
-    typer.echo(first)
+    say(first)
     for one, line in zip(listed, lines, strict=True):
-        typer.echo(line)
-        typer.echo(f"  {printable(one.problem or one.answer or 'no answer yet')}")
+        say(line)
+        say(f"  {one.problem or one.answer or 'no answer yet'}")
 
 
 def _date(realtime_ns: int | None) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from .common import note, option_words
+from .common import note, option_words, say
 
 KEY_BYTES = 32
 """Length of a pre-shared key of the Noise Protocol Framework (revision 34, section 9)."""
@@ -131,8 +131,7 @@ def _read_out_loud() -> None:
         os.close(writing)
         with open(reading, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                sys.stdout.write(listening_words(line))
-                sys.stdout.flush()
+                say(listening_words(line).removesuffix("\n"))
     finally:
         os._exit(0)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import typer
+from .common import say
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2, indent: int = 0) -> None:
     """Prints a table as `table_lines` makes it."""
     for line in table_lines(heads, rows, left):
-        typer.echo(" " * indent + line)
+        say(" " * indent + line)
 
 
 def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> list[str]:

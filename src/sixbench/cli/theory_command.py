@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import completions
-from .common import print_json
+from .common import print_json, say
 from .fragments_table import print_fragments
 from .options import JSON
 from .tables import print_table
@@ -170,9 +170,8 @@ def _print_rows(rows: list[Row], rate: str) -> None:
             ]
         )
     print_table(heads, cells)
-    typer.echo(
-        "\nOverhead is headers over payload. Efficiency is payload over all that the wire carries, with FCS and gap."
-    )
+    say("")
+    say("Overhead is headers over payload. Efficiency is payload over all that the wire carries, with FCS and gap.")
 
 
 def _print_table_1(columns: list[FullPacket]) -> None:

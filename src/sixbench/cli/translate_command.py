@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 from typer.main import get_group
 
+from ..model.quoting import printable_lines
 from .command_groups import GroupedCommands, with_subcommands
 from .common import note
 
@@ -167,7 +168,7 @@ def _tell(line: str | None, told: TextIO, *, is_all: bool) -> None:
         if line is None:
             told.flush()
         else:
-            print(line, file=told)
+            print(printable_lines(line), file=told)
     except BrokenPipeError:
         if is_all:
             raise

@@ -8,7 +8,7 @@ import typer
 
 from ..model.exit_codes import Exit
 from . import completions
-from .common import print_json
+from .common import print_json, say
 from .options import JSON
 
 VERIFY_SCHEMA = "sixbench.verification/1"
@@ -34,12 +34,12 @@ def verify(
         print_json({"schema": VERIFY_SCHEMA, "directory": str(directory), **found})
     else:
         for problem in problems:
-            typer.echo(problem)
+            say(problem)
         if not problems:
             count = "1 trial" if len(run.trials) == 1 else f"{len(run.trials)} trials"
-            typer.echo(f"{directory}: {count}, {_what_is_known(len(run.trials), recorded)}")
+            say(f"{directory}: {count}, {_what_is_known(len(run.trials), recorded)}")
         if others is not None:
-            typer.echo(f"{directory}: {others}, so that what is in it may change at any time")
+            say(f"{directory}: {others}, so that what is in it may change at any time")
     return Exit.CHECK_FAILED if problems else Exit.DONE
 
 

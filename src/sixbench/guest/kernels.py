@@ -157,7 +157,7 @@ def _root() -> Path:
 
 
 def _directory(name: str) -> Path:
-    own = name if name in DEBIAN_KERNELS else hashlib.sha256(name.encode()).hexdigest()[:16]
+    own = name if name in DEBIAN_KERNELS else hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
     return _root() / own
 
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from ..model.errors import Interrupted
+from ..model.quoting import printable_lines
 from .own_program import own_command
 
 _MESSAGE = "sixbench: "
@@ -49,7 +50,7 @@ def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
             for line in process.stderr:
                 said.append(line.rstrip())
                 if not quiet and not line.startswith(_MESSAGE):
-                    sys.stderr.write(line)
+                    sys.stderr.write(printable_lines(line))
             code = process.wait()
         except BaseException as error:
             last = _stop(process)

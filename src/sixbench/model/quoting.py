@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ MAX_SENTENCE = 5000
 _MAX_VALUE_LENGTH = 60
 _MAX_NAMES = 20
 _CUT = " [...] "
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def shown(value: Any) -> str:
@@ -55,6 +57,13 @@ def sentence(text: str) -> str:
 def printable_lines(text: str) -> str:
     """Text of several lines, each as `printable` gives it."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
+def printable_coloured(text: str) -> str:
+    """Text of several lines as `printable_lines` gives it, but for its colours and weights (SGR, ECMA-48 section
+    8.3.117)."""
+    parts = _COLOUR.split(text)
+    return "".join(part if number % 2 else printable_lines(part) for number, part in enumerate(parts))
 
 
 def printable_json(text: str) -> str:
