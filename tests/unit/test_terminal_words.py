@@ -20,6 +20,8 @@ from sixbench.lab.registry import LabRecord, process
 from sixbench.model.quoting import printable_coloured
 from sixbench.store import MonitorWriter
 
+pytestmark = pytest.mark.computes
+
 CLI = Path(common.__file__).parent
 EVIL = "owned\x1b]0;title\x07\x1b[2J\u202e\x9b31m\nsixbench: all is well\u2028\udcff"
 """A name: it has no slash."""
