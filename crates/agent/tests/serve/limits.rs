@@ -106,14 +106,14 @@ fn what_cannot_be_served_is_said_in_one_sentence() {
         (&["serve", "--port", "0", "--key", &path(&fifo)], 2, "it is not a regular file"),
         (&["connect", "127.0.0.1", &taken, "--key", &path(&fifo)], 2, "it is not a regular file"),
         (&["connect", "127.0.0.1", &taken, "--key", "/dev/zero"], 2, "it is not a regular file"),
-        (&["serve", "--listen", "127.0.0.1", "--port", &taken], 3, "--port gives another port"),
+        (&["serve", "--listen", "127.0.0.1", "--port", &taken], 3, "give another one with --port"),
         (
             &["serve", "--listen", "192.0.2.1", "--port", "0", "--key", &path(&key)],
             3,
-            "addresses that this machine has",
+            "give addresses of this machine with --listen",
         ),
         (&["connect", "127.0.0.1", &taken, "--key", &path(&key)], 3, "the server has no key"),
-        (&["connect", "127.0.0.1", &taken, "-6"], 3, "it has no IPv6 address"),
+        (&["connect", "127.0.0.1", &taken, "-6"], 3, "the name has no IPv6 address"),
         (&["connect", "127.0.0.1", "1"], 3, "connecting to 127.0.0.1:1"),
     ] {
         let (exit, said) = refusal(arguments);
