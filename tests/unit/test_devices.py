@@ -91,7 +91,7 @@ def test_addresses_are_those_of_the_leg(read: Read) -> None:
 def test_theory_does_not_guess_what_a_translator_does_but_knows_its_headers(read: Read) -> None:
     network = translated(read)
     assert path_mtu(network) == 1500
-    with pytest.raises(NotPredicted, match="where r2 translates them"):
+    with pytest.raises(NotPredicted, match="behind r2, which translates them"):
         predict(network, 100)
 
 

@@ -36,9 +36,20 @@ BESIDE_A_UNIT = {"value", "low", "high", "ci_low", "ci_high", "half_width", "dif
 """Numbers in the unit that the key `unit` of the same object, or of one around it, names."""
 COUNTS = {
     *("packets", "cut", "created", "too_long", "collected", "reassembled", "lost_first", "n", "min", "max", "late_by"),
-    *("ok_trials", "invalid_trials", "failed_trials", "open_ended", "trials", "cells", "repeats"),
+    *("ok_trials", "invalid_trials", "failed_trials", "open_ended", "trials", "cells", "repeats", "blocks_needed"),
 }
-PURE = {"family", "block", "topology", "year", "page", "jitter_correlation", "ratio", "confidence", "p_value"}
+PURE = {
+    "family",
+    "block",
+    "topology",
+    "year",
+    "page",
+    "jitter_correlation",
+    "ratio",
+    "confidence",
+    "p_value",
+    "blocks_tell",
+}
 
 
 def test_every_command_that_prints_a_table_has_json() -> None:

@@ -106,7 +106,7 @@ def test_the_node_takes_all_ports_of_the_prefix_for_its_relay(read: Read) -> Non
 def test_only_user_space_relays(read: Read) -> None:
     [relay] = network(read).relays
     assert USER.unfit(relay) is None
-    assert EBPF.unfit(relay) == "the agent makes no relay of the kind "
+    assert EBPF.unfit(relay) == "the agent cannot create a relay of the kind "
     assert MECHANISMS["trt"].engines == ("user",)
 
 

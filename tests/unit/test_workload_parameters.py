@@ -41,7 +41,7 @@ DATAGRAMS = {"datagram_bytes": 100}
         ("udp-stream", {**DATAGRAMS, "gaps": "exponential", "count": 1}, "give one of rate or gaps.mean"),
         ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "rate_pps": 1, "count": 1}, "rate or gaps.mean, not both"),
         ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5000, "count": 1}, None),
-        ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "gaps_shape": 2.0, "count": 1}, "gaps.shape means nothing"),
+        ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "gaps_shape": 2.0, "count": 1}, "gaps.shape has no effect"),
         ("udp-stream", {**DATAGRAMS, "rate_pps": 5, "gaps": "pareto", "count": 1}, "gaps: pareto needs gaps.shape"),
         (
             "udp-stream",
@@ -51,7 +51,7 @@ DATAGRAMS = {"datagram_bytes": 100}
         (
             "udp-stream",
             {**DATAGRAMS, "rate_pps": 5, "sizes": "uniform", "sizes_min_bytes": 40, "sizes_max_bytes": 50, "count": 1},
-            "sizes: uniform has the mean that its min and max say; leave out datagram",
+            "sizes: the mean of a uniform distribution follows from min and max; leave out datagram",
         ),
         (
             "udp-stream",
