@@ -233,6 +233,10 @@ def wrong(change: Callable[[dict[str, dict[str, bytes]]], Any]) -> Change:
         (wrong(lambda trials: next(iter(trials.values())).clear()), "no trial record"),
         (wrong(lambda trials: next(iter(trials.values())).update({"trial.json": b"{"})), "not JSON"),
         (wrong(lambda trials: next(iter(trials.values())).update({"../../x": b""})), "not the name of a file"),
+        (
+            wrong(lambda trials: next(iter(trials.values())).update({f"{number}": b"" for number in range(1000)})),
+            "it has 1,0.. files, and a trial has at most 1,000",
+        ),
         (lambda answer: replace(answer, cell="cell-x"), "has no cell|another cell"),
         (lambda answer: replace(answer, cell="../x"), "cannot name a cell"),
         (lambda answer: Refused(cell=answer.cell, why="there is no room"), "cannot measure block . there is no room"),

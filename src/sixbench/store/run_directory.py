@@ -27,6 +27,8 @@ ARRIVED = "arrived"
 APART = "apart"
 """The blocks that came late or twice."""
 TRIAL = "trial.json"
+MOST_TRIAL_FILES = 1000
+"""A few, and one or two for each link."""
 SERIES = "series.parquet"
 PACKETS = "packets.parquet"
 REVERSE_PACKETS = "packets-reverse.parquet"
@@ -174,6 +176,10 @@ def trial_of(files: Mapping[str, bytes], manifest: Manifest, key: str, place: st
         key: the trial that it should be.
         place: where it came from, for messages.
     """
+    if len(files) > MOST_TRIAL_FILES:
+        raise StoreError(
+            f"{printable(place)}: it has {len(files):,} files, and a trial has at most {MOST_TRIAL_FILES:,}"
+        )
     for name in files:
         component(name)
     if TRIAL not in files or len(files[TRIAL]) > MAX_JSON_BYTES:
