@@ -32,7 +32,8 @@ def test_an_answer_is_that_of_another_process_and_is_kept_for_its_key_and_words(
 
 def test_errors_of_users_come_back_and_a_bug_leaves_the_server_working(tmp_path: Path) -> None:
     (*errors, afterwards), stderr = scene("errors", tmp_path)
-    killed = ["CapabilityError", "a process that reads a run for the page was killed"]
+    words = "a process that reads a run for the page was killed, or ended by a bug, which sixbench ui printed then"
+    killed = ["CapabilityError", words]
     assert errors == [
         ["UsageError", "words: usage"],
         ["StoreError", "words: store"],
@@ -42,6 +43,7 @@ def test_errors_of_users_come_back_and_a_bug_leaves_the_server_working(tmp_path:
     ]
     assert afterwards == []
     assert stderr.count("KeyError: 'words: bug'") == 2
+    assert "in main" not in stderr  # the process ended where the bug was, and not in the server's code
 
 
 def test_a_process_ends_when_its_client_leaves(tmp_path: Path) -> None:

@@ -15,12 +15,14 @@ import os
 import select
 import signal
 import socket
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from ..model.errors import CapabilityError, SixbenchError, StoreError, UsageError
+from ..model.exit_codes import Exit
 
 IDLE_S = 1.0
 """Without a question, after which the process that forks the others prepares for them."""
@@ -83,7 +85,9 @@ class Apart:
         finally:
             writer.close()  # which ends the process, if it goes on
         if not answer:
-            raise CapabilityError("a process that reads a run for the page was killed")
+            raise CapabilityError(
+                "a process that reads a run for the page was killed, or ended by a bug, which sixbench ui printed then"
+            )
         return answer
 
 
@@ -104,12 +108,20 @@ def _fork_for(server: socket.socket, known: Mapping[str, Work], prepare: Callabl
             server.close()
             gc.disable()  # records have no cycles, and looking for some takes a tenth of the time
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            with socket.socket(fileno=descriptors[0]) as asker:
-                threading.Thread(target=_end_with, args=(asker,), daemon=True).start()
-                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                    asker.sendall(_answer(question, known))
-                os._exit(0)
+            _answer_and_end(socket.socket(fileno=descriptors[0]), question, known)
         os.close(descriptors[0])
+
+
+def _answer_and_end(asker: socket.socket, question: bytes, known: Mapping[str, Work]) -> NoReturn:
+    """Ends this process here also where the work has a bug: what stands above in the stack is the server's."""
+    try:
+        threading.Thread(target=_end_with, args=(asker,), daemon=True).start()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            asker.sendall(_answer(question, known))
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        os._exit(Exit.BUG)
+    os._exit(Exit.DONE)
 
 
 def _end_with(asker: socket.socket) -> None:
