@@ -118,7 +118,7 @@ def _answer_and_end(asker: socket.socket, question: bytes, known: Mapping[str, W
         threading.Thread(target=_end_with, args=(asker,), daemon=True).start()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             asker.sendall(_answer(question, known))
-    except Exception:
+    except Exception:  # noqa: BLE001, it is printed
         sys.excepthook(*sys.exc_info())
         os._exit(Exit.BUG)
     os._exit(Exit.DONE)
