@@ -23,6 +23,13 @@ OTHERS = "Commands"
 class GroupedCommands(TyperGroup):
     """Lists the commands by group (`rich_help_panel` of each command) in plain text, and never cuts a line off."""
 
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a command. Raises `typer.Abort` where it is interrupted: Typer itself would only return 130."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise typer.Abort from error
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a section for each group. Commands keep the order in which they were registered."""
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
