@@ -100,7 +100,7 @@ def adjusted_within(families: Sequence[Hashable], comparisons: Sequence[Comparis
 
 
 def uncertainties(group: PathTrials, blocks: Sequence[int], column: str) -> list[float]:
-    """By how much the values of these blocks may be wrong; empty where none may."""
+    """Errors that the values of these blocks may have, in the column's unit; empty where there are none."""
     values = [group.ok[block].uncertainty.get(column, 0.0) for block in blocks]
     return values if any(values) else []
 

@@ -19,7 +19,7 @@ from .claim_numbers import apart_in_words, change, change_with_interval, quantit
 from .claim_results import Results, Series, level_of
 
 MIN_BLOCKS = 3
-"""With fewer trials of each nobody knows how far they would scatter. A t interval of two has 12.7 standard
+"""Fewest trials of each side. With fewer nobody knows how far they would scatter. A t interval of two has 12.7 standard
 errors on each side."""
 
 MIN_LEVELS = 3

@@ -96,8 +96,8 @@ def _p_value(path: str, counts: Mapping[str, tuple[int, int]]) -> float:
 
 
 def _counts(trials: Mapping[str, Iterable[TrialRecord]], column: str, margin: float) -> dict[str, tuple[int, int]]:
-    """By path: how many trials are far from its others, and how many trials there are, both without a mark of a
-    disturbance. Paths with too few trials, and with values that have no logarithm, are left out."""
+    """Number of trials of each path that are far from its others, and number of its trials. Trials with a mark of a
+    disturbance do not count. Paths with too few trials, and with values that have no logarithm, are left out."""
     results = {}
     for path, own in trials.items():
         known = [trial for trial in own if column in trial.metrics]

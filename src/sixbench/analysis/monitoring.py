@@ -99,7 +99,8 @@ def conditions_of(run: Run) -> dict[str, str]:
 
 
 def new_conditions(occurrences: Sequence[Occurrence]) -> dict[int, list[str]]:
-    """By the number of an occurrence, the conditions that are not those of the occurrence with conditions before it."""
+    """Conditions that changed, by the number of the occurrence: those that differ from the previous occurrence that has
+    conditions."""
     before: dict[str, str] | None = None
     texts: dict[int, list[str]] = {}
     for occurrence in occurrences:

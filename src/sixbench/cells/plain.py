@@ -29,7 +29,7 @@ _BEGINS = b"sixbench-plain/1\n"
 _KIND = "__sixbench__"
 _TASK, _GRAPH, _UNREAD, _NOTHING = "task", "graph", "unread", "nothing"
 _MODULES = "distributed"
-"""Whose modules are held to this."""
+"""Package whose modules are held to this."""
 
 _is_held = False
 

@@ -24,7 +24,7 @@ _CAP_DAC_READ_SEARCH = 2
 
 @dataclass(frozen=True, kw_only=True)
 class User:
-    """Whose rights a process has."""
+    """User whose rights a process has."""
 
     name: str
     uid: int

@@ -19,8 +19,8 @@ VXLAN_PORT = 4789
 
 
 INTERNET_HOP_LIMIT = 64
-"""With which packets of a link over a network that is not ours leave, so that what it took is known where they
-arrive."""
+"""Hop limit that packets of a link over a network that is not ours start with. It is fixed, so that the hops they took
+are known where they arrive."""
 UNDERLAID = ("vxlan", "internet")
 """Names of the machines' networks in `Link.over`."""
 

@@ -33,7 +33,8 @@ def hosts_file(blueprint: Blueprint, machine: str, node: str | None = None) -> s
 
 
 def resolv_confs(blueprint: Blueprint) -> dict[str, str]:
-    """By node the text that names its resolver; of a node that does not reach it, one that names none."""
+    """Content of each node's resolv.conf, which names its resolver; for a node that does not reach the resolver, it
+    names none."""
     return {
         node: "".join(f"nameserver {address}\n" for address in addresses)
         for node, addresses in blueprint.resolvers.items()

@@ -87,7 +87,7 @@ SHIPPED: Mapping[str, Mapping[str, Any]] = {
     "nftables-nat44": NFTABLES_NAT44,
     **{name: _resolver(name) for name in RESOLVERS},
 }
-"""By the name that `dut` gives them. Those of resolvers are Debian's packages unbound and bind9."""
+"""Shipped programs, by the name that `dut` gives them. Those of resolvers are Debian's packages unbound and bind9."""
 
 
 def _has_jool(module: str) -> str:

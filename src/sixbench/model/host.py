@@ -17,8 +17,8 @@ NO_HARDWARE_CLOCK = "none"
 """Placeholder for the device of an interface's hardware clock where it has none."""
 
 MOST_DRIFT_PPM = 500
-"""By how many millionths a kernel lets a clock be slewed (adjtimex(2)). Of one that nobody is known to steer no more is
-known; crystals are within 100."""
+"""Limit to which a kernel lets a clock be slewed, in millionths (adjtimex(2)). Of a clock that nobody is known to steer
+no more is known; crystals are within 100."""
 
 
 @dataclass(frozen=True, kw_only=True)

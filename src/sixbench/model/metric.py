@@ -57,7 +57,7 @@ _UNITS = {
     "cores": "cores",
     "hop": "hop",
 }
-"""By suffix, where the suffix says it."""
+"""Units by suffix, where the suffix says it."""
 _OFTEN_ZERO = ("ratio", "hop")
 """The suffixes of values that are compared by a difference."""
 

@@ -30,7 +30,7 @@ _POOLS: dict[tuple[Family, int], tuple[Prefix, Prefix]] = {
     (6, 126): (IPv6Network("2001:2:0:fd00::/64"), IPv6Network("2001:2:0:fd80::/64")),
     (6, 128): (IPv6Network("2001:2:0:fd01::/64"), IPv6Network("2001:2:0:fd81::/64")),
 }
-"""By family and length, those of the first host and of the second."""
+"""Pools of the first host's networks and of the second's, by family and prefix length."""
 
 
 def pools(bits: Iterable[int] = ()) -> list[Prefix]:

@@ -25,8 +25,9 @@ FEWEST_DECIDED = 3
 """The fewest blocks with `until: decided`. Two pairs have an interval of 12.7 standard errors each way."""
 
 DEFAULT_REPEATS = 2
-"""By chance, late timers that hit one trial in six leave one planned trial in two hundred without a valid one after two
-repeats. A third repeat would seldom help: what hits three trials in a row goes on, and each takes time."""
+"""Most repeats of a disturbed trial, unless the experiment says otherwise. By chance, late timers that hit one trial in
+six leave one planned trial in two hundred without a valid one after two repeats. A third repeat would seldom help: what
+hits three trials in a row goes on, and each takes time."""
 MAX_REPEATS = 10
 """A fault that outlasts ten repeats is no disturbance, but a property of the machine."""
 

@@ -14,7 +14,7 @@ from .topology_file import read_topology, with_topology
 from .yaml_source import KeyPath, Source
 
 Refusals = dict[tuple[str, str], str]
-"""By node and setting: what the kernel does, such as `refuses "2" for net.ipv4.tcp_sack: Invalid argument`."""
+"""Refusals of the kernel, by node and setting, such as `refuses "2" for net.ipv4.tcp_sack: Invalid argument`."""
 
 
 def problems_of_settings(source: Source, refusals: Mapping[tuple[str, str], str]) -> ExperimentError:

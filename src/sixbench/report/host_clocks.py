@@ -42,7 +42,7 @@ def clock_properties(hosts: Mapping[str, HostFacts], last: TwoClocks | None = No
 
 
 def last_differences(clock_readings: Sequence[ClockReading], other: Sequence[ClockReading]) -> dict[str, Interval]:
-    """By source, how far one host's clock is ahead of the other's, at the last look at both."""
+    """Time by which one host's clock is ahead of the other's at the last look at both, by source."""
     pairs: dict[str, Interval] = {}
     latest_ns = max((reading.realtime_ns for reading in (*clock_readings, *other)), default=0)
     for source, its in _last(clock_readings, latest_ns).items():

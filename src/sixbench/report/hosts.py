@@ -62,7 +62,7 @@ def _of_hardware_clock(interface: str, clock: str | None) -> str:
 
 
 def drift_ppm(first: ClockReading, last: ClockReading) -> tuple[float, float]:
-    """By how many millionths a host's clock is faster than ours: no less and no more than this."""
+    """Least and greatest number of millionths by which a host's clock may be faster than ours."""
     elapsed_ns = last.realtime_ns - first.realtime_ns
     return (
         1e6 * (last.low_ns - first.high_ns) / elapsed_ns,

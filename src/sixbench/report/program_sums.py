@@ -42,7 +42,7 @@ class ProgramSum:
         return max(self.cores, default=None)
 
     def with_trial(self, used: ProgramUse, elapsed_ns: int) -> ProgramSum:
-        """With what it used in a trial."""
+        """The same sum with one more trial, in which the program used this."""
         return ProgramSum(
             node=self.node,
             traffic=self.traffic,

@@ -27,7 +27,7 @@ class SessionSum:
     failed: dict[str, int] | None = None
 
     def with_trial(self, told: TrackedSessions) -> SessionSum:
-        """With what a trial tells of it."""
+        """The same sum with the sessions of one more trial."""
         failed = self.failed
         if told.failed is not None:
             names = dict.fromkeys([*(failed or {}), *told.failed])

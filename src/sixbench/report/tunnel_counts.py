@@ -106,7 +106,7 @@ class TranslatorSum:
         return self.to_ipv6.packets + self.to_ipv4.packets
 
     def with_trial(self, counted: TranslatorCounters) -> TranslatorSum:
-        """With what it did in a trial."""
+        """The same sum with what the translator did in one more trial."""
         return replace(
             self,
             trials=self.trials + 1,

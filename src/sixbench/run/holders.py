@@ -1,4 +1,4 @@
-"""Whose sockets are: those of root and of this user count, and those of others do not.
+"""Holders of sockets: processes of root and of this user count, and those of others do not.
 
 An open socket is a link in its process's folder of descriptors, which root may read of every process, and anybody of
 their own (proc_pid_fd(5)). Of a process of root, others see the owner alone. In a user namespace with one user nobody

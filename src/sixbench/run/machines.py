@@ -126,7 +126,7 @@ class Machines:
 
 
 _Found = dict[Family, tuple[str, int]]
-"""By family an address, and the index of its interface: 0 unless it is link-local."""
+"""Addresses by family, each with the index of its interface: 0 unless the address is link-local."""
 
 
 def _look_up(target: Target) -> _Found:

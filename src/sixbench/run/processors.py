@@ -104,7 +104,8 @@ class Processors:
         return throttle_count(self._throttle_counters)
 
     def slowdown(self, processor: int, times: LoopTimesAnswer) -> float:
-        """By what share longer than at its fastest, of all trials so far, the loop took on one of this machine's."""
+        """Share by which the loop took longer on one of this machine's processors than at its fastest, of all trials so
+        far."""
         fastest_ns = min(times.least_ns, self._fastest_ns.get(processor, times.least_ns))
         self._fastest_ns[processor] = fastest_ns
         return times.median_ns / fastest_ns - 1

@@ -388,8 +388,8 @@ def _cpu(setting: Setting) -> dict[Kernel, Sample]:
 
 
 def _slowdowns(setting: Setting, placed: Placed) -> dict[int, float]:
-    """By what share longer than at its fastest a loop takes now on each of the processors that nodes on the path have.
-    Empty where nodes are on several machines, or may run anywhere."""
+    """Share by which a loop takes longer now than at its fastest, for each of the processors that nodes on the path
+    have. Empty where nodes are on several machines, or may run anywhere."""
     if setting.laboratory.topology.is_spread:
         return {}
     first: dict[int, Agent] = {}

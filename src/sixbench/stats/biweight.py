@@ -28,7 +28,7 @@ from .biweight_table import CHANCES, FACTORS, UNIT_OF_MANY, UNITS
 from .interval import Array
 
 FEWEST = 5
-"""With fewer values nothing tells the wild one from the others. There the mean is used."""
+"""Fewest values of a biweight. Of fewer, nothing tells the wild one from the others, and the mean is used."""
 
 CUT = 6.0
 """Standard deviations beyond which a value has no weight. It makes intervals of five normal values 15 % wider than

@@ -361,7 +361,7 @@ def _constant(path: Array, baseline: Array) -> NDArray[np.bool_]:
 def _by_biweight(
     path: Array, baseline: Array, exact: NDArray[np.bool_], confidences: tuple[float, float], margin: float, seed: int
 ) -> list[Comparison]:
-    """By the biweight of the log ratios where these have a scale, and by their mean where not."""
+    """Comparisons by the biweight of the log ratios where these have a scale, and by their mean where they do not."""
     logs = np.log(path) - np.log(baseline)
     n = logs.shape[1]
     centre, error, weights = biweight.centres(logs)

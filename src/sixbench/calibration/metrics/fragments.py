@@ -10,7 +10,7 @@ from ..metric import CalibratedMetric, Match, Trial
 from .path_mtu import narrow_links
 
 DATAGRAM_BYTES = 8972
-"""With the headers of UDP and IPv6 it has 9020 bytes, more than the widest of the links takes."""
+"""Payload of a datagram. The headers of UDP and IPv6 make it 9020 bytes, more than the widest of the links takes."""
 COUNT = 100
 
 

@@ -7,7 +7,7 @@ from math import floor
 from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
 
 WARMUP = "150ms"
-"""By then a queue has formed before the rate limiter, and its bucket is empty."""
+"""Time after which a queue has formed before the rate limiter, and its bucket is empty."""
 
 DATAGRAM_BYTES = 1400
 

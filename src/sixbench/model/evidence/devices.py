@@ -14,7 +14,7 @@ from ..topology import Family
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Count(Kept):
-    """By how much packets and their bytes rose."""
+    """Increase of the packets and bytes that a device counted."""
 
     packets: Whole
     bytes: Whole

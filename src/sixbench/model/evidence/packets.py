@@ -11,7 +11,7 @@ from ..captured import KeptPacket
 from ..form import Counts, Kept, Name, Natural, Whole
 
 Changes = dict[Name, Whole]
-"""By how much counters rose, by name."""
+"""Increases of counters, by name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +52,7 @@ class Segment(Kept):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeCounters(Kept):
-    """By how much the counters of a node rose, without those that did not change.
+    """Increases of a node's counters, without those that did not change.
 
     Attributes:
         interfaces: by interface.

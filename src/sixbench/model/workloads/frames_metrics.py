@@ -79,7 +79,8 @@ def _flow(params: Params, direction: str, sender: Result, receiver: Result) -> M
 
 
 def _one_way_delay(measured: Measured, sender: Result, receiver: Result) -> None:
-    """By hardware, where both interfaces stamp frames; else from the time in each frame to the kernel's."""
+    """Adds the one-way delay: by hardware, where both interfaces stamp frames; else from the time in each frame to the
+    kernel's."""
     stamped, result = stamps_of(sender, receiver), receiver
     if isinstance(stamped, str):
         measured.notes.append(f"no hardware time stamps: {stamped}")

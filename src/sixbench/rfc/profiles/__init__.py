@@ -16,4 +16,4 @@ CLAUSES: Mapping[str, Sequence[Clause]] = {
     "8219": rfc8219.CLAUSES,
     "9693": rfc9693.CLAUSES,
 }
-"""By the RFC's number."""
+"""Clauses of each RFC, by its number."""

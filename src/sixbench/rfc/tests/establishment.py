@@ -22,7 +22,7 @@ from ..throughput import spoiled_by_tester
 FIRST_PER_S = 1000
 MOST_PER_S = 1_000_000
 LEAST_COUNT = 100
-"""With fewer connections a rate is not measured."""
+"""Fewest connections that a rate is measured with."""
 TIMEOUT_NS = 900_000_000
 """Lost datagrams of UDP are sent again after 1 s. A connection that needs that is not established."""
 

@@ -1,4 +1,4 @@
-"""By how much the counters of a device rose between two looks (docs/protocol.md)."""
+"""Increases of a device's counters between two looks (docs/protocol.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_PACKETS = observation.Count(packets=0, bytes=0)
 
 
 def rises(early: Counts | None, late: Counts | None) -> dict[str, Count]:
-    """By name, without those that did not rise."""
+    """Increases of counters by name, without those that did not rise."""
     counts = {name: rise((early or {}).get(name), count) for name, count in (late or {}).items()}
     return {name: count for name, count in counts.items() if count.packets}
 

@@ -82,7 +82,7 @@ def _is_outside(drop: Drop) -> bool:
 
 
 def _rises(early: CountersAnswer, late: CountersAnswer) -> Counter[str]:
-    """By how much the counters of TCP rose, by name."""
+    """Increases of the counters of TCP, by name."""
     first = early.snmp.get("Tcp", {}) | (early.tcpext or {})
     last = late.snmp.get("Tcp", {}) | (late.tcpext or {})
     return Counter({name: count - first.get(name, 0) for name, count in last.items()})

@@ -51,7 +51,7 @@ def buckets(links: Iterable[Link]) -> list[Bucket]:
 def timer_evidence(
     watched: Iterable[Bucket], seen: Iterable[DeviceTimers], nodes: Mapping[int, str]
 ) -> dict[str, dict[str, LateTimers]]:
-    """By link and the node that sends: what the timers did, where any ran.
+    """Evidence of late timers, by link and the node that sends, where any timers ran.
 
     Args:
         seen: those that the agent watched.
