@@ -1,5 +1,5 @@
-//! How fast a core runs a loop that keeps all of its units busy. Where another thread of the core has some of them, or the
-//! core has another frequency, the loop takes longer. No counter of a virtual machine tells of either.
+//! Times a loop that keeps all units of a core busy. The loop takes longer where another thread of the core uses some
+//! of the units, or the core has a lower frequency. No counter of a virtual machine shows either.
 
 use std::hint::black_box;
 
@@ -7,21 +7,21 @@ use serde::Serialize;
 
 use crate::clock;
 
-/// How often it is timed: some 0.2 ms in all.
+/// Number of times the loop is timed, some 0.2 ms in all.
 const LOOPS: usize = 128;
-/// How often it goes round: a microsecond or two, beside which reading the clock takes little.
+/// Rounds of one timed loop: a microsecond or two, beside which reading the clock takes little.
 const ROUNDS: u64 = 1000;
 
-/// How long the loop took.
+/// Durations of the timed loops.
 #[derive(Debug, Clone, Serialize)]
 pub struct LoopTimes {
-    /// In the median: what an interrupt or another program took from a few of them does not count.
+    /// The median, which ignores a few loops that an interrupt or another program made longer.
     pub median_ns: u64,
     /// The shortest time.
     pub least_ns: u64,
 }
 
-/// Times it on the processor that this thread runs on.
+/// Times the loop on the processor that this thread runs on.
 pub fn loop_times() -> LoopTimes {
     let mut times_ns = [0; LOOPS];
     let mut seed = 1;

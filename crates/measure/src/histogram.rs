@@ -55,19 +55,19 @@ impl Times {
         })
     }
 
-    /// What was recorded, in order: a value in the middle of each bucket, and its count.
+    /// The recorded values in order: the middle of each bucket, and its count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         self.counts
             .iter_recorded()
             .map(|bucket| (self.counts.median_equivalent(bucket.value_iterated_to()), bucket.count_at_value()))
     }
 
-    /// How many values were recorded.
+    /// Number of recorded values.
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
-    /// The mean of what was recorded, exactly; absent without any.
+    /// The exact mean of the recorded values; absent without any.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64)
     }

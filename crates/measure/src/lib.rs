@@ -1,7 +1,8 @@
-//! What traffic, links and nodes measure with.
+//! Measuring tools for traffic, links and nodes.
 //!
-//! What lives here: clocks, histograms of times and delays, sets of sequence numbers, what processors do, and random
-//! numbers that a seed decides or nobody can guess. What may not: packets, sockets, links and the protocol. `unsafe` only in [`sys`].
+//! This crate holds clocks, histograms of times and delays, sets of sequence numbers, the use of processors, and random
+//! numbers that a seed decides or nobody can guess. Packets, sockets, links and the protocol do not belong here.
+//! `unsafe` only in [`sys`].
 
 pub mod clock;
 pub mod core_loop;

@@ -27,11 +27,11 @@ pub const INSTRUCTIONS: Event = Event { kind: PERF_TYPE_HARDWARE, config: 1 };
 pub struct Pair {
     /// In words, for messages.
     pub name: &'static str,
-    /// Which.
+    /// The two events.
     pub events: [Event; 2],
 }
 
-/// What a trial costs the processors.
+/// The events that show how much processor time a trial costs.
 pub const CYCLES_AND_INSTRUCTIONS: Pair = Pair { name: "cycles and instructions", events: [CYCLES, INSTRUCTIONS] };
 
 /// Counters that run. They end when this is dropped.
@@ -48,7 +48,7 @@ struct Group {
     _second: OwnedFd,
 }
 
-/// What a group has counted since it was opened.
+/// Counts of one group since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
     counts: [u64; 2],
@@ -58,20 +58,20 @@ struct Reading {
     running_ns: u64,
 }
 
-/// What was counted on all CPUs.
+/// Sums of the counts on all CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Total {
-    /// Of each event, in the order of the pair; scaled where the counters took turns with others'.
+    /// The count of each event, in the order of the pair; scaled where the counters took turns with others'.
     pub counts: [u64; 2],
     /// Sum of the times that the CPUs were asked to count.
     pub enabled_ns: u64,
     /// Sum of the times that they counted; less than `enabled_ns` where counters took turns, and the counts are estimates.
     pub running_ns: u64,
-    /// How many CPUs.
+    /// Number of CPUs.
     pub cpus: usize,
 }
 
-/// Why nothing is counted.
+/// The reason why nothing is counted.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}: {call} failed: {source}{}", Help(.help.as_deref()))]
 pub struct Refusal {
@@ -104,7 +104,7 @@ impl Counters {
         Ok(Self { pair, groups })
     }
 
-    /// What was counted since [`Counters::open`].
+    /// The counts since [`Counters::open`].
     pub fn total(&self) -> Result<Total, Refusal> {
         let mut total = Total { counts: [0; 2], enabled_ns: 0, running_ns: 0, cpus: self.groups.len() };
         for group in &self.groups {
@@ -161,7 +161,7 @@ impl Reading {
         (word(0) == 2).then(|| Self { counts: [word(3), word(4)], enabled_ns: word(1), running_ns: word(2) })
     }
 
-    /// What would have been counted in all the time; None where nothing was in any.
+    /// The counts, extrapolated to the whole time that they were asked for; None where the counters never ran.
     fn scaled(self) -> Option<[u64; 2]> {
         if self.running_ns == 0 {
             return None;
@@ -202,7 +202,7 @@ fn paranoid() -> Option<i32> {
     fs::read_to_string(PARANOID).ok()?.trim().parse().ok()
 }
 
-/// What a refusal means and what helps, where that is known.
+/// The meaning of a refusal and its remedy, where they are known.
 fn help(errno: Errno, paranoid: Option<i32>) -> Option<String> {
     Some(match errno {
         Errno::ENOENT | Errno::ENODEV | Errno::EOPNOTSUPP => {
@@ -245,7 +245,7 @@ mod tests {
         Reading { counts, enabled_ns, running_ns }
     }
 
-    /// Whether this process may count the whole machine; if not, the refusal has to say what helps.
+    /// Opens the counters if this process may count the whole machine; else checks that the refusal says what helps.
     fn opened(pair: Pair) -> Option<Counters> {
         match Counters::open(pair) {
             Ok(counters) => Some(counters),

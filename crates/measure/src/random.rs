@@ -3,26 +3,26 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Octets of the kernel's, which nobody can guess.
+/// Random octets from the kernel, which nobody can guess.
 pub fn secret<const N: usize>() -> io::Result<[u8; N]> {
     let mut octets = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut octets)?;
     Ok(octets)
 }
 
-/// Many such numbers, of one open file.
+/// Many random numbers of that kind, from one open file.
 #[derive(Debug)]
 pub struct Secrets {
     file: File,
     octets: [u8; Self::OCTETS],
-    /// How many of them are used up.
+    /// Number of octets that are used up.
     used: usize,
 }
 
 impl Secrets {
     const OCTETS: usize = 512;
 
-    /// Opens the kernel's.
+    /// Opens the kernel's source of random numbers.
     pub fn open() -> io::Result<Self> {
         Ok(Self { file: File::open("/dev/urandom")?, octets: [0; Self::OCTETS], used: Self::OCTETS })
     }
@@ -48,7 +48,7 @@ pub struct Random {
     state: [u64; 4],
 }
 
-/// What one seed is used for: each use has its own numbers.
+/// The use of a seed: each use has random numbers of its own.
 #[derive(Debug, Clone, Copy)]
 pub enum Stream {
     /// Times between datagrams.
@@ -61,19 +61,19 @@ pub enum Stream {
     Ports = 4,
     /// Networks that frames go to.
     Networks = 5,
-    /// Which packets a link loses.
+    /// The packets that a link loses.
     Losses = 16,
-    /// Whether a link is in the state in which it loses more.
+    /// The changes of a link between the state with few losses and the state with many.
     LossStates = 17,
-    /// Which packets a link doubles.
+    /// The packets that a link duplicates.
     Duplicates = 18,
-    /// In which packets a link flips a bit.
+    /// The packets in which a link flips a bit.
     Corruption = 19,
-    /// Which bit that is.
+    /// The bit that is flipped.
     Bits = 20,
-    /// Which packets a link lets overtake others.
+    /// The packets that overtake others on a link.
     Reordering = 21,
-    /// How long a link's packets take.
+    /// The delays of a link's packets.
     Delays = 22,
 }
 

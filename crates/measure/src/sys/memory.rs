@@ -16,12 +16,12 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Of a descriptor's memory from that offset on, which others change too.
+    /// Maps the memory of a descriptor from that offset on, which others change too.
     pub fn shared(fd: libc::c_int, offset: libc::off_t, bytes: usize) -> io::Result<Self> {
         Self::new(fd, offset, bytes, libc::MAP_SHARED)
     }
 
-    /// Of memory that nobody has yet. Every byte is 0.
+    /// Maps new memory. Every byte is 0.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Self::new(-1, 0, bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)
     }
@@ -37,12 +37,12 @@ impl Mapping {
         }
     }
 
-    /// Where it begins.
+    /// The address of its first byte.
     pub fn start(&self) -> *mut u8 {
         self.memory
     }
 
-    /// How long it is.
+    /// Its length.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

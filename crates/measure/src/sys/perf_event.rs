@@ -11,7 +11,7 @@ use nix::errno::Errno;
 pub struct Event {
     /// `PERF_TYPE_*`.
     pub kind: u32,
-    /// Which one of that kind.
+    /// `PERF_COUNT_*`, or another event of that kind.
     pub config: u64,
 }
 

@@ -16,7 +16,7 @@ const LEAST_NICE: i32 = 19;
 /// A share that is ten times that of other threads.
 const FIRST_NICE: i32 = -10;
 
-/// How often, and how long apart, a session's share is asked for.
+/// Attempts to set a session's share, and the time between them.
 const ATTEMPTS: u32 = 10;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(110);
 
@@ -37,7 +37,7 @@ impl RealTime {
         Self { before, _in_this_thread: PhantomData }
     }
 
-    /// Whether it was permitted.
+    /// True if the kernel permitted it.
     pub fn is_granted(&self) -> bool {
         self.before.is_some()
     }
@@ -88,8 +88,8 @@ pub fn run_in_turn() {
     set(libc::SCHED_BATCH, &parameter(0));
 }
 
-/// Has the calling thread scheduled as an ordinary one with this nice value, for that long at once (0: as long as others). Whether it is
-/// permitted.
+/// Has the calling thread scheduled as an ordinary one with this nice value, for that long at once (0: as long as
+/// others). Returns true if the kernel permits it.
 fn ask_slice(nice: i32, slice_ns: u64) -> bool {
     let asked = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
@@ -139,7 +139,7 @@ fn current() -> Option<(libc::c_int, libc::sched_param)> {
     (policy >= 0 && result == 0).then_some((policy, current))
 }
 
-/// Of the calling thread.
+/// Sets policy and priority of the calling thread. Returns true if the kernel permits it.
 fn set(policy: libc::c_int, parameter: &libc::sched_param) -> bool {
     // SAFETY: 0 is the calling thread, and the kernel only reads the struct.
     unsafe { libc::sched_setscheduler(0, policy, parameter) == 0 }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(std::thread::spawn(in_turn).join().unwrap(), libc::SCHED_BATCH);
     }
 
-    /// What the calling thread asks for at once; before Linux 6.12 the kernel does not tell.
+    /// The time that the calling thread asks for at once; 0 before Linux 6.12, which does not tell.
     fn slice_ns() -> u64 {
         // SAFETY: all bytes 0 is a valid value of this struct of integers.
         let mut asked: libc::sched_attr = unsafe { MaybeUninit::zeroed().assume_init() };
