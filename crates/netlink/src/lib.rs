@@ -1,7 +1,9 @@
-//! What sixbench asks the kernel by rtnetlink(7): interfaces, queueing disciplines and routes of a namespace.
+//! The requests that sixbench sends to the kernel by rtnetlink(7): interfaces, queueing disciplines and routes of a
+//! namespace.
 //!
-//! What lives here: the conversation ([`Client`]), its messages ([`message`]), and what a [`Link`], a [`Queue`] and a [`Route`] say.
-//! What may not: what somebody does about it. Called by `agent`, `services`, `plane` and `traffic`.
+//! This crate holds the conversation ([`Client`]), its messages ([`message`]), and the contents of a [`Link`], a
+//! [`Queue`] and a [`Route`]. Acting on them does not belong here. Called by `agent`, `services`, `plane` and
+//! `traffic`.
 //!
 //! `netlink-packet-route` 0.34 with `netlink-packet-core` answers the same questions without an async runtime on Rust 1.85 (`rtnetlink` needs
 //! Tokio, and `neli` 32 packages), but it is 34,000 lines for the twelve attributes that are read here, and leaves socket, bounds and

@@ -19,9 +19,9 @@ pub struct Link {
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// Whether it was set up (`IFF_UP`).
+    /// True if the interface is set up (`IFF_UP`).
     pub is_up: bool,
-    /// How often it has lost its carrier since it was made (Linux 4.16): a veth does when either end is set down.
+    /// Number of times it has lost its carrier since it was made (Linux 4.16): a veth does when either end is set down.
     pub carrier_losses: Option<u32>,
     /// The kind of its queueing discipline, such as `tbf`.
     pub queue: Option<String>,
@@ -52,7 +52,7 @@ impl Link {
     }
 }
 
-/// Whether the type of a `struct ifinfomsg` is Ethernet's.
+/// True if the type of a `struct ifinfomsg` is Ethernet.
 fn is_ethernet(body: &[u8]) -> bool {
     half(body, TYPE_AT) == Some(libc::ARPHRD_ETHER)
 }

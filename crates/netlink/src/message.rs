@@ -17,14 +17,14 @@ const ERROR: u16 = libc::NLMSG_ERROR as u16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
     kind: u16,
-    /// That of the request which it answers.
+    /// The sequence number of the request that it answers.
     pub sequence: u32,
-    /// Whether others of the same answer follow.
+    /// True if other messages of the same answer follow.
     pub has_more: bool,
     body: &'a [u8],
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content<'a> {
     /// The dump is complete, or the change is made.

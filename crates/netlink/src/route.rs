@@ -12,23 +12,24 @@ const KIND_AT: usize = 7;
 const FLAGS_AT: usize = 8;
 /// A gateway of another family than the destination's (Linux 5.2). Not in the `libc` crate.
 const RTA_VIA: u16 = 18;
-/// By which the kernel says that it does not send there: no route, one that is unreachable, prohibited, a black hole (`fib_props`).
+/// The errors by which the kernel refuses to send there: no route, or one that is unreachable, prohibited or a black
+/// hole (`fib_props`).
 const NO_WAY: [i32; 4] = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::EACCES, libc::EINVAL];
 
-/// What a namespace does with packets to an address.
+/// The route that a namespace has for packets to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// What becomes of them.
+    /// The kind of the route.
     pub kind: RouteKind,
     /// The index of the interface by which they leave.
     pub link: Option<u32>,
-    /// Whether a gateway gets them, rather than who has the address.
+    /// True if a gateway gets the packets, rather than the host with the address.
     pub has_gateway: bool,
     /// The gateway's address.
     pub gateway: Option<IpAddr>,
 }
 
-/// What becomes of packets.
+/// The kind of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteKind {
     /// They are sent.
@@ -71,8 +72,8 @@ impl Route {
 }
 
 impl Client {
-    /// What the namespace does with packets to `to`, of those that come from an address or are to leave by an interface where these are given.
-    /// `None`: it does not send them.
+    /// The route of packets to `to`, with that source address or by that interface where they are given. `None`: the
+    /// namespace does not send them.
     pub fn route(&mut self, to: IpAddr, from: Option<IpAddr>, link: Option<u32>) -> io::Result<Option<Route>> {
         let mut structure = [0; ROUTE_BYTES];
         let (family, bits) = if to.is_ipv4() { (libc::AF_INET, 32) } else { (libc::AF_INET6, 128) };
@@ -90,7 +91,8 @@ impl Client {
         }
     }
 
-    /// Has the kernel forget what it has learned of the path to `to`, as `ip -6 route flush cache` does. Whether there was something.
+    /// Has the kernel forget what it has learned of the path to `to`, as `ip -6 route flush cache` does. Returns true
+    /// if there was something to forget.
     pub fn forget_path(&mut self, to: Ipv6Addr) -> io::Result<bool> {
         let mut structure = [0; ROUTE_BYTES];
         structure[..5].copy_from_slice(&[libc::AF_INET6 as u8, 128, 0, 0, libc::RT_TABLE_MAIN]);
@@ -99,7 +101,7 @@ impl Client {
         self.forget(request.with(libc::RTA_DST, &to.octets()))
     }
 
-    /// Has the kernel forget what it has learned of all IPv6 paths. The count of what there was.
+    /// Has the kernel forget what it has learned of all IPv6 paths. Returns the number of forgotten routes.
     ///
     /// Nothing else than deleting them one by one does it (`net.ipv6.route.flush` only removes those that have expired).
     pub fn forget_ipv6_paths(&mut self) -> io::Result<usize> {
