@@ -21,25 +21,25 @@ const TX_ON: u32 = 1;
 /// `HWTSTAMP_FILTER_ALL`.
 const FILTER_ALL: u32 = 1;
 
-/// What an interface can do.
+/// The abilities of an interface to stamp frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
-    /// Whether it stamps frames that it sends, where they ask for it.
+    /// True if it stamps frames that it sends, where they ask for it.
     pub sends: bool,
-    /// Whether it stamps every frame that it receives.
+    /// True if it stamps every frame that it receives.
     pub receives: bool,
     /// The number of its hardware clock: 0 is `/dev/ptp0`. Absent: it has none.
     pub clock: Option<u32>,
 }
 
-/// How its time stamps are set (`struct hwtstamp_config`).
+/// Settings of an interface's time stamps (`struct hwtstamp_config`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
-    /// For drivers.
+    /// Flags for the driver.
     pub flags: u32,
-    /// Which frames it stamps that it sends.
+    /// The sent frames that it stamps (`HWTSTAMP_TX_*`).
     pub tx_type: u32,
-    /// Which frames it stamps that it receives.
+    /// The received frames that it stamps (`HWTSTAMP_FILTER_*`).
     pub rx_filter: u32,
 }
 
@@ -59,7 +59,7 @@ impl From<[u32; SETTING_WORDS]> for Setting {
     }
 }
 
-/// What the interface of that name can do, as its driver says.
+/// The abilities of the interface of that name, as its driver says.
 pub fn abilities(interface: &str) -> io::Result<Abilities> {
     let mut words = [0; INFO_WORDS];
     words[0] = ETHTOOL_GET_TS_INFO;
@@ -67,14 +67,14 @@ pub fn abilities(interface: &str) -> io::Result<Abilities> {
     Ok(read_abilities(&words))
 }
 
-/// How its time stamps are set. An error where its driver has none, or does not tell.
+/// The settings of its time stamps. An error where its driver has none, or does not tell.
 pub fn setting(interface: &str) -> io::Result<Setting> {
     let mut words = [0; SETTING_WORDS];
     interface_request(interface, SIOCGHWTSTAMP, &mut words)?;
     Ok(words.into())
 }
 
-/// Sets them, and returns what the driver has made of it.
+/// Sets its time stamps, and returns the settings that the driver chose.
 pub fn set(interface: &str, setting: Setting) -> io::Result<Setting> {
     let mut words = setting.words();
     interface_request(interface, SIOCSHWTSTAMP, &mut words)?;
