@@ -1,24 +1,24 @@
-//! What becomes of each packet: drawn or listed, the same for a seed on every machine. No clock, no socket.
+//! Decides what happens to each packet: drawn or listed, the same for a seed on every machine. No clock, no socket.
 
 use sixbench_measure::quantile::standard_normal;
 use sixbench_measure::random::{Random, Stream};
 
 use crate::spec::{Chosen, GilbertElliott, Impairments, Loss};
 
-/// What becomes of one packet.
+/// The fate of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Decision {
     /// It vanishes; nothing else happens to it.
     pub is_lost: bool,
     /// It comes twice.
     pub is_duplicated: bool,
-    /// Which bit is flipped: this number modulo the bits there are.
+    /// The bit that is flipped: this number modulo the number of bits.
     pub flipped: Option<u64>,
     /// It is not delayed.
     pub overtakes: bool,
     /// It is held back until so many later packets have passed.
     pub late_by: Option<u64>,
-    /// How long it takes.
+    /// The delay of the packet.
     pub delay_ns: u64,
 }
 
@@ -63,12 +63,12 @@ impl Decisions {
         self.impairments = impairments;
     }
 
-    /// How many packets have had theirs.
+    /// Number of packets that were decided on.
     pub fn count(&self) -> u64 {
         self.number
     }
 
-    /// The next packet's.
+    /// The decision on the next packet.
     pub fn decide(&mut self) -> Decision {
         let (number, impairments) = (self.number, &self.impairments);
         self.number += 1;
@@ -92,12 +92,12 @@ impl Decisions {
         }
     }
 
-    /// Whether packets leave in the order in which they came.
+    /// True if packets leave in the order in which they came.
     pub fn in_order(&self) -> bool {
         self.impairments.in_order
     }
 
-    /// What a packet that the impairments do not choose from is given: the delay alone.
+    /// The delay of a packet that the impairments do not choose from: the configured one, without jitter.
     pub fn plain_delay_ns(&self) -> u64 {
         self.impairments.delay_ns
     }
@@ -124,7 +124,7 @@ impl Decisions {
     }
 }
 
-/// Whether a packet is chosen.
+/// Chooses packets at random or by number.
 #[derive(Debug)]
 struct Choice(Random);
 

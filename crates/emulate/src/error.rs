@@ -1,11 +1,11 @@
-//! What can go wrong with an emulated link.
+//! Errors of emulated links.
 
 use std::io;
 
 /// Result of an operation on emulated links.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a link cannot be emulated.
+/// The reason why a link cannot be emulated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The specification contradicts itself.
@@ -25,9 +25,9 @@ pub enum Error {
     /// A system call failed.
     #[error("{doing}: {call} failed: {source}")]
     System {
-        /// What was being done, to what.
+        /// The operation that failed, and its object.
         doing: String,
-        /// Which call.
+        /// The system call that failed.
         call: &'static str,
         /// The system's words.
         source: io::Error,

@@ -5,7 +5,7 @@
 //! kernel's time of arrival, decides what becomes of each ([`decision`]), and sends them when they are due, the last
 //! microseconds spun. What it really did to each is counted and timed, so that nobody has to believe it.
 //!
-//! What may not live here: rates and queues, which are the kernel's (`tbf` at the nodes' ends). `unsafe` only in [`sys`].
+//! Rates and queues do not belong here: they are the kernel's (`tbf` at the nodes' ends). `unsafe` only in [`sys`].
 
 pub mod decision;
 mod error;

@@ -9,14 +9,14 @@ use crate::spec::Impairments;
 use crate::sys::{Arrival, PacketSocket};
 use crate::wire::{Wire, wire_bytes};
 
-/// How long a packet that is held back waits for those that are to pass it.
+/// Time after which a packet that is held back leaves, though not all of the packets that were to pass it have come.
 pub const GIVE_UP_NS: u64 = 500_000_000;
 
 /// A direction of a link.
 pub struct Line {
     /// Where its packets leave.
     pub socket: std::rc::Rc<PacketSocket>,
-    /// What was done to its packets.
+    /// Counts and times of its packets.
     pub record: Record,
     decisions: Decisions,
     held: Vec<Held>,
@@ -106,12 +106,12 @@ impl Line {
         self.let_pass(index, number, due_ns, departures);
     }
 
-    /// How many packets are held back.
+    /// Number of packets that are held back.
     pub fn held_back(&self) -> usize {
         self.held.len()
     }
 
-    /// When the first packet that is held back is given up.
+    /// The time when the first packet that is held back is given up.
     pub fn gives_up_ns(&self) -> Option<u64> {
         self.held.iter().map(|held| held.gives_up_ns).min()
     }
@@ -140,8 +140,8 @@ impl Line {
     }
 }
 
-/// Whether the impairments leave a frame alone: address resolution, neighbour discovery, group membership. Which packets a
-/// link chooses must not depend on when a neighbour was asked for.
+/// True if the impairments leave a frame alone: address resolution, neighbour discovery, group membership. The packets
+/// that a link chooses must not depend on when a neighbour was asked for.
 fn is_control(frame: &[u8]) -> bool {
     let Ok(frame) = ethernet::Frame::parse(Span::whole(frame)) else { return true };
     match frame.ethertype() {

@@ -13,7 +13,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Of buffers of `buffer_bytes`, at most `most`.
+    /// A pool of at most `most` buffers of `buffer_bytes`.
     pub fn new(buffer_bytes: usize, most: usize) -> Self {
         Self { buffer_bytes, free: Vec::new(), made: 0, most }
     }
@@ -34,7 +34,7 @@ impl Pool {
     }
 }
 
-/// How a packet came.
+/// The arrival of a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived {
     /// When its turn on the wire came, on the monotonic clock.
@@ -50,11 +50,11 @@ pub struct Departure {
     pub due_ns: u64,
     /// Packets due at the same time leave as they came.
     pub order: u64,
-    /// Which link, and which of its directions.
+    /// The number of the link's direction by which it leaves.
     pub line: usize,
     /// `None` for one that was held back, whose delay was not configured.
     pub arrived: Option<Arrived>,
-    /// Of the packet in the buffer.
+    /// Length of the packet in the buffer.
     pub length: usize,
     /// The packet.
     pub buffer: Box<[u8]>,
@@ -94,12 +94,12 @@ impl Departures {
         self.heap.push(Reverse(Departure { due_ns, order: self.count, line, arrived, length, buffer }));
     }
 
-    /// How many there are.
+    /// Number of packets under way.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// When the next one is due.
+    /// The time when the next one is due.
     pub fn next_due_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(next)| next.due_ns)
     }

@@ -1,4 +1,4 @@
-//! What a link really did to its packets.
+//! Counts and times of what a link really did to its packets.
 
 use serde_json::{Value, json};
 use sixbench_measure::delay::Ipdv;
@@ -7,15 +7,15 @@ use sixbench_measure::ranges::Ranges;
 
 use crate::packets::Departure;
 
-/// How a datagram of a trial begins: the first bytes of the token.
+/// The start of a datagram of a trial: the first bytes of the token.
 pub type Mark = [u8; 8];
 
-/// What became of the packets of one direction.
+/// Counts and times of the packets of one direction.
 #[derive(Default)]
 pub struct Record {
-    /// That the impairments chose from.
+    /// Packets that the impairments chose from.
     pub packets: u64,
-    /// Of the address resolution and the like, which are delayed and nothing else.
+    /// Packets of address resolution and the like, which are delayed and nothing else.
     pub control_packets: u64,
     /// Chosen to vanish.
     pub lost: u64,
@@ -37,13 +37,13 @@ pub struct Record {
     pub send_errors: u64,
     /// Lost by the packet socket before the emulator saw them.
     pub socket_drops: u64,
-    /// Whose arrival the kernel did not note.
+    /// Packets whose arrival the kernel did not note.
     pub user_timestamps: u64,
-    /// From its turn on the wire to having been sent.
+    /// Delays from a packet's turn on the wire to its sending.
     pub delay: Times,
-    /// How much that differed from one packet to the next.
+    /// Differences of these delays between consecutive packets.
     pub ipdv: Ipdv,
-    /// Having been sent after the moment that was due.
+    /// Delays of the sending after the moment that was due.
     pub lateness: Times,
 }
 

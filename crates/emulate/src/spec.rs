@@ -1,4 +1,4 @@
-//! What a link is to do to packets, as requests say it.
+//! The impairments of a link, as requests give them.
 
 use serde::Deserialize;
 
@@ -23,10 +23,10 @@ pub struct Spec {
     pub link: String,
     /// Its two interfaces.
     pub interfaces: [String; 2],
-    /// What happens to packets that enter by the first.
+    /// Impairments of packets that enter by the first.
     #[serde(default)]
     pub forward: Impairments,
-    /// What happens to packets that enter by the second.
+    /// Impairments of packets that enter by the second.
     #[serde(default)]
     pub reverse: Impairments,
     /// The largest frame, from the Ethernet header on.
@@ -35,18 +35,18 @@ pub struct Spec {
     pub held_bytes: u64,
 }
 
-/// What happens to the packets of one direction.
+/// Impairments of the packets of one direction.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Impairments {
     /// Bits per second on the wire, with preamble, gap and FCS: packets are no closer together than that. 0: they take no
     /// time.
     pub wire_bps: u64,
-    /// Before jitter.
+    /// The delay before jitter.
     pub delay_ns: u64,
     /// Jitter: equally spaced quantiles, in order, of what is added to the delay. A sum below 0 is 0. None: no jitter.
     pub jitter_ns: Vec<i64>,
-    /// Of one packet's jitter with the next one's, from 0 to under 1.
+    /// Correlation of one packet's jitter with the next one's, from 0 to under 1.
     pub jitter_correlation: f64,
     /// Packets leave in the order in which they came: none before the one that came before it.
     pub in_order: bool,
@@ -60,7 +60,7 @@ pub struct Impairments {
     pub reorder: Option<Chosen>,
     /// Packets that are held back until so many later ones have passed.
     pub late: Option<Late>,
-    /// What the choices depend on.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
@@ -74,7 +74,7 @@ pub enum Chosen {
     Packets(Vec<u64>),
 }
 
-/// Which packets vanish.
+/// The packets that vanish.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Loss {
@@ -106,7 +106,7 @@ pub struct GilbertElliott {
 pub struct Late {
     /// Their numbers from 0, in order.
     pub packets: Vec<u64>,
-    /// How many later packets pass first.
+    /// Number of later packets that pass first.
     pub by: u64,
 }
 
@@ -130,7 +130,7 @@ impl Spec {
 }
 
 impl Impairments {
-    /// What is wrong, in words.
+    /// The first mistake in the impairments, as a sentence.
     pub fn flaw(&self) -> Option<String> {
         if self.delay_ns > MAX_DELAY_NS || self.jitter_ns.iter().any(|jitter| jitter.unsigned_abs() > MAX_DELAY_NS) {
             return Some(format!("delay_ns and jitter_ns are at most {MAX_DELAY_NS}"));

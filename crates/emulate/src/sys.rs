@@ -7,7 +7,7 @@ use std::ptr;
 
 /// Room for a time of arrival.
 const CONTROL_BYTES: usize = 64;
-/// What the kernel may keep of what has come, and of what is on its way out.
+/// Limit of the socket's buffers for packets that have arrived, and for packets on their way out.
 const SOCKET_BUFFER_BYTES: usize = 32 << 20;
 
 /// A socket that has every packet which comes in by an interface, and sends out by it. It never blocks.
@@ -39,7 +39,7 @@ impl AsFd for PacketSocket {
 /// A packet that has come.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
-    /// With the virtual header.
+    /// Length with the virtual header.
     pub length: usize,
     /// When the kernel saw it.
     pub monotonic_ns: u64,
@@ -51,7 +51,7 @@ pub struct Arrival {
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// What system calls for many packets need, made once, in the thread that uses it.
+/// The memory that system calls for many packets need, allocated once in the thread that uses it.
 pub struct Batch {
     parts: Vec<libc::iovec>,
     controls: Vec<Control>,
@@ -152,7 +152,7 @@ impl Batch {
     }
 }
 
-/// Of a message of SCM_TIMESTAMPNS, the only one that the socket is asked for.
+/// The time in a message of SCM_TIMESTAMPNS, the only one that the socket is asked for.
 fn arrival_realtime_ns(control: &Control, control_bytes: usize) -> Option<u64> {
     // SAFETY: the macros only compute.
     let (data_at, needed) = unsafe {

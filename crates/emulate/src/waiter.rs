@@ -1,14 +1,14 @@
-//! How the thread waits for what comes and for what is due.
+//! Waiting of the thread for packets that arrive and for packets that are due.
 
 /// A timer's wake-up comes 20 to 40 us late at the median, 60 to 180 us at the 99th percentile (measured): so long before a
 /// packet is due the thread no longer sleeps.
 const WATCH_NS: u64 = 120_000;
 /// The least nap, to which a wake-up adds its own.
 const NAP_NS: u64 = 10_000;
-/// How much more, or less, than half of the time the thread can have been awake.
+/// The most that the time awake can differ from half of the time that has passed.
 const MOST_CREDIT_NS: i64 = 20_000_000;
 
-/// What to do until the next packet.
+/// The thread's next action until the next packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
     /// Look again at once.
@@ -32,12 +32,12 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Of a thread that is awake.
+    /// The waiter of a thread that is awake.
     pub fn new(now_ns: u64) -> Self {
         Self { credit_ns: MOST_CREDIT_NS, changed_ns: now_ns }
     }
 
-    /// What it does next, having been awake. `next_ns`: when something is to be done.
+    /// The next action of a thread that has been awake. `next_ns`: when something is to be done.
     pub fn rest(&mut self, now_ns: u64, next_ns: Option<u64>) -> Rest {
         self.credit_ns = (self.credit_ns - self.half_since(now_ns)).max(-MOST_CREDIT_NS);
         match next_ns {
@@ -52,7 +52,7 @@ impl Waiter {
         }
     }
 
-    /// It has slept.
+    /// Notes that the thread has slept.
     pub fn woke(&mut self, now_ns: u64) {
         self.credit_ns = (self.credit_ns + self.half_since(now_ns)).min(MOST_CREDIT_NS);
     }

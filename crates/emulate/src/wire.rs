@@ -2,13 +2,13 @@
 
 use sixbench_wire::virtio::{self, Segments};
 
-/// What a frame takes on the wire beyond its Ethernet header and payload: preamble and SFD 8, FCS 4, inter-frame gap 12
+/// Bytes of a frame on the wire beyond its Ethernet header and payload: preamble and SFD 8, FCS 4, inter-frame gap 12
 /// (IEEE 802.3).
 const OVERHEAD_BYTES: u64 = 24;
 /// The shortest frame, 64 bytes, with preamble and gap.
 const LEAST_BYTES: u64 = 84;
-/// What jitter held up follows so much faster than the link's rate. At the rate itself a link that is full would never
-/// catch up: all its packets would come to have the longest delay that was ever drawn.
+/// Factor by which packets that jitter delayed follow each other faster than the link's rate. At the rate itself a link
+/// that is full would never catch up: all its packets would come to have the longest delay that was ever drawn.
 const CATCHING_UP: u64 = 2;
 
 /// Spaces packets as a wire of a rate does. What limits the rate sends in bunches what its timer missed; on a wire packets
@@ -24,7 +24,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Of a rate, with nothing on it.
+    /// A wire of that rate, with nothing on it.
     pub fn new(bits_per_s: u64) -> Self {
         Self { bits_per_s, ..Self::default() }
     }
@@ -54,7 +54,7 @@ impl Wire {
     }
 }
 
-/// What a packet takes on the wire, once it is cut into segments.
+/// Bytes of a packet on the wire, once it is cut into segments.
 pub fn wire_bytes(packet: &[u8]) -> u64 {
     let Some((header, frame)) = packet.split_first_chunk() else { return LEAST_BYTES };
     let frame_bytes = frame.len() as u64;

@@ -51,7 +51,7 @@ pub struct Restart {
     pub mark: Option<Mark>,
 }
 
-/// What the thread is asked to do, and where it answers.
+/// A request to the thread, and the channel for its answer.
 enum Order {
     Add(Box<Spec>, Sender<Result<()>>),
     Change(String, Box<[Impairments; 2]>, bool, Sender<Result<()>>),
@@ -91,12 +91,12 @@ impl Emulator {
         self.ask(|answer| Order::Change(link.to_owned(), Box::new(directions), continues, answer))
     }
 
-    /// What was done to the packets of a link: `forward` and `reverse`; with `restart` this begins anew.
+    /// The record of a link's packets: `forward` and `reverse`; with `restart` it begins anew.
     pub fn record(&self, link: &str, restart: Option<Restart>) -> Result<Value> {
         self.ask(|answer| Order::Record(link.to_owned(), restart, answer))
     }
 
-    /// How many packets of all links are under way in it at this moment.
+    /// Number of packets of all links that are under way at this moment.
     pub fn held(&self) -> Result<usize> {
         self.ask(Order::Held)
     }
@@ -134,7 +134,7 @@ struct Worker {
     waiter: Waiter,
 }
 
-/// What the thread works on.
+/// The state that the thread works on.
 struct Work {
     /// Both directions of each link, by number; those of links that were removed are `None`.
     lines: Vec<Option<Side>>,
@@ -149,7 +149,7 @@ struct Work {
 /// A direction, with the socket that its packets come in by.
 struct Side {
     entrance: Rc<PacketSocket>,
-    /// Of the packets that are under way, and of those that come next.
+    /// Buffers of the packets that are under way, and of those that come next.
     pool: Pool,
     waiting: Vec<Box<[u8]>>,
     line: Line,

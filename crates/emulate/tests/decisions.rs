@@ -1,4 +1,4 @@
-//! What a seed chooses: the same everywhere, in the shares asked for, one property independent of another.
+//! Choices of a seed: the same everywhere, in the shares asked for, one property independent of another.
 
 use proptest::prelude::*;
 use sixbench_emulate::Impairments;
