@@ -9,7 +9,7 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     !sum(bytes)
 }
 
-/// Whether `bytes`, checksum field included, are as they were sent.
+/// True if `bytes`, checksum field included, are as they were sent.
 pub fn is_valid(bytes: &[u8]) -> bool {
     sum(bytes) == 0xffff
 }
@@ -20,7 +20,7 @@ pub fn upper_layer(pseudo_header: u16, bytes: &[u8]) -> u16 {
     !add(pseudo_header, sum(bytes))
 }
 
-/// Whether an upper-layer packet, checksum field included, is as it was sent under this pseudo-header.
+/// True if an upper-layer packet, checksum field included, is as it was sent under this pseudo-header.
 pub fn is_valid_upper_layer(pseudo_header: u16, bytes: &[u8]) -> bool {
     upper_layer(pseudo_header, bytes) == 0
 }

@@ -15,7 +15,7 @@ pub const IPV6_ONLY_PREFERRED: u8 = 108;
 /// A client does without IPv4 for at least as long: MIN_V6ONLY_WAIT of RFC 8925 section 3.4.
 pub const MIN_V6ONLY_WAIT_S: u32 = 300;
 
-/// What precedes the options: RFC 2131 section 2, with the magic cookie of section 3.
+/// Length of the fields before the options: RFC 2131 section 2, with the magic cookie of section 3.
 const FIXED_BYTES: usize = 240;
 const COOKIE: [u8; 4] = [99, 130, 83, 99];
 /// Where the fields `sname` and `file` are, which may have options too (RFC 2132 section 9.3).
@@ -39,7 +39,7 @@ const PARAMETER_REQUEST_LIST: u8 = 55;
 const END: u8 = 255;
 
 crate::named! {
-    /// What a message is for: RFC 2132 section 9.6.
+    /// The type of a message: RFC 2132 section 9.6.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[allow(missing_docs)]
     pub enum Kind by name {
@@ -64,14 +64,14 @@ impl Kind {
         Self::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 
-    /// Whether a server sends it.
+    /// True if a server sends messages of this type.
     pub fn is_reply(self) -> bool {
         matches!(self, Self::Offer | Self::Ack | Self::Nak)
     }
 }
 
 crate::named! {
-    /// Why a message is none.
+    /// The reason why bytes are no DHCP message.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Flaw by reason {
         /// It is shorter than what precedes the options.
@@ -90,11 +90,11 @@ crate::named! {
 /// A message, as far as addresses and RFC 8925 need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What it is for. It says who sent it, too.
+    /// The type of the message. It tells whether a client or a server sent it, too.
     pub kind: Kind,
     /// The client's number of the exchange (`xid`).
     pub id: u32,
-    /// Whether the client wants answers by broadcast.
+    /// True if the client wants answers by broadcast.
     pub is_broadcast: bool,
     /// The address that the client has (`ciaddr`); unspecified: none.
     pub client: Ipv4Addr,
@@ -142,7 +142,7 @@ impl Message {
         }
     }
 
-    /// Whether the client can do without IPv4 and says so: RFC 8925 section 3.2.
+    /// True if the client can do without IPv4 and says so: RFC 8925 section 3.2.
     pub fn wants_v6only(&self) -> bool {
         self.wanted.contains(&IPV6_ONLY_PREFERRED)
     }
@@ -231,7 +231,8 @@ impl Message {
     }
 }
 
-/// What options say. Of one that comes several times the last counts, but for the parameter request list, whose parts belong together (RFC 3396).
+/// The values that the options hold. Where an option comes several times the last one counts, except that the parts of
+/// the parameter request list are joined (RFC 3396).
 #[derive(Default)]
 struct Options {
     kind: Option<u8>,
@@ -297,7 +298,7 @@ fn mask(bits: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0)
 }
 
-/// `None`: ones come after zeros.
+/// The length of the prefix of a mask; `None` if ones come after zeros.
 fn bits_of(mask: u32) -> Option<u8> {
     let bits = mask.leading_ones();
     (mask.count_ones() == bits).then_some(bits as u8)
@@ -349,7 +350,7 @@ mod tests {
         let bytes = offer().encode();
         assert!(bytes.windows(6).any(|option| option == [108, 4, 0, 0, 0x07, 0x08]));
         assert_eq!(Message::parse(&bytes), Ok(offer()));
-        // With another length than 4 it is to be ignored.
+        // An option of another length than 4 is ignored.
         for option in [&[108, 3, 0, 0, 7][..], &[108, 5, 0, 0, 7, 8, 0], &[108, 0]] {
             let bytes = with_options(&offer(), &[&[53, 1, 2], option, &[255]].concat());
             assert_eq!(Message::parse(&bytes).map(|read| read.v6only_wait_s), Ok(None), "{option:?}");

@@ -45,7 +45,7 @@ impl<'a> Frame<'a> {
         be16(self.header[12], self.header[13])
     }
 
-    /// What follows the header.
+    /// The bytes after the header.
     pub fn payload(&self) -> Span<'a> {
         self.payload
     }
@@ -81,7 +81,7 @@ impl<'a> Tag<'a> {
         be16(self.header[2], self.header[3])
     }
 
-    /// What follows the tag.
+    /// The bytes after the tag.
     pub fn payload(&self) -> Span<'a> {
         self.payload
     }

@@ -54,7 +54,7 @@ impl<'a> Packet<'a> {
         self.protocol_type
     }
 
-    /// What follows the header.
+    /// The bytes after the header.
     pub fn payload(&self) -> Span<'a> {
         self.payload
     }

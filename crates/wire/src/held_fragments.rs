@@ -1,7 +1,7 @@
-//! What `virtual_reassembly` and `reassembly` share: the fragments of packets whose end has not come.
+//! The store that `virtual_reassembly` and `reassembly` share: the fragments of packets whose end has not come.
 //!
-//! How many wait, how long, and with how many bytes is bounded, so that nobody can fill the memory. Fragments that overlap others are dropped, and what comes
-//! of their packet after them (RFC 5722).
+//! The number of waiting packets, their bytes and their time are bounded, so that nobody can fill the memory. Fragments
+//! that overlap others are dropped, and so are those of their packet that come after them (RFC 5722).
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -16,15 +16,15 @@ use crate::{Span, ipv4, ipv6, protocol};
 pub const MAX_PACKETS: usize = 4096;
 /// Fragments of a packet. One of 64 KiB has 52 over IPv6's least MTU.
 pub const MAX_FRAGMENTS: usize = 128;
-/// What waits at a time.
+/// Bytes of all fragments that wait at a time.
 pub const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// What the fragments of a packet have in common: RFC 791 section 3.2, RFC 8200 section 4.5.
+/// The fields that the fragments of a packet have in common: RFC 791 section 3.2, RFC 8200 section 4.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     source: IpAddr,
     destination: IpAddr,
-    /// Of IPv4. In IPv6, the identification is the packet's whatever follows.
+    /// The protocol of IPv4; 0 in IPv6, whose identification is the packet's whatever follows.
     protocol: u8,
     identification: u32,
 }
@@ -33,7 +33,7 @@ struct Key {
 #[derive(Debug, Default)]
 struct Parts {
     expires: Duration,
-    /// Of the first fragment.
+    /// The ports, if the first fragment has come.
     ports: Option<Ports>,
     /// Where each begins and ends.
     ranges: Vec<(u32, u32)>,
@@ -53,7 +53,7 @@ pub struct Amount {
     pub bytes: u64,
 }
 
-/// What the fragments of a packet wait for.
+/// The fragments that those of a packet wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
     /// The first one.
@@ -62,12 +62,12 @@ pub(crate) enum Until {
     Whole,
 }
 
-/// What becomes of a packet.
+/// The result for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
     /// It is no fragment, or none that can be read.
     NoFragment,
-    /// What it waits for has come, with these before it.
+    /// All that the packet waits for has come, with these fragments before it.
     Complete {
         ports: Option<Ports>,
         waited: Vec<Vec<u8>>,
@@ -157,7 +157,7 @@ impl HeldFragments {
         }
     }
 
-    /// Whether others have come of the packet of which this is a fragment.
+    /// True if other fragments of this fragment's packet are held.
     pub fn holds(&self, packet: &[u8]) -> bool {
         read(packet).is_some_and(|(key, ..)| self.packets.contains_key(&key))
     }
@@ -245,7 +245,8 @@ impl Amount {
     }
 }
 
-/// Whose fragment a packet is, which one, and how many bytes of data it has. None: it is no fragment.
+/// The packet that a fragment belongs to, its place there, and the number of its bytes of data. `None` if it is no
+/// fragment.
 fn read(packet: &[u8]) -> Option<(Key, Fragment, usize)> {
     match packet.first()? >> 4 {
         4 => {
@@ -274,7 +275,7 @@ fn read(packet: &[u8]) -> Option<(Key, Fragment, usize)> {
     }
 }
 
-/// The Fragment header, and how many bytes follow it. None where there is none, or one of a whole packet (RFC 6946).
+/// The Fragment header, and the number of bytes after it. `None` if there is none, or one of a whole packet (RFC 6946).
 fn fragment6(packet: &ipv6::Packet<'_>) -> Option<(Fragment, usize)> {
     let (mut number, mut rest) = (packet.next_header(), packet.payload().captured());
     for _ in 0..=ipv6::MAX_EXTENSIONS {

@@ -55,7 +55,7 @@ impl<'a> Message<'a> {
         be16(self.header[2], self.header[3])
     }
 
-    /// What an echo request or reply says.
+    /// The content of an echo request or reply.
     pub fn echo(&self) -> Option<Echo> {
         let is_reply = match (self.version, self.kind()) {
             (Version::V4, 8) | (Version::V6, 128) => false,
@@ -78,7 +78,7 @@ impl<'a> Message<'a> {
         (mtu_bytes != 0).then_some(mtu_bytes)
     }
 
-    /// What follows the header.
+    /// The bytes after the header.
     pub fn payload(&self) -> Span<'a> {
         self.payload
     }
@@ -90,7 +90,7 @@ impl<'a> Message<'a> {
 #[allow(missing_docs)]
 pub enum V4Repr {
     Echo(Echo),
-    /// With code 4, Fragmentation Needed, the MTU of the next hop; with others 0.
+    /// `mtu_bytes` is the MTU of the next hop with code 4, Fragmentation Needed, and 0 with other codes.
     Unreachable {
         code: u8,
         quoted_words: u8,
@@ -144,7 +144,7 @@ pub enum V6Repr {
 }
 
 impl V4Repr {
-    /// That of a message. What is to be zero and ignored is.
+    /// The content of a message. Ignores reserved fields.
     pub fn parse(message: &Message<'_>) -> Self {
         let [kind, code, _, _, a, b, c, d] = *message.header;
         match (kind, code) {
@@ -175,7 +175,7 @@ impl V4Repr {
 }
 
 impl V6Repr {
-    /// That of a message. What is to be zero and ignored is.
+    /// The content of a message. Ignores reserved fields.
     pub fn parse(message: &Message<'_>) -> Self {
         let [kind, code, _, _, rest @ ..] = *message.header;
         let [a, b, c, d] = rest;

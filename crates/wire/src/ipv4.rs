@@ -20,9 +20,9 @@ const OFFSET: u16 = 0x1fff;
 pub struct Fragment {
     /// Where its data begins in the whole packet's data.
     pub offset_bytes: u32,
-    /// Whether others follow.
+    /// True if other fragments follow.
     pub more: bool,
-    /// What the fragments of one packet have in common.
+    /// The number that the fragments of one packet have in common.
     pub identification: u32,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Packet<'a> {
         self.header[1]
     }
 
-    /// Whether routers must not fragment this packet.
+    /// True if routers must not fragment this packet.
     pub fn dont_fragment(&self) -> bool {
         be16(self.header[6], self.header[7]) & DONT_FRAGMENT != 0
     }
@@ -96,7 +96,7 @@ impl<'a> Packet<'a> {
         self.header[9]
     }
 
-    /// Who sent it.
+    /// The address of the sender.
     pub fn source(&self) -> Ipv4Addr {
         let [.., a, b, c, d, _, _, _, _] = *self.header;
         Ipv4Addr::new(a, b, c, d)
@@ -108,7 +108,7 @@ impl<'a> Packet<'a> {
         Ipv4Addr::new(a, b, c, d)
     }
 
-    /// What follows the header. In a first fragment, its length is unknown.
+    /// The bytes after the header. In a first fragment, their length is unknown.
     pub fn payload(&self) -> Span<'a> {
         match self.fragment() {
             Some(Fragment { offset_bytes: 0, .. }) => self.payload.open_ended(),
@@ -130,17 +130,17 @@ pub fn take_hop(packet: &mut [u8]) {
 /// An IPv4 header without options: what there is to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
-    /// Who sent it.
+    /// The address of the sender.
     pub source: Ipv4Addr,
     /// Where it goes.
     pub destination: Ipv4Addr,
     /// The octet that was the type of service: DSCP and ECN.
     pub traffic_class: u8,
-    /// What the fragments of one packet have in common. Packets that are none have one too.
+    /// The number that the fragments of one packet have in common. Packets that are not fragmented have one too.
     pub identification: u16,
-    /// Whether routers must not fragment this packet.
+    /// True if routers must not fragment this packet.
     pub dont_fragment: bool,
-    /// Whether other fragments follow.
+    /// True if other fragments follow.
     pub more_fragments: bool,
     /// Where its data begins in the whole packet's data: a multiple of 8 up to 65,528.
     pub offset_bytes: u16,
@@ -148,7 +148,7 @@ pub struct Repr {
     pub hop_limit: u8,
     /// The number of the protocol that follows.
     pub protocol: u8,
-    /// Length of what follows: up to 65,515. Of more, the length field is 0, as of Linux's BIG TCP.
+    /// Length of what follows: up to 65,515. With more, the length field is 0, as in Linux's BIG TCP.
     pub payload_bytes: usize,
 }
 

@@ -99,7 +99,7 @@ impl<'a> Packet<'a> {
         self.header[7]
     }
 
-    /// Who sent it.
+    /// The address of the sender.
     pub fn source(&self) -> Ipv6Addr {
         self.address(8)
     }
@@ -114,7 +114,7 @@ impl<'a> Packet<'a> {
         self.header[6]
     }
 
-    /// What follows the first header.
+    /// The bytes after the first header.
     pub fn payload(&self) -> Span<'a> {
         self.payload
     }
@@ -131,7 +131,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// What is behind the extension headers.
+    /// The position behind the extension headers.
     pub fn upper_layer(&self) -> Extensions<'a> {
         let mut extensions = self.extensions();
         extensions.by_ref().for_each(drop);
@@ -156,9 +156,9 @@ pub struct Extensions<'a> {
     pub fragment: Option<Fragment>,
     /// The number of the protocol after the last header.
     pub protocol: u8,
-    /// What follows the last header. In a first fragment, its length is unknown.
+    /// The bytes after the last header. In a first fragment, their length is unknown.
     pub payload: Span<'a>,
-    /// What is wrong with the header that `payload` begins with, where it is one more extension header that cannot be read.
+    /// The defect of the header that `payload` begins with, where it is one more extension header that cannot be read.
     pub flaw: Option<Flaw>,
 }
 
@@ -202,7 +202,7 @@ impl Extensions<'_> {
 /// An IPv6 header without extensions: what there is to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
-    /// Who sent it.
+    /// The address of the sender.
     pub source: Ipv6Addr,
     /// Where it goes.
     pub destination: Ipv6Addr,
@@ -214,7 +214,8 @@ pub struct Repr {
     pub hop_limit: u8,
     /// The number of the header that follows.
     pub next_header: u8,
-    /// Length of what follows, extension headers included: up to 65,535. Of more, the length field is 0, as of Linux's BIG TCP.
+    /// Length of what follows, extension headers included: up to 65,535. With more, the length field is 0, as in
+    /// Linux's BIG TCP.
     pub payload_bytes: usize,
 }
 

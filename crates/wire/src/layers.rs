@@ -13,7 +13,7 @@ use crate::{Defect, Flaw, Span, arp, dhcp, gre, icmp, protocol, tcp, teredo, udp
 /// between some, and what they carry.
 pub const MAX_LAYERS: usize = 16;
 
-/// What a packet begins with.
+/// The header that a packet begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// An Ethernet header.
@@ -100,11 +100,11 @@ pub enum Layer {
     Teredo {
         bytes: usize,
     },
-    /// Of a message that was captured whole.
+    /// A message of DHCP, if it was captured whole.
     Dhcp {
         bytes: usize,
         message: &'static str,
-        /// Whether the client can do without IPv4, and asks whether it is to: RFC 8925.
+        /// True if the client can do without IPv4, and asks whether it is to: RFC 8925.
         wants_v6only: bool,
         /// For how long it is to.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,20 +139,20 @@ pub enum Layer {
     },
 }
 
-/// What an ICMP or ICMPv6 message says. The messages that errors quote are payload, not layers.
+/// The content of an ICMP or ICMPv6 message. The messages that errors quote are payload, not layers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct IcmpFields {
     pub bytes: usize,
     pub r#type: u8,
     pub code: u8,
-    /// Of an echo request or reply.
+    /// The identifier of an echo request or reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identifier: Option<u16>,
-    /// Of an echo request or reply.
+    /// The sequence number of an echo request or reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u16>,
-    /// Of a Packet Too Big or Fragmentation Needed.
+    /// The MTU in a Packet Too Big or Fragmentation Needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
     /// Unknown in the first fragment of a packet.
@@ -388,7 +388,7 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// What the packet's next header is, once its version is looked at.
+    /// The header that the packet begins with, by its IP version.
     fn ip(&self) -> Next {
         match self.rest.first() {
             Ok([first]) if first >> 4 == 4 => Next::Header(Format::Ipv4),

@@ -7,9 +7,10 @@
 //! no accessor panics, whatever the bytes. [`layers`] walks from view to view and gives the values that captures report.
 //! A view reads from a [`Span`]: bytes of which a capture may have kept only the first.
 //!
-//! Formats that are written too have a `Repr`: a plain value, `parse`d from a view, of which `emit` makes the header. What follows a header is no part of it
-//! and is never copied here. So a checksum that covers more than the header is given to `emit`, as an update of the one before
-//! ([`checksum::update_sum`]) or by `emit_summed` from the sums of the parts.
+//! Formats that are written too have a `Repr`: a plain value, `parse`d from a view, of which `emit` makes the header.
+//! The bytes after a header are no part of it and are never copied here. So a checksum that covers more than the header
+//! is given to `emit`, as an update of the one before ([`checksum::update_sum`]) or by `emit_summed` from the sums of
+//! the parts.
 #![forbid(unsafe_code)]
 
 pub mod arp;

@@ -32,7 +32,8 @@ const NOBODYS6: [Ipv6Net; 3] = [
     Ipv6Net { address: Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), bits: 8 },
 ];
 
-/// What is wrong with the rules of a node, as a sentence: with each, and with two of them that say of the same addresses and ports whose they are.
+/// Fails with a sentence about the rules of a node: where one is wrong, or where two give the same addresses and ports
+/// to different customer edges.
 pub fn check_rules(own: Option<&Rule>, rules: &[Rule], allow_reserved: bool) -> Result<(), String> {
     for rule in own.into_iter().chain(rules) {
         rule.check()?;
@@ -65,9 +66,9 @@ pub struct Rule {
     pub ipv6: Ipv6Net,
     /// The Rule IPv4 prefix.
     pub ipv4: Ipv4Net,
-    /// How many Embedded Address bits follow the Rule IPv6 prefix.
+    /// Number of Embedded Address bits, which follow the Rule IPv6 prefix.
     pub ea_bits: u8,
-    /// How many bits of a port precede the PSID. Unless there are none, ports in which they are zero are nobody's.
+    /// Number of bits of a port before the PSID. Unless it is 0, ports in which these bits are zero belong to nobody.
     pub psid_offset: u8,
     /// The port set where no bits embed it: RFC 7597 appendix A, example 5.
     pub psid: Option<Psid>,
@@ -78,11 +79,11 @@ pub struct Rule {
 pub struct Psid {
     /// Its length.
     pub bits: u8,
-    /// What it is.
+    /// The port set's identifier.
     pub value: u16,
 }
 
-/// Why a rule maps an address and port to no IPv6 address.
+/// The reason why a rule maps an address and port to no IPv6 address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmapped {
     /// The address has not the Rule IPv4 prefix.
@@ -92,7 +93,7 @@ pub enum Unmapped {
 }
 
 impl Rule {
-    /// What is wrong, as a sentence.
+    /// Fails with a sentence about what is wrong with the rule.
     pub fn check(&self) -> Result<(), String> {
         self.ipv4.check_canonical().and(self.ipv6.check_canonical()).map_err(|net| {
             format!("the prefix {net} of a rule has bits beyond its length, or a length that is not possible")
@@ -140,7 +141,7 @@ impl Rule {
         }
     }
 
-    /// How many bits a PSID has.
+    /// Number of bits of a PSID.
     pub fn psid_bits(&self) -> u8 {
         self.psid.map_or(self.ea_bits.saturating_sub(self.suffix_bits()), |psid| psid.bits)
     }
@@ -150,12 +151,13 @@ impl Rule {
         self.ipv6.bits.saturating_add(self.ea_bits)
     }
 
-    /// How many last bits of its IPv4 addresses a customer edge has to itself: RFC 7597 section 5.2, of an IPv4 prefix.
+    /// Number of last bits of its IPv4 addresses that a customer edge has to itself, as with an IPv4 prefix: RFC 7597
+    /// section 5.2.
     pub fn spare_bits(&self) -> u8 {
         self.suffix_bits().saturating_sub(self.ea_bits)
     }
 
-    /// Whether its addresses can be those of hosts.
+    /// True if its addresses can be those of hosts.
     pub fn is_for_hosts(&self, allow_reserved: bool) -> bool {
         let within = |outer: &Ipv4Net| outer.contains(self.ipv4.address) && self.ipv4.bits >= outer.bits;
         let is_nobodys = NOBODYS4.iter().any(within) || (!allow_reserved && within(&RESERVED4));
@@ -163,7 +165,7 @@ impl Rule {
         !is_nobodys && !NOBODYS6.iter().any(within)
     }
 
-    /// Which port set has a port (RFC 7597 section 5.1). None: no one of this rule.
+    /// The port set that a port is in (RFC 7597 section 5.1). `None` if it is in no port set of this rule.
     pub fn psid_of(&self, port: u16) -> Option<u16> {
         let (offset, bits) = (u32::from(self.psid_offset), u32::from(self.psid_bits()));
         let port = u32::from(port);
@@ -204,13 +206,13 @@ impl Rule {
         Ipv6Addr::from_bits(end_user | (interface & left))
     }
 
-    /// Where the softwire of the customer edge ends that has an IPv4 address and a port set. Of an IPv4 prefix, the address has zeros behind it: RFC 7597
-    /// section 6.
+    /// The IPv6 address where the softwire ends of the customer edge with this IPv4 address and port set. If the edge
+    /// has an IPv4 prefix, the bits behind the prefix are zero: RFC 7597 section 6.
     pub fn tunnel_end(&self, ipv4: Ipv4Addr, psid: u16) -> Ipv6Addr {
         self.address(Ipv4Addr::from_bits(ipv4.to_bits() & !self.spare_mask()), psid)
     }
 
-    /// Whether an IPv4 address is that customer edge's, of whose addresses this is one.
+    /// True if both IPv4 addresses belong to the same customer edge, given that one does.
     pub fn is_same_edge(&self, one: Ipv4Addr, other: Ipv4Addr) -> bool {
         (one.to_bits() ^ other.to_bits()) & !self.spare_mask() == 0
     }
@@ -223,7 +225,7 @@ impl Rule {
         self.psid_of(port).map(|psid| self.address(ipv4, psid)).ok_or(Unmapped::Port)
     }
 
-    /// The IPv4 address and the port set of a customer edge. None: it is not the MAP IPv6 address of any.
+    /// The IPv4 address and the port set of a customer edge. `None` if the address is not the MAP IPv6 address of any.
     pub fn to_ipv4(&self, ipv6: Ipv6Addr) -> Option<(Ipv4Addr, u16)> {
         let ea = ipv6.to_bits().checked_shr(128 - u32::from(self.end_user_bits())).unwrap_or(0) as u64;
         let ea = ea & ((1 << self.ea_bits) - 1);
@@ -239,7 +241,7 @@ impl Rule {
         1_u32.checked_shl(self.spare_bits().into()).map_or(u32::MAX, |bit| bit - 1)
     }
 
-    /// How many bits of an IPv4 address follow the Rule IPv4 prefix.
+    /// Number of bits of an IPv4 address after the Rule IPv4 prefix.
     fn suffix_bits(&self) -> u8 {
         32_u8.saturating_sub(self.ipv4.bits)
     }

@@ -9,14 +9,15 @@ use crate::ipv6::{FRAGMENT_HEADER_BYTES, FragmentHeader};
 use crate::siit::Clause;
 use crate::{Span, checksum, ipv4, ipv6, protocol};
 
-/// How long after the first of its fragments that came a packet's other fragments may come: RFC 8200 section 4.5, RFC 1122 section 3.3.2.
+/// Time for which a packet's other fragments may come, from the first of them that came: RFC 8200 section 4.5, RFC 1122
+/// section 3.3.2.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// The bits of IPv4's field of flags and offset that a whole packet may have.
 const FLAGS: u8 = 0xc0;
 /// A packet met congestion: RFC 3168 section 5.
 const CONGESTION_EXPERIENCED: u8 = 3;
 
-/// What becomes of a packet.
+/// The result for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Joined {
     /// It is no fragment, or none that can be read.
@@ -25,7 +26,7 @@ pub enum Joined {
     Packet {
         /// The packet.
         packet: Vec<u8>,
-        /// Of how many it is, and their bytes.
+        /// The number of its fragments, and their bytes.
         fragments: Amount,
     },
     /// It waits for the others.

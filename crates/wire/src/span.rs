@@ -1,6 +1,6 @@
 //! Bytes of which a capture may have kept only the first.
 
-/// Why a view cannot be made.
+/// The reason why a view cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     /// The packet may be right, but the capture, or the first fragment, ends before the bytes that are needed.
@@ -10,7 +10,7 @@ pub enum Flaw {
 }
 
 crate::named! {
-    /// How a packet contradicts its format.
+    /// The contradiction between a packet and its format.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Defect by reason {
         /// It is shorter than its header.

@@ -41,7 +41,7 @@ impl<'a> Segment<'a> {
         be16(self.header[2], self.header[3])
     }
 
-    /// Whether the sender says that its congestion window is reduced (CWR): RFC 3168 section 6.1.2.
+    /// True if the sender says that its congestion window is reduced (CWR): RFC 3168 section 6.1.2.
     pub fn has_cwr(&self) -> bool {
         self.header[13] & 0x80 != 0
     }
@@ -73,7 +73,7 @@ impl<'a> Segment<'a> {
         Some(reset)
     }
 
-    /// What follows the header.
+    /// The bytes after the header.
     pub fn payload(&self) -> Span<'a> {
         self.payload
     }

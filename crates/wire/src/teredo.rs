@@ -16,7 +16,7 @@ const ORIGIN_BYTES: usize = 8;
 /// Length of an authentication encapsulation without client identifier and authentication value: RFC 4380 section 5.1.1.
 const AUTHENTICATION_BYTES: usize = 13;
 
-/// What is in a datagram: an IPv6 packet follows.
+/// The header and payload of a datagram in which an IPv6 packet follows.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
     header_bytes: usize,

@@ -41,7 +41,7 @@ impl<'a> Datagram<'a> {
         be16(self.header[6], self.header[7])
     }
 
-    /// What follows the header: in a first fragment a part of it.
+    /// The bytes after the header: in a first fragment a part of them.
     pub fn payload(&self) -> Span<'a> {
         self.payload
     }

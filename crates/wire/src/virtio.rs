@@ -13,7 +13,7 @@ const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
 
-/// What is left to do.
+/// The work that is left to do on a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repr {
     /// A checksum, whose field has the sum of the pseudo header.
@@ -31,7 +31,7 @@ pub struct Checksum {
     pub offset_bytes: u16,
 }
 
-/// What a frame is to be cut into.
+/// The segments that a frame is to be cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments {
     /// The kind of segments, as the header has it.
@@ -43,7 +43,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Of TCP. With `has_cwr`, only the first has that flag: RFC 3168 section 6.1.2.
+    /// Segments of TCP. With `has_cwr`, only the first has that flag: RFC 3168 section 6.1.2.
     pub fn of_tcp(is_ipv4: bool, has_cwr: bool, header_bytes: u16, segment_bytes: u16) -> Self {
         let kind = if is_ipv4 { GSO_TCP_V4 } else { GSO_TCP_V6 } | if has_cwr { GSO_ECN } else { 0 };
         Self { kind, header_bytes, segment_bytes }

@@ -10,17 +10,18 @@ use crate::siit::{Clause, Ports};
 
 pub use crate::held_fragments::{Amount, MAX_FRAGMENTS, MAX_PACKETS, MAX_WAITING_BYTES};
 
-/// How long after the first of its fragments that came a packet's other fragments are of interest: FRAGMENT_MIN of RFC 6146 section 4.
+/// Time for which a packet's other fragments are of interest, from the first of them that came: FRAGMENT_MIN of RFC
+/// 6146 section 4.
 pub const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What becomes of a packet.
+/// The result for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It is no fragment, or none that can be read. It has its own ports.
     Whole,
     /// It goes on with these ports, and after it these, which have waited for it.
     Fragment {
-        /// Of the first fragment.
+        /// The ports of the first fragment.
         ports: Ports,
         /// As they came.
         waited: Vec<Vec<u8>>,

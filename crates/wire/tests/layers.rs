@@ -32,7 +32,7 @@ fn whole(parts: &[&str]) -> Value {
     layers(Link::Ethernet, Span::whole(&packet(parts)))
 }
 
-/// What a first-captured `keep` bytes of the packet give.
+/// The layers of a packet of which the first `keep` bytes were captured.
 fn cut(parts: &[&str], keep: usize) -> Value {
     let packet = packet(parts);
     layers(Link::Ethernet, Span::new(&packet[..keep], packet.len()))
@@ -324,7 +324,7 @@ fn vxlan_carries_ethernet() {
     let found = whole(&[ETHERNET_IPV4, outer, udp, vxlan, ETHERNET_IPV4, inner, "01 02 03 04"]);
     assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv4", "unknown"]);
     assert_eq!(found[3], json!({"kind": "vxlan", "bytes": 8, "vni": 42}));
-    // What merely goes to that port is not one.
+    // A packet that merely goes to that port is not VXLAN.
     let found = whole(&[ETHERNET_IPV4, outer, udp, "01 00 00 00  00 00 2a 00", ETHERNET_IPV4, inner, "01 02 03 04"]);
     assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp"]);
 }
@@ -353,7 +353,7 @@ fn teredo_carries_ipv6_between_any_ports() {
     assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp", "teredo", "ipv6", "unknown"]);
     assert_eq!(found[3], json!({"kind": "teredo", "bytes": 0}));
     assert_eq!(found[4]["source"], "2001:0:c633:6402:0:f226:39ed:fffe");
-    // What ends elsewhere than its packet, is no IPv6, or has no address of a client is none.
+    // A payload that ends elsewhere than its packet, is no IPv6, or has no address of a client is not Teredo.
     for other in [
         ["60 00 00 00  00 03  ff  40", TEREDO_ADDRESSES, "01 02 03 04"],
         ["60 00 00 00  00 05  ff  40", TEREDO_ADDRESSES, "01 02 03 04"],

@@ -242,7 +242,7 @@ fn hosts_behind_it_reach_each_other() {
     let decision = translator.translate(&out(host(2), POOL, protocol::UDP, [5000, 4000], 0), None, START);
     let (ends, ports) = ends6(through(&decision));
     assert_eq!((ends, ports), ([prefix().embed(POOL), host(1)], [5000, 4000]));
-    // What has been translated is not translated again.
+    // A packet that was translated is not translated again.
     let looped = packet6(
         header6([prefix().embed(POOL), prefix().embed(SERVER)], protocol::UDP),
         message(protocol::UDP, [1, 2], 0),

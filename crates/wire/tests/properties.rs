@@ -1,4 +1,4 @@
-//! What holds whatever the bytes are.
+//! Properties that hold whatever the bytes are.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is written is read as it was, and what is well-formed is written as it was read.
+//! Round trips: values are read as they were written, and well-formed packets are written as they were read.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

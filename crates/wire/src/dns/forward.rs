@@ -5,19 +5,19 @@ use super::{Absence, CLASS_IN, Data, Flaw, Found, Kind, Message, Name, Question,
 /// Aliases that are followed for one question. More are a circle, or as good as one.
 const MAX_ALIASES: usize = 8;
 
-/// What was found out of a question.
+/// The answer of the other server to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learned {
-    /// What was asked.
+    /// The question that the other server was asked.
     pub question: Question,
-    /// What there is.
+    /// The records that the other server has for it, or why it has none.
     pub found: Found,
 }
 
-/// What a message of the other server says of a question.
+/// The content of an answer of the other server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
-    /// What there is.
+    /// Records, or why there are none.
     Found(Found),
     /// It did not fit, so that TCP is to be tried.
     Truncated,
@@ -53,7 +53,7 @@ impl Source for Known<'_> {
 }
 
 impl Known<'_> {
-    /// What there is of that very name, as far as one server tells.
+    /// The records of exactly this name, with no alias followed, as far as one server knows them.
     fn find_at(&self, name: &Name, kind: Kind) -> Result<Found, Question> {
         let own = self.zone.records(name, kind);
         let is_forwarded = self.forwarded.is_some_and(|zone| name.is_within(zone));
@@ -85,7 +85,8 @@ fn after(aliases: Vec<Record>, found: Found) -> Found {
     }
 }
 
-/// What a message says to a question that was asked with that number. `None`: it is no answer to it, so that another may follow.
+/// Reads a message as the answer to a question that was asked with this number. `None` if it is no answer to that
+/// question, so that another message may follow.
 pub fn told_in(message: &[u8], id: u16, question: &Question) -> Option<Told> {
     let read = Message::parse(message).ok()?;
     let header = read.header;
@@ -96,7 +97,7 @@ pub fn told_in(message: &[u8], id: u16, question: &Question) -> Option<Told> {
     if header.is_truncated() {
         return Some(Told::Truncated);
     }
-    // What is flawed fails: it is from the server, and another one would not be better.
+    // A malformed answer counts as a failure: it is from the server, and another one would not be better.
     Some(Told::Found(found_in(message, &read, question).unwrap_or(Found::Failed)))
 }
 
@@ -130,7 +131,7 @@ fn found_in(bytes: &[u8], message: &Message<'_>, question: &Question) -> Result<
     Ok(Found::Failed)
 }
 
-/// What there is where the last alias, or the name itself, has no records.
+/// The absence of records, where the last alias, or the name itself, has none.
 fn absent(
     bytes: &[u8],
     authorities: &[RecordView<'_>],

@@ -5,7 +5,7 @@ use super::{CLASS_IN, Kind, Name};
 /// RFC 1035 section 4.1.1.
 pub const HEADER_BYTES: usize = 12;
 
-/// What is wrong with a message.
+/// The defect that makes a message unreadable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     /// It ends before what it says it has.
@@ -20,14 +20,14 @@ pub enum Flaw {
     LabelType,
     /// The OPT record is not the root's, or is there twice.
     Edns,
-    /// What a record says is nothing that one of its type says.
+    /// The data of a record does not have the form that its type asks for.
     Data,
 }
 
 /// The first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What the answer repeats.
+    /// The number of the exchange, which the answer repeats.
     pub id: u16,
     flags: u16,
 }
@@ -47,32 +47,32 @@ impl Header {
         Some(Self { id: u16::from_be_bytes([a, b]), flags: u16::from_be_bytes([c, d]) })
     }
 
-    /// Whether it answers.
+    /// True if the message is an answer (QR).
     pub fn is_response(&self) -> bool {
         self.flags & Self::RESPONSE != 0
     }
 
-    /// Whether it comes from an authority.
+    /// True if the answer comes from an authority for the name (AA).
     pub fn is_authoritative(&self) -> bool {
         self.flags & Self::AUTHORITATIVE != 0
     }
 
-    /// What is to be done. 0: a question.
+    /// The kind of request; 0 is a question.
     pub fn opcode(&self) -> u8 {
         (self.flags >> 11) as u8 & 15
     }
 
-    /// Whether who is asked is to ask others (RD).
+    /// True if the server is asked to ask other servers (RD).
     pub fn wants_recursion(&self) -> bool {
         self.flags & Self::RECURSION_DESIRED != 0
     }
 
-    /// Whether an answer was cut.
+    /// True if the answer was cut (TC).
     pub fn is_truncated(&self) -> bool {
         self.flags & Self::TRUNCATED != 0
     }
 
-    /// Whether who asks checks signatures itself (CD).
+    /// True if the sender of the question checks signatures itself (CD).
     pub fn is_checking_disabled(&self) -> bool {
         self.flags & Self::CHECKING_DISABLED != 0
     }
@@ -89,14 +89,14 @@ impl Header {
     }
 }
 
-/// What is asked.
+/// A question of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Of whom.
+    /// The name whose records are asked for.
     pub name: Name,
     /// Which records.
     pub kind: Kind,
-    /// Of which class.
+    /// The class of the records.
     pub class: u16,
 }
 
@@ -125,7 +125,7 @@ impl Question {
 /// A record as it stands in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordView<'a> {
-    /// Whose it is.
+    /// The name that has the record.
     pub name: Name,
     /// Its type.
     pub kind: Kind,
@@ -137,14 +137,14 @@ pub struct RecordView<'a> {
     pub data: (usize, &'a [u8]),
 }
 
-/// What the sender can do beyond RFC 1035: RFC 6891 section 6.1.
+/// The abilities of the sender beyond RFC 1035: RFC 6891 section 6.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edns {
     /// The longest datagram that it takes.
     pub udp_bytes: u16,
     /// 0 is the only one that there is.
     pub version: u8,
-    /// Whether it wants the records of DNSSEC (DO, RFC 3225).
+    /// True if the sender wants the records of DNSSEC (DO, RFC 3225).
     pub wants_dnssec: bool,
 }
 
@@ -153,11 +153,11 @@ pub struct Edns {
 pub struct Message<'a> {
     /// Its first bytes.
     pub header: Header,
-    /// What is asked.
+    /// The questions.
     pub questions: Vec<Question>,
     /// Answers, authorities, and additional records.
     pub sections: [Vec<RecordView<'a>>; 3],
-    /// Of the OPT record, which is not among the additional records.
+    /// The content of the OPT record, which is not among the additional records.
     pub edns: Option<Edns>,
 }
 

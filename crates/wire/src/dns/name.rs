@@ -114,7 +114,7 @@ impl Name {
         (length > 0).then(|| Self(self.0[length + 1..].to_vec()))
     }
 
-    /// Whether it is that name or one below it.
+    /// True if it is the name of the zone or one below it.
     pub fn is_within(&self, zone: &Self) -> bool {
         let [own, end] = [self, zone].map(|name| name.labels().collect::<Vec<_>>());
         own.len() >= end.len()

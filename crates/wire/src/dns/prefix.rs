@@ -1,4 +1,5 @@
-//! How a node learns the prefix of the translator from a resolver with DNS64: [RFC 7050 section 3](https://www.rfc-editor.org/rfc/rfc7050#section-3).
+//! Discovery of the translator's prefix by a node, from a resolver with DNS64:
+//! [RFC 7050 section 3](https://www.rfc-editor.org/rfc/rfc7050#section-3).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +10,7 @@ use crate::siit::{LENGTHS, Net, Prefix6};
 pub(super) const WELL_KNOWN_NAME: &str = "ipv4only.arpa";
 pub(super) const WELL_KNOWN_ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
 
-/// Why an answer tells no prefix.
+/// The reason why an answer tells no prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoPrefix {
     /// It is no answer to the question: another may follow.

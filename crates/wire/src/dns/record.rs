@@ -31,7 +31,7 @@ impl Kind {
     pub const ANY: Self = Self(255);
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
     /// An IPv4 address.
@@ -42,20 +42,20 @@ pub enum Data {
     Ptr(Name),
     /// The name that another name stands for.
     Cname(Name),
-    /// Where authority begins: at the root. How long it may be kept that something is not there (RFC 2308) is [`TTL_S`].
+    /// The start of authority, at the root. The absence of a record may be kept (RFC 2308) for [`TTL_S`].
     Soa,
-    /// What a record of another type says, or one of another server that says where authority begins: its data, with whole names.
+    /// The data of a record of another type, or of another server's start of authority, with names written out in full.
     Other(Kind, Vec<u8>),
 }
 
 /// A record of the class IN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Whose it is.
+    /// The name that has the record.
     pub name: Name,
     /// For how many seconds it may be kept.
     pub ttl_s: u32,
-    /// What it says.
+    /// The content of the record.
     pub data: Data,
 }
 

@@ -8,10 +8,10 @@ use super::{
 
 /// The longest datagram that we send or take: what the least MTU of IPv6 has room for (RFC 9715 section 3).
 pub const OUR_UDP_BYTES: u16 = 1232;
-/// What everybody takes: RFC 1035 section 2.3.4.
+/// The longest datagram that every client takes: RFC 1035 section 2.3.4.
 const LEAST_UDP_BYTES: u16 = 512;
 
-/// What carries a message.
+/// The transport that carries a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// A datagram.
@@ -21,7 +21,7 @@ pub enum Transport {
 }
 
 crate::named! {
-    /// What became of a question.
+    /// The result of a question.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Outcome by name {
         /// Answered with records that there are.
@@ -61,7 +61,7 @@ impl Outcome {
 }
 
 crate::named! {
-    /// Why a message is not answered at all.
+    /// The reason why a message is not answered at all.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Ignored by name {
         /// It is too short for a header.
@@ -76,13 +76,13 @@ crate::named! {
 pub struct Reply {
     /// As it is sent; over TCP after its length.
     pub message: Vec<u8>,
-    /// What became of the question.
+    /// The result of the question.
     pub outcome: Outcome,
-    /// Whether the records did not fit (TC), so that TCP is to be tried.
+    /// True if the records did not fit (TC), so that the client is to try TCP.
     pub is_truncated: bool,
 }
 
-/// What is to be done for a message.
+/// The next step for a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// It is answered.
@@ -94,11 +94,11 @@ pub enum Next {
 /// Answers messages.
 #[derive(Debug, Clone)]
 pub struct Responder {
-    /// What it knows.
+    /// The names that it answers for itself.
     pub zone: Zone,
     /// The zone whose names it asks another server for, but for those that are in its own; if any.
     pub forwarded: Option<Name>,
-    /// What it makes of that, if anything.
+    /// The synthesis of records from those it knows or is told, if any.
     pub dns64: Option<Dns64>,
 }
 
@@ -131,7 +131,7 @@ impl Responder {
         let is_query = draft.header.opcode() == 0;
         let unread = if is_query { Outcome::Malformed } else { Outcome::NotImplemented };
         let Ok(Message { header, questions, edns, .. }) = Message::parse(message) else { return Ok(unread) };
-        // Who sends one gets one: RFC 6891 section 6.1.1.
+        // A question with an OPT record is answered with one: RFC 6891 section 6.1.1.
         draft.edns = edns;
         let Ok([question]) = <[Question; 1]>::try_from(questions) else { return Ok(unread) };
         let question = draft.question.insert(question);
@@ -162,13 +162,13 @@ impl Responder {
     }
 }
 
-/// What is known of an answer before it is written.
+/// An answer before it is written.
 struct Draft {
     header: Header,
     question: Option<Question>,
     edns: Option<Edns>,
     answer: Option<Answer>,
-    /// Whether the answer is of the own zone alone.
+    /// True if the answer is from the server's own zone alone.
     is_authoritative: bool,
 }
 
@@ -179,7 +179,7 @@ impl Draft {
         let (answers, authority): (&[Record], Option<&Record>) = match self.answer.as_ref().map(|answer| &answer.found)
         {
             Some(Found::Data(records)) => (records, None),
-            // How long it may be kept that something is not there: RFC 2308 section 3.
+            // The SOA record says for how long the absence may be kept: RFC 2308 section 3.
             Some(Found::NoData(absence) | Found::NoName(absence)) => (&absence.aliases, absence.authority.as_ref()),
             Some(Found::Failed) | None => (&[], None),
         };

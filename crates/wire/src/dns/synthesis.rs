@@ -1,4 +1,4 @@
-//! What a question is answered with where a translator lets IPv6 nodes reach IPv4 nodes: RFC 6147 section 5.
+//! The answers to questions where a translator lets IPv6 nodes reach IPv4 nodes: RFC 6147 section 5.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use super::prefix::WELL_KNOWN_ADDRESSES;
 use super::{Absence, Data, Found, Kind, Name, Question, Record, Source};
 use crate::siit::{Ipv6Net, Net, Prefix6};
 
-/// How long synthesised records may be kept where no authority is told: RFC 6147 section 5.1.7.
+/// Time for which synthesised records may be kept where no authority is told, in seconds: RFC 6147 section 5.1.7.
 const WITHOUT_AUTHORITY_S: u32 = 600;
 
 /// The IPv6 addresses that are none for a client: RFC 6147 section 5.1.4.
@@ -14,23 +14,23 @@ pub fn default_excluded() -> Vec<Ipv6Net> {
     vec![Net { address: Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), bits: 96 }]
 }
 
-/// How addresses are synthesised.
+/// The rules by which addresses are synthesised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dns64 {
     /// The translator's: RFC 6052.
     prefix: Prefix6,
     /// IPv6 addresses that are as good as none.
     excluded: Vec<Ipv6Net>,
-    /// Whether 64:ff9b::/96 may stand for IPv4 addresses that are not global, against RFC 6052 section 3.1.
+    /// True if 64:ff9b::/96 may stand for IPv4 addresses that are not global, against RFC 6052 section 3.1.
     allows_non_global: bool,
 }
 
-/// What a question is answered with.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The records, or why there are none.
     pub found: Found,
-    /// Whether the answer was made of records of another name or type.
+    /// True if the answer was made of records of another name or type.
     pub is_synthesised: bool,
 }
 
@@ -125,7 +125,7 @@ impl Dns64 {
     fn pointer(&self, source: &impl Source, name: &Name, found: Found) -> Result<Answer, Question> {
         let Some(ipv4) = name.reversed_ipv6().and_then(|(bits, count)| {
             let address = Ipv6Addr::from_bits(bits);
-            // What follows the IPv4 address is zero: RFC 6052 section 2.2.
+            // The bits after the IPv4 address are zero: RFC 6052 section 2.2.
             self.prefix.embedded(address).filter(|&ipv4| count == 128 && self.prefix.embed(ipv4) == address)
         }) else {
             return Ok(self.within_prefix(name, found));
@@ -157,7 +157,7 @@ impl Dns64 {
 }
 
 impl Answer {
-    /// What the source has, as it is.
+    /// An answer with the source's records as they are.
     pub(super) fn plain(found: Found) -> Self {
         Self { found, is_synthesised: false }
     }

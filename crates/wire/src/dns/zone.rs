@@ -10,7 +10,7 @@ use super::{Data, Kind, Name, Question, Record};
 const MAX_ADDRESSES: usize = 64;
 const MAX_NAMES: usize = 4096;
 
-/// What there is of a name and a type: RFC 2308 section 2.
+/// The records of a name and a type, or why there are none: RFC 2308 section 2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// Records, at least one. Before them are the aliases (CNAME) that lead to their name.
@@ -23,7 +23,7 @@ pub enum Found {
     Failed,
 }
 
-/// What is said of that which is not there.
+/// The answer's content where there are no records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Absence {
     /// The aliases that lead to the name of which there is nothing.
@@ -33,7 +33,7 @@ pub struct Absence {
 }
 
 impl Absence {
-    /// Of what is not in a [`Zone`].
+    /// The absence of records in a [`Zone`].
     pub fn own() -> Self {
         Self { aliases: Vec::new(), authority: Some(Record::own(Name::root(), Data::Soa)) }
     }
@@ -41,7 +41,7 @@ impl Absence {
 
 /// Whatever has records.
 pub trait Source {
-    /// What there is of a name and a type; or the question that has to be asked before that can be said.
+    /// The records of a name and a type; or the question that has to be asked before they are known.
     fn find(&self, name: &Name, kind: Kind) -> Result<Found, Question>;
 }
 
@@ -50,7 +50,8 @@ pub trait Source {
 pub struct Zone(BTreeMap<Name, Vec<Data>>);
 
 impl Zone {
-    /// That of hosts. Of several with the same address, the first gives it its name. Fails where a name has too many addresses, or is one of `arpa`.
+    /// The zone of these hosts. Where several have the same address, the first gives it its name. Fails where a name
+    /// has too many addresses, or is one of `arpa`.
     pub fn new(hosts: impl IntoIterator<Item = (Name, Vec<IpAddr>)>) -> Result<Self, String> {
         let mut zone = Self(BTreeMap::from([(Name::root(), vec![Data::Soa])]));
         let arpa: Name = "arpa".parse()?;
@@ -97,7 +98,7 @@ impl Zone {
         }
     }
 
-    /// What there is of a name and a type.
+    /// The records of a name and a type.
     pub fn records(&self, name: &Name, kind: Kind) -> Found {
         let Some(held) = self.0.get(name) else { return Found::NoName(Absence::own()) };
         let found: Vec<Record> = held

@@ -1,4 +1,5 @@
-//! Whose a packet is: its protocol and ports, or those of the packet in an ICMP error (RFC 6146 section 3.4).
+//! The session that a packet belongs to: its protocol and ports, or those of the packet in an ICMP error (RFC 6146
+//! section 3.4).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,11 +9,11 @@ use super::tcp::Event;
 use crate::siit::{Clause, Port, Ports, Upper};
 use crate::{Span, ipv4, ipv6, protocol};
 
-/// Of a packet that has a session.
+/// The fields of a packet that decide its session.
 #[derive(Debug)]
 pub struct Flow {
     pub protocol: Protocol,
-    /// That of the source first. Of an ICMP error, as if the packet inside were answered.
+    /// The ports, that of the source first. For an ICMP error, they are those of an answer to the packet inside.
     pub ports: [u16; 2],
     pub event: Event,
     /// The packet in an ICMP error.
@@ -20,7 +21,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of an IPv6 packet. `ports`: those of its first fragment, if it is one.
+    /// The flow of an IPv6 packet. `ports`: those of its first fragment, if it is a fragment.
     pub fn of_ipv6(packet: &ipv6::Packet<'_>, ports: Option<Ports>) -> Result<Self, Clause> {
         let upper = Upper::read(packet)?;
         let ports = ports.unwrap_or_else(|| Ports::of_ipv6(packet));

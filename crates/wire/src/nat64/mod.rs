@@ -1,10 +1,11 @@
 //! Stateful translation for IPv6 clients of IPv4 servers: RFC 6146.
 //!
-//! [`Nat64`] takes whole packets of either family and says what becomes of each, as a [`Translator`] does, which writes the packets of the other family. What
-//! this adds is state: `table` has the bindings of addresses and ports and the sessions, `pool` the addresses and ports that are there to be bound, `tcp` the
-//! states of connections, `flow` reads whose a packet is, and `rewrite` puts a port in the place of another. It has no clock: whoever gives it a packet says when
-//! that is. Of later fragments it is told the ports ([`crate::virtual_reassembly`]), but for packets that have to be whole ([`Nat64::joins`]): these it is given in one
-//! piece ([`crate::reassembly`]).
+//! [`Nat64`] takes whole packets of either family and says what becomes of each, as a [`Translator`] does, which writes
+//! the packets of the other family. State is what this adds: `table` has the bindings of addresses and ports and the
+//! sessions, `pool` the addresses and ports that can be bound, `tcp` the states of connections, `flow` reads the
+//! session of a packet, and `rewrite` puts a port in the place of another. It has no clock: its caller gives the time
+//! with each packet. It is told the ports of later fragments ([`crate::virtual_reassembly`]), but takes packets that
+//! have to be whole ([`Nat64::joins`]) in one piece ([`crate::reassembly`]).
 
 mod flow;
 mod pool;
@@ -72,12 +73,13 @@ impl Nat64 {
         decision
     }
 
-    /// Whether a packet is a fragment that waits for the others, to be translated with them as one packet ([`Translator::joins`]).
+    /// True if a packet is a fragment that waits for the others, to be translated with them as one packet
+    /// ([`Translator::joins`]).
     pub fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
         self.translator.joins(packet, others_wait)
     }
 
-    /// What the table holds.
+    /// The numbers of bindings and sessions in the table.
     pub fn amounts(&self) -> Amounts {
         self.table.amounts()
     }
@@ -215,8 +217,9 @@ impl Nat64 {
     }
 }
 
-/// Who sends to nobody, or may not send, is told so: RFC 6146 section 3.5.1.2. Who asks for a connection is not, as the IPv6 host may be about to ask for the same
-/// one (section 3.5.2.2, RFC 5382 section 4.3), which an error would end.
+/// The answer to a packet that is dropped. A sender is told that nobody is there, or that it may not send: RFC 6146
+/// section 3.5.1.2. The sender of a SYN is not, as the IPv6 host may be about to open the same connection (section
+/// 3.5.2.2, RFC 5382 section 4.3), which an error would end.
 fn told(clause: Clause, event: Event) -> Stop<V4Repr> {
     match clause {
         Clause::NoBinding | Clause::Filtered if event == Event::Syn => clause.into(),

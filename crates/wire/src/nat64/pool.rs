@@ -10,7 +10,7 @@ use crate::siit::Ipv4Net;
 /// Ports below this are the system's: RFC 6335 section 6.
 const FIRST_USER_PORT: u16 = 1024;
 const WORDS: usize = 1024;
-/// How many addresses are tried for a port.
+/// Number of addresses that are tried for a port.
 const MAX_TRIES: u64 = 256;
 
 /// Addresses of a pool, and the ports that each has there.
@@ -18,11 +18,11 @@ const MAX_TRIES: u64 = 256;
 #[allow(missing_docs)]
 pub struct PoolRange {
     pub net: Ipv4Net,
-    /// Of TCP and UDP; and identifiers of echoes.
+    /// The ports of TCP and UDP, and the identifiers of echoes.
     pub ports: RangeInclusive<u16>,
 }
 
-/// What is bound of a pool.
+/// The pool, and the ports of it that are bound.
 #[derive(Debug)]
 pub struct Pool {
     ranges: Vec<PoolRange>,
@@ -69,7 +69,7 @@ impl Pool {
         Self { ranges: ranges.to_vec(), taken: HashMap::new(), drawn: seed, latest: 0 }
     }
 
-    /// Whether an address is in the pool.
+    /// True if an address is in the pool.
     pub fn has(&self, address: Ipv4Addr) -> bool {
         self.ranges.iter().any(|range| range.has(address))
     }

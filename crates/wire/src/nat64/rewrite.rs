@@ -1,4 +1,5 @@
-//! A port or identifier in the place of another, with the checksums that cover it. What is not there is left alone, and a checksum that is wrong stays wrong.
+//! A port or identifier in the place of another, with the checksums that cover it. A field that is not there is left
+//! alone, and a checksum that is wrong stays wrong.
 
 use std::ops::Range;
 

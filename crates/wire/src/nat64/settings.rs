@@ -1,4 +1,4 @@
-//! What a stateful translator is told, and what can be wrong with it.
+//! The settings of a stateful translator, and what can be wrong with them.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use super::pool::PoolRange;
 use super::table::{Inside, Outside, Protocol};
 use crate::siit;
 
-/// What a stateful translator is told.
+/// The settings of a stateful translator.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How packets are translated: the prefix, MTUs and the rest. It has no table, no MAP and no hairpin of its own.
+    /// Settings of the translation of packets: the prefix, MTUs and the rest. They have no table, no MAP and no hairpin
+    /// of their own.
     pub translation: siit::Settings,
     /// The IPv4 addresses and ports that there are for IPv6 hosts.
     pub pool: Vec<PoolRange>,
@@ -17,9 +18,9 @@ pub struct Settings {
     pub bindings: Vec<StaticBinding>,
     /// Which packets from IPv4 may enter a binding.
     pub filtering: Filtering,
-    /// How long sessions stay.
+    /// Times for which sessions stay.
     pub timeouts: Timeouts,
-    /// Of the table.
+    /// Most sessions that the table holds.
     pub max_sessions: usize,
     /// Decides which ports are bound. `None`: that of the IPv6 host if it is free, or else the next one.
     pub seed: Option<u64>,
@@ -44,7 +45,7 @@ pub enum Filtering {
     AddressDependent,
 }
 
-/// How long sessions stay without a packet.
+/// Times for which sessions stay without a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Timeouts {
@@ -67,7 +68,7 @@ impl Default for Timeouts {
 }
 
 impl Settings {
-    /// What is wrong, as a sentence.
+    /// Fails with a sentence about what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let siit = &self.translation;
         siit.check()?;

@@ -40,7 +40,7 @@ pub struct Outside {
     pub port: u16,
 }
 
-/// What a table holds.
+/// The numbers of entries of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Amounts {
@@ -96,7 +96,7 @@ pub struct Table {
     by_remote: HashMap<(Id, Outside), Id>,
     /// The IPv4 address of each IPv6 host, and how many bindings it has with it: RFC 4787 section 4.1, "paired".
     hosts: HashMap<Ipv6Addr, (Ipv4Addr, u32)>,
-    /// How many sessions a binding has with an address, if that decides who may enter.
+    /// Number of sessions that a binding has with an address; `None` unless that decides which packets may enter.
     partners: Option<HashMap<(Id, Ipv4Addr), u32>>,
     queues: [Queue; Lifetime::ALL.len()],
     pool: Pool,
@@ -105,7 +105,7 @@ pub struct Table {
 }
 
 impl Protocol {
-    /// By its number in IPv4.
+    /// The protocol with this number in IPv4.
     pub fn of(number: u8) -> Option<Self> {
         match number {
             protocol::TCP => Some(Self::Tcp),
@@ -162,12 +162,12 @@ impl Table {
         Ok(table)
     }
 
-    /// Whether an address is in the pool.
+    /// True if an address is in the pool.
     pub fn has(&self, address: Ipv4Addr) -> bool {
         self.pool.has(address)
     }
 
-    /// What it holds.
+    /// The numbers of its bindings and sessions.
     pub fn amounts(&self) -> Amounts {
         Amounts { bindings: self.bindings.count(), sessions: self.sessions.count() }
     }

@@ -1,17 +1,17 @@
 //! The states of a TCP connection as a translator sees it: RFC 6146 section 3.5.2.2.
 
-/// What a segment does to a connection.
+/// The effect of a segment on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     Syn,
     Fin,
     Rst,
-    /// Of other protocols, every packet.
+    /// Any other segment, and every packet of other protocols.
     Other,
 }
 
 impl Event {
-    /// By the flags of a segment.
+    /// The event that the flags of a segment stand for.
     pub fn of(flags: u8) -> Self {
         match flags {
             _ if flags & 0x04 != 0 => Self::Rst,
@@ -41,7 +41,7 @@ pub enum State {
     Transitory,
 }
 
-/// How long a session stays after a packet.
+/// The class of a session that decides how long it stays after a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
     Udp,

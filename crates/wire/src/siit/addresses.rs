@@ -11,7 +11,8 @@ pub const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 /// 64:ff9b::/96: RFC 6052 section 2.1.
 const WELL_KNOWN: Prefix6 = Net { address: Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), bits: 96 };
 
-/// What the well-known prefix must not stand for: RFC 6052 section 3.1, by RFC 1918, RFC 5735 section 3 and RFC 6598. 192.88.99.0/24 is global there.
+/// Addresses that the well-known prefix must not stand for: RFC 6052 section 3.1, by RFC 1918, RFC 5735 section 3 and
+/// RFC 6598. 192.88.99.0/24 is global there.
 const NON_GLOBAL: [Ipv4Net; 14] = [
     net4([0, 0, 0, 0], 8),
     net4([10, 0, 0, 0], 8),
@@ -52,13 +53,13 @@ impl<A: Display> Display for Net<A> {
 }
 
 impl Ipv4Net {
-    /// Whether an address has this prefix.
+    /// True if an address has this prefix.
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         let differing = address.to_bits() ^ self.address.to_bits();
         u64::from(differing) >> self.suffix_bits() == 0
     }
 
-    /// How many bits follow the prefix.
+    /// Number of bits after the prefix.
     pub(super) fn suffix_bits(&self) -> u32 {
         32_u32.saturating_sub(self.bits.into())
     }
@@ -71,7 +72,7 @@ impl Ipv4Net {
 }
 
 impl Ipv6Net {
-    /// Whether an address has this prefix.
+    /// True if an address has this prefix.
     pub fn contains(&self, address: Ipv6Addr) -> bool {
         let differing = address.to_bits() ^ self.address.to_bits();
         differing.checked_shr(self.suffix_bits()).unwrap_or(0) == 0
@@ -86,8 +87,8 @@ impl Ipv6Net {
         Ipv6Addr::from(octets)
     }
 
-    /// The IPv4 address that an address of this prefix has in it: RFC 6052 section 2.3. What follows the IPv4 address is not looked at (section 2.2), nor are
-    /// bits 64 to 71.
+    /// The IPv4 address that an address of this prefix has in it: RFC 6052 section 2.3. The bits after the IPv4 address
+    /// are not looked at (section 2.2), nor are bits 64 to 71.
     pub fn embedded(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
         if !self.contains(address) {
             return None;
@@ -109,7 +110,7 @@ impl Ipv6Net {
         })
     }
 
-    /// How many bits follow the prefix.
+    /// Number of bits after the prefix.
     pub(super) fn suffix_bits(&self) -> u32 {
         128_u32.saturating_sub(self.bits.into())
     }
@@ -120,12 +121,12 @@ impl Ipv6Net {
         if self.bits <= 128 && beyond == 0 { Ok(()) } else { Err(self.to_string()) }
     }
 
-    /// Whether it may stand for that address: RFC 6052 section 3.1.
+    /// True if the prefix may stand for that address: RFC 6052 section 3.1.
     pub(crate) fn may_represent(&self, address: Ipv4Addr) -> bool {
         !self.never_represented().iter().any(|net| net.contains(address))
     }
 
-    /// What it must not stand for.
+    /// The addresses that the prefix must not stand for.
     pub(super) fn never_represented(&self) -> &'static [Ipv4Net] {
         if *self == WELL_KNOWN { &NON_GLOBAL } else { &[] }
     }
@@ -144,7 +145,7 @@ impl Ipv6Net {
     }
 }
 
-/// Whether an IPv4 address can be a host's beyond its link: RFC 1812 section 5.3.7, RFC 3927 section 7.
+/// True if an IPv4 address can be a host's beyond its link: RFC 1812 section 5.3.7, RFC 3927 section 7.
 pub(crate) fn is_host4(address: Ipv4Addr, allow_reserved: bool) -> bool {
     match address.octets() {
         [0 | 127 | 224..=239, ..] | [169, 254, ..] | [255, 255, 255, 255] => false,
@@ -153,7 +154,7 @@ pub(crate) fn is_host4(address: Ipv4Addr, allow_reserved: bool) -> bool {
     }
 }
 
-/// Whether an IPv6 address can be a host's beyond its link.
+/// True if an IPv6 address can be a host's beyond its link.
 pub(super) fn is_host6(address: Ipv6Addr) -> bool {
     !(address.is_multicast() || address.is_loopback() || address.is_unspecified() || address.is_unicast_link_local())
 }

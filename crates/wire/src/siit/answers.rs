@@ -38,7 +38,8 @@ impl Translator {
     }
 }
 
-/// RFC 1812 section 4.3.2.7: not of an ICMP error, of a packet to many or from nobody, or of a later fragment.
+/// True unless the packet is an ICMP error, goes to many, comes from nobody, or is a later fragment: RFC 1812 section
+/// 4.3.2.7.
 pub(super) fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
     let is_later = packet.fragment().is_some_and(|fragment| fragment.offset_bytes != 0);
     let kind = packet.payload().captured().first();
@@ -48,8 +49,9 @@ pub(super) fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
     !is_later && is_query && is_to_one && is_host4(source, true)
 }
 
-/// RFC 4443 section 2.4 (e): not of an ICMPv6 error, or of a packet to many or from nobody. Of other ICMPv6 messages than echo requests, only what they need to
-/// arrive (RFC 7915 section 5.4 would tell nothing of any). Of later fragments too, unlike in IPv4, unless they may be an error's.
+/// True unless the packet is an ICMPv6 error, goes to many, or comes from nobody: RFC 4443 section 2.4 (e). ICMPv6
+/// messages other than echo requests are told of only what they need to arrive (RFC 7915 section 5.4 would tell nothing
+/// of any). Later fragments are answered too, unlike in IPv4, unless they may be an error's.
 pub(super) fn may_be_told6(packet: &ipv6::Packet<'_>, told: V6Repr) -> bool {
     let upper = packet.upper_layer();
     let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);

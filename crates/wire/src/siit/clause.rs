@@ -20,7 +20,7 @@ macro_rules! clauses {
                 match self { $(Self::$clause => $section,)* }
             }
 
-            /// What it says of a packet, as a sentence.
+            /// The clause in words: a sentence about the packet.
             pub fn words(self) -> &'static str {
                 match self { $(Self::$clause => $words,)* }
             }
@@ -77,8 +77,8 @@ clauses! {
 }
 
 impl Clause {
-    /// Whether the source of a packet that this clause drops may be told that it was prohibited: RFC 7915 sections 4.4 and 5.4. Other packets are to be dropped
-    /// in silence, or another error is told of them.
+    /// True if the source of a packet that this clause drops may be told that it was prohibited: RFC 7915 sections 4.4
+    /// and 5.4. Other packets are to be dropped in silence, or another error is told of them.
     pub fn can_be_told(self) -> bool {
         matches!(
             self,

@@ -66,7 +66,7 @@ impl Domain {
 }
 
 impl Translator {
-    /// Of an IPv4 packet, or of one in an ICMP error (`is_quoted`), which went the other way.
+    /// The ends of an IPv4 packet, or of one in an ICMP error (`is_quoted`), which went the other way.
     pub(super) fn domain_ends_of_ipv4(
         &self,
         domain: &Domain,
@@ -169,7 +169,8 @@ fn by_rule(rule: &Rule, address: Ipv4Addr, port: Port) -> Result<Ipv6Addr, Claus
     })
 }
 
-/// Of a later fragment, the address alone is looked at. Without the first one, it is of no use to anybody.
+/// The IPv4 address of an IPv6 address that follows the rule, if the port is of its port set. For a later fragment, the
+/// address alone is looked at: without the first fragment, it is of no use to anybody.
 fn of_rule(rule: &Rule, address: Ipv6Addr, port: Port) -> Result<Ipv4Addr, Clause> {
     let (found, psid) = rule.to_ipv4(address).ok_or(Clause::NotByRule)?;
     match port {

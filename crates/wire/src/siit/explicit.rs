@@ -16,7 +16,7 @@ pub(super) struct Table {
 struct ByPrefix(Vec<(u8, Vec<(u128, Mapping)>)>);
 
 impl Table {
-    /// Of mappings that are right.
+    /// The table of mappings that passed [`Table::check`].
     pub fn new(mappings: &[(Ipv4Net, Ipv6Net)]) -> Self {
         let mappings = mappings.iter().map(|&(ipv4, ipv6)| Mapping(ipv4, ipv6));
         Self {
@@ -25,7 +25,7 @@ impl Table {
         }
     }
 
-    /// What is wrong with mappings, as a sentence.
+    /// Fails with a sentence about what is wrong with the mappings.
     pub fn check(mappings: &[(Ipv4Net, Ipv6Net)], overlapping: bool) -> Result<(), String> {
         mappings.iter().try_for_each(|&(ipv4, ipv6)| Mapping(ipv4, ipv6).check())?;
         let ipv4 = mappings.iter().map(|(ipv4, _)| (left4(ipv4.address), ipv4.bits, ipv4.to_string()));

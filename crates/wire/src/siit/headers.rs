@@ -1,4 +1,4 @@
-//! What lies between the IP header and the transport header: the options of IPv4, the extension headers of IPv6.
+//! The headers between the IP header and the transport header: the options of IPv4, the extension headers of IPv6.
 
 use crate::icmp::V4Repr;
 use crate::ipv4::Fragment;
@@ -13,13 +13,13 @@ const SOURCE_ROUTES: [u8; 2] = [131, 137];
 /// Extension headers that this crate does not read: Mobility (RFC 6275), HIP (RFC 7401), Shim6 (RFC 5533).
 const UNREAD_EXTENSIONS: [u8; 3] = [135, 139, 140];
 
-/// What follows the headers that IPv4 does not have: RFC 7915 section 5.1.
+/// The part of an IPv6 packet behind the headers that IPv4 does not have: RFC 7915 section 5.1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Upper<'a> {
-    /// Of the headers that are left out.
+    /// Length of the headers that are left out.
     pub bytes: usize,
     pub fragment: Option<Fragment>,
-    /// Whether there is an extension header behind the Fragment header.
+    /// True if there is an extension header behind the Fragment header.
     pub is_extended_fragment: bool,
     /// Where a routing header says that more nodes are to be passed: RFC 8200 section 4.4.
     pub segments_left_at: Option<u32>,
@@ -30,7 +30,8 @@ pub(crate) struct Upper<'a> {
 }
 
 impl<'a> Upper<'a> {
-    /// Reads a packet, which may be only the first part of one. What is not there to be read is malformed.
+    /// Reads a packet, which may be only the first part of one. A header that is not there to be read makes it
+    /// malformed.
     pub fn read(packet: &ipv6::Packet<'a>) -> Result<Self, Clause> {
         let mut upper = Self {
             bytes: 0,
@@ -81,18 +82,18 @@ impl<'a> Upper<'a> {
         Ok(true)
     }
 
-    /// Whether it is one of several fragments.
+    /// True if it is one of several fragments.
     pub fn is_fragment(&self) -> bool {
         self.fragment.is_some_and(|fragment| fragment.more || fragment.offset_bytes != 0)
     }
 
-    /// Whether it has no transport header, as the first fragment has it.
+    /// True if it has no transport header because the first fragment has it.
     pub fn is_later_fragment(&self) -> bool {
         self.fragment.is_some_and(|fragment| fragment.offset_bytes != 0)
     }
 }
 
-/// Whether IPv6 alone gives this number a meaning, or takes what follows for an extension header.
+/// True if IPv6 alone gives this number a meaning, or takes what follows for an extension header.
 pub(super) fn is_of_ipv6_alone(number: u8) -> bool {
     matches!(
         number,
@@ -104,7 +105,7 @@ pub(super) fn is_of_ipv6_alone(number: u8) -> bool {
     )
 }
 
-/// Whether IPv4 alone gives this number a meaning.
+/// True if IPv4 alone gives this number a meaning.
 pub(super) fn is_of_ipv4_alone(number: u8) -> bool {
     matches!(number, protocol::ICMP | protocol::IGMP)
 }

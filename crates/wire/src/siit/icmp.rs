@@ -197,7 +197,8 @@ fn more_bytes_of(quoted: &[u8]) -> u32 {
     if has_fragment_header { MORE + FRAGMENT_HEADER_BYTES as u32 } else { MORE }
 }
 
-/// What the path takes, by the length of an IPv4 packet that was too long: RFC 7915 section 4.2. Below what IPv6 needs, it is not of interest.
+/// The next lower plateau, as the MTU of a path where an IPv4 packet of the quoted length was too long: RFC 7915
+/// section 4.2. A result below the least MTU of IPv6 does not matter.
 fn plateau_below(plateaus: &[u16], quoted: &[u8]) -> u32 {
     let total_bytes = quoted.get(2..4).map_or(0, |field| u16::from_be_bytes([field[0], field[1]]));
     plateaus.iter().copied().filter(|&plateau| plateau < total_bytes).max().unwrap_or(0).into()

@@ -5,8 +5,10 @@ use super::{Decision, Translator, ZeroChecksum};
 use crate::{Span, checksum, ipv4, ipv6, protocol};
 
 impl Translator {
-    /// Whether a packet is a fragment that waits for the others, if whoever asks can put them together. Those of ICMP do, as its checksum covers the length in
-    /// IPv6 alone, and those of UDP over IPv4 without a checksum, which gets one or is dropped as a whole, if the first one says so or `others_wait` already.
+    /// True if a packet is a fragment that waits for the others, provided that the caller can put them together.
+    /// Fragments of ICMP do, as its checksum covers the length in IPv6 alone. So do those of a UDP datagram over IPv4
+    /// without a checksum, which gets one or is dropped as a whole: the first fragment shows that it has none, and a
+    /// later one waits if others do (`others_wait`).
     pub fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
         let span = Span::whole(packet);
         match packet.first().map(|octet| octet >> 4) {
@@ -35,7 +37,7 @@ impl Translator {
         decision
     }
 
-    /// Whether a datagram has no checksum and cannot go on so.
+    /// True if a datagram has no checksum and cannot be forwarded without one.
     fn minds_checksum(&self, packet: &ipv4::Packet<'_>) -> bool {
         self.settings.zero_checksum != ZeroChecksum::Forward && packet.payload().captured().get(6..8) == Some(&[0, 0])
     }

@@ -19,7 +19,7 @@ pub(crate) struct Given {
     pub ipv4: [Ipv4Addr; 2],
     pub ipv6: [Ipv6Addr; 2],
     pub quoted: Option<([Ipv4Addr; 2], [Ipv6Addr; 2])>,
-    /// Whether it comes back to IPv6 at once: RFC 6146 section 3.8.
+    /// True if the packet comes back to IPv6 at once: RFC 6146 section 3.8.
     pub comes_back: bool,
 }
 
@@ -34,7 +34,7 @@ impl Given {
 }
 
 impl Translator {
-    /// Of an IPv4 packet. `is_error`: it is an ICMP error, whose source may be any router.
+    /// The ends of an IPv4 packet. `is_error`: it is an ICMP error, whose source may be any router.
     pub(super) fn ends_of_ipv4(&self, packet: &ipv4::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
         if let Some(given) = &self.given {
             return Ok(given.ends());
@@ -52,7 +52,7 @@ impl Translator {
         Ok(Ends { ipv4, ipv6: [source, self.to_ipv6(ipv4[1])?] })
     }
 
-    /// Of the packet in an ICMP error.
+    /// The ends of the packet in an ICMP error.
     pub(super) fn ends_of_quoted_ipv4(&self, packet: &ipv4::Packet<'_>) -> Result<Ends, Clause> {
         if let Some(given) = &self.given {
             return given.quoted_ends();
@@ -65,7 +65,7 @@ impl Translator {
         Ok(Ends { ipv4, ipv6: [self.to_ipv6(ipv4[0])?, destination] })
     }
 
-    /// Of an IPv6 packet. `is_error`: it is an ICMPv6 error, whose source may be any router.
+    /// The ends of an IPv6 packet. `is_error`: it is an ICMPv6 error, whose source may be any router.
     pub(super) fn ends_of_ipv6(&self, packet: &ipv6::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
         if let Some(given) = &self.given {
             return Ok(given.ends());
@@ -81,7 +81,7 @@ impl Translator {
         Ok(Ends { ipv4: [source, self.to_ipv4(ipv6[1])?], ipv6 })
     }
 
-    /// Of the packet in an ICMPv6 error.
+    /// The ends of the packet in an ICMPv6 error.
     pub(super) fn ends_of_quoted_ipv6(&self, packet: &ipv6::Packet<'_>) -> Result<Ends, Clause> {
         if let Some(given) = &self.given {
             return given.quoted_ends();
@@ -93,8 +93,8 @@ impl Translator {
         Ok(Ends { ipv4: [self.to_ipv4(ipv6[0])?, self.to_ipv4(ipv6[1])?], ipv6 })
     }
 
-    /// True if a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2. Of a border relay of MAP, one to the IPv4
-    /// address of a customer edge does.
+    /// True if a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2. At
+    /// a border relay of MAP, one to the IPv4 address of a customer edge does.
     pub(super) fn comes_back(&self, ipv6: Ipv6Addr, ipv4: Ipv4Addr) -> bool {
         if let Some(given) = &self.given {
             return given.comes_back;
@@ -186,7 +186,8 @@ impl Translator {
     }
 }
 
-/// Which of the prefixes that have so many bits behind them, and which of its addresses. Of large ones, the first 256 are enough for every hop limit.
+/// The index of a prefix among those with so many bits behind them, and the number of an address in it. In large
+/// prefixes, the first 256 addresses are enough for every hop limit.
 fn choose(suffix_bits: impl Iterator<Item = u32> + Clone, hop_limit: u8) -> Option<(usize, u32)> {
     let sizes = suffix_bits.map(|bits| 1_u32 << bits.min(8));
     let mut at = u32::from(hop_limit).checked_rem(sizes.clone().sum())?;

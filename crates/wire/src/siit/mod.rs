@@ -3,9 +3,10 @@
 //! [`Translator::translate`] takes a whole packet of either family and says what becomes of it, by which clause, and with which packets. Nothing is dropped
 //! without a clause. It does no I/O and has no clock, so it limits no rate: who sends the errors that it makes has to.
 //!
-//! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. What they need: `mapping` for addresses, `domain` and `ports` for those of MAP, `headers` for what lies between the IP header and the
-//! transport header, `transport` for checksums, `icmp` for messages and `quote` for the packets in errors, `identifications`, `joining` for
-//! what has to be whole, `answers` for the errors that the translator sends itself, and `own` for packets to its own addresses.
+//! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. They use `mapping` for addresses, `domain` and `ports` for
+//! those of MAP, `headers` for what lies between the IP header and the transport header, `transport` for checksums,
+//! `icmp` for messages and `quote` for the packets in errors, `identifications`, `joining` for what has to be whole,
+//! `answers` for the errors that the translator sends itself, and `own` for packets to its own addresses.
 
 mod addresses;
 mod answers;
@@ -45,9 +46,9 @@ use crate::{Span, checksum, ipv4, ipv6};
 
 /// The least MTU of IPv6: RFC 8200 section 5.
 const LEAST_MTU6: usize = 1280;
-/// How much longer an IPv6 header is.
+/// Number of bytes by which an IPv6 header is longer than one of IPv4.
 const MORE_BYTES: usize = ipv6::HEADER_BYTES - ipv4::HEADER_BYTES;
-/// What a packet can have at most with its IP header, and what fragments can make.
+/// Most bytes of a packet with its IP header, also of one that fragments make.
 const MOST_BYTES: usize = u16::MAX as usize;
 
 /// A translator.
@@ -57,28 +58,28 @@ pub struct Translator {
     explicit: Table,
     own6: Option<Ipv6Addr>,
     identifications: Identifications,
-    /// Whether what is translated came out of IPv6 just now: RFC 7757 section 4.2.2.
+    /// True if the packet that is translated came out of IPv6 just now: RFC 7757 section 4.2.2.
     is_back: bool,
     /// The addresses of what is translated, if whoever has its session gives them.
     given: Option<Given>,
     /// The ports of what is translated, if it is a fragment and they are known of its first one.
     known: Option<Ports>,
-    /// Whether what is translated came in fragments that were put together. It may be cut again.
+    /// True if the packet that is translated came in fragments that were put together. It may be cut again.
     pub(crate) was_joined: bool,
 }
 
-/// What becomes of a packet.
+/// The translator's decision about a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// In one word.
     pub verdict: Verdict,
     /// The rule that decided.
     pub clause: Clause,
-    /// What is to be sent: the translation, in fragments if there are several; or the error.
+    /// The packets to send: the translation, in fragments if there are several; or the error.
     pub packets: Vec<Vec<u8>>,
 }
 
-/// What becomes of a packet, in one word.
+/// The decision about a packet, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// It goes on in the other family, or comes back in its own.
@@ -108,7 +109,7 @@ impl<T> Stop<T> {
     }
 }
 
-/// What goes on, and by which clause.
+/// The packets that go on, and the clause by which they do.
 type Outcome<T> = Result<(Clause, Vec<Vec<u8>>), Stop<T>>;
 
 impl Translator {
@@ -128,7 +129,7 @@ impl Translator {
         })
     }
 
-    /// What it was told.
+    /// The settings that it was given.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -165,7 +166,7 @@ impl Translator {
         decision
     }
 
-    /// Whether it takes ports to say what becomes of a packet: of one to customer edges of MAP, which may share its address.
+    /// True if ports are needed to decide about a packet: it is to customer edges of MAP, which may share its address.
     pub fn needs_ports(&self, packet: &[u8]) -> bool {
         let has_rules = self.settings.domain.as_ref().is_some_and(|domain| !domain.rules.is_empty());
         has_rules

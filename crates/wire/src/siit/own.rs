@@ -6,7 +6,7 @@ use super::{Clause, Decision, Stop, Translator, Verdict};
 use crate::icmp::{V4Repr, V6Repr};
 use crate::{Span, checksum, echo, ipv4, ipv6, protocol, tcp, udp};
 
-/// What is sent to the source of a packet, or told it by ICMP; or why nothing is.
+/// The packet to send to the source of a packet; or the ICMP error to tell it, or why it is told nothing.
 type Received<T> = Result<Vec<u8>, Stop<T>>;
 
 /// RFC 792, RFC 4443 section 3.1: nothing listens on the port.
@@ -25,7 +25,7 @@ const fn unreachable(code: u8) -> V4Repr {
 }
 
 impl Translator {
-    /// What becomes of an IPv4 packet to the translator itself. `None`: it is to another address.
+    /// The decision about an IPv4 packet to the translator itself. `None`: it is to another address.
     pub(crate) fn receive4(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>) -> Option<Decision> {
         if packet.destination() != self.settings.own4 {
             return None;

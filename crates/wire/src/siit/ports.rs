@@ -6,7 +6,7 @@ use crate::{Span, ipv4, ipv6, protocol};
 /// Protocols whose messages begin with two ports: RFC 9293, RFC 768, RFC 4340, RFC 9260, RFC 3828.
 const WITH_PORTS: [u8; 5] = [protocol::TCP, protocol::UDP, 33, 132, 136];
 
-/// What a packet has in the place of a port.
+/// The port of a packet, or what is in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
     /// It is this one.
@@ -22,7 +22,7 @@ pub enum Port {
 pub struct Ports(pub [Port; 2]);
 
 impl Ports {
-    /// Of a packet of IPv4.
+    /// The ports of an IPv4 packet.
     pub fn of_ipv4(packet: &ipv4::Packet<'_>) -> Self {
         let payload = packet.payload().captured();
         match packet.fragment() {
@@ -39,7 +39,7 @@ impl Ports {
         }
     }
 
-    /// Of a packet of IPv6.
+    /// The ports of an IPv6 packet.
     pub fn of_ipv6(packet: &ipv6::Packet<'_>) -> Self {
         let Ok(upper) = Upper::read(packet) else { return Self::ABSENT };
         if upper.is_later_fragment() {
@@ -56,7 +56,8 @@ impl Ports {
         }
     }
 
-    /// Of the error about a packet: it goes where that came from. An error in it has none, as none may be about it.
+    /// The ports of an error about a packet: it goes where that came from. An error in it has none, as none may be
+    /// about it.
     fn of_quoted_ipv4(quoted: &ipv4::Packet<'_>) -> Self {
         let kind = quoted.payload().captured().first();
         let is_error = quoted.protocol() == protocol::ICMP && !matches!(kind, Some(0 | 8));
@@ -69,7 +70,7 @@ impl Ports {
         if is_error { Self::ABSENT } else { Self::of_ipv6(quoted).turned() }
     }
 
-    /// Of a packet that has none.
+    /// The ports of a packet that has none.
     pub const ABSENT: Self = Self([Port::Absent; 2]);
 
     fn turned(self) -> Self {

@@ -14,7 +14,7 @@ pub(super) enum Way {
     ToIpv4,
 }
 
-/// What an error has behind its header.
+/// The part of an error behind its header.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quoted<'a> {
     way: Way,
@@ -57,7 +57,7 @@ impl<'a> Quoted<'a> {
             return Ok(0);
         }
         let padding_bytes = self.packet.len().saturating_sub(packet_bytes);
-        // Words are longer in ICMPv6. What is over is cut off, as what one more word would take is the extensions'.
+        // Words are longer in ICMPv6. The remainder is cut off, as the extensions have what one more word would take.
         let bytes = (packet.len() + padding_bytes).max(LEAST_BYTES) / word_bytes * word_bytes;
         let bytes = bytes.min(most);
         packet.resize(bytes, 0);

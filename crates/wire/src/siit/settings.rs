@@ -1,4 +1,4 @@
-//! What a translator is told, and what can be wrong with it.
+//! The settings of a translator, and what can be wrong with them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,20 +11,21 @@ const MIN_MTU4: u32 = 68;
 /// MTUs of links, for routers that tell none: RFC 1191 section 7.
 pub const PLATEAUS: [u16; 11] = [65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
 
-/// What a translator is told.
+/// The settings of a translator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Those of RFC 6052. The first one is for IPv4 addresses that nothing else maps. There may be none if there is a table.
     pub prefixes: Vec<Prefix6>,
     /// The table of RFC 7757. The longest prefix that fits holds, before those of RFC 6052.
     pub explicit: Vec<(Ipv4Net, Ipv6Net)>,
-    /// Whether prefixes of the table may lie in one another (RFC 7757 section 5). Some addresses then do not map one to one.
+    /// True if prefixes of the table may lie in one another (RFC 7757 section 5). Some addresses then do not map one to
+    /// one.
     pub overlapping: bool,
     /// IPv4 addresses that are never translated, whatever maps them.
     pub denied: Vec<Ipv4Net>,
-    /// Whether 64:ff9b::/96 may stand for IPv4 addresses that are not global, against RFC 6052 section 3.1.
+    /// True if 64:ff9b::/96 may stand for IPv4 addresses that are not global, against RFC 6052 section 3.1.
     pub allow_non_global: bool,
-    /// Whether 240.0.0.0/4 is translated, which RFC 1112 reserved. The broadcast address never is.
+    /// True if 240.0.0.0/4 is translated, which RFC 1112 reserved. The broadcast address never is.
     pub allow_reserved: bool,
     /// The source of errors that the translator sends to IPv4 hosts.
     pub own4: Ipv4Addr,
@@ -35,25 +36,27 @@ pub struct Settings {
     pub pool4: Vec<Ipv4Net>,
     /// Sources of ICMPv6 errors, for IPv4 routers that nothing maps or that must not be mapped; `own6` if there are none. They are chosen as in `pool4`.
     pub pool6: Vec<Ipv6Net>,
-    /// Whether ICMPv6 errors have as their source where the packet that they quote was to go, and not the IPv4 router that sent them.
+    /// True if ICMPv6 errors have as their source where the packet that they quote was to go, and not the IPv4 router
+    /// that sent them.
     pub errors_from_destination: bool,
     /// UDP without a checksum.
     pub zero_checksum: ZeroChecksum,
     /// To which IPv4 packets without DF are fragmented: RFC 7915 section 4.
     pub lowest_ipv6_mtu: u32,
-    /// Of the next hop in IPv4.
+    /// The MTU of the next hop in IPv4, in bytes.
     pub mtu4: u32,
-    /// Of the next hop in IPv6.
+    /// The MTU of the next hop in IPv6, in bytes.
     pub mtu6: u32,
     /// MTUs that links have, for routers that tell none with a Fragmentation Needed: RFC 1191 section 7.
     pub plateaus: Vec<u16>,
-    /// Whether it takes one from the hop limit. A node that forwards packets out of the translator does that itself.
+    /// True if it takes one from the hop limit. A node that forwards packets out of the translator does that itself.
     pub takes_hop: bool,
     /// The type of service of all IPv4 packets (RFC 7915 section 5.1). `None`: the IPv6 packet's traffic class.
     pub tos: Option<u8>,
     /// The traffic class of all IPv6 packets (RFC 7915 section 4.1). `None`: the IPv4 packet's type of service.
     pub traffic_class: Option<u8>,
-    /// Decides the identifications of IPv4 packets with DF clear. None comes twice among 65,535, and none is 0. `None`: they are counted from 1.
+    /// Decides the identifications of IPv4 packets with DF clear: no number comes twice among 65,535, and none is 0.
+    /// `None`: they are counted from 1.
     pub identification_seed: Option<u64>,
     /// Packets that are dropped by these clauses are answered by Communication Administratively Prohibited: RFC 7915 sections 4.4 and 5.4. See
     /// [`Clause::can_be_told`].
@@ -64,7 +67,8 @@ pub struct Settings {
     pub domain: Option<Domain>,
 }
 
-/// What becomes of UDP without a checksum: RFC 7915 section 4.5. IPv6 does not permit it but in tunnels (RFC 8200 section 8.1, RFC 6935).
+/// The treatment of UDP without a checksum: RFC 7915 section 4.5. IPv6 does not permit it but in tunnels (RFC 8200
+/// section 8.1, RFC 6935).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub enum ZeroChecksum {
@@ -116,7 +120,7 @@ impl Settings {
         found
     }
 
-    /// What is wrong, as a sentence.
+    /// Fails with a sentence about what is wrong.
     pub fn check(&self) -> Result<(), String> {
         self.check_mappings()?;
         self.check_mtus()?;

@@ -113,7 +113,7 @@ impl Translator {
         }
     }
 
-    /// By which clause UDP without a checksum goes on, if it does. `otherwise`: that of other packets.
+    /// The clause by which UDP without a checksum goes on, if it does. `otherwise`: that of other packets.
     pub(super) fn no_checksum(&self, otherwise: Clause, is_fragment: bool) -> Result<Clause, Clause> {
         match self.settings.zero_checksum {
             ZeroChecksum::Forward => Ok(otherwise),
@@ -157,7 +157,7 @@ impl Translator {
     }
 }
 
-/// Whether a packet is an ICMPv6 error: RFC 4443 section 2.1.
+/// True if a packet is an ICMPv6 error: RFC 4443 section 2.1.
 fn is_error(upper: &Upper<'_>) -> bool {
     let kind = upper.payload.first();
     upper.protocol == protocol::ICMPV6 && !upper.is_later_fragment() && kind.is_some_and(|&kind| kind < 128)

@@ -57,8 +57,8 @@ impl Translator {
         Ok((Clause::FragmentToIpv6, vec![out]))
     }
 
-    /// The ends of an ICMP error with the destination of the packet that it quotes in place of its source. Of other packets, and where none can be read, they
-    /// stay.
+    /// The ends of an ICMP error with the destination of the packet that it quotes in place of its source. The ends of
+    /// other packets, and of errors whose quoted packet cannot be read, stay.
     fn sent_from_destination(&self, packet: &ipv4::Packet<'_>, ends: Ends) -> Ends {
         let quoted = packet.payload().captured().get(HEADER_BYTES..).filter(|_| is_error(packet));
         let quoted = quoted.and_then(|quoted| ipv4::Packet::parse(Span::whole(quoted).open_ended()).ok());
@@ -147,7 +147,7 @@ impl Translator {
     }
 }
 
-/// Whether a packet is an ICMP error: RFC 1122 section 3.2.2.
+/// True if a packet is an ICMP error: RFC 1122 section 3.2.2.
 fn is_error(packet: &ipv4::Packet<'_>) -> bool {
     let is_later = packet.fragment().is_some_and(|fragment| fragment.offset_bytes != 0);
     let kind = packet.payload().captured().first();

@@ -63,7 +63,7 @@ pub(super) fn update(protocol: u8, message: &mut [u8], [old, new]: [u16; 2]) -> 
     true
 }
 
-/// Whether a message is UDP without a checksum.
+/// True if a message is UDP without a checksum.
 pub(super) fn lacks_checksum(protocol: u8, message: &[u8]) -> bool {
     protocol == protocol::UDP && message.get(6..8) == Some(&[0, 0])
 }

@@ -1,4 +1,4 @@
-//! What hostile packets are made with: each is made from a number, so that a failure can be repeated.
+//! Source of hostile packets: each is made from a number, so that a failure can be repeated.
 #![allow(dead_code)] // Each file of tests uses a part.
 
 use proptest::prelude::*;

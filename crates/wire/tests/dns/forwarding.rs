@@ -202,6 +202,6 @@ fn own_names_are_answered_without_asking_and_others_are_not_there() {
     assert_eq!(ask("host.example.nobody", RD), Ok((Outcome::NoName, true)));
     let asked: Vec<Name> = ["example", "EXAMPLE", "a.b.Example"].map(|text| ask(text, RD).expect_err(text)).into();
     assert_eq!(asked, ["example", "example", "a.b.example"].map(name));
-    // Who wants no others to be asked is not told what others know.
+    // A client that does not want others to be asked is not told what others know.
     assert_eq!(ask(HOST, 0), Ok((Outcome::Refused, false)));
 }

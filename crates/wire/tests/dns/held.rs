@@ -1,4 +1,4 @@
-//! What resolvers hold to, whatever the message.
+//! Rules that resolvers keep, whatever the message.
 #![allow(dead_code)] // The fuzzers use a part.
 
 use std::net::IpAddr;
@@ -46,7 +46,7 @@ pub fn forwarding() -> Responder {
     Responder { forwarded: Some(name("example")), ..responder() }
 }
 
-/// What a resolver that forwards nothing answers.
+/// The answer of a resolver that forwards nothing.
 pub fn replied(responder: &Responder, message: &[u8], transport: Transport) -> Result<Reply, Ignored> {
     responder.reply(message, transport, &[]).map(|next| match next {
         Next::Reply(reply) => reply,
@@ -54,8 +54,8 @@ pub fn replied(responder: &Responder, message: &[u8], transport: Transport) -> R
     })
 }
 
-/// Takes what a server says, whatever it is, for the answer to a question of a forwarded name. What a client then hears is a message, after so many
-/// questions to the server as there may be aliases at most.
+/// Takes a message of a server, whatever it is, for the answer to a question about a forwarded name. Checks that the
+/// client then gets a message, after at most as many questions to the server as there may be aliases.
 pub fn check_told(responder: &Responder, message: &[u8]) {
     let asked = query(&name("host.example"), 28, 0x0100, None);
     let id = Header::parse(message).map_or(0, |header| header.id);
@@ -86,7 +86,7 @@ pub fn check_told(responder: &Responder, message: &[u8]) {
 /// A record of another server: its name, type, TTL and data.
 type Said<'a> = (&'a str, u16, u32, &'a [u8]);
 
-/// What another server may say of `host.example`: answers and authorities.
+/// A possible answer of another server about `host.example`: answers and authorities.
 pub fn answer_of(kind: u16, rcode: u8, records: [&[Said<'_>]; 2]) -> Vec<u8> {
     let question = Question::new(name("host.example"), Kind(kind)).asked(0x5eed);
     let mut message = question;

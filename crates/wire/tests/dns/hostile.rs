@@ -48,7 +48,8 @@ fn a_million_messages_that_were_questions_are_answered_or_ignored() {
     }
 }
 
-/// What another server may say: an address, an excluded one, an alias, an alias with its end, and that there is nothing.
+/// Possible answers of another server: an address, an excluded one, an alias, an alias with its end, and that there is
+/// nothing.
 fn said() -> Vec<Vec<u8>> {
     let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 18, 1, 4];
     let (other, own) = (name("other.example"), name("host.example"));

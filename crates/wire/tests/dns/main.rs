@@ -1,4 +1,4 @@
-//! What holds of a resolver with DNS64, whatever it is asked.
+//! Properties of a resolver with DNS64, whatever it is asked.
 
 mod forwarding;
 mod held;

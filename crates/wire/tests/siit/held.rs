@@ -1,4 +1,4 @@
-//! What translators hold to, whatever the packet.
+//! Rules that translators keep, whatever the packet.
 #![allow(dead_code)] // The fuzzers use a part.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -13,7 +13,7 @@ pub const KNOWN6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 pub const HOST4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
 pub const PREFIX_BITS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
-/// With a prefix of that length.
+/// Settings with a prefix of that length.
 pub fn settings(bits: u8) -> Settings {
     let prefix = (0x0064_ff9b_0001_u128 << 80) >> (128 - u32::from(bits)) << (128 - u32::from(bits));
     Settings {
@@ -28,7 +28,7 @@ pub fn settings(bits: u8) -> Settings {
     }
 }
 
-/// Of every kind.
+/// Settings of every kind.
 pub fn all_settings() -> Vec<Settings> {
     let mut all: Vec<_> = PREFIX_BITS.iter().map(|&bits| settings(bits)).collect();
     let told = || Clause::ALL.iter().copied().filter(|clause| clause.can_be_told()).collect();
@@ -61,7 +61,7 @@ pub const RULE: Rule = Rule {
     psid: None,
 };
 
-/// What a customer edge has of it.
+/// The rule of a customer edge, with the same addresses as `RULE`.
 fn edge(psid: u16) -> Rule {
     let address = RULE.address(KNOWN4, psid).to_bits() >> 72 << 72;
     Rule {
@@ -82,7 +82,7 @@ fn net6(address: &str, bits: u8) -> Net<Ipv6Addr> {
     Net { address: address.parse().expect("an address"), bits }
 }
 
-/// What must hold of any bytes.
+/// Checks the rules that must hold for any bytes.
 pub fn check(settings: &Settings, bytes: &[u8]) -> Decision {
     let mut translator = Translator::new(settings.clone()).expect("right settings");
     let mut same = translator.clone();
@@ -146,7 +146,7 @@ fn check_translated(settings: &Settings, bytes: &[u8], packet: &[u8], is_to_ipv4
     }
 }
 
-/// Whether what is sent to the source of a packet to the translator itself is no error.
+/// True if the packet sent to the source of a packet to the translator itself is no error.
 fn is_reply(decision: &Decision) -> bool {
     let Some(packet) = decision.packets.first() else { return false };
     let is_error = if packet[0] >> 4 == 4 { is_error4(&read4(packet)) } else { is_error6(&read6(packet)) };
@@ -240,7 +240,7 @@ pub fn read6(packet: &[u8]) -> ipv6::Packet<'_> {
     parsed
 }
 
-/// Whether the message in a packet without options has its checksum.
+/// True if the message in a packet without options has its checksum.
 pub fn is_right4(packet: &[u8]) -> bool {
     let (parsed, message) = (read4(packet), &packet[20..]);
     let pseudo = match parsed.protocol() {
@@ -250,7 +250,7 @@ pub fn is_right4(packet: &[u8]) -> bool {
     checksum::add(pseudo, checksum::sum(message)) == u16::MAX
 }
 
-/// Whether the message in a packet without extension headers has its checksum.
+/// True if the message in a packet without extension headers has its checksum.
 pub fn is_right6(packet: &[u8]) -> bool {
     let (parsed, message) = (read6(packet), &packet[40..]);
     let (number, bytes) = (parsed.next_header(), message.len() as u32);

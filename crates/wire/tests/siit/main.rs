@@ -1,4 +1,4 @@
-//! What holds of a translator, whatever the packet.
+//! Properties of a translator, whatever the packet.
 
 mod domain;
 mod held;

@@ -1,4 +1,5 @@
-//! What holds of packets that are right: their checksums afterwards, and what comes back of them.
+//! Properties of packets that are right: their checksums afterwards, and what comes back after translation there and
+//! back.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

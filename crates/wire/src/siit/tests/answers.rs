@@ -75,7 +75,7 @@ fn rfc7915_sections_4_4_and_5_4_prohibited() {
     assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::NoMapping));
     assert_eq!((&one(&decision)[40..42], &one(&decision)[48..]), (&[1, 1][..], &unmapped[..]));
     assert!(is_right6(one(&decision)));
-    // Of other clauses still nothing.
+    // Packets that other clauses drop are still dropped in silence.
     assert_eq!(decided(change, &packet4(header4(44, 8), vec![0; 8])).verdict, Verdict::Dropped);
 }
 

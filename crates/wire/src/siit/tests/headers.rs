@@ -127,7 +127,7 @@ fn rfc7915_section_5_1_identifications() {
     let mut all = identifications(Some(u64::MAX), 65_535);
     all.sort_unstable();
     assert!(all.iter().copied().eq(1..=u16::MAX));
-    // With DF it says nothing.
+    // The identification says nothing if DF is set.
     assert_eq!(ipv4::Repr::parse(&as4(&translated(|_| (), &udp6(1300)))).identification, 0);
 }
 
@@ -197,7 +197,7 @@ fn rfc7915_section_5_1_1_a_header_behind_the_fragment_header() {
         let packet = fragment6(FIRST, number, &payload);
         assert_eq!(verdict(&packet), (Verdict::Dropped, "header-after-fragment"), "{number}");
     }
-    // What a later fragment has is no header.
+    // The bytes of a later fragment are no header.
     let later = ipv4::Fragment { offset_bytes: 800, ..FIRST };
     assert_eq!(
         verdict(&fragment6(later, protocol::HOP_BY_HOP, &[255; 16])),

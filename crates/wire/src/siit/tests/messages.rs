@@ -31,7 +31,7 @@ fn rfc7915_section_5_2_an_error_of_a_router_without_an_ipv4_address() {
     assert_eq!((as4(bytes).source(), as4(bytes).destination()), (OWN4, HOST4));
     assert!(is_right4(bytes));
     assert_eq!((&bytes[20..22], &bytes[26..28]), (&[3, 4][..], &1300_u16.to_be_bytes()[..]));
-    // What is quoted is the packet that was sent, by its addresses, its length and the checksum in it.
+    // The error quotes the packet that was sent, by its addresses, its length and the checksum in it.
     let inner = ipv4::Packet::parse(Span::whole(&bytes[28..]).open_ended()).expect("IPv4");
     assert_eq!((inner.source(), inner.destination(), inner.total_bytes()), (HOST4, KNOWN4, 1420));
     assert_eq!(inner.payload().captured()[..8], udp4(1400)[20..28]);
@@ -147,7 +147,7 @@ fn rfc7915_sections_4_2_and_5_2_mtus() {
         settings.mtu6 = 9000;
         settings.mtu4 = 9000;
     };
-    // By a plateau: RFC 1191 section 7.
+    // The MTU follows from a plateau: RFC 1191 section 7.
     let plateaus = [(4400, 4372), (4353, 4372), (4352, 2022), (1500, 1512), (1492, 1280), (400, 1280)];
     for (total_bytes, expected) in plateaus {
         assert_eq!(to_ipv6(&large, 0, total_bytes - 20), expected, "{total_bytes}");
@@ -181,7 +181,8 @@ fn rfc7915_sections_4_3_and_5_3_errors_are_cut_to_what_every_link_takes() {
     }
 }
 
-/// A quoted packet of so many bytes, padding, extensions of so many bytes. What comes out: the length attribute, and how long the extensions are.
+/// Translates an error with a quoted packet of so many bytes, padding, and extensions of so many bytes. Returns the
+/// length attribute of the result, the length of its payload, and that of its extensions.
 fn extended_to_ipv4(quoted_bytes: usize, padding: usize, extensions: usize) -> (u8, usize, usize) {
     let quoted = sent6(protocol::UDP, &vec![7; quoted_bytes - 40]);
     let payload = [&quoted[..], &vec![0; padding], &vec![0xee; extensions]].concat();
@@ -206,7 +207,7 @@ fn extended_to_ipv6(quoted_bytes: usize, padding: usize, extensions: usize) -> (
 #[test]
 fn rfc4884_extensions_to_ipv4() {
     assert_eq!(extended_to_ipv4(152, 0, 20), (33, 152, 20));
-    // What is shorter than 128 bytes is padded.
+    // A quoted packet shorter than 128 bytes is padded.
     assert_eq!(extended_to_ipv4(122, 6, 20), (32, 148, 20));
     assert_eq!(extended_to_ipv4(48, 0, 40), (32, 168, 40));
     assert_eq!(extended_to_ipv4(154, 6, 20), (35, 160, 20));

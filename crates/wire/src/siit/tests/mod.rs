@@ -1,4 +1,4 @@
-//! What a translator does with single packets. What holds of all is in `crates/wire/tests`.
+//! Translation of single packets. Properties of all packets are in `crates/wire/tests`.
 
 mod addresses;
 mod answers;
@@ -131,14 +131,14 @@ fn verdict(packet: &[u8]) -> (Verdict, &'static str) {
     (decision.verdict, decision.clause.name())
 }
 
-/// What one translator with other settings decides.
+/// The decision of a translator with changed settings.
 fn decided(change: impl FnOnce(&mut Settings), packet: &[u8]) -> Decision {
     let mut settings = settings(96);
     change(&mut settings);
     Translator::new(settings).expect("right settings").translate(packet)
 }
 
-/// What is quoted in an error that the IPv6 host is sent, with other addresses than the error itself.
+/// An ICMP error to the IPv6 host that quotes a packet with other addresses than its own.
 fn icmp4(told: V4Repr, quoted: &[u8]) -> Vec<u8> {
     let message = [&told.emit_summed(checksum::sum(quoted))[..], quoted].concat();
     packet4(header4(protocol::ICMP, message.len()), message)

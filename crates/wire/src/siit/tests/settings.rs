@@ -1,4 +1,4 @@
-//! What is wrong with settings is said.
+//! Errors about settings.
 
 use super::*;
 

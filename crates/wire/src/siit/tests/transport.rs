@@ -68,7 +68,7 @@ fn rfc7915_section_4_5_udp_without_a_checksum() {
 
 #[test]
 fn rfc768_a_checksum_of_zero_is_all_ones() {
-    // Of all values of one word, one makes the sum that of zero.
+    // Among all values of one word, one makes the sum that of zero.
     let datagrams = |header_bytes: usize, packet: &dyn Fn(Vec<u8>) -> Vec<u8>, is_without: bool| {
         let found = (0..=u16::MAX).map(|word| {
             let mut packet = packet([&[0, 1, 0, 2, 0, 10, 0, 0][..], &word.to_be_bytes()].concat());
