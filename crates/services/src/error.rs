@@ -1,11 +1,11 @@
-//! What can go wrong with a service.
+//! Errors of services.
 
 use std::io;
 
 /// Result of an operation on a service.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a service cannot be.
+/// The reason why a service cannot work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The parameters contradict themselves or the service's rules.
@@ -34,9 +34,9 @@ pub enum Error {
     /// A system call or a command failed.
     #[error("{doing}: {call} failed: {source}")]
     System {
-        /// What was being done, to what.
+        /// The operation that failed, and its object.
         doing: String,
-        /// Which call, or which command.
+        /// The system call or command that failed.
         call: &'static str,
         /// The system's words.
         source: io::Error,
@@ -46,7 +46,7 @@ pub enum Error {
     Tunnel(#[from] sixbench_plane::Error),
 }
 
-/// What a reason does not say by itself.
+/// An explanation of the reasons that do not explain themselves.
 fn why(reason: &str) -> &'static str {
     if reason == "no-room" { " (all its leases are taken)" } else { "" }
 }

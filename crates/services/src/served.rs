@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::Result;
 use crate::worker::{Stop, Worker, lock};
 
-/// A service at work. It ends with this value. `C` is what it counts.
+/// A service at work. It ends with this value. `C` is the type of its counts.
 #[derive(Debug)]
 pub struct Server<C> {
     counters: Arc<Mutex<C>>,
@@ -21,7 +21,7 @@ impl<C: Clone + Default + Send + 'static> Server<C> {
         Ok(Self { counters, _worker: worker })
     }
 
-    /// What was heard and said until now.
+    /// The counts until now.
     pub fn counters(&self) -> C {
         lock(&self.counters).clone()
     }

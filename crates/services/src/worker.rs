@@ -1,4 +1,4 @@
-//! A thread that works until it is told to stop, and what it waits with.
+//! A thread that works until it is told to stop, and the functions by which it waits.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,7 +32,7 @@ impl AsFd for Stop {
     }
 }
 
-/// Why a wait ended.
+/// The reason why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
     /// The descriptor has something.
@@ -78,7 +78,8 @@ pub fn is_readable(socket: &impl AsFd, stop: &Stop) -> bool {
     matches!(wait(Some((socket.as_fd(), PollFlags::POLLIN)), Some(stop), None), Ok(Woken::Ready))
 }
 
-/// Waits for one of: the events of one of the descriptors, the order to stop, the deadline. Also says which of the descriptors have something.
+/// Waits for one of: the events of one of the descriptors, the order to stop, the deadline. Also tells for each
+/// descriptor if it is ready.
 pub fn wait_any(
     ready: &[(BorrowedFd<'_>, PollFlags)],
     stop: Option<&Stop>,

@@ -21,7 +21,7 @@ struct Pair {
     resolver: Server,
     at: SocketAddr,
     server: IpAddr,
-    /// Who asked the server, and what.
+    /// Each question to the server, with its sender.
     asked: Receiver<(SocketAddr, Vec<u8>)>,
 }
 
@@ -87,7 +87,7 @@ fn is_aaaa(asked: &[u8]) -> bool {
     Message::parse(asked).expect("a message").questions[0].kind == Kind::AAAA
 }
 
-/// What a server that has this address says: no AAAA record, one A record.
+/// The answer of a server that has this address: no AAAA record, one A record.
 fn answer(asked: &[u8], address: [u8; 4]) -> Vec<u8> {
     let mut message = asked.to_vec();
     message[2] |= 0x80;

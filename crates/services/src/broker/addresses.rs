@@ -1,4 +1,5 @@
-//! What a broker leases that makes no tunnels: IPv4 addresses, each for a client that makes its tunnel itself. No I/O.
+//! The leases of a broker that makes no tunnels: IPv4 addresses, each for a client that makes its tunnel itself. No
+//! I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -22,7 +23,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// What is wrong with them, as a sentence.
+    /// The first mistake in the addresses, as a sentence.
     pub fn wrong(&self, clients: &BTreeSet<IpAddr>) -> Option<String> {
         if self.first > self.last {
             return Some(format!("addresses end at {}, before {}", self.last, self.first));
@@ -34,7 +35,7 @@ impl Addresses {
         Some(format!("end_points has none for {homeless}"))
     }
 
-    /// How many there are, or the most that there may be.
+    /// Number of addresses, at most `most`.
     pub fn count(&self, most: u32) -> u32 {
         (self.last.to_bits() - self.first.to_bits()).saturating_add(1).min(most)
     }

@@ -15,7 +15,7 @@ use crate::asking::default_timeout_ns;
 use crate::worker::{Stop, Woken, Worker, deadline, lock, wait};
 use crate::{Error, Result};
 
-/// Of a renewal.
+/// Time limit of a renewal.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between renewals, whatever lifetime the broker names: half of the least one that ours has.
 const LEAST_INTERVAL: Duration = Duration::from_millis(500);
@@ -46,12 +46,12 @@ pub struct Release {
     pub timeout_ns: u64,
 }
 
-/// What the broker gave.
+/// The lease that the broker gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Given {
     pub device: String,
-    /// With its length.
+    /// The address with its prefix length.
     pub address: String,
     pub server: IpAddr,
     pub remote: IpAddr,
@@ -61,7 +61,7 @@ pub struct Given {
     pub took_ns: u64,
 }
 
-/// What the client's thread did.
+/// Counts of the client's renewals.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct Renewals {
@@ -106,7 +106,7 @@ impl Lease {
         Ok((Self { request, granted, renewals, worker }, given))
     }
 
-    /// Whether a request asks for what this is.
+    /// True if a request is for this lease.
     pub fn is_for(&self, request: &Request) -> bool {
         let key = |request: &Request| (request.broker, request.port, request.local);
         key(&self.request) == key(request)

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// The tunnels of a node: those of its orchestrator and those of its broker.
 pub type SharedTunnels = Arc<Mutex<Tunnels>>;
 
-/// What follows from being a broker's tunnel.
+/// Keys of `tunnel-add` that a broker's tunnel sets itself.
 const SET_ALREADY: [&str; 5] = ["device", "outer", "payload", "local", "mapping"];
 
 /// An end as it is wanted.

@@ -12,7 +12,7 @@ use super::messages::{self, Answer, MAX_LINE_BYTES, Question};
 use crate::worker::{Stop, Woken, wait};
 use crate::{Error, Result};
 
-/// Why a line did not come or go.
+/// The reason why a line was not read or written.
 #[derive(Debug)]
 pub enum Trouble {
     /// It has more than [`MAX_LINE_BYTES`].
@@ -27,7 +27,7 @@ pub enum Trouble {
     System(&'static str, io::Error),
 }
 
-/// How long a line may take.
+/// Limits of the time that a line may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience<'a> {
     /// Until then; `None`: for ever.

@@ -1,4 +1,4 @@
-//! Who has which lease, by its number, and until when; and the /64 of a pool. No clock and no I/O.
+//! Leases by client, with their numbers and their ends; and the /64 of a pool. No clock and no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sixbench_plane::spec::Prefix;
 
-/// Of a lease's prefix.
+/// Prefix length of a lease.
 const LEASE_BITS: u8 = 64;
 
 /// The prefixes that are there to be leased.
@@ -53,14 +53,14 @@ impl Pool {
         Ipv6Addr::from_bits(self.first.to_bits() + (u128::from(number) << LEASE_BITS) + u128::from(host))
     }
 
-    /// How many prefixes there are.
+    /// Number of prefixes in the pool.
     pub fn count(&self) -> u32 {
         self.count
     }
 }
 
 impl Leases {
-    /// Nobody has one, and there are so many.
+    /// Leases of so many numbers, none of which is taken.
     pub fn new(count: u32, lifetime: Duration) -> Self {
         Self { count, lifetime, by_client: BTreeMap::new() }
     }

@@ -1,4 +1,4 @@
-//! What broker and client say: a line of JSON each. No I/O.
+//! Messages between broker and client: a line of JSON each. No I/O.
 
 use std::net::IpAddr;
 
@@ -8,17 +8,17 @@ use sixbench_traffic::Token;
 /// The longest line, its end not counted.
 pub const MAX_LINE_BYTES: usize = 4096;
 
-/// What the client says.
+/// A client's request to the broker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// What it wants. The lease is that of the connection's source address.
+    /// The action that the client wants. The lease is that of the connection's source address.
     pub action: Action,
-    /// What proves that it may ask.
+    /// The token that proves that the client may ask.
     pub token: Token,
 }
 
-/// What a client can want.
+/// Actions that a client can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
@@ -28,7 +28,7 @@ pub enum Action {
     Release,
 }
 
-/// What the broker says.
+/// The broker's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
@@ -50,15 +50,15 @@ pub struct Granted {
     pub server: IpAddr,
     /// The client's address in the tunnel.
     pub address: IpAddr,
-    /// Of the tunnel; `None`: the client makes it and knows.
+    /// MTU of the tunnel; `None`: the client makes the tunnel and knows its MTU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
-    /// Until when it must be renewed.
+    /// Time within which it must be renewed.
     pub lifetime_s: u32,
 }
 
 sixbench_wire::named! {
-    /// Why a client gets nothing.
+    /// The reason why a client gets nothing.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
     #[serde(rename_all = "kebab-case")]
     #[allow(missing_docs)]

@@ -64,13 +64,13 @@ fn default_max_clients() -> u32 {
     64
 }
 
-/// What became of those who asked.
+/// Leases and refusals of the broker.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct Status {
     pub leases: Vec<LeaseStatus>,
     pub refused: BTreeMap<&'static str, u64>,
-    /// Of a tunnel that could not be made or taken away.
+    /// The last failure to make or remove a tunnel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<String>,
 }
@@ -80,7 +80,7 @@ pub struct Status {
 #[allow(missing_docs)]
 pub struct LeaseStatus {
     pub client: IpAddr,
-    /// Of its tunnel, where the broker makes one.
+    /// The device of its tunnel, where the broker makes one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     pub prefix: String,
@@ -98,7 +98,7 @@ pub struct Broker {
     worker: Option<Worker>,
 }
 
-/// What the broker's thread and requests share.
+/// State that the broker's thread shares with requests.
 struct Desk {
     address: IpAddr,
     clients: BTreeSet<IpAddr>,
@@ -109,7 +109,7 @@ struct Desk {
     books: Mutex<Books>,
 }
 
-/// What is leased.
+/// The kind of things that the broker leases.
 enum Goods {
     /// A /64 of the pool, with a tunnel.
     Tunnels { pool: Pool, options: Map<String, Value>, device_prefix: String, mtu_bytes: u32 },
@@ -157,7 +157,7 @@ impl Broker {
         self.port
     }
 
-    /// Who has what, and who was refused.
+    /// The leases now, and the refusals so far.
     pub fn status(&self) -> Status {
         let books = lock(&self.desk.books);
         let now = Instant::now();
@@ -190,7 +190,7 @@ impl Drop for Broker {
     }
 }
 
-/// What follows from the parameters before anybody asks: how many leases there are, and of what.
+/// Checks the parameters. Returns the number of leases and their kind.
 fn check(start: &Start) -> Result<(u32, Goods)> {
     let refuse = |reason: String| Error::BadParams(format!("broker-start: {reason}"));
     if !(1..=MAX_CLIENTS).contains(&start.max_clients) {

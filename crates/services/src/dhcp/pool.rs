@@ -1,4 +1,5 @@
-//! Which address a client gets, and which clients are told to do without: RFC 2131 section 4.3, RFC 8925 section 3.3. No I/O and no clock.
+//! Chooses the address of each client, and the clients that are to do without: RFC 2131 section 4.3, RFC 8925 section
+//! 3.3. No I/O and no clock.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -7,7 +8,7 @@ use sixbench_wire::dhcp::{Kind, Message};
 
 use crate::discovery::Mac;
 
-/// How long an address is kept for a client that was offered it.
+/// Time for which an address is kept for a client that was offered it.
 const OFFER_S: u64 = 60;
 
 /// The addresses of a link.
@@ -19,19 +20,19 @@ pub struct Pool {
     pub first: Ipv4Addr,
     pub last: Ipv4Addr,
     pub lease_s: u32,
-    /// For how long clients that can do without IPv4 are to; `None`: all get addresses.
+    /// Time for which clients that can do without IPv4 are to do so; `None`: all get addresses.
     pub v6only_wait_s: Option<u32>,
     taken: BTreeMap<Ipv4Addr, Taken>,
 }
 
 #[derive(Debug)]
 struct Taken {
-    /// `None`: a client found that somebody else has the address.
+    /// The client that has the address. `None`: a client found that somebody else has it.
     by: Option<Mac>,
     until_s: u64,
 }
 
-/// What becomes of a message.
+/// The outcome of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is answered.
@@ -54,7 +55,7 @@ impl Pool {
         Self { server, prefix_bits, first, last, lease_s, v6only_wait_s, taken: BTreeMap::new() }
     }
 
-    /// What becomes of a client's message, `now_s` seconds after any moment.
+    /// Handles a client's message, `now_s` seconds after any moment.
     pub fn take(&mut self, message: &Message, now_s: u64) -> Outcome {
         self.taken.retain(|_, taken| taken.until_s > now_s);
         match message.kind {

@@ -38,11 +38,11 @@ fn default_lease_s() -> u32 {
     DEFAULT_LEASE_S
 }
 
-/// What was heard and said.
+/// Counts of the messages that were received, answered and ignored.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct Counters {
-    /// By type.
+    /// Counts of messages by type.
     pub messages: BTreeMap<&'static str, u64>,
     /// Answers that told a client to do without IPv4.
     pub v6only: u64,

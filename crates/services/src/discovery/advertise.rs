@@ -12,7 +12,7 @@ use super::socket::LinkSocket;
 use crate::worker::{Stop, is_readable, lock};
 use crate::{Error, Result};
 
-/// With as many, and all else, an advertisement still fits the least IPv6 MTU.
+/// Most prefixes of an advertisement: with as many, and all else, it still fits the least IPv6 MTU.
 const MAX_PREFIXES: usize = 32;
 /// The least MTU of a link that carries IPv6: RFC 8200 section 5.
 const MIN_MTU_BYTES: u32 = 1280;
@@ -40,7 +40,7 @@ fn default_router_lifetime_s() -> u16 {
     DEFAULT_ROUTER_LIFETIME_S
 }
 
-/// What was heard and said.
+/// Counts of the messages that were received, sent and ignored.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct Counters {
@@ -102,7 +102,7 @@ fn serve(socket: &LinkSocket, message: &[u8], counters: &Mutex<Counters>, stop: 
     }
 }
 
-/// Who asks without an address is answered with all others: section 6.2.6.
+/// The destination of an answer: all nodes for a router solicitation without a source address (section 6.2.6).
 fn answer_to(source: Ipv6Addr) -> Ipv6Addr {
     if source.is_unspecified() { Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1) } else { source }
 }

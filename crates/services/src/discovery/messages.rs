@@ -25,7 +25,7 @@ const AUTONOMOUS: u8 = 0x40;
 /// An Ethernet address.
 pub type Mac = [u8; 6];
 
-/// What a router says of a link.
+/// The contents of a Router Advertisement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Advertisement {
@@ -36,7 +36,7 @@ pub struct Advertisement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
     pub prefixes: Vec<Prefix>,
-    /// Of a NAT64: RFC 8781.
+    /// Prefixes of a NAT64: RFC 8781.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pref64: Vec<Pref64>,
 }
@@ -76,7 +76,7 @@ fn four_hours() -> u32 {
 }
 
 sixbench_wire::named! {
-    /// Why a message must be discarded: sections 6.1.1 and 6.1.2.
+    /// The reason why a message must be discarded: sections 6.1.1 and 6.1.2.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[allow(missing_docs)]
     pub enum Flaw by reason {
@@ -97,13 +97,13 @@ sixbench_wire::named! {
 pub struct Arrived<'a> {
     /// From the type on.
     pub message: &'a [u8],
-    /// Of the packet.
+    /// Source address of the packet.
     pub source: Ipv6Addr,
-    /// Of the packet.
+    /// Hop limit of the packet.
     pub hop_limit: u8,
 }
 
-/// A Router Solicitation. `mac` is of a sender that has neighbours, and a source address.
+/// A Router Solicitation. `mac` is the address of a sender that has neighbours, and a source address.
 pub fn solicitation(mac: Option<Mac>) -> Vec<u8> {
     let mut message = vec![SOLICITATION, 0, 0, 0, 0, 0, 0, 0];
     put_source(&mut message, mac);
@@ -169,7 +169,7 @@ impl Advertisement {
     }
 }
 
-/// What both messages have in common. Returns the options.
+/// The checks that both messages have in common. Returns the options.
 fn check<'a>(arrived: &Arrived<'a>, kind: u8, header_bytes: usize) -> Result<&'a [u8], Flaw> {
     let options = arrived.message.get(header_bytes..).ok_or(Flaw::Length)?;
     match *arrived.message {

@@ -36,7 +36,7 @@ fn default_lifetime_s() -> u32 {
 }
 
 impl Pref64 {
-    /// What is wrong with it, as a sentence.
+    /// The first mistake in the prefix or its lifetime, as a sentence.
     pub fn check(&self) -> Result<(), String> {
         let spec::Prefix { address, bits } = self.prefix;
         if self.lifetime_s > MAX_LIFETIME_S {

@@ -23,7 +23,7 @@ pub struct LinkSocket {
     socket: Socket,
     ifindex: u32,
     link_local: Ipv6Addr,
-    /// Of a device that has neighbours.
+    /// Ethernet address of a device that has neighbours.
     pub mac: Option<Mac>,
 }
 

@@ -17,14 +17,14 @@ pub struct Connection {
     pub stream: TcpStream,
     /// Not yet a whole message: at most the longest one and a chunk.
     inbox: Vec<u8>,
-    /// What the other side has not taken yet. Until it has, nothing more is read of it.
+    /// Bytes that the other side has not taken yet. Until it has, nothing more is read from it.
     outbox: Vec<u8>,
-    /// Whether an answer is waited for. Until it is there, nothing more is read of the client.
+    /// True while an answer is waited for. Until it is there, nothing more is read from the client.
     is_waiting: bool,
     pub deadline: Instant,
 }
 
-/// What becomes of a message.
+/// The reply to a message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
     /// It is answered.
@@ -35,14 +35,14 @@ pub enum Said {
     Nothing,
 }
 
-/// Whether a connection goes on.
+/// Tells if a connection goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Stays,
     Ends,
 }
 
-/// What came of a server that was asked.
+/// Answer of a server that was asked.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     Message(Vec<u8>),
@@ -63,7 +63,7 @@ impl Connection {
         connection
     }
 
-    /// What it waits for. That the other side has gone is told in any case.
+    /// The events that the connection waits for. The end of the other side is reported in any case.
     pub fn events(&self) -> PollFlags {
         match (self.outbox.is_empty(), self.is_waiting) {
             (false, _) => PollFlags::POLLOUT,
@@ -89,7 +89,7 @@ impl Connection {
         }
     }
 
-    /// Goes on as far as it can without waiting. `answer`: of a message.
+    /// Goes on as far as it can without waiting. `answer` gives the reply to a message.
     pub fn go_on(&mut self, mut answer: impl FnMut(&[u8]) -> Said) -> Progress {
         self.deadline = Instant::now() + IDLE;
         if self.outbox.is_empty() && self.read() == Progress::Ends {

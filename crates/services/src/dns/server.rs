@@ -68,7 +68,7 @@ fn default_port() -> u16 {
     PORT
 }
 
-/// What was asked, and what became of it.
+/// Counts of questions and of their outcomes.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct Counters {
@@ -144,7 +144,7 @@ impl Sockets {
     }
 }
 
-/// Whose message is answered.
+/// The client whose message is answered.
 #[derive(Debug, Clone, Copy)]
 enum Client {
     /// Its address, and which of the sockets it asked.
@@ -165,10 +165,10 @@ impl Client {
 /// A client's connection, and its number.
 type Numbered = (u64, Connection);
 
-/// What the thread has besides connections.
+/// State of the thread besides connections.
 struct Desk<'a> {
     responder: Responder,
-    /// Who is asked for the names of the zone that is forwarded, if one is.
+    /// The server that is asked for names of the forwarded zone, if one is.
     upstream: Option<Upstream<Client>>,
     sockets: Vec<Sockets>,
     /// The number of the last connection.
@@ -201,7 +201,8 @@ impl Desk<'_> {
         }
     }
 
-    /// What has something: of each address its datagrams and its new connections, then connections, then the other server's. `None`: the end.
+    /// Waits, and tells for each descriptor if it is ready: of each address its datagrams and its new connections, then
+    /// connections, then the other server's. `None`: the thread is to stop.
     fn wait(&self, connections: &[Numbered], stop: &Stop) -> Option<Vec<bool>> {
         let listening = self.sockets.iter().flat_map(|one| [one.udp.as_fd(), one.tcp.as_fd()]);
         let mut awaited: Vec<(BorrowedFd<'_>, PollFlags)> = listening.map(|fd| (fd, PollFlags::POLLIN)).collect();
@@ -215,7 +216,7 @@ impl Desk<'_> {
         }
     }
 
-    /// Answers what the other server has said something of.
+    /// Answers the questions about which the other server has sent something.
     fn go_on(&mut self, ready: &[bool], connections: &mut [Numbered]) {
         let Some(upstream) = &mut self.upstream else { return };
         let cases = upstream.go_on(ready);

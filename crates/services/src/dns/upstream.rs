@@ -26,10 +26,10 @@ const MAX_WAITING: usize = 8192;
 /// Questions for one message of a client, those for aliases among them.
 const MAX_QUESTIONS: usize = 8;
 const MAX_STREAMS: usize = 16;
-/// How long the server may take, and how often it is asked. RFC 1035 section 4.2.1 has 2 to 5 s for servers that are far away.
+/// Time limit of an answer, and number of attempts. RFC 1035 section 4.2.1 has 2 to 5 s for servers that are far away.
 const PATIENCE: Duration = Duration::from_millis(500);
 const ATTEMPTS: u32 = 2;
-/// How long a connection to the server may take, with its answer.
+/// Time limit of a connection to the server, with its answer.
 const STREAM_PATIENCE: Duration = Duration::from_secs(1);
 const ANSWERS_AT_ONCE: usize = 64;
 
@@ -73,11 +73,11 @@ pub struct Upstream<C> {
     serial: u64,
     /// Those whose answers did not fit a datagram.
     streams: Vec<(Connection, u16, Waiting<C>)>,
-    /// What it counts.
+    /// Counts of its questions.
     pub tally: Tally,
 }
 
-/// What the server was asked, and what became of it.
+/// Counts of the questions to the server and of their outcomes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Questions, with those that were asked again.
@@ -105,13 +105,13 @@ impl<C> Upstream<C> {
         })
     }
 
-    /// What it waits for.
+    /// The descriptors and the events that it waits for.
     pub fn awaited(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let ports = self.ports.iter().map(|port| (port.as_fd(), PollFlags::POLLIN));
         ports.chain(self.streams.iter().map(|(stream, ..)| (stream.stream.as_fd(), stream.events())))
     }
 
-    /// When something is overdue.
+    /// The time when something is overdue.
     pub fn deadline(&self) -> Option<Instant> {
         let of_streams = self.streams.iter().map(|(stream, ..)| stream.deadline);
         self.due.front().map(|&(due, ..)| due).into_iter().chain(of_streams).min()
@@ -126,7 +126,8 @@ impl<C> Upstream<C> {
         self.send(waiting)
     }
 
-    /// Reads what has come, and looks at what is overdue. Gives the cases that go on. `ready`: of what it waits for, in that order.
+    /// Reads what has come, and looks at what is overdue. Returns the cases that go on. `ready`: one flag for each of
+    /// `awaited`, in that order.
     pub fn go_on(&mut self, ready: &[bool]) -> Vec<Case<C>> {
         let mut done = Vec::new();
         let (of_ports, of_streams) = ready.split_at(PORTS.min(ready.len()));

@@ -39,7 +39,7 @@ pub struct Request {
     pub groups: Vec<Groups>,
 }
 
-/// What RFC 2529 section 6 takes: 239.192/16, the organisation-local scope.
+/// The groups that RFC 2529 section 6 takes: 239.192/16, the organisation-local scope.
 fn organisation_local() -> Vec<Groups> {
     vec![Groups { first: Ipv4Addr::new(239, 192, 0, 0), bits: 16 }]
 }
@@ -51,7 +51,7 @@ pub struct Groups {
     bits: u8,
 }
 
-/// What was forwarded so far.
+/// Counts of the forwarded packets.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[allow(missing_docs)]
 pub struct Counters {
@@ -124,7 +124,7 @@ type Entries = HashMap<(Ipv4Addr, Ipv4Addr), u16>;
 struct Router {
     socket: Socket,
     client: Client,
-    /// By their numbers in the kernel's table.
+    /// Interfaces by their numbers in the kernel's table.
     ifindices: Vec<u32>,
     groups: Vec<Groups>,
     entries: Entries,

@@ -71,7 +71,7 @@ pub fn upcall(message: &[u8]) -> Option<Upcall> {
     Some(Upcall { arrived: u16::from_le_bytes([header[10], header[11]]), source: address(12), group: address(16) })
 }
 
-/// What `/proc/net/ip_mr_vif` says of all interfaces together.
+/// Sums over all interfaces of `/proc/net/ip_mr_vif`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Passed {
     /// Accepted.

@@ -1,4 +1,5 @@
-//! How a CLAT learns the prefix of its network's NAT64: from a Router Advertisement (RFC 8781), or from a resolver with DNS64 (RFC 7050).
+//! A CLAT's discovery of the prefix of its network's NAT64: from a Router Advertisement (RFC 8781), or from a resolver
+//! with DNS64 (RFC 7050).
 
 mod dns64;
 
@@ -32,19 +33,19 @@ pub enum Request {
     },
 }
 
-/// What was learned.
+/// The discovered prefix.
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs)]
 pub struct Discovered {
     #[serde(serialize_with = "discovery::as_text")]
     pub prefix: Prefix,
-    /// Others that were told besides.
+    /// Other prefixes of the same answer.
     #[serde(serialize_with = "as_texts")]
     pub others: Vec<Prefix>,
     pub by: &'static str,
-    /// Who told.
+    /// The router or the resolver that gave the prefix.
     pub source: IpAddr,
-    /// Solicitations or questions.
+    /// Number of solicitations or questions.
     pub asked: u64,
     pub took_ns: u64,
 }
@@ -53,7 +54,7 @@ fn as_texts<S: serde::Serializer>(prefixes: &[Prefix], serializer: S) -> std::re
     serializer.collect_seq(prefixes.iter().map(|prefix| format!("{}/{}", prefix.address, prefix.bits)))
 }
 
-/// Asks until a prefix is told or the time is over. Of several, the first is taken.
+/// Asks until an answer has a prefix or the time is over. Of several prefixes, the first is taken.
 pub fn discover(request: &Request) -> Result<Discovered> {
     match request {
         Request::Ra { device, timeout_ns } => by_advertisement(device, *timeout_ns),

@@ -17,7 +17,7 @@ const READS_AT_ONCE: usize = 8;
 #[derive(Debug)]
 pub struct Connection {
     sides: [Side<TcpStream>; 2],
-    /// By the side that they come from.
+    /// The directions, by the side that sends.
     flows: [Flow; 2],
     is_connected: bool,
 }
@@ -25,9 +25,10 @@ pub struct Connection {
 /// One direction.
 #[derive(Debug, Default)]
 struct Flow {
-    /// What the other side has not taken yet, at most what was read at once. Until it has, nothing more is read: so the sender waits.
+    /// Bytes that the other side has not taken yet, at most what was read at once. Until it has, nothing more is read:
+    /// so the sender waits.
     held: Vec<u8>,
-    /// How much of it the other side has taken.
+    /// Number of bytes of `held` that the other side has taken.
     taken: usize,
     /// The sender sends no more.
     is_over: bool,
@@ -60,7 +61,7 @@ impl Connection {
         [&self.sides[CLIENT].socket, &self.sides[SERVER].socket]
     }
 
-    /// Whether the server has answered.
+    /// True if the server has answered.
     pub fn is_connected(&self) -> bool {
         self.is_connected
     }
@@ -70,7 +71,8 @@ impl Connection {
         self.sides[side].note(events);
     }
 
-    /// Goes on as far as it can without waiting. An error of either side ends the session. `passed`: bytes, by the side that they come from.
+    /// Goes on as far as it can without waiting. An error of either side ends the session. `passed` counts bytes, by
+    /// the side that sends.
     pub fn go_on(&mut self, buffer: &mut [u8], passed: &mut [u64; 2]) -> io::Result<Progress> {
         for side in self.sides.iter().filter(|side| side.has_failed) {
             if let Some(error) = side.socket.take_error()? {
@@ -92,7 +94,7 @@ impl Connection {
         })
     }
 
-    /// Passes on what comes from a side. Whether there may be more at once.
+    /// Passes on what comes from a side. Returns true if there may be more at once.
     fn pass_on(&mut self, from: usize, buffer: &mut [u8], passed: &mut u64) -> io::Result<bool> {
         let flow = &mut self.flows[from];
         let [client, server] = &mut self.sides;

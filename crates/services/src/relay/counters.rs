@@ -1,4 +1,4 @@
-//! What a relay did.
+//! Counters of a relay.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 use super::datagrams::Passed;
 use super::session::{CLIENT, SERVER};
 
-/// What a relay did, and how many sessions it has.
+/// Counts of a relay's sessions and their traffic.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct Counters {
     pub tcp: Tcp,
     pub udp: Udp,
-    /// What no session was made for, by reason.
+    /// Connections and datagrams for which no session was made, by reason.
     pub refused: BTreeMap<&'static str, u64>,
-    /// How many sessions there may be.
+    /// Most sessions at once.
     pub most: usize,
 }
 
@@ -68,7 +68,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Adds what was passed on, by the side that it came from.
+    /// Adds what was passed on, by the side that sent it.
     pub(super) fn add(&mut self, passed: [u64; 2]) {
         self.bytes_to_ipv4 += passed[CLIENT];
         self.bytes_to_ipv6 += passed[SERVER];

@@ -12,7 +12,7 @@ use super::session::{CLIENT, Progress, SERVER, Side, attempt};
 /// Datagrams of one session before others get their turn.
 const DATAGRAMS_AT_ONCE: usize = 64;
 
-/// Who sends, and to which address of the prefix.
+/// The sender, and the address of the prefix to which it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Pair {
     pub client: SocketAddrV6,
@@ -25,11 +25,11 @@ pub struct Datagrams {
     pub pair: Pair,
     pub used: Instant,
     sides: [Side<UdpSocket>; 2],
-    /// What the other side had no room for, by the side that it comes from. Until it has, nothing more is taken.
+    /// A datagram for which the other side had no room, by the side that sends. Until it has, nothing more is taken.
     held: [Option<Vec<u8>>; 2],
 }
 
-/// What was passed on, by the side that it comes from, and what was not.
+/// Counts of what was passed on, by the side that sends, and of what was not.
 #[derive(Debug, Default)]
 pub struct Passed {
     pub datagrams: [u64; 2],
@@ -82,7 +82,7 @@ impl Datagrams {
         if has_more.contains(&true) { Progress::Again } else { Progress::Waits }
     }
 
-    /// Passes on what comes from a side. Whether there may be more at once.
+    /// Passes on what comes from a side. Returns true if there may be more at once.
     fn pass_on(&mut self, from: usize, buffer: &mut [u8], passed: &mut Passed) -> bool {
         let [client, server] = &mut self.sides;
         let (source, sink) = if from == CLIENT { (client, server) } else { (server, client) };
@@ -112,7 +112,7 @@ impl Datagrams {
     }
 }
 
-/// Sends a datagram, and counts what became of it. Whether it is done with: there was room.
+/// Sends a datagram, and counts what became of it. Returns false if there was no room, so that it has to be sent again.
 fn send(sink: &mut Side<UdpSocket>, datagram: &[u8], from: usize, passed: &mut Passed) -> bool {
     if !sink.is_writable {
         return false;

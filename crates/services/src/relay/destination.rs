@@ -1,4 +1,4 @@
-//! Which IPv4 server a client means.
+//! The IPv4 server that a client's destination stands for.
 
 use std::net::{Ipv4Addr, SocketAddrV4, SocketAddrV6};
 

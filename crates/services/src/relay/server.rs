@@ -25,19 +25,19 @@ use super::session::{CLIENT, Progress, SERVER, WATCHED, attempt};
 use crate::worker::{Stop, Worker, lock};
 use crate::{Error, Result};
 
-/// No protocol of its own has this port of the relay: what is redirected to it is for other addresses.
+/// No other protocol uses this port of the relay: what is redirected to it is for other addresses.
 const PORT: u16 = 3142;
 const PREFIX_BITS: u8 = 96;
 const SESSIONS: usize = 4096;
 const MAX_SESSIONS: usize = 1 << 20;
-/// How long a pair that exchanges no datagrams is kept: at least 2 minutes (RFC 4787 section 4.3).
+/// Time for which a pair that exchanges no datagrams is kept: at least 2 minutes (RFC 4787 section 4.3).
 const UDP_TIMEOUT_NS: u64 = 120_000_000_000;
-/// How often pairs are looked for that exchange no datagrams any more.
+/// Interval between searches for pairs that exchange no datagrams any more.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Descriptors that the agent has besides those of sessions.
 const OTHER_DESCRIPTORS: u64 = 256;
 const BACKLOG: i32 = 4096;
-/// What is accepted, or taken, before others get their turn.
+/// Connections or datagrams that are accepted before others get their turn.
 const AT_ONCE: usize = 64;
 const EVENTS: usize = 128;
 /// At least the largest datagram.
@@ -115,7 +115,7 @@ impl Relay {
         Ok(Self { counters, _worker: worker })
     }
 
-    /// What it did until now.
+    /// Its counts until now.
     pub fn counters(&self) -> Counters {
         lock(&self.counters).clone()
     }
@@ -163,7 +163,7 @@ enum Session {
     Datagrams(Box<Datagrams>),
 }
 
-/// What the thread works on.
+/// State of the thread.
 struct Work {
     epoll: Epoll,
     listener: TcpListener,
@@ -218,7 +218,7 @@ impl Work {
         }
     }
 
-    /// How long to wait for events.
+    /// Time to wait for events.
     fn patience(&self) -> EpollTimeout {
         if !self.waiting.is_empty() {
             EpollTimeout::ZERO

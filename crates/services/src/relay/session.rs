@@ -1,4 +1,4 @@
-//! What sessions of connections and of datagrams have in common.
+//! Parts that sessions of connections and of datagrams have in common.
 
 use std::io::{self, ErrorKind};
 
@@ -9,11 +9,11 @@ pub const CLIENT: usize = 0;
 /// The side of the server, which speaks IPv4.
 pub const SERVER: usize = 1;
 
-/// What is told of a socket: each change once.
+/// The events that are watched at a socket: each change is reported once.
 pub const WATCHED: EpollFlags =
     EpollFlags::EPOLLIN.union(EpollFlags::EPOLLOUT).union(EpollFlags::EPOLLRDHUP).union(EpollFlags::EPOLLET);
 
-/// How a session goes on.
+/// The state of a session after it has gone on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// It waits for one of its sockets.
