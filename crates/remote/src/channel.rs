@@ -18,11 +18,11 @@ const MAX_PLAIN_BYTES: usize = MAX_MESSAGE_BYTES - TAG_BYTES;
 
 /// Both directions of a connection.
 pub struct Channel {
-    /// What the other end says.
+    /// Reads from the other end.
     pub reader: Reader<TcpStream>,
-    /// What this end says.
+    /// Writes to the other end.
     pub writer: Writer<TcpStream>,
-    /// To end both.
+    /// Socket by which both directions are ended.
     pub stream: TcpStream,
 }
 
@@ -53,7 +53,7 @@ struct Unsealing {
     number: u64,
     sealed: Vec<u8>,
     plain: Vec<u8>,
-    /// Of `plain`, what was read already, and where it ends.
+    /// The unread part of `plain`.
     start: usize,
     end: usize,
 }

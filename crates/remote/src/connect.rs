@@ -15,12 +15,13 @@ use crate::key::Key;
 use crate::tcp;
 use crate::{Error, Result};
 
-/// For finding, connecting and greeting together.
+/// Time limit of finding, connecting and greeting together.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Before the next attempt at a server that had no place; twice as long each time, so that clients that wait are no flood.
+/// Pause before the next attempt at a server that had no place; twice as long each time, so that clients that wait are
+/// no flood.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 
-/// Which addresses of a host.
+/// The addresses of a host that may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Either.
@@ -31,16 +32,16 @@ pub enum Family {
     V6,
 }
 
-/// Who is to be connected to.
+/// The server to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// A name or an address.
     pub host: String,
-    /// Of the control connections.
+    /// Port of the control connections.
     pub port: u16,
     /// The local address.
     pub bind: Option<IpAddr>,
-    /// Which of the host's addresses.
+    /// The addresses of the host that may be used.
     pub family: Family,
 }
 
@@ -71,7 +72,7 @@ fn connect_within(target: &Target, key: Option<&Key>, timeout: Duration) -> Resu
     }))
 }
 
-/// Why nobody was reached, with what would help.
+/// The error where nobody was reached, with what would help.
 fn no_connection(address: SocketAddr, error: &io::Error) -> Error {
     let what = match error.kind() {
         io::ErrorKind::ConnectionRefused => "no server listens there; start `sixbench serve` on that machine (with -B for other addresses than loopback), or give its port with -p".to_owned(),

@@ -16,20 +16,20 @@ use sixbench_measure::random::secret;
 pub const COOKIE_BYTES: usize = TIME_BYTES + MAC_BYTES;
 const TIME_BYTES: usize = 8;
 const MAC_BYTES: usize = 16;
-/// How long a cookie is good for: twice the time that a client has for all of its attempts.
+/// Time for which a cookie is good: twice the time that a client has for all of its attempts.
 pub const LIFETIME: Duration = Duration::from_secs(10);
 
 /// When it was given (milliseconds since the server began, big endian), and the MAC.
 pub type Cookie = [u8; COOKIE_BYTES];
 
-/// What a client says that has none.
+/// The cookie of a client that has none.
 pub const NO_COOKIE: Cookie = [0; COOKIE_BYTES];
 
 /// Gives out cookies and knows them again, without remembering whom it gave which.
 pub struct Jar([u8; 32]);
 
 impl Jar {
-    /// With a key of its own.
+    /// A jar with a key of its own.
     pub fn new() -> io::Result<Self> {
         secret().map(Self)
     }
@@ -43,7 +43,7 @@ impl Jar {
         cookie
     }
 
-    /// Whether this is the cookie of an address, and not too old.
+    /// True if this is the cookie of an address, and not too old.
     pub fn knows(&self, cookie: &Cookie, address: IpAddr, now: Duration) -> bool {
         let (time, mac) = cookie.split_at(TIME_BYTES);
         let mut given = [0; TIME_BYTES];

@@ -1,8 +1,9 @@
 //! The door of a server: one thread that accepts connections and waits for their first bytes.
 //!
-//! Who stands here costs a descriptor and a hundred bytes, and no thread. Where slots are short, the network that has most of them gives way
-//! ([`crate::slots`]). Where many are taken, only a client that brings its cookie comes further ([`crate::cookie`]). A good client hardly stands
-//! here: it says all of its first bytes as soon as it is connected.
+//! A connection at the door costs a descriptor and a hundred bytes, and no thread. Where slots are short, the network
+//! that has most of them gives way ([`crate::slots`]). Where many are taken, only a client that brings its cookie is
+//! let in ([`crate::cookie`]). A good client hardly stays at the door: it sends all of its first bytes as soon as it is
+//! connected.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -22,7 +23,7 @@ use crate::greeting::{self, Begun};
 use crate::key::Key;
 use crate::slots::{Number, Slots};
 
-/// From the acceptance to the last of the first bytes.
+/// Time limit from the acceptance to the last of the first bytes.
 const OPENING_TIME: Duration = Duration::from_secs(2);
 /// A quarter of the descriptors that the process may have is for the door, within these bounds. At 1,300 connections a second that say nothing, each
 /// stands for 1.6 s where there are 2,048 slots.
@@ -38,9 +39,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Numbers of connections begin here: below are those of listening sockets.
 const FIRST_NUMBER: Number = 1 << 16;
 
-/// What the door needs to know of the rest of the server.
+/// The part of the server behind the door.
 pub trait Inside {
-    /// Whether there are many inside who have not said who they are.
+    /// True if there are many inside who have not said who they are.
     fn is_crowded(&self) -> bool;
 
     /// Takes a connection that blocks, and whose first bytes are as they should be.
@@ -59,7 +60,7 @@ pub struct Door<I> {
     next: Number,
     slots: Slots,
     waiting: HashMap<Number, Waiting>,
-    /// Of those that wait and of some that do not any more, by time.
+    /// Deadlines in order of time, of connections that wait and of some that no longer do.
     deadlines: VecDeque<(Instant, Number)>,
 }
 
@@ -70,7 +71,7 @@ struct Waiting {
     have: usize,
 }
 
-/// What has come of a connection that stood here.
+/// News of a connection at the door.
 enum News {
     /// More has to come.
     Nothing,
@@ -83,7 +84,7 @@ enum News {
 }
 
 impl<I: Inside> Door<I> {
-    /// Of the sockets that listen.
+    /// The door of these listening sockets.
     pub fn new(listeners: Vec<TcpListener>, key: Option<Key>, inside: Arc<I>) -> io::Result<Self> {
         let poll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         for (number, listener) in (0..).zip(&listeners) {
@@ -274,7 +275,7 @@ fn accept(listener: &TcpListener) -> io::Result<(TcpStream, IpAddr)> {
     Ok((socket.into(), from.ip()))
 }
 
-/// How many may stand at the door, after asking for as many descriptors as there may be.
+/// Number of connections that may wait at the door. Raises the limit of descriptors as far as the system lets it.
 fn slots() -> usize {
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, hard)| {
         let raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();

@@ -1,4 +1,4 @@
-//! What can go wrong between two machines.
+//! Errors between two machines.
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub enum Error {
     /// A system call failed.
     #[error("{doing}: {source}")]
     System {
-        /// What was being done, to what.
+        /// The operation that failed, and its object.
         doing: String,
         /// The system's words.
         source: io::Error,
@@ -22,9 +22,9 @@ pub enum Error {
     /// The other end is not what it should be.
     #[error("{doing}: {what}")]
     Peer {
-        /// What was being done, to what.
+        /// The operation that failed, and its object.
         doing: String,
-        /// What it did.
+        /// The other end's mistake.
         what: String,
     },
 }

@@ -1,27 +1,29 @@
-//! What a client says first, all at once, and what the server answers ("Connections" in the protocol document). Pure.
+//! The first bytes of a client, all sent at once, and the server's answer ("Connections" in the protocol document).
+//! Pure.
 
 use crate::cookie::{COOKIE_BYTES, Cookie, NO_COOKIE};
 
-/// Four letters, a version, a mode: what both sides begin with, in every version.
+/// Four letters, a version, a mode: the first bytes of both sides, in every version.
 pub const HEAD_BYTES: usize = 6;
 const LETTERS: [u8; 4] = *b"SIXB";
-/// Of the transport.
+/// Version of the transport.
 pub const VERSION: u8 = 2;
-/// What the client says before the handshake: the head, two zero bytes, a cookie.
+/// Length of the client's bytes before the handshake: the head, two zero bytes, a cookie.
 pub const PREAMBLE_BYTES: usize = HEAD_BYTES + 2 + COOKIE_BYTES;
-/// Each of the two messages of the handshake: a public key and the tag of an empty payload (Noise revision 34, sections 7 and 5.2).
+/// Length of each of the two messages of the handshake: a public key and the tag of an empty payload (Noise revision
+/// 34, sections 7 and 5.2).
 pub const HANDSHAKE_BYTES: usize = 32 + 16;
-/// A message with its length.
+/// Length of a message with its length before it.
 pub const FRAME_BYTES: usize = 2 + HANDSHAKE_BYTES;
-/// The most that a client says before it is answered.
+/// The most bytes that a client sends before it is answered.
 pub const MAX_OPENING_BYTES: usize = PREAMBLE_BYTES + FRAME_BYTES;
 
-/// Why the first bytes lead nowhere.
+/// The reason why the first bytes are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfit {
     /// They are of something else.
     Foreign,
-    /// Of another version.
+    /// The other end speaks another version.
     Version(u8),
     /// The other end has a key, this one has none.
     NeedsKey,
@@ -32,7 +34,7 @@ pub enum Unfit {
 /// All that a client says before it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
-    /// With its cookie. The handshake covers it.
+    /// The preamble with its cookie. The handshake covers it.
     pub preamble: [u8; PREAMBLE_BYTES],
     /// The first message of the handshake, with a key.
     pub message: Option<[u8; HANDSHAKE_BYTES]>,
@@ -65,12 +67,12 @@ impl Opening {
         Ok(message.map(|message| Self { preamble: *preamble, message: Some(*message) }))
     }
 
-    /// How many bytes there are in all.
+    /// Length of the opening.
     pub fn length(has_key: bool) -> usize {
         if has_key { MAX_OPENING_BYTES } else { PREAMBLE_BYTES }
     }
 
-    /// What the client brought.
+    /// The cookie that the client brought.
     pub fn cookie(&self) -> Cookie {
         let mut cookie = NO_COOKIE;
         cookie.copy_from_slice(&self.preamble[HEAD_BYTES + 2..]);
@@ -78,7 +80,7 @@ impl Opening {
     }
 }
 
-/// What the client says first.
+/// The client's first bytes.
 pub fn preamble(has_key: bool, cookie: &Cookie) -> [u8; PREAMBLE_BYTES] {
     let mut bytes = [0; PREAMBLE_BYTES];
     bytes[..HEAD_BYTES].copy_from_slice(&head(has_key));
@@ -86,7 +88,7 @@ pub fn preamble(has_key: bool, cookie: &Cookie) -> [u8; PREAMBLE_BYTES] {
     bytes
 }
 
-/// What the server answers.
+/// The server's answer to the first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// It goes on: with a key the second message of the handshake follows, and then the lines.
@@ -140,15 +142,15 @@ fn head(has_key: bool) -> [u8; HEAD_BYTES] {
     [a, b, c, d, VERSION, u8::from(has_key)]
 }
 
-/// Whether the letters are right as far as they came.
+/// True if the letters are right as far as they came.
 pub fn begins_well(bytes: &[u8]) -> bool {
     bytes.iter().zip(LETTERS).all(|(byte, letter)| *byte == letter)
 }
 
-/// What the other end is, as seen from here.
+/// Checks that the other end speaks this version and has a key exactly if this end has one.
 ///
 /// # Errors
-/// Where they do not fit each other.
+/// `Unfit` where they do not fit each other.
 pub fn check_head(theirs: &[u8; HEAD_BYTES], has_key: bool) -> Result<(), Unfit> {
     let [a, b, c, d, version, mode] = *theirs;
     match ([a, b, c, d] == LETTERS, version, mode, has_key) {

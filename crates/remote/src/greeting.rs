@@ -15,16 +15,17 @@ use crate::first_bytes::{
 };
 use crate::key::Key;
 
-/// How both ends know each other: pre-shared key, fresh Diffie-Hellman numbers, no identities (Noise Protocol Framework, revision 34).
+/// The handshake by which both ends prove that they know the key: pre-shared key, fresh Diffie-Hellman numbers, no
+/// identities (Noise Protocol Framework, revision 34).
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 
-/// The longest that somebody without the key is answered: the head and a code.
+/// The longest answer to a client without the key: the head and a code.
 pub const REFUSAL_BYTES: usize = HEAD_BYTES + 1;
 
 /// The session's two ciphers; absent for plain bytes.
 pub type Ciphers = Option<Arc<StatelessTransportState>>;
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// It ended, or too little came in time.
@@ -64,7 +65,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Whether it says nothing about the two ends, so that another connection may be taken.
+    /// True if it says nothing about the two ends, so that another connection may be taken.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Ended(error) => is_close(error),

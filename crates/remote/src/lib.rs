@@ -1,7 +1,8 @@
 //! The transport between two agents on two machines ("Two machines" in the protocol document).
 //!
-//! What lives here: listening and connecting, keys, the handshake, and how many may wait at the door. What may not: what is said over a
-//! connection; these are bytes here. `agent` reads lines from a [`Reader`] and writes them to a [`Writer`].
+//! This crate holds listening and connecting, keys, the handshake, and the limits of connections that wait at the door.
+//! The contents of a connection do not belong here; they are bytes here. `agent` reads lines from a [`Reader`] and
+//! writes them to a [`Writer`].
 //!
 //! [`first_bytes`], [`cookie`] and [`slots`] are pure; [`door`] accepts connections and waits for their first bytes, [`greeting`] is the handshake,
 //! [`visitors`] says who may stay, [`queues`] keeps those apart who have not been accepted, [`listener`] puts them together, and [`channel`] carries bytes after it all.

@@ -26,16 +26,16 @@ const BACKLOG: i32 = 512;
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
-    /// Of control and of data.
+    /// Addresses of control and of data connections.
     pub addresses: Vec<IpAddr>,
-    /// Whether it does where the first one can be had alone: nobody has named them.
+    /// True if the first address alone is enough: the user has named none.
     pub first_will_do: bool,
     /// 0 lets the kernel choose.
     pub port: u16,
 }
 
 impl Addresses {
-    /// Whether another machine could reach one of them.
+    /// True if another machine could reach one of them.
     pub fn are_beyond_loopback(&self) -> bool {
         self.addresses.iter().any(|address| !address.is_loopback())
     }
@@ -101,7 +101,7 @@ fn open(local: SocketAddr, in_group: bool) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// How a server treats its clients: a thread of its own each. It returns when the client has gone.
+/// Serves a client, on a thread of its own. It returns when the client has gone.
 pub type Serve = dyn Fn(Channel, &mut Visit) + Send + Sync;
 
 impl Listening {
@@ -136,7 +136,7 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     spawned.map(drop).map_err(|e| Error::system("starting a thread of the server", e))
 }
 
-/// What is behind the door.
+/// The part of the server behind the door.
 struct House {
     visitors: Arc<Visitors>,
     serve: Arc<Serve>,

@@ -102,7 +102,7 @@ mod tests {
         socket.into()
     }
 
-    /// Which sockets have connections, and how many there are in all.
+    /// The sockets that have connections, and the number of all connections.
     fn accepted(group: &[TcpListener]) -> (BTreeSet<usize>, usize) {
         let each = group.iter().map(|listener| std::iter::from_fn(|| listener.accept().ok()).count());
         let counts: Vec<usize> = each.collect();

@@ -1,4 +1,4 @@
-//! Who has to give way where slots are short: somebody of the network that has most of them.
+//! Chooses the connection that gives way where slots are short: one of the network that has most of them.
 //!
 //! A network is what one customer has as a rule: a /48 of IPv6 (RFC 6177, section 2), and a /24 of IPv4, the longest prefix that is routed between
 //! providers. Within a /48 it is a /64, which is one link (RFC 4291, section 2.5.4): a provider may also give its customers longer prefixes of the
@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 pub type Number = u64;
 
 const ADDRESS_BITS: u32 = 128;
-/// Of all, of networks, of addresses. IPv4 addresses are those of ::ffff:0:0/96.
+/// Prefix lengths of everything, of networks and of addresses. IPv4 addresses are those of ::ffff:0:0/96.
 const BITS_OF_IPV6: &[u32] = &[0, 48, 64, ADDRESS_BITS];
 const BITS_OF_IPV4: &[u32] = &[0, 96 + 24, ADDRESS_BITS];
 
@@ -23,19 +23,20 @@ struct Prefix {
     bits: u32,
 }
 
-/// Whose the slots are that are taken. Every method takes a time that grows with the logarithm of their number: a flood asks at each connection.
+/// The slots that are taken, by network. Every method takes a time that grows with the logarithm of their number: a
+/// flood asks at each connection.
 #[derive(Debug, Default)]
 pub struct Slots {
     from: HashMap<Number, IpAddr>,
-    /// Of each prefix, the longer ones in it.
+    /// The longer prefixes in each prefix.
     within: HashMap<Prefix, Shares>,
 }
 
-/// Slots by whose they are, and who has most of them.
+/// Slots by prefix; the prefix with most slots is the last in order.
 #[derive(Debug, Default)]
 struct Shares {
     numbers: HashMap<Prefix, BTreeSet<Number>>,
-    /// How many, the oldest, whose: the last one gives way.
+    /// Number of slots, the oldest slot, the prefix: the last one gives way.
     order: BTreeSet<(usize, Reverse<Number>, Prefix)>,
 }
 
@@ -60,13 +61,13 @@ impl Slots {
         }
     }
 
-    /// How many are taken.
+    /// Number of slots that are taken.
     pub fn count(&self) -> usize {
         self.from.len()
     }
 
-    /// Who gives way for the next: of the network that has most, the network within it that has most, of that the address that has most, and its
-    /// oldest. Of equals it is the one with the oldest.
+    /// The slot that gives way for the next. It is the oldest slot of the address with most slots, in the network with
+    /// most within the network that has most. Of equals it is the one with the oldest slot.
     pub fn dispensable(&self) -> Option<Number> {
         let mut outer = Prefix::ALL;
         loop {

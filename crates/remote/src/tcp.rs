@@ -1,4 +1,4 @@
-//! What both ends ask of TCP: that a peer which vanished is noticed, and that nobody waits for ever.
+//! Settings of TCP at both ends: a peer that vanished is noticed, and nobody waits for ever.
 
 use std::io;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Who came through the door and has yet to say who it is, and who is in.
+//! Connections that came through the door: those that have yet to say who they are, and clients.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::slots::{Number, Slots};
 
-/// From the door to the first request.
+/// Time limit from the door to the first request.
 const GREETING_TIME: Duration = Duration::from_secs(2);
 /// So many may wait here; of the network that most of them come from, the longest waiting makes room for the next.
 const MAX_WAITING: usize = 64;
@@ -25,7 +25,7 @@ pub struct Visitors {
 #[derive(Default)]
 struct State {
     next_number: Number,
-    /// By the time they came.
+    /// Connections in the order in which they came.
     waiting: VecDeque<Waiting>,
     slots: Slots,
     clients: usize,
@@ -58,7 +58,7 @@ impl Visitors {
         Arc::new(Self { max_clients, state: Mutex::default(), has_changed: Condvar::new() })
     }
 
-    /// Whether more wait than good clients ever do.
+    /// True if more wait than good clients ever do.
     pub fn are_many(&self) -> bool {
         self.lock().waiting.len() >= MANY
     }
@@ -147,7 +147,7 @@ impl Visit {
         Ok(())
     }
 
-    /// Whether it stayed.
+    /// True if it stayed.
     pub fn is_client(&self) -> bool {
         self.is_client
     }

@@ -46,7 +46,7 @@ fn key(digit: char) -> Key {
     Key::parse(digit.to_string().repeat(64).as_bytes()).unwrap()
 }
 
-/// What comes of a client and a server with these keys.
+/// The results of a client and a server with these keys.
 fn meet(client: Option<Key>, server: Option<Key>) -> (Result<Ciphers, Refusal>, Result<Ciphers, Refusal>) {
     let (mut ours, mut theirs) = pipe();
     let serving = thread::spawn(move || accept(&mut theirs, server.as_ref()));
