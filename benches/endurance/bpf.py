@@ -1,4 +1,4 @@
-"""How many BPF objects the kernel has, by the system call bpf(2)."""
+"""Number of BPF objects that the kernel has, by the system call bpf(2)."""
 
 from __future__ import annotations
 

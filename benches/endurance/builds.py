@@ -48,7 +48,7 @@ def build(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -
 
 
 def wrong(found: dict[str, Any]) -> list[str]:
-    """What was not given back."""
+    """Resources that were not given back, in words."""
     if "failed" in found:
         return [found["failed"]]
     before, after = found["before"], found["after"]

@@ -130,7 +130,7 @@ def _machines(rows: Results) -> Iterable[str]:
 
 
 def _of_sweeps(tallies: list[Results]) -> list[Any]:
-    """What came of sweeps, all together: how many they were, and what was wrong."""
+    """Results of sweeps, all together: their number, and what was wrong."""
 
     def total(*keys: str) -> int:
         return sum(tally[key] for tally in tallies for key in keys)

@@ -53,7 +53,8 @@ blocks: 3
 programs."""
 
 TOLERANCE = 0.02
-"""How far from theory the goodput of a valid trial of 200 ms may be: 4 ms of it, on a machine that is busy."""
+"""Share by which the goodput of a valid trial of 200 ms may differ from theory: 4 ms of it, on a machine that is
+busy."""
 
 SHIM = Path(__file__).with_name("shim.c")
 CPU1 = Path("/sys/devices/system/cpu/cpu1/online")
@@ -246,7 +247,7 @@ FAULTS = {
 
 @dataclass(kw_only=True)
 class Tally:
-    """What came of a fault."""
+    """Results of the runs with one fault."""
 
     runs: int = 0
     valid: int = 0
@@ -271,7 +272,7 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Undisturbed:
-    """What a run is without harm: its directory before the first trial, its trials, and how long it takes."""
+    """A run without harm: its directory before the first trial, its trials, and how long it takes."""
 
     fresh: Path
     planned: set[str]
@@ -357,8 +358,8 @@ def _once(
 
 
 def _false_in(directory: Path, planned: set[str], scratch: Path) -> list[str]:
-    """What a report of this run says that is not so: valid trials with a wrong number, another count of trials than
-    there are, or a run that is called complete and is not."""
+    """False statements in a report of this run: valid trials with a wrong number, another count of trials than there
+    are, or a run that is called complete and is not."""
     run = read_run(directory)
     found = [f"{trial.key}: {words}" for trial in run.trials if trial.status == "ok" for words in _wrong_numbers(trial)]
     said = sixbench("report", str(directory), "--format", "json", scratch=scratch)

@@ -147,7 +147,7 @@ class Flood:
         self.close(descriptor, one)
 
     def speak(self, descriptor: int, one: socket.socket) -> None:
-        """What a connection says first."""
+        """Sends the first bytes of a connection."""
         if self.kind == "cookies":
             one.send(FIRST_BYTES + self.cookies.get(descriptor, bytes(COOKIE_BYTES)) + HANDSHAKE)
         elif self.kind == "slow":

@@ -43,7 +43,7 @@ SECONDS = float(os.environ.get("FUZZ_SECONDS", "600"))
 """For each target: an hour and twenty minutes in all, on two processors."""
 
 INTERRUPTED = 72
-"""What libFuzzer ends with after SIGINT or SIGTERM (`InterruptExitCode`)."""
+"""Exit code of libFuzzer after SIGINT or SIGTERM (`InterruptExitCode`)."""
 
 HANGS_S = 60
 """An input that takes longer is a failure. They take some microseconds, and the machine may be busy."""
@@ -55,7 +55,8 @@ COVERAGE = (
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 )
-"""What libFuzzer needs to see: the edges that an input takes, and the values that it is compared with."""
+"""Compiler options for all that libFuzzer needs to see: the edges that an input takes, and the values that it is
+compared with."""
 
 ONLY_REACHABLE = "-Clink-arg=-Wl,-z,start-stop-gc"
 """GNU ld would keep all code for its counters, even what a target cannot reach: 160,000 edges, which libFuzzer looks at
@@ -90,7 +91,7 @@ def fuzz(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) ->
 
 
 def wrong(found: dict[str, Any]) -> list[str]:
-    """What crashed, and what was not done where everything is expected (`SIXBENCH_EXPECT_LAB=1`)."""
+    """Targets that crashed, and those that were not fuzzed where everything is expected (`SIXBENCH_EXPECT_LAB=1`)."""
     bad = ("crash", "not_done") if os.environ.get("SIXBENCH_EXPECT_LAB") == "1" else ("crash",)
     return [f"{name}: {target[key]}" for name, target in found["targets"].items() for key in bad if target.get(key)]
 
@@ -172,7 +173,8 @@ def _match(pattern: str, text: str) -> str | None:
 
 
 def _answers(seconds: float, seed: int, over: threading.Event) -> dict[str, Any]:
-    """What agents answered, changed: the orchestrator takes it or refuses it with `AgentError`, and nothing else."""
+    """Changes answers of agents. The orchestrator takes each one or refuses it with `AgentError`, and raises nothing
+    else."""
     from sixbench.agent.answers import check
     from sixbench.agent.requests import REQUESTS
     from sixbench.agent.results import check_result

@@ -23,7 +23,7 @@ LOCKS = Path("/run/sixbench")
 """The folder of root's locks, which stays. Files in it do not."""
 
 _OF_THE_KERNEL = {"maps.debug", "progs.debug"}
-"""What a fresh BPF file system holds."""
+"""Files that the kernel puts into a fresh BPF file system."""
 
 
 def words_inside(arguments: list[str]) -> list[str]:
@@ -42,8 +42,8 @@ def words_beside(arguments: list[str]) -> list[str]:
 
 
 def left_over(before: Counter[str], scratch: Path) -> list[str]:
-    """What is there and was not there before, once nothing changes any more: processes, interfaces, named namespaces,
-    files in /run, /dev/shm and the scratch folder, and BPF pins."""
+    """Things that are there and were not there before, once nothing changes any more: processes, interfaces, named
+    namespaces, files in /run, /dev/shm and the scratch folder, and BPF pins."""
     deadline = time.monotonic() + SETTLING_S
     while found := list((inventory(scratch) - before).elements()):
         if time.monotonic() > deadline:
@@ -53,7 +53,7 @@ def left_over(before: Counter[str], scratch: Path) -> list[str]:
 
 
 def inventory(scratch: Path) -> Counter[str]:
-    """What this host has."""
+    """Processes, interfaces, namespaces, files and BPF pins that this host has."""
     return Counter(
         [
             *(f"process {name}" for _, name in processes()),

@@ -37,7 +37,7 @@ _EMULATOR = "(links)"
 
 @dataclass(frozen=True, kw_only=True)
 class Victim:
-    """What is hit.
+    """Process that is hit by a signal.
 
     Attributes:
         share: how many of the interruptions of a part it gets, of all shares.
@@ -56,7 +56,7 @@ class Victim:
 
 @dataclass(kw_only=True)
 class Tally:
-    """What came of the interruptions of one kind of victim."""
+    """Results of the interruptions of one kind of victim."""
 
     interruptions: int = 0
     acknowledged: int = 0
@@ -143,7 +143,7 @@ def interrupt(
 
 
 def times(victims: tuple[Victim, ...], count: int) -> dict[str, int]:
-    """How often each is hit, of `count` times in all; each at least once."""
+    """Number of hits for each victim, of `count` in all; each has at least one."""
     shares = sum(victim.share for victim in victims)
     return {victim.name: max(1, round(count * victim.share / shares)) for victim in victims}
 
@@ -161,7 +161,7 @@ def _has_guest() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Hit:
-    """How a run stood when it was hit.
+    """State of a run when it was hit.
 
     Attributes:
         known: the trials that it had recorded.

@@ -1,4 +1,4 @@
-"""What a part has found so far is kept while it goes on, and a part that is stopped tells it.
+"""Results of a part so far: they are kept while it goes on, so that a part that is stopped leaves them.
 
 A part gets a `Keep` and calls it with all that it has found, as often as there is more. Ctrl-C is `KeyboardInterrupt`,
 which a part with victims takes as "go on to the next one". SIGTERM is `Stopped`, which ends every part.

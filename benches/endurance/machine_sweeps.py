@@ -30,7 +30,7 @@ blocks: {blocks}
 
 
 class _Commands:
-    """What both have."""
+    """Files, commands and their output, in both kinds of sweeps."""
 
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
@@ -140,7 +140,7 @@ class Hosts(_Commands):
         self.command = self._machines.begin(*words, "--quiet")
 
     def said(self) -> str:
-        """With what the command said, if it has ended."""
+        """Output of the machines since the last look, and of the command if it has ended."""
         rest = "" if self.command is None or self.command.poll() is None else "".join(self.command.communicate())
         return super().said() + rest
 

@@ -31,17 +31,17 @@ SHARES = {
     "cells": {"orchestrator": 30, "scheduler": 40, "cell": 40, "agent": 20},
     "hosts": {"orchestrator": 20, "agent": 20, "sshd": 30},
 }
-"""How many of the kills each victim gets, of all shares."""
+"""Share of the kills that each victim gets, of all shares."""
 
 PAUSE_S = 3.0
 """The longest time from one kill to the next, once there is a trial more."""
 IMPATIENT = 0.15
-"""How often the next kill does not wait for a trial: it comes while things are begun again."""
+"""Share of the kills that do not wait for a trial: they come while things are begun again."""
 PATIENCE_S = 180.0
 """A sweep without a new trial for so long hangs. A cut connection is noticed after some 11 s, twice."""
 _DONE = (0, 4)
 _IN_ORDER = 3
-"""What a run ends with that no longer reaches a host or the scheduler: `resume` goes on with it."""
+"""Exit code of a run that no longer reaches a host or the scheduler: `resume` goes on with it."""
 
 
 class Sweep(Protocol):
@@ -54,16 +54,16 @@ class Sweep(Protocol):
         """Goes on with it."""
 
     def code(self) -> int | None:
-        """What the command ended with; None while it goes on."""
+        """Exit code of the command; None while it goes on."""
 
     def kill(self, victim: str, dice: random.Random) -> bool:
         """Kills it, and begins it again but for the orchestrator; whether there was one."""
 
     def said(self) -> str:
-        """What all of them have said since this was asked last."""
+        """Output of all processes since the last call."""
 
     def places(self) -> dict[str, str]:
-        """By machine, its interfaces with their names and addresses, and what it has in /run."""
+        """Interfaces of each machine with their names and addresses, and its files in /run."""
 
     def end(self) -> None:
         """Ends all but the machines."""
@@ -74,7 +74,7 @@ WAYS: dict[str, Callable[[ExitStack, Path], Sweep]] = {"cells": Cells, "hosts": 
 
 @dataclass(kw_only=True)
 class Tally:
-    """What came of the kills by one way.
+    """Results of the kills in runs of one kind, on cells or on hosts.
 
     Attributes:
         kills: by victim.
@@ -112,7 +112,7 @@ class Tally:
 
 
 def shares(count: int) -> dict[str, dict[str, int]]:
-    """How often each victim is hit, by way, of `count` times in all; each at least once."""
+    """Number of hits for each victim, by kind of run, of `count` in all; each has at least one."""
     whole = sum(sum(of_way.values()) for of_way in SHARES.values())
     return {
         way: {victim: max(1, round(count * share / whole)) for victim, share in of_way.items()}
@@ -144,7 +144,7 @@ def kill_on_machines(scratch: Path, scale: float, seed: int, only: list[str], ke
 
 
 def wrong(found: Found) -> list[str]:
-    """What breaks a promise, or was not done."""
+    """Promises that were broken, and kills that were not done, in words."""
     problems = []
     for way, tally in found["ways"].items():
         done = sum(tally["kills"].values())
@@ -292,7 +292,7 @@ def _not_home(sweep: Sweep, at_home: dict[str, str]) -> list[str]:
 
 
 def _check(directory: Path, planned: set[str], tally: Tally, place: str) -> None:
-    """What is wrong with a run that has ended."""
+    """Counts in the tally what is wrong with a run that has ended."""
     run = read_run(directory)
     arrived = directory / "arrived"
     rest = [*directory.rglob("*.partial"), *(arrived.iterdir() if arrived.is_dir() else ())]

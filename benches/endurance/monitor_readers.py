@@ -1,4 +1,4 @@
-"""What reads the directory of a monitor, and what repeats one that somebody has changed."""
+"""Readers of the directory of a monitor, and the repetition of one that somebody has changed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _told(directory: Path, found: Monitor, out: Path, dice: random.Random) -> No
 
 
 def _page(directory: Path, found: Monitor, out: Path, dice: random.Random) -> None:
-    """With the figure of one series: they are slow."""
+    """Writes the page with the figure of one series only: figures are slow."""
     followed = follow(found.occurrences, found.settings)
     chosen = [dice.choice(followed)] if followed else []
     text = page_of(str(directory), found, chosen, new_conditions(found.occurrences))
@@ -87,7 +87,7 @@ def _command(*words: str) -> MonitorReader:
 
 
 def readers(run: Path) -> Mapping[str, tuple[float, MonitorReader]]:
-    """By name, each with how often it is chosen. `run` is what a repetition leaves."""
+    """Readers by name, each with how often it is chosen. `run` is a directory that a repetition leaves."""
     return {
         "told": (6, _told),
         "monitor page": (0.3, _page),

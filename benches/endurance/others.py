@@ -80,4 +80,4 @@ def _run(programs: list[tuple[str, ...]], together: Callable[[list[Found]], Foun
 
 
 STOPPED = (130, -signal.SIGINT, -signal.SIGTERM)
-"""What a program ends with that a signal ended, where nothing was wrong until then: the last two before it listened."""
+"""Exit codes of a program that a signal ended, where nothing was wrong until then: the last two before it listened."""

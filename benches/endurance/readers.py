@@ -1,4 +1,4 @@
-"""What reads a run directory: every command that gets one, as far as it goes without running anything."""
+"""Readers of a run directory: every command that gets one, as far as it goes without running anything."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _files(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
 
 
 def _ui(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
-    """What the page of `sixbench ui` asks for."""
+    """Reads everything that the page of `sixbench ui` asks for."""
     runs, name = Runs(directory), directory.name
     told = [runs.listed(), rest_of(runs, name)]
     kept = runs.kept(name)
@@ -195,4 +195,4 @@ READERS: Mapping[str, tuple[float, Reader]] = {
     "compare DIR DIR": (0.2, _command("compare", "DIR", "DIR")),
     "all figures": (0.002, _figures),
 }
-"""By name, each with how often it is chosen. Figures are slow."""
+"""Readers by name, each with how often it is chosen. Figures are slow."""

@@ -46,8 +46,8 @@ TRACEBACK = "Traceback (most recent call last)"
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a command ended: its code (the negative number of the signal that killed it) and what it said. The code is
-    None where it had to be killed because it hung."""
+    """End of a command: its code (the negative number of the signal that killed it) and its output. The code is None
+    where it had to be killed because it hung."""
 
     code: int | None
     said: str
@@ -127,7 +127,7 @@ def acknowledged(directory: Path) -> dict[str, str]:
 
 
 def recorded(directory: Path) -> int:
-    """How many trials the run has recorded by now."""
+    """Number of trials that the run has recorded by now."""
     try:
         return sum(not entry.name.endswith(".partial") for entry in os.scandir(directory / "trials"))
     except FileNotFoundError:
@@ -135,12 +135,12 @@ def recorded(directory: Path) -> int:
 
 
 def is_begun(directory: Path) -> bool:
-    """Whether there is a run that can be resumed."""
+    """True if there is a run that can be resumed."""
     return (directory / "manifest.json").exists()
 
 
 def has_ended(directory: Path) -> bool:
-    """Whether the run's manifest says that it has ended."""
+    """True if the run's manifest says that it has ended."""
     return is_begun(directory) and '"state": "running"' not in (directory / "manifest.json").read_text(encoding="utf-8")
 
 
@@ -179,8 +179,8 @@ def differing_keys(run: Run, planned: set[str]) -> list[str]:
 
 
 def wrong_with(directory: Path, planned: set[str], before: dict[str, str]) -> dict[str, list[str]]:
-    """What is wrong with a run that has been resumed to its end: trials that were acknowledged before and are `lost` or
-    changed, what is `half` there, and where the `set` of trials differs from an undisturbed run's."""
+    """Faults of a run that has been resumed to its end: trials that were acknowledged before and are `lost` or changed,
+    what is `half` there, and where the `set` of trials differs from an undisturbed run's."""
     try:
         run = read_run(directory)
     except SixbenchError as error:

@@ -25,7 +25,7 @@ _ALL = (1 << 13) - 1
 
 
 class Escape(BaseException):
-    """What was tried and is not allowed."""
+    """Something was tried that is not allowed."""
 
 
 class Watch:

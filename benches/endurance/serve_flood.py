@@ -1,4 +1,4 @@
-"""How soon `sixbench serve` answers good clients while others flood it, over a path with a round trip of 50 ms.
+"""Time in which `sixbench serve` answers good clients while others flood it, over a path with a round trip of 50 ms.
 
 The highest rates come from `stateless_flood.c`, without that delay: a link in user space would be slower than they are.
 
@@ -52,7 +52,7 @@ GOOD_NETWORKS = {4: "10.70.{}.1", 6: "2001:db8:7{:03x}::1"}
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """What an attacker does (`flood.py`).
+    """Attack by `flood.py` or `stateless_flood.c`.
 
     Attributes:
         kind: `silent`, `slow`, `half-open` or `cookies` of `flood.py`, or `stateless` (`stateless_flood.c`).
@@ -73,7 +73,7 @@ class Attack:
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """What became of the good clients during one flood.
+    """Results of the good clients during one flood.
 
     Attributes:
         flood: its name in words.
@@ -99,11 +99,11 @@ class Served:
 
     @property
     def is_reached(self) -> bool:
-        """Whether enough good clients were served in time."""
+        """True if enough good clients were served in time."""
         return self.in_time >= SHARE * self.tried
 
     def is_reached_beside(self, attack: Attack) -> bool:
-        """Whether enough good clients were served beside a fast flood, late ones too.
+        """True if enough good clients were served beside a fast flood, late ones too.
 
         All of them where the flood has a rate. The time is that of a machine that does the flooding, too.
         """
@@ -118,7 +118,7 @@ class Served:
         return words + f"\n  attackers: {json.dumps(self.attackers)}"
 
     def to_json(self) -> dict[str, object]:
-        """What of it goes into a file."""
+        """Results as they go into a file."""
         return {
             "tried": self.tried,
             "in_time": self.in_time,

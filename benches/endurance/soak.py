@@ -35,7 +35,7 @@ blocks: 10000
 """More blocks than there is time for: the run is stopped."""
 
 MOST_GROWTH = 0.05
-"""What the median of the last quarter may have more than that of the second, of what must not grow."""
+"""Share by which the median of the last quarter may exceed that of the second, of what must not grow."""
 
 
 def soak(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _found(samples: list[dict[str, float]]) -> dict[str, Any]:
 
 
 def wrong(found: dict[str, Any]) -> list[str]:
-    """What grew. The orchestrator's memory may: it keeps each trial's record, for the rule to stop by."""
+    """Quantities that grew. The orchestrator's memory may: it keeps each trial's record, for the rule to stop by."""
     problems = []
     for name, early in found["second_quarter"].items():
         late = found["last_quarter"][name]

@@ -57,12 +57,12 @@ class Tampered:
 
     @property
     def parts(self) -> str:
-        """What holds the directories of its parts: trials of a run, runs of a monitor."""
+        """Folder that holds the directories of its parts: trials of a run, runs of a monitor."""
         return "runs" if self.is_monitor else "trials"
 
     @property
     def is_monitor(self) -> bool:
-        """Whether it was the directory of a monitor."""
+        """True if it was the directory of a monitor."""
         return MONITOR in self._first
 
     def _below(self, top: str) -> list[str]:
@@ -75,7 +75,7 @@ class Tampered:
         return [*own, *(f"{self.parts}/{name}" for name in self._below(self.parts))]
 
     def document(self, name: str) -> Any:
-        """What a file says in JSON, to be changed at will; None where that is none."""
+        """Content of a JSON file, to be changed at will; None where the file is no JSON."""
         content = self._now[name]
         kept = self._documents.get(content)
         if kept is not None:
@@ -135,7 +135,7 @@ class Tampered:
         )
 
     def _whole(self, folder: str) -> set[str]:
-        """What is in a folder as it was at first; whatever else is there is removed."""
+        """Files and folders within a folder that are as they were at first; whatever else is there is removed."""
         whole = set[str]()
         with os.scandir(self._top + folder) as entries:
             for entry in list(entries):
@@ -178,7 +178,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:
-    """What changes where a file is written, or another one is put in its place."""
+    """Numbers that change where a file is written, or another one is put in its place."""
     return found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_nlink
 
 

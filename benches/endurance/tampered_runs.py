@@ -48,7 +48,7 @@ from sixbench.model.errors import SixbenchError
 SECRET = "a secret that nobody reads"
 SECRET_FILE, SECRET_TEXT = "secret.json", f'{{"schema": "{SECRET}"}}'
 LIMIT_S = 30
-"""Of CPU time. A case usually takes some milliseconds. One that takes this long is a failure too."""
+"""Limit of a case's CPU time. A case usually takes some milliseconds. One that takes this long is a failure too."""
 HANG_S = 600
 """A case that waits for so long is one as well. Beside other work a case gets a small share of a processor."""
 MEMORY_BYTES = 6 * 2**30
@@ -72,7 +72,7 @@ class TooSlow(BaseException):
 
 @dataclass(kw_only=True)
 class Tried:
-    """What became of the cases.
+    """Results of the cases.
 
     Attributes:
         cases: how many directories were changed and read.
@@ -143,7 +143,7 @@ def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
 
 
 def _is_as_made(outside: Path) -> bool:
-    """Whether the folder to which links lead has what it had."""
+    """True if the folder to which links lead has its first content."""
     return os.listdir(outside) == [SECRET_FILE] and (outside / SECRET_FILE).read_text() == SECRET_TEXT
 
 

@@ -290,7 +290,7 @@ def _change_files(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> 
 
 
 _EXCHANGED = ("trials/", "occurrences/")
-"""What is copied, renamed and exchanged with another of these."""
+"""Folders whose entries are copied, renamed and exchanged with each other."""
 
 
 def _touch(path: bytes) -> None:
