@@ -394,7 +394,7 @@ def print_variates(directories: list[Path]) -> None:
 
 
 def _scatter(values: Array) -> float:
-    """Of the values that are not wild: the biweight's standard error, for one value."""
+    """Scatter of the values that are not wild: the biweight's standard error, for a single value."""
     _, error, _ = biweight.centres(values[np.newaxis])
     return float(error[0] * math.sqrt(len(values)))
 

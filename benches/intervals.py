@@ -1,4 +1,4 @@
-"""What rounds say: their middle with its interval, and whether an aim is met. Pure."""
+"""Estimates from rounds: their middle with its interval, and whether an aim is met. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from sixbench.stats import Looks, Pairs, compare
 
 ERROR = 0.05
-"""Of an interval, whatever looks there were at its rounds."""
+"""Error of an interval, whatever looks there were at its rounds."""
 NEAR = 0.03
 """Within so much of its aim a figure counts as being at it."""
 Verdict = Literal["met", "missed", "near", "open"]
@@ -20,7 +20,7 @@ farther, or there is no interval, and more rounds would tell."""
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """What is to be reached.
+    """Bound that a figure is to reach.
 
     Attributes:
         bound: of the figure; at most this where lower is better, else at least.
@@ -44,7 +44,7 @@ class Estimate:
 
 
 def judge(aim: Aim, low: float | None, high: float | None, near: float = 0.0) -> Verdict:
-    """Whether the whole interval is on the right side of the aim, on the wrong one, or at the aim.
+    """Verdict on an aim: `met`, `missed`, `near` or `open`, by the place of the whole interval.
 
     Args:
         near: within which share of the aim a figure counts as being at it.

@@ -29,7 +29,7 @@ from sixbench.agent import AgentHub
 from sixbench.store import EventLog, create_run
 
 BLOCKS = 119
-"""Of 42 trials each: 4,998 trials."""
+"""Number of blocks of 42 trials each: 4,998 trials."""
 EVENTS = 1_000_000
 CLICK_S, TABLES_S, MEMORY_MIB = 1, 2, 300
 PATIENCE_S = 600

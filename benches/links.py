@@ -25,7 +25,7 @@ DELAY = "10ms"
 LATENESS_DELAYS = ("1ms", "100ms")
 PACED_PPS, PACED_BYTES = 20_000, 200
 OFFERED_PPS = 250_000
-"""Of which the receiver, which shares two cores with a sender and the emulator, takes a part."""
+"""Rate that is offered. The receiver, which shares two cores with a sender and the emulator, takes a part of it."""
 SMALL_BYTES = 64
 STREAM_BYTES = 128 * 1024
 LINK = "link"
@@ -98,7 +98,7 @@ def lateness(hub: AgentHub, table: Table, delay: str) -> None:
 
 
 def forwarded(hub: AgentHub, table: Table) -> None:
-    """What leaves the emulator of small packets at a rate beyond its target, and how late."""
+    """Rate and lateness of the small packets that leave the emulator, when more are offered than its target."""
     name = f"{OFFERED_PPS // 1000} thousand {SMALL_BYTES}-byte packets/s offered"
     rate = Figure(f"{name}, thousand/s forwarded", ">= 200")
     late = {
@@ -139,7 +139,7 @@ class Lab:
         self._laboratory.close()
 
     def goodput_bps(self) -> float:
-        """Of one TCP stream."""
+        """Goodput of one TCP stream."""
         stream, length = {"message_bytes": STREAM_BYTES}, (STREAM_SECONDS, STREAM_WARMUP_S)
         return 8 * bytes_per_s(lambda: self._served("tcp-stream", stream, *length)["forward_receiver"], "a TCP stream")
 
@@ -150,7 +150,7 @@ class Lab:
         return bytes_per_s(lambda: self._served("udp-stream", flood, *length), "a flood of datagrams") / SMALL_BYTES
 
     def record(self, datagram_bytes: int, rate_pps: int) -> dict[str, Any]:
-        """What the emulator did to the datagrams of one trial."""
+        """Counts and lateness that the emulator recorded for the datagrams of one trial."""
         emulator = self._laboratory.emulator
         assert emulator is not None
         emulator.call("emulate-record", link=LINK, restart=True)

@@ -43,7 +43,7 @@ from sixbench.ui.priority import NICE, left_by_nodes
 
 CHROMIUM = shutil.which("chromium")
 NAME = "mine"
-"""Of the run."""
+"""Name of the run."""
 RUN_S = 30
 """It has some 50 blocks then, each of two trials of a quarter of a second. If that leaves a question open, more runs
 follow."""
@@ -96,7 +96,7 @@ class Stretch:
     to_ns: int
 
     def has(self, trial: TrialRecord) -> bool:
-        """Whether the trial was wholly in it, and the run says the same of the page."""
+        """True if the trial was wholly in it, and the run says the same of the page."""
         ended_ns = trial.started_realtime_ns + trial.elapsed_ns
         return self.from_ns <= trial.started_realtime_ns and ended_ns <= self.to_ns and trial.watched is self.is_open
 
@@ -154,7 +154,7 @@ class Equivalence:
         self.pairs = Pairs(path=path, baseline=baseline)
 
     def look(self) -> bool:
-        """Whether it is the same, or differs, or is only told."""
+        """True if no more pairs are needed: the two are the same, or differ, or are only reported."""
         if self._compared.margin is None:
             return True
         n = len(self.pairs.path)

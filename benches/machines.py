@@ -35,7 +35,7 @@ blocks: 5
 PLACES = "nodes: {h1: lab1, r1: lab2, h2: lab2}\nlinks: {h1-r1: [left, left]}\n"
 MORE_TARGET = "< 25"
 MOST_RUNS = 10
-"""Of runs here and on hosts. Five take 40 s."""
+"""Most runs here and on hosts. Five take 40 s."""
 
 CELLS = (1, 2, 4, 8)
 BLOCKS_OF_A_CELL = 3

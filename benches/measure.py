@@ -1,4 +1,4 @@
-"""What the benches share: trials without a scheduler."""
+"""Parts that benches share: trials without a scheduler."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sixbench.plan.yaml_source import parse_yaml
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 """The first ones of what is measured by itself, not in pairs (`paired`)."""
 SECONDS, WARMUP_S = 0.06, 0.02
-"""Of a trial. One of 0.1 s with a warm-up of 0.05 s came to the same rates and ratios (2026-11-28: 40 Gbit/s and
-118,000 packets/s through two routers), and one of a second scatters as much. So many short ones tell more in the same
-time."""
+"""Length and warm-up of a trial. One of 0.1 s with a warm-up of 0.05 s came to the same rates and ratios (2026-11-28:
+40 Gbit/s and 118,000 packets/s through two routers), and one of a second scatters as much. So many short ones tell more
+in the same time."""
 ATTEMPTS = 5
 """At a trial in which others have the processor for as long as it lasts: it says nothing of the path."""
 DRAIN_S = 0.02
@@ -64,7 +64,8 @@ def begin_trial(
 
 
 def bytes_per_s(trial: Callable[[], dict], what: str) -> float:
-    """What its server received in a second. Raises `LabError` where nothing arrives, however often it is tried.
+    """Bytes that a trial's server received in a second. Raises `LabError` where nothing arrives, however often it is
+    tried.
 
     Args:
         trial: what the server says of a trial.

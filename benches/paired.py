@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 BUILDS = 2
-"""How often both networks are built anew for the first rounds, and once more for all further ones: what differs from
-one to the next (where the kernel put them in memory, which queue a hash took) would else be in all rounds alike, and in
-none of the interval."""
+"""Number of times that both networks are built anew for the first rounds; they are built once more for all further
+ones. Things that differ from one to the next (where the kernel put them in memory, which queue a hash took) would else
+be in all rounds alike, and in none of the interval."""
 BUILDS_WITHOUT_TARGET = 3
-"""Of what is only told. It gets no further rounds."""
+"""Number of builds of a pair without a target, which gets no further rounds."""
 ROUNDS = 3
-"""Of four measurements, for each of these."""
+"""Rounds of four measurements, for each build."""
 
 Measure = Callable[[], float]
 Pair = tuple[Measure, Measure]

@@ -48,7 +48,7 @@ from sixbench.run.processors import Processors
 from sixbench.store.atomic import write_file
 
 PER_MEASUREMENT_S = 0.45
-"""What starting and ending one takes beyond its length, for the estimate."""
+"""Time that it takes to start and end a measurement beyond its length, for the estimate."""
 
 MINUTES = 9.5
 """`make` looks at what is installed before, and the last measurements are ended after it."""

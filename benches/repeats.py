@@ -1,4 +1,4 @@
-"""What repeating disturbed trials does to comparisons, by simulation.
+"""Effect of repeated disturbed trials on comparisons, by simulation.
 
     python benches/repeats.py
 
@@ -85,7 +85,7 @@ def pairs_of(case: Case, blocks: int, repeats: int, seed: str) -> tuple[list[flo
 
 
 def line(case: Case, blocks: int, repeats: int) -> str:
-    """What comes of one rule."""
+    """Results of one rule."""
     found = [pairs_of(case, blocks, repeats, f"{number}/{blocks}/{case}") for number in range(RUNS)]
     compared = [one for one in found if len(one[0]) > 1]
     shares = []

@@ -55,7 +55,7 @@ paths: {ipv4: native4, ipv6: native6}
 MINUTES = 9.8
 """Rounds that begin before are measured to their end, and `make` has looked at what is installed."""
 MOST_TRIALS = 200
-"""Of which a run tells the overhead."""
+"""Most trials whose overhead a run reports."""
 SHORT_TRIAL_MS = 60
 """The measuring of each of the short trials, with its warm-up."""
 SHORT_TRIALS = """

@@ -33,7 +33,7 @@ SIZES = (2, 15, 20, 40, 100, 1000)
 PEER_SIZES = (2, 20, 40)
 TARGETS = {15: "< 1", 40: "< 2", 1000: "< 60"}
 OTHER_SIZES = (1000,)
-"""Of networks of other shapes."""
+"""Sizes of networks of other shapes."""
 WORDS = ("up", "down")
 MEMORY_TARGET_MIB = 4096
 MANY_NODES = 100
@@ -219,7 +219,7 @@ def mininet_chain(nodes: int) -> tuple[float, float]:
 
 
 def slope_ms(seconds: dict[int, list[float]]) -> float:
-    """Of the straight line through the medians, by nodes."""
+    """Slope of the straight line through the medians, by nodes."""
     return statistics.linear_regression([*seconds], [*map(statistics.median, seconds.values())]).slope * 1000
 
 
@@ -235,6 +235,6 @@ def settle_memory() -> None:
 
 
 def available_mib() -> float:
-    """Of the machine."""
+    """Memory that the machine has available."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) / 1024

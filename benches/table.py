@@ -22,7 +22,7 @@ from typing import Protocol
 from intervals import NEAR, Aim, Estimate, Verdict, error_of, geometric, judge
 
 MOST_ROUNDS = 60
-"""Of a line. Each round may spend as much of the error."""
+"""Most rounds of a line. Each round may spend as much of the error."""
 
 
 class Line(Protocol):
@@ -30,7 +30,7 @@ class Line(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is of."""
+        """Quantity that the line shows."""
 
     def look(self) -> bool:
         """Looks at what was measured so far; whether the line is done: decided, or without a use for more rounds."""
@@ -60,7 +60,7 @@ class Figure:
         self._looked: list[int] = []
 
     def look(self) -> bool:
-        """Whether it is decided, has all of its values, or has nothing to decide."""
+        """True if it is decided, has all of its values, or has nothing to decide."""
         n = len(self.values)
         if self._aim is None or n == 0 or min(self.values) <= 0:
             return True
@@ -192,7 +192,7 @@ def show_figures(name: str, values: Sequence[float], target: str) -> None:
 
 
 def aim_of(target: str) -> Aim | None:
-    """What the target's text says; None of an empty one."""
+    """Aim in the target's text; None where the text is empty."""
     said = re.fullmatch(r"([<>])=? ?([0-9.]+)", target)
     return Aim(bound=float(said[2]), lower_is_better=said[1] == "<") if said else None
 

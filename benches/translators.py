@@ -25,14 +25,14 @@ PACKETS_TARGETS = {"siit": ">= 0.8", "map-t": ">= 0.8", "nat64": ">= 0.65"}
 TAYGA_TARGET = ">= 10"
 
 CONNECTIONS = 1500
-"""Of a trial of their rate: fewer would be mostly the beginning."""
+"""Connections in a trial of their rate: fewer would be mostly the beginning."""
 SESSIONS = 1_000_000
 OTHER_DESCRIPTORS = 1000
-"""Of an agent, besides its connections."""
+"""Descriptors of an agent besides those of its connections."""
 SESSIONS_TIMEOUT_S = 600
 """Longer than it takes to open them all, and to ask each."""
 MOST_SESSIONS = File("/proc/sys/net/netfilter/nf_conntrack_max")
-"""Of each namespace; only the first one may set it."""
+"""Limit of the sessions of each namespace; only the first namespace may set it."""
 
 
 def bench_translators(hub: AgentHub, table: Table) -> None:
@@ -64,7 +64,7 @@ def bench_translators(hub: AgentHub, table: Table) -> None:
 
 
 def connections_per_s(up: Up) -> float:
-    """How many are opened in a second, as fast as they go."""
+    """Connections that are opened in a second, as fast as they go."""
     client = up.connections({"count": CONNECTIONS, "transport": "tcp"}, 20)
     if client["established"] < client["attempts"]:
         raise LabError(f"opening connections: {client['failed']} of {client['attempts']} failed")

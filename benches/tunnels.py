@@ -47,18 +47,18 @@ WITH_NAT44 = frozenset({"ds-lite", "lw4o6", "map-e"})
 """They translate addresses too, so what they are made of translates them as well: 4in6 with the kernel's NAT44."""
 
 MESSAGE_BYTES = 512 * 1024
-"""Of a stream. The kernel cuts a message into super-packets of up to 64 KiB, of whole segments. What is left is a
-packet of its own if it is a segment or more, and costs as much as a long one. Of 128 KiB the segments of a tunnel (1408
-bytes) leave 1536 bytes, and native ones over IPv4 (1448 bytes) leave 752, which wait for the next message. So packets
-of a tunnel were fewer bytes, and that was in its share. Of 512 KiB each path has one such packet in nine."""
+"""Message of a stream. The kernel cuts a message into super-packets of up to 64 KiB, of whole segments. What is left is
+a packet of its own if it is a segment or more, and costs as much as a long one. Of 128 KiB the segments of a tunnel
+(1408 bytes) leave 1536 bytes, and native ones over IPv4 (1448 bytes) leave 752, which wait for the next message. So
+packets of a tunnel were fewer bytes, and that was in its share. Of 512 KiB each path has one such packet in nine."""
 RECEIVE_BUFFER_BYTES = 512 * 1024
-"""Of a stream. With the kernel's own, what is under way grows beyond the processor's cache, or does not, and rounds
-scatter by 4 to 8 %. With this one they scatter by 1 to 2 % (2026-11-28)."""
+"""Receive buffer of a stream. With the kernel's own, what is under way grows beyond the processor's cache, or does not,
+and rounds scatter by 4 to 8 %. With this one they scatter by 1 to 2 % (2026-11-28)."""
 DATAGRAM_BYTES = 64
 MOST_BUILDS = 30
-"""Of which each tells how long it took."""
+"""Most builds of a path, each of which is timed."""
 MIN_RUNS = 1000
-"""Of fewer packets no mean is told."""
+"""Runs of a program that its mean needs more of."""
 
 NAT44 = """table ip bench {
   chain translation {
@@ -71,7 +71,7 @@ NAT44 = """table ip bench {
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """What a tunnel is compared with.
+    """Path that a tunnel is compared with.
 
     Attributes:
         name: as the table has it.
@@ -117,7 +117,7 @@ class Up:
         self.lab.close()
 
     def goodput_bps(self, seconds: float = SECONDS, warmup_s: float = WARMUP_S) -> float:
-        """Of one TCP stream. Raises `LabError` where nothing arrives."""
+        """Goodput of one TCP stream. Raises `LabError` where nothing arrives."""
         stream = {"message_bytes": MESSAGE_BYTES, "rcvbuf_bytes": RECEIVE_BUFFER_BYTES}
         return 8 * bytes_per_s(
             lambda: self._served("tcp-stream", stream, seconds, warmup_s)["forward_receiver"], "a TCP stream"
@@ -131,7 +131,7 @@ class Up:
         return rate / DATAGRAM_BYTES
 
     def connections(self, params: dict[str, object], patience_s: float) -> dict:
-        """What the client says of connections that it opened, held and asked."""
+        """Results of the client for connections that it opened, held and asked."""
         agents = [self.lab.agents[name] for name in BETWEEN]
         seen = self._client_seen, self._server_own
         session, running = begin_trial(*agents, *self._addresses, "connections", params, *seen)
@@ -233,8 +233,9 @@ def working_paths(hub: AgentHub, topology: Topology, mechanisms: Collection[str]
 
 
 class Programs:
-    """How long a path takes to be made, in each network of its comparisons, and the mean run time of its programs over
-    a flood of datagrams, in those without offloads. If the first of them do not decide the one, it is built alone.
+    """Time that it takes to install a path, in each network of its comparisons, and the mean run time of its programs
+    over a flood of datagrams, in those without offloads. If the first of them do not decide the time, the path is
+    installed alone.
 
     Args:
         without: the topology without offloads.
@@ -252,7 +253,7 @@ class Programs:
         self._is_told = False
 
     def look_at(self, up: Up, topology: Topology) -> None:
-        """What a network says of them. Once they are told they need no more."""
+        """Adds what a network shows of them. Once they are printed they need no more."""
         if self._is_told:
             return
         self._installing.values.append(up.lab.install_ns / 1e9)
@@ -277,7 +278,7 @@ class Programs:
         table.measure([self], measure, first=0)
 
     def look(self) -> bool:
-        """Whether the time is decided."""
+        """True if the time is decided."""
         return self._installing.look()
 
     def show(self, *, is_over: bool) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAGIC_NANOSECONDS = 0xA1B23C4D
-"""Of a pcap file whose timestamps are in nanoseconds, in the byte order of the machine that wrote it."""
+"""Magic number of a pcap file whose timestamps are in nanoseconds, in the byte order of the machine that wrote it."""
 _FILE_HEADER = 24
 _RECORD = struct.Struct("=IIII")
 _ETHERNET = 14
@@ -22,7 +22,7 @@ SNAPLEN_BYTES = 96
 
 
 def command(interface: str, server: str, file: str) -> list[str]:
-    """What captures the datagrams to the server until it is ended."""
+    """Command that captures the datagrams to the server until it is ended."""
     options = ["--time-stamp-precision=nano", "-n", "-p", "-B", "16384", "-s", str(SNAPLEN_BYTES)]
     return ["tcpdump", *options, "-i", interface, "-Z", "root", "-w", file, f"udp and dst host {server}"]
 
@@ -43,15 +43,15 @@ def flow_times_ns(pcap: bytes, family: int) -> NDArray[np.int64]:
 
 
 def quantiles_ns(errors_ns: NDArray[np.int64]) -> dict[str, float]:
-    """Of errors, by name; empty without any."""
+    """Quantiles of errors, by name; empty without any errors."""
     if len(errors_ns) == 0:
         return {}
     return {name: float(np.percentile(errors_ns, share)) for name, share in QUANTILES.items()}
 
 
 def gap_errors_ns(times_ns: NDArray[np.int64], gap_ns: int, skip_ns: int) -> NDArray[np.int64]:
-    """By how much each distance between two arrivals differs from what it should be. The first `skip_ns` are left out:
-    tools find their rate in them."""
+    """Difference of each distance between two arrivals from what it should be. The first `skip_ns` are left out: tools
+    find their rate in them."""
     if len(times_ns) == 0:
         return times_ns
     kept = times_ns[times_ns >= times_ns[0] + skip_ns]

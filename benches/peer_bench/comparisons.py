@@ -1,4 +1,4 @@
-"""What is compared, by which yardstick, and the targets."""
+"""Comparisons, their yardsticks and the targets."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from .counters import Counters
 DATAGRAM_BYTES = 64
 MESSAGE_BYTES = 64
 STREAM_BYTES = 128 * 1024
-"""Of one write to a stream: iperf3's default, and ours."""
+"""Length of one write to a stream: iperf3's default, and ours."""
 OFFLOAD_DATAGRAM_BYTES = 1400
 """Fits a packet of 1500 bytes in both families; a super-packet is made of as many as fit 64 KiB."""
 UDP_BUFFER_BYTES = 4 * 2**20
 """Asked for by every contender that can be told; the kernel may grant twice as much, and no more than `rmem_max`."""
 PACED_PPS = 10_000
 AS_FAST = 0.97
-"""Of blocking round trips: every tool waits for the same two wake-ups, so that none can be faster than another."""
+"""Target for blocking round trips: every tool waits for the same two wake-ups, so that none can be faster than
+another."""
 LOSS_PPS = 100_000
 
 OURS = "sixbench"
@@ -44,7 +45,7 @@ Wire = Literal["super-packets", "packets"]
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What one measurement saw.
+    """Observations of one measurement.
 
     Attributes:
         window: what the kernel counted at the receiver in the middle of the traffic; None where it ended too early.
@@ -61,7 +62,7 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Target(Aim):
-    """What we want to reach: ours over the peer's.
+    """Ratio that we want to reach: ours over the peer's.
 
     Attributes:
         ours, peers: contenders. Each peer that is there is judged. One of ours is a peer only where it is named.

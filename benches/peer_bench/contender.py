@@ -1,4 +1,4 @@
-"""What is measured: a tool with the options that it is run with, as values. Starts nothing."""
+"""Contenders: tools with the options that they are run with, as values. Starts nothing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Said = dict[str, float]
-"""What a tool says of itself, by name with unit: `received_bps`, `received_pps`, `transactions_per_s`, `unsent`, ...
-What it does not say is absent."""
+"""Figures in a tool's output, by name with unit: `received_bps`, `received_pps`, `transactions_per_s`, `unsent`, ...
+Those that it does not print are absent."""
 
 Transport = Literal["tcp", "udp"]
 Family = Literal[4, 6]

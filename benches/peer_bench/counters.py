@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """Of one namespace at one time; or, from `since`, what was counted between two times.
+    """Counters of one namespace at one time; or, from `since`, what was counted between two times.
 
     Attributes:
         clock_ns: the monotonic clock when they were read; of a difference, the time between.
@@ -29,7 +29,7 @@ class Counters:
     accepted: int
 
     def since(self, before: Counters) -> Counters:
-        """What was counted since then."""
+        """Differences to the counters of an earlier time."""
         return Counters(**{name: value - getattr(before, name) for name, value in vars(self).items()})
 
     def a_second(self, count: int) -> float:
@@ -56,7 +56,7 @@ def read_counters(pid: int, interface: str, family: int) -> Counters:
 
 
 def listens(pid: int, transport: str, port: int) -> bool:
-    """Whether a socket of the namespace is bound to the port: for TCP one that listens, for UDP any."""
+    """True if a socket of the namespace is bound to the port: for TCP one that listens, for UDP any."""
     for name in (transport, f"{transport}6"):
         for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
             _, local, _, state, *_ = line.split()
@@ -66,7 +66,7 @@ def listens(pid: int, transport: str, port: int) -> bool:
 
 
 def captures(pid: int) -> bool:
-    """Whether a packet socket is open in the namespace."""
+    """True if a packet socket is open in the namespace."""
     return len(Path(f"/proc/{pid}/net/packet").read_text().splitlines()) > 1
 
 

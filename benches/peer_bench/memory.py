@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 _RESET_PEAK = "5"
-"""What `clear_refs` takes to begin the high water mark anew (Linux 4.0, proc_pid_clear_refs(5))."""
+"""Value that `clear_refs` takes to begin the high water mark anew (Linux 4.0, proc_pid_clear_refs(5))."""
 
 
 def children(pid: int) -> list[int]:

@@ -42,16 +42,16 @@ links:
   - {name: packets, endpoints: [client, server], offload: false}
 """
 CONGESTION = "cubic"
-"""Of every connection: by the route, for not every tool can be told, and a namespace may only set its default to what
-the machine's administrator allows (`tcp_allowed_congestion_control`)."""
+"""Congestion control of every connection. The route sets it, for not every tool can, and a namespace may only set its
+default to what the machine's administrator allows (`tcp_allowed_congestion_control`)."""
 
 START_PACKETS = 200
 """So many have arrived: the traffic is under way."""
 SETTLE_S = 0.15
 MARGIN_S = 0.15
-"""Of a measurement the first and the last part: the window is what is between."""
+"""First and last part of a measurement: the window is between them."""
 GRACE_S = 10.0
-"""What a tool may take beyond the length that it was given."""
+"""Time that a tool may take beyond the length that it was given."""
 LOOK_S = 0.05
 SKIP_NS = 150_000_000
 
@@ -62,7 +62,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What came of one measurement.
+    """Results of one measurement.
 
     Attributes:
         value: by the comparison's yardstick.

@@ -14,8 +14,8 @@ _AUTOGROUP = Path("/proc/self/autogroup")
 
 @contextmanager
 def before_others(nice: int) -> Iterator[None]:
-    """What starts in here has that nice value, in the session and among the sessions; after it, the session has its
-    own value again. Nothing is changed for 0. Raises `OSError` where a negative value is not allowed."""
+    """Gives whatever starts in here that nice value, in the session and among the sessions; afterwards, the session has
+    its own value again. Nothing is changed for 0. Raises `OSError` where a negative value is not allowed."""
     if nice == 0:
         yield
         return

@@ -74,5 +74,5 @@ class Results:
 
 
 def _present(data: dict[str, Any]) -> dict[str, Any]:
-    """What is known: what is missing is absent."""
+    """Known values: those that are missing are absent."""
     return {name: value for name, value in data.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Who runs when: pure."""
+"""Order in which contenders run: pure."""
 
 from __future__ import annotations
 

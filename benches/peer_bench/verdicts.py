@@ -14,7 +14,7 @@ from .comparisons import COMPARISONS, MEMORY_LIMIT_BYTES, OURS, Comparison, Targ
 from .contender import FAMILIES
 
 MOST_PAIRS = 20
-"""Of two contenders with a target: rounds in which both have a value."""
+"""Most pairs of two contenders with a target: rounds in which both have a value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Value:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is one of ours."""
+        """True if it is one of ours."""
         return self.contender.startswith(OURS)
 
 
@@ -106,7 +106,7 @@ def rows(values: Sequence[Value], first_rounds: int, *, is_over: bool) -> list[R
 
 
 def limits(values: Sequence[Value]) -> list[Limit]:
-    """What is judged by itself: loss, and the agents' memory."""
+    """Limits of figures that are judged by themselves: loss, and the agents' memory."""
     found = []
     for comparison in COMPARISONS:
         for family in FAMILIES:
@@ -143,7 +143,7 @@ def limits(values: Sequence[Value]) -> list[Limit]:
 
 
 def still_open(values: Sequence[Value], first_rounds: int) -> set[tuple[str, str, int]]:
-    """Of which contenders more rounds would tell: the comparison, the name and the family of each."""
+    """Contenders of which more rounds would tell: the comparison, the name and the family of each."""
     return {
         (row.comparison, name, row.family)
         for row in rows(values, first_rounds, is_over=False)
@@ -196,7 +196,7 @@ def _row(
 
 
 def _looked(rounds: Sequence[int], first_rounds: int) -> tuple[int, ...]:
-    """How many pairs there were at each look, which is after the first rounds and after each further one."""
+    """Number of pairs at each look, which is after the first rounds and after each further one."""
     first = sum(round_ < first_rounds for round_ in rounds)
     return tuple(range(max(2, first), len(rounds) + 1))
 

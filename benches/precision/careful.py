@@ -1,5 +1,5 @@
-"""What a careful user does with iperf3 or sockperf in the same networks: each network in turn, again and again, in the
-reverse order every other time; then the mean of the differences and its t interval."""
+"""A careful user with iperf3 or sockperf in the same networks: each network in turn, again and again, in the reverse
+order every other time; then the mean of the differences and its t interval."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from .curve import Answer, mean_and_t, points
 from .differences import PLAIN, Differences, Measured, Side
 
 SECONDS = 1
-"""Of one measurement: the shortest that both tools know, for many short ones tell more than few long ones."""
+"""Length of one measurement: the shortest that both tools know, for many short ones tell more than few long ones."""
 TOOLS: dict[str, Tool] = {"tcp-stream": iperf3.TOOL, "tcp-rr": sockperf.TOOL}
-"""By workload. netperf is not free in Debian's sense, and flent runs netperf, so that sockperf takes their part."""
+"""Tools by workload. netperf is not free in Debian's sense, and flent runs netperf, so that sockperf takes their
+part."""
 
 Round = dict[str, float]
-"""What one round measured, by path. What failed is absent."""
+"""Values of one round, by path. Those of failed measurements are absent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +132,7 @@ def _version(tool: Tool) -> str:
 
 
 def summary(differences: Differences, measurement: Measurement, theory: Mapping[str, float | None]) -> dict[str, Any]:
-    """What the rounds say of each difference, by the time spent.
+    """Summary of each difference in the rounds, by the time spent.
 
     Args:
         theory: what theory expects of each side over the plain one, by the side's title.

@@ -1,4 +1,4 @@
-"""How wide the interval is after so many seconds, and how often the verdict is right. Pure.
+"""Width of the interval after so many seconds, and share of right verdicts. Pure.
 
 One long measurement of many pairs is looked at through windows: each `n` consecutive pairs are what a short measurement
 would have had. So nothing is measured twice, and the share of right verdicts of a short measurement is seen in all of
@@ -16,14 +16,14 @@ from typing import Any, Literal
 from sixbench.stats.interval import student_quantile
 
 SECONDS = (6.0, 15.0, 30.0, 60.0)
-"""What a comparison may take."""
+"""Lengths of a comparison."""
 CONFIDENCE = 0.95
 """1 - this is the share of false alarms that is accepted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Truth:
-    """What is known of a difference.
+    """Truth of a difference, as far as it is known.
 
     Attributes:
         ratio: of the changed side to the other; None where only the direction is known.
@@ -41,7 +41,7 @@ def known_ratio(ratio: float) -> Truth:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What one window says of the ratio.
+    """Estimate of the ratio in one window.
 
     Attributes:
         low, high: the interval of the ratio.
@@ -64,14 +64,14 @@ class Answer:
         return "higher" if self.low > 1 else "lower" if self.high < 1 else "none"
 
     def is_right(self, truth: Truth) -> bool:
-        """Whether the interval contains the truth, and excludes no difference where there is one."""
+        """True if the interval contains the truth, and excludes no difference where there is one."""
         contains = truth.ratio is None or self.low <= truth.ratio <= self.high
         return contains and self.direction == truth.direction
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """What comparisons of one length come to.
+    """Results of comparisons of one length.
 
     Attributes:
         seconds: what a comparison takes.
@@ -143,8 +143,8 @@ def _contradicts(answer: Answer, truth: Truth) -> bool:
 
 
 def mean_and_t(plain: Sequence[float], changed: Sequence[float]) -> Answer | None:
-    """What a careful user computes: the mean of the differences of neighbours and its interval by Student's t, as a
-    share of the mean of the plain ones. None for fewer than two pairs."""
+    """Answer that a careful user computes: the mean of the differences of neighbours and its interval by Student's t,
+    as a share of the mean of the plain ones. None for fewer than two pairs."""
     if len(plain) < 2:
         return None
     differences = [after - before for before, after in zip(plain, changed, strict=True)]

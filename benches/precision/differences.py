@@ -22,12 +22,13 @@ PLAIN = "plain"
 
 RATE_MBIT = 100
 DELAY_US = 500
-"""Of the emulated link, each way. It is there with every delay, so that the delays differ and nothing else does."""
+"""Delay of the emulated link, each way. It is there with every delay, so that the delays differ and nothing else
+does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What the long measurement says of the plain side, for truths that depend on it.
+    """Results of the long measurement for the plain side, for truths that depend on it.
 
     Attributes:
         plain: the mean of the metric over all of its trials, in the metric's unit.
@@ -75,7 +76,7 @@ class Differences:
 
     @property
     def metric(self) -> str:
-        """By which the sides are compared."""
+        """Metric by which the sides are compared."""
         return WORKLOADS[self.workload].primary
 
     def experiment(self) -> Experiment:
@@ -125,7 +126,7 @@ def _rate(share_less: float) -> str:
 
 
 def _delay(more_us: float) -> str:
-    """With so much more delay in a round trip."""
+    """The same row with so much more delay in a round trip."""
     return _row("", f", delay: {DELAY_US + more_us / 2:g}us, emulator: user")
 
 

@@ -130,8 +130,8 @@ def _cell(point: Results | None) -> str:
 
 
 def _false_alarms(data: Results) -> Iterator[str]:
-    """How many windows declare a difference where there is none, and how many have an interval without "no difference".
-    Those are more where sixbench calls a difference within its margin equivalent."""
+    """Table of the windows that declare a difference where there is none, and of those that have an interval without
+    "no difference". The latter are more where sixbench calls a difference within its margin equivalent."""
     tallies: dict[str, dict[float, list[int]]] = {}
     for who in ("ours", "careful"):
         for when, results in data.items():
@@ -219,7 +219,7 @@ def _widest(headline: Results | None) -> str:
 
 
 def _lengths(data: Results) -> list[float]:
-    """Of the comparisons of all parts, in seconds."""
+    """Lengths of the comparisons of all parts, in seconds."""
     return sorted(
         {
             point["seconds"]

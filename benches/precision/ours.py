@@ -76,7 +76,7 @@ class _Until(Observer):
 
 
 def summary(differences: Differences, run: Run) -> dict[str, Any]:
-    """What the run says of each difference, by the time spent."""
+    """Summary of each difference in the run, by the time spent."""
     took_s = _spans_s(run.trials)
     blocks = sorted({trial.block for trial in run.trials})
     reasons = Counter(kind for trial in run.trials for kind in {reason.kind.value for reason in trial.reasons})
@@ -93,7 +93,7 @@ def summary(differences: Differences, run: Run) -> dict[str, Any]:
 
 
 def _spans_s(trials: Sequence[TrialRecord]) -> dict[str, float]:
-    """What each trial took until the next one began. The last is given the median."""
+    """Time from each trial to the next one, by the trial's key. The last is given the median."""
     ordered = sorted(trials, key=lambda trial: trial.sequence)
     spans = {
         before.key: (after.started_realtime_ns - before.started_realtime_ns) / 1e9

@@ -39,7 +39,7 @@ NAMES = (*PARTS, SHIPPED)
 def measure(
     name: str, scratch: Path, share: float, minutes: float | None, experiments: Sequence[str]
 ) -> dict[str, Any]:
-    """What goes into the JSON file of a part.
+    """Measures a part, and returns the content of its JSON file.
 
     Args:
         scratch: a folder for the run directories.

@@ -16,7 +16,7 @@ QUICK = "--quick"
 DECIDED = ("reproduced", "not reproduced", "opposite")
 """Verdicts on a claim that need no more blocks."""
 CHOSEN = ("quickstart", f"quickstart {QUICK}", f"soorty-sarkar-kernels {QUICK}")
-"""What is run unless others are named: about six minutes."""
+"""Experiments that are run unless others are named: about six minutes."""
 
 
 def measure(named: Sequence[str], directory: Path) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def summary(analysis: Analysis) -> dict[str, Any]:
 
 
 def _headline(findings: Sequence[Finding]) -> dict[str, Any]:
-    """How many there are, what they come to, and the median of their half widths, as a share of the ratio. Those that
-    are compared by difference, such as losses, have none."""
+    """Number of findings, their marks, and the median of their half widths, as a share of the ratio. Those that are
+    compared by difference, such as losses, have no half width."""
     widths = [
         (one.ci_high - one.ci_low) / 2 / one.ratio
         for one in findings

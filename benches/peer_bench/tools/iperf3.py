@@ -19,7 +19,7 @@ PORT = 5201
 
 
 def read(client: str, _: str) -> Said:
-    """What its JSON says of the receiver."""
+    """Figures of the receiver in iperf3's JSON."""
     try:
         end = json.loads(client)["end"]
         received = end.get("sum_received") or end["sum"]

@@ -12,7 +12,7 @@ CONTROL_PORT, PORT = 12866, 12867
 
 
 def read_stream(_: str, server: str) -> Said:
-    """What the server took."""
+    """Throughput that the server received."""
     return {"received_bps": number(r"(?m)^local_throughput=([\d.]+)", server, "throughput")}
 
 

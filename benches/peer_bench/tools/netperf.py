@@ -12,7 +12,7 @@ PORT = 12865
 
 
 def read_stream(client: str, _: str) -> Said:
-    """What the receiver took, of the omni output."""
+    """Throughput that the receiver got, in the omni output."""
     return {"received_bps": 1e6 * number(r"REMOTE_RECV_THROUGHPUT=([\d.]+)", client, "throughput")}
 
 
