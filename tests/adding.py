@@ -1,4 +1,4 @@
-"""What `docs/adding.md` has its reader do: files to make, changes of files that there are, commands to run."""
+"""Steps of `docs/adding.md` for its reader: files to make, changes of files that there are, commands to run."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ async def leaving(work: Apart, directory: Path) -> Any:
 
 
 async def crowd(work: Apart, directory: Path) -> Any:
-    """How many processes worked at the same time, as each of six saw it."""
+    """Number of processes that each of six saw at work at the same time."""
     tasks = [asyncio.create_task(work.done(number, "count", str(directory))) for number in range(6)]
     while len([*directory.glob("*.works")]) < apart.MOST_AT_ONCE:
         await asyncio.sleep(PAUSE_S)
@@ -98,7 +98,8 @@ async def crowd(work: Apart, directory: Path) -> Any:
 
 
 async def preparing(work: Apart, _: Path) -> Any:
-    """What a process has that was forked after nothing was asked for a while, and the process of the server."""
+    """Preparations of a process that was forked after nothing was asked for a while, and those of the server's
+    process."""
     asked: Awaitable[Any] = work.done(0, "prepared")
     number = 0
     while not (prepared := await asked):
@@ -109,7 +110,7 @@ async def preparing(work: Apart, _: Path) -> Any:
 
 
 async def room(work: Apart, _: Path) -> Any:
-    """How many answers are kept of ten that have room for three."""
+    """Number of answers that are kept, of ten, where there is room for three."""
     apart.MOST_KEPT_BYTES = 3500
     for number in range(10):
         await work.done(number, "long")

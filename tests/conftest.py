@@ -1,4 +1,5 @@
-"""What tests share: hypothesis without deadlines (a busy machine is no bug), experiments from text, the command."""
+"""Settings and fixtures of all tests: hypothesis without deadlines (a busy machine is no bug), experiments from text,
+the command."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ class Done:
 
 @pytest.fixture(scope="session", autouse=True)
 def default_signals() -> None:
-    """What tests start can be interrupted, also where whoever started the tests ignores these signals, which children
-    inherit: a shell does so for its background jobs, and `nohup`."""
+    """Makes the processes that tests start interruptible, also where whoever started the tests ignores these signals,
+    which children inherit: a shell does so for its background jobs, and `nohup`."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
@@ -56,7 +57,7 @@ def default_signals() -> None:
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept of this machine, such as a calibration, neither enters a test nor comes out of one."""
+    """Keeps this machine's state, such as a calibration, out of a test, and the test's out of the machine's."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
 
 
@@ -80,7 +81,7 @@ def installed(read: Callable[[str], Experiment]) -> Installed:
 
 @pytest.fixture(scope="session")
 def problems() -> Callable[[str], list[str]]:
-    """What is wrong with an experiment, one line a problem; empty if nothing is."""
+    """Function for the problems of an experiment, one line a problem; empty if there are none."""
 
     def find(text: str) -> list[str]:
         try:

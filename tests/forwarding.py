@@ -26,7 +26,7 @@ _FAMILIES: tuple[Family, ...] = (4, 6)
 
 
 def steps_of(crossings: Sequence[Crossing]) -> list[Step]:
-    """What a network claims, in the form of what is followed."""
+    """Steps that a network claims, in the form of those that are followed."""
     return [
         (
             one.link.name,
@@ -40,7 +40,7 @@ def steps_of(crossings: Sequence[Crossing]) -> list[Step]:
 
 
 def steps_back(crossings: Sequence[Crossing]) -> list[Step]:
-    """What it claims of the same way back."""
+    """Steps that it claims of the same way back."""
     return [
         (
             one.link.name,
@@ -65,7 +65,7 @@ EMBEDDED = {
 
 
 def translated(translator: Translator, address: Address) -> Address:
-    """What a translator makes of an address: by its table, by its rule of MAP, or by RFC 6052 section 2.2."""
+    """Translation of an address by a translator: by its table, by its rule of MAP, or by RFC 6052 section 2.2."""
     if "domain" in translator.mapping:
         found = of_domain(translator.mapping["domain"], address)
         if found is not None:
@@ -89,8 +89,8 @@ def translated(translator: Translator, address: Address) -> Address:
 
 
 def of_domain(domain: dict[str, Any], address: Address) -> Address | None:
-    """What RFC 7597 section 6 makes of the address of a customer edge, which its NAT gives to whoever is behind it.
-    None: the address is another's."""
+    """Address that RFC 7597 section 6 gives for the address of a customer edge, which its NAT gives to whoever is
+    behind it. None: the address is another's."""
     own, rules = domain["own"], domain["rules"]
     if address.version == 6:
         is_edges = any(address in ip_network(rule["ipv6"]) for rule in ([own] if own else rules))
@@ -198,7 +198,7 @@ class Forwarding:
         ]
 
     def _relayed(self, at: str, dst: Address) -> bool:
-        """Whether packets to an address end at a node because it is a relay."""
+        """True if packets to an address end at a node because it is a relay."""
         taken = any(relay.node == at and dst in relay.prefix for relay in self.network.relays)
         assert not taken or self._lookup(at, dst) == (None, "lo"), f"{at} does not take packets to {dst} for its own"
         return taken

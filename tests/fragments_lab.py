@@ -33,7 +33,7 @@ CAPTURE_NS = 60 * 10**9
 
 _FIELDS = ("frame.section_number", "frame.protocols", "ip.len", "ipv6.plen")
 OUTBOUND = 2
-"""Of a packet's flags in pcapng: it left by the interface that it was seen on."""
+"""Direction in a packet's flags in pcapng: it left by the interface that it was seen on."""
 
 _NUMBERS = count()
 
@@ -56,7 +56,7 @@ class Profile:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def network(self) -> Network:
-        """With the path installed."""
+        """Network with the path installed."""
         names = ["h1", *(f"r{number}" for number in range(1, len(self.mtus))), "h2"]
         kinds = ", ".join(f"{name}: {'host' if name[0] == 'h' else 'router'}" for name in names)
         links = "\n".join(
@@ -79,7 +79,7 @@ class Profile:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What became of some datagrams.
+    """Sizes and counts of some datagrams on their way.
 
     Attributes:
         sizes_bytes: of the packets on each segment, in order.
@@ -96,7 +96,7 @@ class Seen:
     capture: Path
 
     def counted(self, node: str, family: int, name: str) -> int:
-        """By how much a counter of IP rose."""
+        """Increase of a counter of IP."""
         group = "Ip" if family == 4 else "Ip6"
         return int(self.after[node]["snmp"][group][name]) - int(self.before[node]["snmp"][group][name])
 

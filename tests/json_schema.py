@@ -11,7 +11,7 @@ Complaints = Iterator[str]
 
 
 def complaints(schema: Schema, value: Any) -> list[str]:
-    """What is wrong with a value; empty if nothing is. Raises `KeyError` on a keyword that is not known here."""
+    """Complaints about a value; empty if there are none. Raises `KeyError` on a keyword that is not known here."""
     return list(_check(schema, schema, value, "top"))
 
 
@@ -100,7 +100,7 @@ _SIMPLE: dict[str, tuple[tuple[type, ...], Callable[[Any, Any], bool]]] = {
     "minimum": ((int, float), lambda value, given: value >= given),
     "maximum": ((int, float), lambda value, given: value <= given),
 }
-"""What a keyword says about values of some types, on its own."""
+"""Checks by keywords that concern values of some types only: the types, and the check."""
 
 _NESTED: dict[str, Callable[[Schema, Schema, Any, str], Complaints]] = {
     "type": _type,

@@ -64,7 +64,7 @@ def counters(view: Viewpoint, packets: int, octets: int, ip: int = 0, ip6: int =
 def judged(
     view: Viewpoint, packets: Sequence[Packet], after: Counters | None = None, traffic: Traffic = TRAFFIC
 ) -> Judgement:
-    """What is said of one link; unless told otherwise its counters fit the claim."""
+    """Judgement on one link; unless the test gives others, its counters fit the claim."""
     node = view.end.node
     if after is None:
         own = {"ip": 100} if "ipv4" in view.crossing.headers else {}

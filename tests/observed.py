@@ -1,4 +1,4 @@
-"""What agents observed, in the forms in which they answer, from as much of it as a test is about."""
+"""Observations of agents, in the forms in which they answer, from as much of them as a test is about."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def drops(reports: Sequence[Mapping[str, Any]] | None) -> list[Drop] | None:
 
 
 def timers(devices: Iterable[Mapping[str, Any]]) -> list[DeviceTimers]:
-    """What timers did."""
+    """Timers of devices."""
     return [DeviceTimers.model_validate(one) for one in devices]
 
 
@@ -54,7 +54,7 @@ def answers(form: type[AForm], nodes: Mapping[str, Mapping[str, Any]]) -> dict[s
 
 
 def devices(form: type[AForm], nodes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, AForm]]:
-    """What devices counted, by node and device."""
+    """Counts of devices, by node and device."""
     return {node: answers(form, own) for node, own in nodes.items()}
 
 

@@ -34,7 +34,7 @@ EXPERIMENTS = FilePath(__file__).parents[1] / "experiments"
 
 LENGTHS = (128, 640, 1408)
 Value = Callable[[str, int], float]
-"""Of a path at a length."""
+"""Value of a path at a length."""
 
 GOODPUT = Selector(workloads=("tcp-stream",), metric="goodput", paths=("ipv6",))
 BOTH = replace(GOODPUT, paths=("ipv4", "ipv6"))

@@ -1,4 +1,4 @@
-"""What an agent finds of one direction of a path, as the workload `pmtu` gets it."""
+"""Results of an agent for one direction of a path, as the workload `pmtu` gets them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def texts(reasons: Iterable[Reason]) -> list[str]:
 
 
 def kinds(reasons: Iterable[Reason]) -> list[ReasonKind]:
-    """What tells them apart."""
+    """Kinds, which tell the reasons apart."""
     return [reason.kind for reason in reasons]
 
 

@@ -55,7 +55,7 @@ def tell_until(log: Observer, run: synthetic.Synthetic, trials: Iterable[TrialRe
 
 
 def tell_within(log: Observer, under_way: TrialRecord) -> None:
-    """What both ends tell in 1.2 s of a trial of TCP, or of UDP, of which nothing comes between 0.5 and 0.6 s."""
+    """Tells what both ends see in 1.2 s of a trial of TCP, or of UDP, of which nothing comes between 0.5 and 0.6 s."""
     for number in range(12):
         if under_way.workload == "udp-stream":
             comes = number != 5

@@ -1,4 +1,4 @@
-"""What tests of the run directory write: an experiment, the manifest of its run, and the record of a trial."""
+"""Files that tests of the run directory write: an experiment, the manifest of its run, and the record of a trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a synthetic trial measures: simple models of a path, with noise. Used by `synthetic` only."""
+"""Measured values of synthetic trials: simple models of a path, with noise. Used by `synthetic` only."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Measured:
 
 
 def measure(combination: Combination, path: NetworkPath, link_used: Link, noise: Noise) -> Measured:
-    """What a trial of that workload finds on that path."""
+    """Values of a trial of that workload on that path."""
     rate_bps = float(link_used.directions[0].rate_bps or 10**10)
     overhead_bytes = _HEADERS_BYTES[path.mechanism]
     size_bytes = float(combination.levels.get("message_bytes", 64))
@@ -125,7 +125,7 @@ def _receiver(goodput_bps: float, noise: Noise) -> dict[str, list[float]]:
 
 
 def evidence(path: NetworkPath, topology: Topology, between: tuple[str, str]) -> Evidence:
-    """What the run layer keeps of the packets on every link of the way, and of what the ends of tunnels counted."""
+    """Evidence as the run layer keeps it: the packets on every link of the way, and the counts of the tunnels' ends."""
     network = install(path, topology, between)
     crossed = network.crossings
     rooms = [crossing.inner_mtu_bytes for crossing in crossed if crossing.inner_mtu_bytes is not None]

@@ -1,4 +1,4 @@
-"""What a tutorial has its reader do: files to save and commands to run, in their order."""
+"""Steps of a tutorial for its reader: files to save and commands to run, in their order."""
 
 from __future__ import annotations
 

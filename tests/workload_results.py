@@ -1,4 +1,4 @@
-"""What agents answer in trials of each workload, and what is made of it."""
+"""Answers of agents in trials of each workload, and the values that follow from them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ EMPTY = {"unit": "ns", "count": 0, "buckets": []}
 
 
 def summarise(kind: str, params: Params, client: Result, server: Result | None = None) -> Measured:
-    """What a workload measures by such results."""
+    """Values of a workload by such results."""
     return WORKLOADS[kind].summarise(params, client, server or {})
 
 
 def traffic(kind: str, params: Params, client: Result, server: Result | None = None) -> Traffic:
-    """What must have crossed the wire by such results."""
+    """Traffic that must have crossed the wire by such results."""
     return WORKLOADS[kind].traffic(params, client, server or {})
 
 

@@ -1,4 +1,4 @@
-"""What is said of experiments that are wrong: the cases of the tables in `errors`.
+"""Messages about experiments that are wrong: the cases of the tables in `errors`.
 
 `SIXBENCH_UPDATE_GOLDEN=1 pytest tests/golden/test_errors.py` writes the texts anew: read the difference.
 """

@@ -1,4 +1,4 @@
-"""What `sixbench plan` shows of small networks with two routers.
+"""Output of `sixbench plan` for small networks with two routers.
 
 `SIXBENCH_UPDATE_GOLDEN=1 pytest tests/golden/test_plan.py` writes the files anew: read the difference.
 """

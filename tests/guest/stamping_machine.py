@@ -51,7 +51,7 @@ def kernel_with_driver(scratch: Path) -> Kernel:
 
 
 def job_files() -> dict[str, bytes]:
-    """What the machine has in `JOB`, besides what guests have. There is no /var, so pmc is told where ptp4l is."""
+    """Files that the machine has in `JOB`, besides those of guests. There is no /var, so pmc is told where ptp4l is."""
     asks = f'#!/bin/sh\nexec {JOB}/pmc-itself -s /run/ptp4l-eth2 -i /run/pmc.$$ "$@"\n'
     programs = {name: find_program(name, "linuxptp").read_bytes() for name in ("ptp4l", "pmc")}
     inside = (HERE / "inside.py").read_bytes()

@@ -47,7 +47,7 @@ def guest_of(process: int) -> int:
 
 
 def boot_with(script: str, silence_s: float, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What is said of a guest whose second script is this one."""
+    """Message about a guest whose second script is this one."""
     module = importlib.import_module("sixbench.guest.boot")
     monkeypatch.setattr(module, "second_script", lambda *arguments: script)
     command = GuestCommand(arguments=("--version",), agent=find_agent(), limit_s=60, silence_s=silence_s)

@@ -62,7 +62,7 @@ class Machines:
         return process
 
     def said(self, machine: str, command: str) -> str:
-        """What a command on a machine has said so far."""
+        """Output of a command on a machine so far."""
         return (self._scratch / f"{machine}-{command}.log").read_text(errors="replace")
 
     def scheduler(self) -> subprocess.Popen[bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 SIXBENCH = (sys.executable, "-m", "sixbench")
 WITHOUT_FIGURES = (sys.executable, "-P", str(Path(__file__).with_name("without_figures.py")))
-"""With a report that has no figures."""
+"""Command whose report has no figures."""
 
 
 @dataclass(frozen=True, kw_only=True)

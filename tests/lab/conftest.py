@@ -78,7 +78,7 @@ def sixbench() -> SixbenchCommand:
 
 @pytest.fixture(scope="session")
 def doctor(sixbench: SixbenchCommand) -> Doctor:
-    """What `sixbench doctor` says here, which tries every mechanism with every engine."""
+    """Output of `sixbench doctor` here, which tries every mechanism with every engine."""
     interfaces = set(os.listdir("/sys/class/net"))
     shown, data = sixbench("doctor"), sixbench("doctor", "--json")
     left = set(os.listdir("/sys/class/net")) - interfaces

@@ -26,7 +26,7 @@ from sixbench.store import Manifest, create_run
 from sixbench.theory import expected_amid_changes
 
 TESTERS = frozenset({ReasonKind.TESTER_LIMITED, ReasonKind.EMULATOR_LATE, ReasonKind.LATE_TIMERS})
-"""What is wrong where a busy machine kept a sender or a link from its rate, or an emulated link from its times."""
+"""Reasons of trials where a busy machine kept a sender or a link from its rate, or an emulated link from its times."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,10 +32,10 @@ from sixbench.run.laboratory import Laboratory
 TWO, FOUR = (("lab1", "lab2"), ("lab1", "lab2", "lab3", "lab4"))
 """The names of hosts. Each has a cable to the next one."""
 INTERFACES = ("left", "right")
-"""What an experiment calls eth1 and eth2 of a host: the ends of its cables."""
+"""Names of eth1 and eth2 of a host in experiments: the ends of its cables."""
 PORT = 2222
 _SERVING = ("sshd: root", "sshd-session: root")
-"""How the processes that serve connections name themselves, before OpenSSH 9.8 and since."""
+"""Names of the processes that serve connections, before OpenSSH 9.8 and since."""
 
 _SSHD = """
 Port {port}
@@ -111,7 +111,7 @@ class Machines:
         return ", ".join(f"{known}: {device}" for known, device in zip(INTERFACES, cables, strict=False))
 
     def inside(self, name: str, *command: str) -> str:
-        """What a command in the namespace of a machine prints."""
+        """Output of a command in the namespace of a machine."""
         words = ["nsenter", "-t", str(self.lab.agents[name].pid), "-n", *command]
         return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout
 
@@ -147,7 +147,7 @@ class Machines:
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     def said(self, name: str) -> str:
-        """What the sshd of a machine has said."""
+        """Output of the sshd of a machine so far."""
         return (self.scratch / f"{name}.log").read_text(errors="replace")
 
     def agents(self, name: str) -> dict[int, str]:

@@ -106,7 +106,7 @@ def of_ipv4(ends: Ends) -> dict[str, bytes]:
 
 
 def routed(ends: Ends, pointer: int) -> bytes:
-    """With a loose source route of one address (RFC 791 section 3.1)."""
+    """Packet with a loose source route of one address (RFC 791 section 3.1)."""
     plain = in4(ends, udp(ends))
     option = bytes([131, 7, pointer, 203, 0, 113, 5, 0])
     head = b"\x47" + plain[1:2] + struct.pack("!H", len(plain) + 8) + plain[4:10] + b"\0\0" + plain[12:20] + option

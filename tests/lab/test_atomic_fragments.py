@@ -74,7 +74,7 @@ def wait_for_all(lab: Laboratory, arrived: int) -> None:
 
 
 def sent(lab: Laboratory) -> tuple[dict[str, int], list[dict[str, Any] | None]]:
-    """What h2 counted of them, and what is said of each one's fragment header where it arrives."""
+    """Increases of h2's counters by the packets, and each packet's fragment header where it arrives."""
     before = counted(lab)
     server = lab.agents["h2"]
     server.call(
@@ -125,7 +125,7 @@ FIELDS = (
     *("ipv6.fraghdr.ident", "udp.length", "udp.checksum.status"),
 )
 RIGHT = "1"
-"""What tshark calls a checksum that is right."""
+"""Value of tshark for a checksum that is right."""
 
 
 @pytest.mark.parametrize(

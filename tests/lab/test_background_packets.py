@@ -1,4 +1,4 @@
-"""What nodes send by themselves: nothing of it falls into a trial, in the first seconds of a network neither."""
+"""Packets that nodes send by themselves: none of them falls into a trial, in the first seconds of a network neither."""
 
 from __future__ import annotations
 

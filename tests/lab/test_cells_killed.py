@@ -32,7 +32,7 @@ def pair(tmp_path: Path) -> Iterator[Machines]:
 
 
 def blocks(directory: Path) -> int:
-    """How many blocks have a trial that was recorded."""
+    """Number of blocks that have a trial that was recorded."""
     return len({trial.name.partition("-")[0] for trial in directory.glob("trials/b*-*")})
 
 

@@ -100,6 +100,6 @@ def address(agent: Agent, device: str) -> str:
 
 
 def ping(agent: Agent, destination: str) -> str:
-    """What ping(8) says of an echo."""
+    """Output of ping(8) for one echo."""
     done = agent.call("exec", argv=["ping", "-n", "-c", "1", "-W", "5", destination])
     return str(done["stdout"])

@@ -1,4 +1,4 @@
-"""What routers do to packets, in real namespaces: seen in packets that tshark reads, and counted by nftables."""
+"""Treatment of packets by routers, in real namespaces: seen in packets that tshark reads, and counted by nftables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERVER = {4: "198.18.2.2", 6: "2001:2:0:2::2"}
 """Address of h2 in a chain h1, r1, r2, h2."""
 
 FRAGMENTED_BYTES = 2000
-"""Of payload: two fragments over an MTU of 1500."""
+"""Payload of a datagram that takes two fragments over an MTU of 1500."""
 
 
 RESET = """
@@ -62,7 +62,7 @@ def ping(lab: Laboratory, family: int, *options: str) -> tuple[int, str]:
 
 
 def counted(lab: Laboratory, node: str) -> dict[str, int]:
-    """What a node's ruleset counted, in packets."""
+    """Packets that a node's ruleset counted, by counter."""
     _, text = execute(lab, node, "nft", "-j", "list", "counters")
     found = [item["counter"] for item in json.loads(text)["nftables"] if "counter" in item]
     return {counter["name"]: counter["packets"] for counter in found}
@@ -70,7 +70,7 @@ def counted(lab: Laboratory, node: str) -> dict[str, int]:
 
 @contextmanager
 def captured(lab: Laboratory, node: str, interface: str, fields: list[str], tmp_path: Path) -> Iterator[list[str]]:
-    """What tshark reads of the packets that a node saw meanwhile, once it is over: a line a packet."""
+    """Packets that a node sees meanwhile, as tshark reads them once it is over: a line a packet."""
     agent = lab.agents[node]
     agent.call(
         "capture-start",

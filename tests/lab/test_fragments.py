@@ -1,4 +1,4 @@
-"""What datagrams become on every link, as theory says it and as tshark reads it from captures: exactly."""
+"""Datagrams on every link, as theory predicts them and as tshark reads them from captures: exactly."""
 
 from __future__ import annotations
 
@@ -220,12 +220,12 @@ def test_every_link_carries_and_every_node_counts_what_is_predicted(
 
 
 def _attempts(prediction: Prediction) -> list[Attempt]:
-    """Of what is sent: the lost ones, then those that arrive."""
+    """Attempts that are sent: the lost ones, then those that arrive."""
     return [*prediction.attempts[: prediction.lost_first], *[prediction.settled] * SETTLED]
 
 
 def _learns_within_a_datagram(prediction: Prediction) -> bool:
-    """Whether errors about the first packets of a datagram come while a tunnel's entry sends its others."""
+    """True if errors about the first packets of a datagram come while a tunnel's entry sends its others."""
     return any(
         attempt.told and any(work.too_long > 1 for (node, _), work in attempt.work.items() if node != "h1")
         for attempt in prediction.attempts

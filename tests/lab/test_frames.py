@@ -50,7 +50,7 @@ def trials(hub: AgentHub, ruleset: str = "", text: str = EXPERIMENT, **settings:
 
 
 def wrong(trial: TrialRecord) -> list[str]:
-    """What is wrong with a trial besides a tester that was late, which a busy machine may be."""
+    """Faults of a trial besides a tester that was late, which a busy machine may be."""
     return [reason.text for reason in trial.reasons if reason.kind is not ReasonKind.TESTER_LIMITED]
 
 

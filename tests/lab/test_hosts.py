@@ -61,7 +61,7 @@ def trials(run: Path) -> list[dict[str, Any]]:
 
 
 def outcomes(found: list[dict[str, Any]]) -> list[str]:
-    """How trials ended. A busy machine keeps a sender or a link from its rate: the trial says so, and is right."""
+    """Outcomes of trials. A busy machine keeps a sender or a link from its rate: the trial says so, and is right."""
     return [
         "ok" if trial["reasons"] and {reason["kind"] for reason in trial["reasons"]} <= TESTERS else trial["status"]
         for trial in found
@@ -74,7 +74,7 @@ def is_home(hosts: Machines, before: dict[str, str]) -> bool:
 
 @pytest.fixture
 def before(hosts: Machines) -> Iterator[dict[str, str]]:
-    """What the machines have, which they have again when a test is over."""
+    """Interfaces of the machines, which they have again when a test is over."""
     state = {name: hosts.interfaces(name) for name in ("lab1", "lab2")}
     yield state
     hosts.end_what_was_begun()
@@ -173,7 +173,7 @@ def test_interfaces_are_home_when_an_agent_is_killed(hosts: Machines, before: di
 
 
 def test_interfaces_are_home_when_the_run_is_killed_and_it_is_resumed(hosts: Machines, before: dict[str, str]) -> None:
-    """Of an experiment that knows nothing of hosts."""
+    """The experiment knows nothing of hosts."""
     plain = hosts.scratch / "plain.yaml"
     plain.write_text(
         "experiment: plain\n"

@@ -15,7 +15,7 @@ from waiting import wait_for
 from sixbench.model.topology import Family
 
 FAR_MTU_BYTES = 1400
-"""Of the link between the two routers: after 50 bytes of headers it leaves 1350."""
+"""MTU of the link between the two routers: after 50 bytes of headers it leaves 1350."""
 
 EXPERIMENT = """
 experiment: internet
@@ -54,7 +54,7 @@ def written(hosts: Machines, name: str, mtu: str = "", family: Family = 4) -> Pa
 
 
 def settings(hosts: Machines) -> dict[str, str]:
-    """What the machines' own networks are like: interfaces, routes, and what is known of paths."""
+    """Settings of the machines' own networks: interfaces, routes, and what is known of paths."""
     return {
         name: hosts.interfaces(name)
         + hosts.inside(name, "ip", "route", "show", "table", "all")

@@ -53,7 +53,8 @@ def trials(run: Path) -> list[dict[str, Any]]:
 
 
 def cpu_per_packet_ns(run: Path) -> dict[str, float]:
-    """By path. All nodes are on one processor, which cannot be busy for longer than a trial lasts."""
+    """CPU time of a packet, by path. All nodes are on one processor, which cannot be busy for longer than a trial
+    lasts."""
     found = trials(run)
     for trial in found:
         metrics = trial["metrics"]

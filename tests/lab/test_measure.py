@@ -83,7 +83,7 @@ class Pair:
         return subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
 
     def document(self, *arguments: str | Path) -> dict[str, Any]:
-        """What `-J` prints. Trials that a busy machine spoiled are no fault of ours: their reasons say so."""
+        """Document that `-J` prints. Trials that a busy machine spoiled are no fault of ours: their reasons say so."""
         done = self.measure(*arguments, "-J")
         document: dict[str, Any] = json.loads(done.stdout, parse_constant=pytest.fail)
         wrong = [

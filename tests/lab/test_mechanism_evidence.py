@@ -1,4 +1,4 @@
-"""What a record says of a path's engine and packets: two engines compared, one that is not there, and wrong packets."""
+"""Records of a path's engine and packets: two engines compared, one that is not there, and wrong packets."""
 
 from __future__ import annotations
 

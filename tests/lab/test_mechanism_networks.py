@@ -1,4 +1,4 @@
-"""What single mechanisms are for, in networks larger than their sample, and what becomes of packets that do not fit."""
+"""Purposes of single mechanisms, in networks larger than their sample, and packets that do not fit."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ PING = "  - ping: {count: 4, interval: 2ms}\n"
 LINKS = {"off": "rate: 50Mbit, offload: false", "on": "offload: true"}
 
 GROUPS = "239.192."
-"""How IPv4 multicast groups of 6over4 begin (RFC 2529 section 6)."""
+"""First bytes of the IPv4 multicast groups of 6over4 (RFC 2529 section 6)."""
 
 LARGEST_FRAME_BYTES = 1514
 
@@ -52,7 +52,7 @@ BACKGROUND = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What a path says of its packets, written down apart from the code that installs it.
+    """Claims of a path about its packets, written down apart from the code that installs it.
 
     Attributes:
         inner: the header that the hosts exchange packets of, by tshark's name.
@@ -126,7 +126,7 @@ HERE = engines_here()
 
 
 def test_our_engines_work_where_the_lab_does() -> None:
-    """What is not here is not in the parameters below; that ours are is expected of every machine that runs these."""
+    """An engine that is not here is not in the parameters below; ours are expected on every machine that runs these."""
     of_others = ("program", "guest")
     with_tunnels = {name: one for name, one in MECHANISMS.items() if one.sample and name not in of_others}
     assert CLAIMS.keys() == with_tunnels.keys()

@@ -34,7 +34,7 @@ MODELS = [
 
 
 def trials(hub: AgentHub, directory: Path, workloads: list[str]) -> dict[str, dict[str, TrialRecord]]:
-    """By combination and path."""
+    """Trials by combination and path."""
     text = NETWORK + "".join(f"  - {workload}\n" for workload in workloads)
     done = run(hub, text, directory / "run")
     assert wrong(done.trials) == []

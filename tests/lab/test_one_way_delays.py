@@ -79,7 +79,7 @@ def true_delays_ns(out: Path, trial: TrialRecord, clocks: dict[str, WrongClock])
 
 
 def right_ns(shown_ns: np.ndarray, clock: WrongClock) -> np.ndarray:
-    """What the kernel's clock said, since the moment that the wrong one has."""
+    """Time by the kernel's clock, since the moment that the wrong clock has."""
     return (shown_ns - clock.since_ns - clock.ahead_ns) / (1 + clock.fast_ppm / 1e6)
 
 

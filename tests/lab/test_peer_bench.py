@@ -17,7 +17,7 @@ from sixbench.lab.registry import start_ticks
 
 PROGRAM = Path(__file__).parents[2] / "benches" / "peers.py"
 TOO_SLOW = ("too little arrived", "it ended before the end of the window")
-"""What a machine under load may say."""
+"""Messages that a machine under load may give."""
 
 
 def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:

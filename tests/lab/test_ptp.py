@@ -71,7 +71,7 @@ def _ptp4l(hosts: Machines, name: str, priority: int) -> subprocess.Popen[bytes]
 
 
 def _ptp(hosts: Machines, name: str) -> tuple[str, str]:
-    """What the doctor says of PTP on a host."""
+    """Answer and reason of the doctor about PTP on a host."""
     done = hosts.run("doctor", "--host", f"root@{hosts.address(name)}:{PORT}", "--json")
     [told] = [one for one in json.loads(done.stdout)["capabilities"] if one["name"] == "PTP"]
     return told["answer"], told["reason"]

@@ -14,7 +14,7 @@ from sixbench.run.laboratory import Laboratory
 
 LIMIT_BYTES = 65536
 LARGEST_FRAGMENT_BYTES = 4096
-"""What one fragment of 1500 bytes takes of the kernel's memory, at most."""
+"""Most memory of the kernel that one fragment of 1500 bytes takes."""
 SENT = 200
 
 NETWORK = f"""

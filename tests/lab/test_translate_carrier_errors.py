@@ -115,7 +115,7 @@ def test_a_quote_is_enough_where_it_has_the_addresses(
 
 
 def told_mtu(answer: bytes) -> int:
-    """What Fragmentation Needed or Packet Too Big tells."""
+    """MTU that Fragmentation Needed or Packet Too Big carries."""
     kind, mtu = (answer[20:22], answer[26:28]) if answer[0] >> 4 == 4 else (answer[40:42], answer[46:48])
     assert kind == (b"\3\4" if answer[0] >> 4 == 4 else b"\2\0")
     return int.from_bytes(mtu)

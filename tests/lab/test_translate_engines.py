@@ -154,7 +154,8 @@ def to_itself(own4: str, own6: str) -> dict[str, bytes]:
 NODES_OWN = ("to itself, IPv4 udp, DF", "to itself, IPv4 source route*")
 """Linux gives errors the TOS of the packet that they are about, and follows source routes through itself."""
 TRACKED = ("*used up", "*bad *", "*fragment*", "*another protocol")
-"""What a node that tracks connections does itself: it puts fragments together, and knows ports of TCP and UDP alone."""
+"""Packets that a node which tracks connections treats itself: it puts fragments together, and knows ports of TCP and
+UDP alone."""
 
 MECHANISMS = {
     "siit": Mechanism(

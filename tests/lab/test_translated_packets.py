@@ -1,5 +1,5 @@
-"""What becomes of packets in translators and address sharing: DF, Traffic Class, lengths and Fragment headers as RFC
-7915 has them, with every offload, over IPv6 links of three MTUs, looked at in captures where they arrive."""
+"""Packets in translators and address sharing: DF, Traffic Class, lengths and Fragment headers as RFC 7915 has them,
+with every offload, over IPv6 links of three MTUs, looked at in captures where they arrive."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Kind:
 
     @property
     def encapsulates(self) -> bool:
-        """Whether IPv4 stays within IPv6."""
+        """True if IPv4 stays within IPv6."""
         return self.header_bytes == 40
 
 
@@ -287,7 +287,7 @@ def sent(lab: Laboratory, network: Network, cases: list[Case]) -> list[dict[str,
 def unexpected(
     kind: Kind, mtu_bytes: int, case: Case, answer: dict[str, object], by_link: dict[str, list[Packet]]
 ) -> list[str]:
-    """What is not as it should be, in words."""
+    """Faults of the answer and the packets, in words."""
     fits = mtu_bytes - kind.header_bytes
     from_ipv4 = kind.client == 4 or case.back
     if from_ipv4 and case.df and case.ipv4_bytes > fits:
@@ -308,7 +308,7 @@ def unexpected(
 
 
 def is_cut(kind: Kind, mtu_bytes: int, case: Case) -> bool:
-    """Whether it crosses IPv6 in fragments. Translators cut what may be cut to 1280 (RFC 7915, section 4); tunnels what
+    """True if it crosses IPv6 in fragments. Translators cut what may be cut to 1280 (RFC 7915, section 4); tunnels what
     does not fit."""
     most = mtu_bytes if kind.encapsulates else LEAST_IPV6_MTU_BYTES
     return not case.df and case.ipv4_bytes + kind.header_bytes > most

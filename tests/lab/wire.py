@@ -21,7 +21,7 @@ _PREFERENCES = (
     *("ip.defragment:FALSE", "ipv6.defragment:FALSE"),
 )
 _BAD = "0"
-"""What tshark calls a checksum that is wrong; 1 is right, 2 unverified (a fragment), 3 not present."""
+"""Value of tshark for a checksum that is wrong; 1 is right, 2 unverified (a fragment), 3 not present."""
 
 _ALL_ONES = "0xffff"
 
@@ -56,8 +56,9 @@ class Packet:
 
     @property
     def has_wrong_checksum(self) -> bool:
-        """What an error quotes is not looked at: it is cut off. Nor is a TCP checksum of all ones, once in 65536
-        segments: in one's complement it is the zero that tshark wants, and Linux writes it (CSUM_MANGLED_0)."""
+        """True if a checksum is wrong. The packet that an error quotes is not looked at: it is cut off. Nor is a TCP
+        checksum of all ones, once in 65536 segments: in one's complement it is the zero that tshark wants, and Linux
+        writes it (CSUM_MANGLED_0)."""
         quoted = ["tcp", "udp"] if self.transport.startswith("icmp") else []
         if self.fields["tcp.checksum"] == _ALL_ONES:
             quoted.append("tcp")
@@ -81,27 +82,27 @@ class Packet:
 
     @property
     def has_fragment_header(self) -> bool:
-        """Whether IPv6 has it, in a fragment or not."""
+        """True if IPv6 has a Fragment header, in a fragment or not."""
         return self.fields["ipv6.fraghdr.offset"] != ""
 
     @property
     def ip_bytes(self) -> int:
-        """Of the outermost IP packet, on a link of Ethernet."""
+        """Length of the outermost IP packet, on a link of Ethernet."""
         return int(self.fields["frame.len"]) - _ETHERNET_BYTES
 
     @property
     def icmp_types(self) -> list[int]:
-        """Of the ICMPv6 messages in it."""
+        """Types of the ICMPv6 messages in it."""
         return [int(number) for number in self.fields["icmpv6.type"].split(",") if number]
 
     @property
     def keeps_the_link_going(self) -> bool:
-        """Whether it says nothing of what the link carries: discovery of neighbours and listeners, ARP, IGMP."""
+        """True if it is about the link alone: discovery of neighbours and listeners, ARP, IGMP."""
         return self.transport in ("igmp", "arp") or (self.stack == ("ipv6",) and self.is_discovery)
 
     @property
     def is_discovery(self) -> bool:
-        """Whether it discovers neighbours or listeners, in a tunnel or not."""
+        """True if it discovers neighbours or listeners, in a tunnel or not."""
         return self.transport == "icmpv6" and self.icmp_types[0] in DISCOVERY
 
 

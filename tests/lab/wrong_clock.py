@@ -26,12 +26,12 @@ class WrongClock:
     up_s: int
 
     def environment(self, scratch: Path) -> str:
-        """What a program's environment has, so that the clock is its clock."""
+        """Environment of a program, so that the clock is its clock."""
         library = scratch / f"{SOURCE.stem}.so"
         flags = ("-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror")
         subprocess.run(["cc", *flags, "-o", library, SOURCE, "-ldl"], check=True)
         return f"LD_PRELOAD={library} SIXBENCH_WRONG_CLOCK={self.ahead_ns},{self.fast_ppm},{self.since_ns}"
 
     def error_ns(self, realtime_ns: int) -> int:
-        """How far it is ahead at a moment of the true clock."""
+        """Time by which it is ahead at a moment of the true clock."""
         return self.ahead_ns + (realtime_ns - self.since_ns) * self.fast_ppm // 10**6

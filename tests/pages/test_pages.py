@@ -122,7 +122,7 @@ def test_paper_has_the_wide_figures_in_light_colours(opened: Opened) -> None:
 
 
 def _reached(page: Page) -> list[str]:
-    """What is said of each marker that keys reach: Tab to a figure, arrows within it."""
+    """Text of each marker that keys reach: Tab to a figure, arrows within it."""
     found: dict[int, str] = {}
     for _ in range(page.evaluate("document.querySelectorAll('a, button, summary, select, input, svg.wide').length")):
         page.keyboard.press("Tab")

@@ -40,7 +40,7 @@ def _lacking() -> str | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def peers_possible() -> None:
-    """What all tests here need."""
+    """Skips or fails where something is missing that all tests here need."""
     reason = _lacking()
     if reason is None:
         return
@@ -51,7 +51,7 @@ def peers_possible() -> None:
 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[AgentHub]:
-    """What starts our nodes."""
+    """Hub that starts our nodes."""
     with AgentHub(find_agent()) as hub:
         yield hub
 

@@ -56,7 +56,7 @@ class Way:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What became of the frames on one way.
+    """Outcome of the frames in one direction.
 
     Attributes:
         delays_ns: by number of the frame, of each of its copies that came.
@@ -74,7 +74,7 @@ class Outcome:
         return [copies[0] for number, copies in self.delays_ns.items() if family_of(number) == family]
 
     def lost(self, family: int) -> int:
-        """How many frames of a family did not come whole."""
+        """Number of frames of a family that did not come whole."""
         return sum(family_of(number) == family and number not in self.delays_ns for number in range(self.count))
 
 
@@ -156,7 +156,7 @@ def _outcome(way: Way, count: int) -> Outcome:
 
 
 def _drain(watched: socket.socket) -> list[tuple[bytes, int, bool]]:
-    """What a socket saw: frame, time, and whether it went out there."""
+    """Frames that a socket saw: the frame, its time, and True if it went out there."""
     seen = []
     while True:
         try:

@@ -92,7 +92,7 @@ paths: PATHS
 """
 PRIVATE, OUTSIDE = "192.168.1.2", "198.18.1.1"
 NO_NEXT_HEADER = 59
-"""Of a bubble: an IPv6 packet without anything in it (RFC 4380 section 2.8)."""
+"""Next header of a bubble: an IPv6 packet without anything in it (RFC 4380 section 2.8)."""
 
 
 def test_a_client_behind_a_nat_is_known_by_its_mapped_address(hub: AgentHub, tmp_path: Path) -> None:
@@ -146,12 +146,12 @@ NO_TRIAL = ("133", "134")
 
 
 def read(file: Path) -> list[dict[str, str]]:
-    """What tshark finds in the Teredo packets of a capture that are not empty, which bubbles are."""
+    """Fields of the Teredo packets of a capture that are not empty, which bubbles are."""
     return [packet for packet in datagrams(file) if packet["ipv6.nxt"] != str(NO_NEXT_HEADER)]
 
 
 def datagrams(file: Path) -> list[dict[str, str]]:
-    """What it finds in all Teredo packets."""
+    """Fields of all Teredo packets, by tshark."""
     words = ["tshark", "-r", str(file), "-d", "udp.port==3545,teredo", "-Y", "teredo", "-T", "fields"]
     fields = [word for name in FIELDS for word in ("-e", name)]
     done = subprocess.run([*words, *fields], capture_output=True, text=True, check=True)

@@ -51,7 +51,7 @@ FRAMES = 3000
 RATE_PER_S = 2500
 UNDER_WAY_S = 0.3
 DEVIATIONS = 5.0
-"""Of a binomial count: beyond by chance once in 1.7 million."""
+"""Standard deviations of a binomial count that are allowed: beyond by chance once in 1.7 million."""
 KOLMOGOROV = sqrt(log(2 / 1e-6) / 2)
 """Times sqrt(1/n + 1/m): what the distance of two empirical distributions exceeds once in a million."""
 ROOM_NS = 500_000
@@ -69,7 +69,7 @@ class Bench:
     peer: UmlPeer
 
     def compare(self, settings: str, count: int = FRAMES) -> tuple[Impairments, Outcome, Outcome]:
-        """What was asked for, what our emulator made of it, and what netem did."""
+        """Impairments that were asked for, their outcome with our emulator, and that with netem."""
         ours, theirs = (_topology(settings, emulator) for emulator in ("user", "netem"))
         assert unfit(theirs.wires[0]) is None
         self._tell_peer(render(theirs)["h1"].queues)
@@ -140,7 +140,7 @@ def bench(router: Agent, hub: AgentHub) -> Iterator[Bench]:
 
 @pytest.fixture(scope="module")
 def room_ns(bench: Bench) -> int:
-    """How late this machine makes timers: all but a hundredth of the frames with a constant delay are less so."""
+    """Lateness of this machine's timers: all but a hundredth of the frames with a constant delay are less late."""
     way, *both = bench.compare("delay: 50ms")
     late = [sorted(late_by(outcome, way)) for outcome in both]
     return ROOM_NS + max(values[len(values) * 99 // 100] for values in late)
@@ -156,7 +156,8 @@ def assert_share(found: int, count: int, ratio: float) -> None:
 
 
 def distance(one: list[int], other: list[int], room_ns: int) -> float:
-    """Of two empirical distributions, as Kolmogorov's, where neither value counts as the later for so little."""
+    """Distance of two empirical distributions, as Kolmogorov's, where neither value counts as the later for so
+    little."""
     one, other = sorted(one), sorted(other)
     return max(_ahead(one, other, room_ns), _ahead(other, one, room_ns))
 

@@ -40,7 +40,7 @@ QUESTIONS = (
     *("ipv4only.arpa AAAA", "ipv4only.arpa A", "-x 198.18.1.2", "-x 2001:2::1"),
     *("+tcp server AAAA", "+dnssec server AAAA", "+cdflag +dnssec r1 AAAA"),
 )
-"""What `dig` asks: synthesis, addresses that are kept, pointers, the name of RFC 7050, and what is not there."""
+"""Questions of `dig`: synthesis, addresses that are kept, pointers, the name of RFC 7050, and what is not there."""
 CHECKED = "+cdflag +dnssec server AAAA"
 POINTER = "-x 2001:db8:64::c612:102"
 

@@ -33,7 +33,7 @@ ROUTER_SETTINGS = {
     "net.ipv6.conf.default.accept_dad": "0",
 }
 ADDRESSES = {4: ("ip.src", "ip.dst"), 6: ("ipv6.src", "ipv6.dst")}
-"""What tshark calls source and destination."""
+"""Names of source and destination in tshark."""
 
 
 @dataclass(frozen=True, kw_only=True)

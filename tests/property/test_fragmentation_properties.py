@@ -1,4 +1,4 @@
-"""What holds for every datagram on every line of links."""
+"""Properties of every datagram on every line of links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every mechanism, wherever it is installed: it is refused with a sentence, or it works."""
+"""Properties of every mechanism, wherever it is installed: it is refused with a sentence, or it works."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Wires:
     by_hand: dict[str, tuple[str, str]]
 
     def topology(self) -> Topology:
-        """With automatic addresses where none are given by hand."""
+        """Topology with automatic addresses where none are given by hand."""
         return topology([link.split("-") for link in self.links], list(self.mtus), self.by_hand)
 
     def names(self, kind: str) -> list[str]:

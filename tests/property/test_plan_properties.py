@@ -1,4 +1,4 @@
-"""What holds of every plan: units, files, orders."""
+"""Properties of every plan: units, files, orders."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ SCHEMA = experiment_schema(MECHANISMS)
 
 
 def refused_properly(refusal: ExperimentError | UsageError) -> bool:
-    """Whether every line says where, and can be printed."""
+    """True if every line says where, and can be printed."""
     lines = str(refusal).splitlines()
     return all(": " in line and line.isprintable() for line in lines) and len(lines) <= 101
 
@@ -309,7 +309,7 @@ ACCEPTED: dict[tuple[Any, ...], tuple[Any, ...]] = {
     ("quick", "blocks"): ({},),
     ("quick-virtual", "blocks"): ({},),
 }
-"""What of that means something at these places."""
+"""Odd values that mean something at these places."""
 
 
 @pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(map(str, path)) or "top")

@@ -1,4 +1,4 @@
-"""What holds of every network: its addresses, and the routes that follow from its links."""
+"""Properties of every network: its addresses, and the routes that follow from its links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of comparisons whatever the numbers."""
+"""Properties of comparisons whatever the numbers."""
 
 from __future__ import annotations
 

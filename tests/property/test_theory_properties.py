@@ -1,4 +1,4 @@
-"""What holds for every message, MTU and network."""
+"""Properties of theory for every message, MTU and network."""
 
 from __future__ import annotations
 

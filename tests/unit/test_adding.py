@@ -21,7 +21,7 @@ SHOWN = {
     "A metric": ["name-lookup"],
     "A report format": ["udp-stream, goodput: tunnel is not compared"],
 }
-"""What the commands print."""
+"""Output of the commands, in part."""
 
 
 @pytest.fixture(scope="module")

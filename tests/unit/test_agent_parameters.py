@@ -30,16 +30,16 @@ AGENT_ALONE = {
     ("frames", "server_networks"),
     ("frames", "hardware_stamps"),
 }
-"""What no experiment sets."""
+"""Parameters that no experiment sets."""
 
 SENT_ALWAYS = {"duration_ns", "warmup_ns"}
-"""What an agent is told even where an experiment does not say it."""
+"""Parameters that an agent gets even where an experiment does not have them."""
 
 REQUIRED: dict[str, Params] = {
     "udp-stream": {"datagram_bytes": 64},
     "frames": {"frame_bytes": 84, "rate_pps": 1},
 }
-"""What must be given besides a length."""
+"""Parameters that must be given besides a length."""
 
 OF_AGENT = [kind for kind in WORKLOADS.values() if kind.parts is None]
 IPV6 = frozenset[Any]({6})
@@ -58,7 +58,7 @@ def sample(parameter: Parameter) -> Scalar:
 
 
 def is_refused(kind: WorkloadKind, parameter: Parameter, value: Scalar) -> bool:
-    """Whether the workload itself refuses the value of this parameter, whatever others say."""
+    """True if the workload itself refuses the value of this parameter, whatever others say."""
     params = {"count": 1, **REQUIRED.get(kind.name, {}), parameter.column: value}
     wrong = kind.check(params, IPV6)
     return wrong is not None and wrong.name == parameter.name and "bytes" in wrong.text

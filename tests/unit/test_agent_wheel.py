@@ -1,4 +1,4 @@
-"""What `make wheels` demands of the agent's wheel."""
+"""Demands of `make wheels` on the agent's wheel."""
 
 from __future__ import annotations
 

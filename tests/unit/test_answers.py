@@ -23,7 +23,7 @@ from sixbench.store.packet_log import packet_log_files
 pytestmark = pytest.mark.computes
 
 ANSWERS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))
-"""What agents answered in a run of all workloads; long lists are cut."""
+"""Answers of agents in a run of all workloads; long lists are cut."""
 
 OF_NODES = [one for one in ANSWERS if one["op"] not in ("run", "finish")]
 RESULTS_OF = {
@@ -76,7 +76,7 @@ def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
 
 
 def judged(workload: str, params: dict[str, Any], client: Any, server: Any) -> None:
-    """What is computed of both sides' results."""
+    """Computes everything that is computed of both sides' results."""
     kind = WORKLOADS[workload]
     assess(kind, params, client, server)
     kind.traffic(params, client, server)

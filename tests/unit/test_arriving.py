@@ -1,4 +1,4 @@
-"""What arrives while a trial goes on."""
+"""Bytes that arrive while a trial goes on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Receiver:
 
 
 def _at(now_ms: int, received_bytes: int) -> dict[str, Any]:
-    """By a clock on which the first of it came at 5 s."""
+    """Bytes at a time, by a clock on which the first of them came at 5 s."""
     return {"now_ns": 5 * 10**9 + now_ms * 10**6, "first_ns": 5 * 10**9, "received_bytes": received_bytes}
 
 

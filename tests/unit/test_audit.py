@@ -1,4 +1,4 @@
-"""What `make lint` says of locked packages that are vulnerable, come from elsewhere, or are not known."""
+"""Answers of `make lint` about locked packages that are vulnerable, come from elsewhere, or are not known."""
 
 from __future__ import annotations
 

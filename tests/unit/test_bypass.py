@@ -1,4 +1,4 @@
-"""What the tester itself can do, and which results are within a tenth of it."""
+"""Limits of the tester itself, and results that are within a tenth of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a calibration makes of readings; that the registry makes an experiment; what is kept of it."""
+"""Readings that become a calibration; the registry that makes an experiment; the file that is kept."""
 
 import json
 import random
@@ -47,7 +47,7 @@ def _readings(make, blocks=30, metric=METRIC, unusable=0):
 
 
 def is_unbiased(over):
-    """Whether the interval of every bias has zero in it."""
+    """True if the interval of every bias has zero in it."""
     return all(one.bias is None or one.bias.has_zero for one in over.at)
 
 

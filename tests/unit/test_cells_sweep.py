@@ -54,7 +54,7 @@ def manifest() -> Manifest:
 
 
 def measured(job: Job, cell: str) -> Measured:
-    """What a cell says of a block."""
+    """Answer of a cell about a block."""
     order = block_order(MEASURED.manifest.experiment, job.block)
     trials = {}
     for sequence, planned in enumerate(order, start=(job.block - 1) * len(order) + 1):
@@ -319,7 +319,7 @@ LATE = Reason(kind=ReasonKind.LATE_TIMERS, text="late timers kept r1 from sendin
 
 
 def measured_again(job: Job, cell: str, disturbed: Callable[[PlannedTrial], bool], most: int = 2) -> Measured:
-    """What a cell says of a block of which it repeats what was disturbed."""
+    """Answer of a cell about a block, whose disturbed trials it repeats."""
     trials = {}
     for planned, sequence in numbered(REPEATED, job.block):
         for attempt in attempts(planned, most):

@@ -152,7 +152,7 @@ def test_quantifiers() -> None:
 
 
 def test_what_is_undecided_does_not_save_a_claim_that_is_refuted_elsewhere() -> None:
-    """Of three comparisons two show no difference: whatever the third would turn out to be, most do not."""
+    """In two of three comparisons there is no difference: whatever the third would turn out to be, most have none."""
     run = run_of(same)
     dice = random.Random(3)
     trials = [

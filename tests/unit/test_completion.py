@@ -1,4 +1,4 @@
-"""What a shell offers after Tab."""
+"""Words that a shell offers after Tab."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Offered = Callable[..., list[str]]
 
 @pytest.fixture
 def offered(tmp_path: Path) -> Offered:
-    """What bash offers after these words, of which the last is the one at the cursor."""
+    """Function for the words that bash offers after these words, of which the last is the one at the cursor."""
 
     def ask(*words: str) -> list[str]:
         environment = os.environ | {

@@ -1,4 +1,4 @@
-"""What `sixbench doctor` says of mechanisms and engines."""
+"""Answers of `sixbench doctor` about mechanisms and engines."""
 
 from __future__ import annotations
 

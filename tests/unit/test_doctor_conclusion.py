@@ -1,4 +1,4 @@
-"""What `sixbench doctor` concludes, and what it says would mend each limit."""
+"""Conclusions of `sixbench doctor`, and its advice on each limit."""
 
 from __future__ import annotations
 

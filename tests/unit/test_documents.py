@@ -100,7 +100,7 @@ def test_the_package_advertises_what_it_has() -> None:
 
 
 def unknown(words: list[str]) -> str | None:
-    """What of a command there is not: a command or an option."""
+    """Part of a command that does not exist: a command or an option."""
     found: Any = COMMANDS
     rest = list(words)
     while hasattr(found, "commands") and rest and re.fullmatch(r"[a-z0-9]+", rest[0]):

@@ -1,4 +1,5 @@
-"""How engines make tunnels: lines of ip-link(8) and ip-tunnel(8), requests of docs/protocol.md; which one is taken."""
+"""Engines that make tunnels: lines of ip-link(8) and ip-tunnel(8), requests of docs/protocol.md; the choice of an
+engine."""
 
 from __future__ import annotations
 
@@ -176,7 +177,7 @@ APART = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-u
 
 @pytest.fixture(scope="session")
 def apart() -> list[str]:
-    """What runs a command in a network namespace of its own."""
+    """Words that run a command in a network namespace of its own."""
     if IP is None or UNSHARE is None:
         pytest.skip("this machine has no ip, or no unshare")
     done = subprocess.run([*APART, "ip", "link"], capture_output=True, text=True, check=False, timeout=30)

@@ -1,4 +1,4 @@
-"""What changes in the midst of a trial: as an experiment says it, what is wrong with it, what theory makes of it."""
+"""Changes in the midst of a trial: their form in an experiment, their errors, and theory with them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ DOCUMENT = "\n".join(PAGES.values())
 
 
 def blocks(language: str, text: str) -> list[str]:
-    """What stands in the fenced blocks of a language."""
+    """Content of the fenced blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 

@@ -30,7 +30,7 @@ IPV6 = NetworkPath(name="ipv6", mechanism="native6", family=6)
 TUNNEL = NetworkPath(name="tunnel", mechanism="6in4", family=6)
 
 Values = Mapping[str, Mapping[str, list[float | None]]]
-"""By path and column, one value a block; None where the trial was not valid."""
+"""Values by path and column, one value a block; None where the trial was not valid."""
 
 
 def _run(*combinations: Values, paths: tuple[NetworkPath, ...] = (IPV4, IPV6), **statistics: float) -> Run:

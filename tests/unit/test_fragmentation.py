@@ -1,4 +1,4 @@
-"""What a datagram becomes on each link, by hand. (tests/lab/test_fragments.py holds the same against the kernel.)"""
+"""Fragments of a datagram on each link, by hand. (tests/lab/test_fragments.py holds the same against the kernel.)"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def trial(combination: str, path: str, links: list[dict[str, Any]]) -> TrialReco
 
 
 def drawn(read: Read, **trials: list[dict[str, Any]]) -> list[Drawing]:
-    """Of both families alike; trials by combination: what is said of their links."""
+    """Drawings of trials, alike for both families. `trials` has the links of each combination."""
     records = [trial(name, path, links) for name, links in trials.items() for path in ("ipv4", "ipv6")]
     return fragments.drawings(Context.of(read(TEXT)), replace(standard().in_memory(), trials=records))
 

@@ -1,4 +1,4 @@
-"""What `tools/test-fresh` refuses before it makes anything."""
+"""Refusals of `tools/test-fresh` before it makes anything."""
 
 from __future__ import annotations
 

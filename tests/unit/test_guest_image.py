@@ -1,4 +1,4 @@
-"""What a guest's file system holds, and when it is made anew."""
+"""Content of a guest's file system, and changes that make it anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether KVM works, by a QEMU that says so or not."""
+"""Detection of KVM that works, by a QEMU that says so or not."""
 
 from __future__ import annotations
 

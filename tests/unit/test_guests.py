@@ -50,7 +50,7 @@ def writer(read: Read, tmp_path: Path) -> RunWriter:
 
 
 def in_guest(kernel: Kernel, command: GuestCommand, exit_code: int = 0) -> GuestResult:
-    """What a guest gives back that ran every trial of its job."""
+    """Result of a guest that ran every trial of its job."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,4 +1,4 @@
-"""What slows processors down, out of a copy of sysfs."""
+"""Reasons for slow processors, out of a copy of sysfs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sixbench --help` shows: groups in an order, each command with one full line in 80 columns."""
+"""Page of `sixbench --help`: groups in an order, each command with one full line in 80 columns."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def plan(text: str, quick: bool) -> None:
 
 
 def steps(work: Callable[[], None]) -> int:
-    """How many lines of sixbench's own code the work executes: a measure of time that no other program disturbs."""
+    """Number of lines of sixbench's own code that the work executes: a measure of time that no other program
+    disturbs."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

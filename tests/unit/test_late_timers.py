@@ -1,4 +1,4 @@
-"""What late timers cost the rate of a link."""
+"""Cost of late timers for the rate of a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mechanisms make of a network: configured tunnels, and what all mechanisms share."""
+"""Mechanisms in a network: configured tunnels, and everything that all mechanisms share."""
 
 from __future__ import annotations
 

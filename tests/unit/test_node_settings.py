@@ -1,4 +1,4 @@
-"""What routers do to packets that they forward: as factors, as rulesets, and in what a server sees."""
+"""Treatment of packets that routers forward: as factors, as rulesets, and in what a server sees."""
 
 from __future__ import annotations
 

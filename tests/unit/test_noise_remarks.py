@@ -1,4 +1,4 @@
-"""What is said of the machine's noise."""
+"""Remarks on the machine's noise."""
 
 from __future__ import annotations
 

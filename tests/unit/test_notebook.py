@@ -197,7 +197,7 @@ def test_the_options_are_those_of_the_command(tmp_path: Path, monkeypatch: pytes
 def test_the_example_that_analyses_a_run(
     make: Callable[..., synthetic.Synthetic], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a block that is far from the others, which counts for little in what is reported."""
+    """The run has a block that is far from the others, which counts for little in what is reported."""
     run = make(blocks=8)
     trials = [
         replace(one, metrics={name: value / 10 for name, value in one.metrics.items()})

@@ -1,4 +1,4 @@
-"""How many differences were declared, of comparisons whose truth is known."""
+"""Number of declared differences, in comparisons whose truth is known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sixbench.store import Environment, Manifest, Run
 pytestmark = pytest.mark.computes
 
 Values = Mapping[str, Sequence[float | None]]
-"""By path, one value of the primary metric a block; None where the trial was invalid."""
+"""Values by path, one value of the primary metric a block; None where the trial was invalid."""
 
 STEADY = (1.0, 1.0002, 0.9999, 1.0001, 0.9998)
 
@@ -151,7 +151,7 @@ def test_a_null_comparison_says_whether_it_would_show_the_change(noise: float, f
 
 
 def _many(comparisons: int, changed: int, deviation: float) -> NullResult:
-    """Of normal noise that all trials have by themselves."""
+    """Result for normal noise that all trials have by themselves."""
     planned = plan_comparisons(comparisons, changed)
     generator = np.random.default_rng(1)
     runs = []

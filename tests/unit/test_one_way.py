@@ -35,7 +35,7 @@ def log(**columns: Any) -> dict[str, Any]:
 
 
 def results(delays_ns: list[int]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of a flow whose receiver has a clock that is 5 s ahead."""
+    """Results of a flow whose receiver has a clock that is 5 s ahead."""
     count = len(delays_ns)
     sent = [START_NS + index * 20 * MS for index in range(count)]
     arrived = [at_ns + delay_ns + AHEAD_NS for at_ns, delay_ns in zip(sent, delays_ns, strict=True)]

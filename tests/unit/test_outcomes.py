@@ -1,4 +1,4 @@
-"""What can become of a tunnel's packets stands in `bpf/outcomes.h`. Whoever else names reasons is held against it."""
+"""Outcomes of a tunnel's packets stand in `bpf/outcomes.h`. Whoever else names reasons is held against it."""
 
 import json
 import re
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.computes
 
 ROOT = Path(__file__).parents[2]
 DROPPED_BY_THE_SLOW_PATH = "outer-too-big"
-"""What programs leave to the slow path, which drops it where it may not be fragmented."""
+"""Reason of packets that programs leave to the slow path, which drops them where they may not be fragmented."""
 
 
 def reasons(*verdicts: str) -> set[str]:

@@ -1,4 +1,5 @@
-"""What `sixbench translate --engine` refuses, where in its network a packet comes from, what counters say of it."""
+"""Refusals of `sixbench translate --engine`, the place in its network that a packet comes from, and meanings of
+counters."""
 
 from __future__ import annotations
 

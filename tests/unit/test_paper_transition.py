@@ -18,11 +18,11 @@ pytestmark = pytest.mark.computes
 PAPERS = ("raicu-zeadally-transition", "herrera-6to4-tunnel")
 BETWEEN_TRIALS_NS = 200_000_000
 TUNNEL_BPS = 90e6
-"""What a transfer gets at least, where nothing but headers is in its way (theory: 88.6 Mbit/s and more)."""
+"""Lower bound for the rate of a transfer, where nothing but headers is in its way (theory: 88.6 Mbit/s and more)."""
 
 
 def length_s(chosen: Experiment) -> float:
-    """How long a run takes at least."""
+    """Lower bound for the length of a run."""
     total_ns = 0.0
     for combination in chosen.combinations:
         params = combination.workload.params

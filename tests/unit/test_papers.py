@@ -23,7 +23,7 @@ BETWEEN_TRIALS_NS = 200_000_000
 
 
 def length_ns(chosen: Experiment) -> int:
-    """How long a run takes at least."""
+    """Lower bound for the length of a run."""
     lengths = [c.workload.params["duration_ns"] for c in chosen.combinations]
     warmups = [c.workload.params["warmup_ns"] for c in chosen.combinations]
     per_path = sum(
@@ -118,7 +118,7 @@ def test_table_1_of_raicu_is_ours_to_the_digit() -> None:
 
 
 def test_percentages_of_soorty_sarkar_follow_from_its_numbers() -> None:
-    """Of the mean of the two: the formula that the file gives them."""
+    """They are percentages of the mean of the two: the file gives this formula for them."""
     values = {(value.source, value.what, value.system): value.value for value in paper("soorty-sarkar-kernels").values}
     pairs = [
         ("Table II", "TCP throughput over {}, 1408 B", "throughput of IPv6 against IPv4, 1408 B"),

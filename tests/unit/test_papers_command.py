@@ -1,4 +1,4 @@
-"""What `sixbench papers NAME` shows."""
+"""Output of `sixbench papers NAME`."""
 
 from __future__ import annotations
 

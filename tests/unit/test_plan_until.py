@@ -1,4 +1,4 @@
-"""What `plan` says of blocks that answers or the time end."""
+"""Sentences of `plan` about blocks that answers or the time end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run shows of itself while it goes on: on a terminal, and as lines of a log."""
+"""Progress of a run while it goes on: on a terminal, and as lines of a log."""
 
 from __future__ import annotations
 

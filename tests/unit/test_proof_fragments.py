@@ -1,4 +1,4 @@
-"""What nodes counted of fragments, against theory."""
+"""Fragments that nodes counted, against theory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of interfaces that went down during a trial."""
+"""Reasons and remarks about interfaces that went down during a trial."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def counters(**changes: dict[str, Any]) -> Counters:
 
 
 def _told(state: dict[str, Any]) -> dict[str, Any]:
-    """What a kernel says: what it does not count it leaves out."""
+    """State as a kernel gives it: it leaves out what it does not count."""
     return {name: value for name, value in state.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""What proves that a trial took its path: packets on every link, and counters of the nodes passed."""
+"""Proof that a trial took its path: packets on every link, and counters of the nodes passed."""
 
 from __future__ import annotations
 
@@ -357,7 +357,7 @@ def test_packets_of_a_family_that_nothing_answered_need_not_have_come_far(
 
 @pytest.mark.parametrize("ip", [0, 5000])
 def test_an_end_of_a_tunnel_sees_both_families(read: Read, ip: int) -> None:
-    """Of r1, where the tunnel begins, IPv4 is claimed, and of a router that only sees the packets inside it is not."""
+    """IPv4 is claimed of r1, where the tunnel begins, and not of a router that only sees the packets inside it."""
     views = views_of(line(read, "hrrrh", "{6in4: [r1, r2]}", SLOW))
     for index, told in ((0, False), (3, True)):
         view = views[index]

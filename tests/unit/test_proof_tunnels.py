@@ -1,4 +1,4 @@
-"""What the tunnels' ends say of a trial."""
+"""Evidence of the tunnels' ends about a trial."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def test_tunnels_of_the_kernel_are_interfaces(tunnel: Tunnel) -> None:
 
 
 def end(out: int, into: int, slow_out: int = 0, slow_in: int = 0, **reasons: dict[str, Any]) -> TunnelCounters:
-    """What an end did that had counted nothing before."""
+    """Counters of an end that had counted nothing before."""
     data = {"tunnels": {"r1": {"t": counters(out, into, slow_out, slow_in, **reasons)}}}
     return (evidence_from_json(data).tunnels or {})["r1"]["t"]
 
 
 def evidence(out: int, into: int) -> dict[str, dict[str, TunnelCounters]]:
-    """Of both ends of a tunnel that carried that much, from r1 to r2 and back."""
+    """Evidence of both ends of a tunnel that carried that much, from r1 to r2 and back."""
     return {"r1": {"6in4-1": end(out, into)}, "r2": {"6in4-1": end(into, out)}}
 
 

@@ -1,4 +1,4 @@
-"""What proves that packets crossed a link in the VLAN that the path claims, or in none."""
+"""Proof that packets crossed a link in the VLAN that the path claims, or in none."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ sending: GET TIME_STATUS_NP
 \t\ttimestamping            SOFTWARE
 \t\tinterface               eth0
 """
-"""What pmc of linuxptp 3.1.1 printed, without values that nobody reads."""
+"""Output of pmc of linuxptp 3.1.1, without values that nobody reads."""
 LEADS = (
     FOLLOWS.replace(SLAVE, MASTER)
     .replace("SLAVE", "MASTER")

@@ -1,4 +1,4 @@
-"""What makes a trial invalid, what excuses it, and how records keep it."""
+"""Reasons that make a trial invalid, their excuses, and their form in records."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EXCUSES = {
     Excuse.FORETOLD_LOSS: {ReasonKind.NOTHING_ARRIVED},
     Excuse.DF_POLICY: {ReasonKind.NOTHING_ARRIVED},
 }
-"""What follows from that no datagram can arrive: that none did. A ledger that does not add up, packets on another way,
-a link that went down, a clock that was stepped and all else are as wrong as ever."""
+"""Reasons that an excuse covers: if no datagram can arrive, none did. A ledger that does not add up, packets on another
+way, a link that went down, a clock that was stepped and all else are as wrong as ever."""
 
 
 @pytest.mark.parametrize("excuse", Excuse)

@@ -325,7 +325,7 @@ def four(**answers: dict[str, dict[str, Any]]) -> dict[str, FakeNode]:
 
 
 def asked(node: FakeNode, *words: str) -> list[str]:
-    """What was done in a node, in order, of what holds one of these words."""
+    """Things done in a node that contain one of these words, in order."""
     return [line for line in node.done if any(word in line for word in words)]
 
 

@@ -141,7 +141,7 @@ def test_what_is_no_matter_of_the_machine_is_not_repeated(kind: ReasonKind, read
 
 
 def every_third(planned: PlannedTrial) -> list[ReasonKind]:
-    """What disturbs an attempt or not, whenever it is made."""
+    """Reasons of an attempt: a disturbance in about every third one, and in the same ones whenever they are made."""
     return [LATE] if sum(map(ord, planned.key)) % 3 == 0 else []
 
 

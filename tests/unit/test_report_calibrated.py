@@ -1,4 +1,4 @@
-"""What a calibration says beside the findings of later runs."""
+"""Remarks of a calibration beside the findings of later runs."""
 
 from dataclasses import replace
 

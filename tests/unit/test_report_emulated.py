@@ -1,4 +1,4 @@
-"""What reports say of links with a known truth."""
+"""Reports on links with a known truth."""
 
 from __future__ import annotations
 

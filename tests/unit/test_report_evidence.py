@@ -1,4 +1,4 @@
-"""What reports make of evidence: links, packets, tunnels, the ways of paths; and of evidence that is unlike it."""
+"""Reports on evidence: links, packets, tunnels, the ways of paths; and on evidence that is unlike it."""
 
 from __future__ import annotations
 

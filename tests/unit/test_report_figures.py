@@ -100,7 +100,7 @@ def test_user_settings_of_matplotlib_change_nothing(run: Run) -> None:
 
 
 def test_texts_are_not_formulas_and_unknown_letters_are_no_error(run: Run) -> None:
-    """What is written in a paper's file and as a kernel's setting may be any text on one line."""
+    """Text in a paper's file, and in a kernel's setting, may be any text on one line."""
     hostile = "中文 $\\frac$"
     analysis = plain_analysis(run)
     levels: dict[str, Scalar] = {"net_ipv4_tcp_congestion_control": hostile}

@@ -26,7 +26,7 @@ LOADS = {"src", "href", "xlink:href", "data", "action", "poster", "srcset", "for
 
 @dataclass
 class Page(HTMLParser):
-    """What a browser would see: elements, the text, and what is not closed."""
+    """Page as a browser would see it: elements, the text, and what is not closed."""
 
     elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     text: list[str] = field(default_factory=list)

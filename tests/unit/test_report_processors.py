@@ -1,4 +1,4 @@
-"""What a report says of processors, and which of them a manifest can have."""
+"""Reports on processors, and the processors that a manifest can have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AWAKE = ProcessorUse(usable=(0, 1), kept_awake=(0, 1), latency_ns=0)
 
 
 def of_hosts(manifest: Manifest, **uses: ProcessorUse) -> Manifest:
-    """Of hosts that are one kernel in truth but for the last one."""
+    """Manifest with hosts that are one kernel in truth but for the last one."""
     last = list(uses)[-1]
     facts = {
         name: HostFacts(kernel="6.18", machine="x86_64", boot_id="b2" if name == last else "b1", processors=use)
@@ -30,7 +30,7 @@ def of_hosts(manifest: Manifest, **uses: ProcessorUse) -> Manifest:
 
 
 def placed(manifest: Manifest, **on: str) -> Manifest:
-    """With nodes on these hosts."""
+    """Manifest with nodes on these hosts."""
     [topology, *_] = manifest.experiment.topologies
     nodes = {name: replace(node, on=on.get(name)) for name, node in topology.nodes.items()}
     experiment = replace(manifest.experiment, topologies=(replace(topology, nodes=nodes),))

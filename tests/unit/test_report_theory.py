@@ -1,4 +1,4 @@
-"""What a report says where theory and measurement differ."""
+"""Reports where theory and measurement differ."""
 
 from __future__ import annotations
 

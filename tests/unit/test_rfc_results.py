@@ -1,4 +1,4 @@
-"""What trials of a test by an RFC say: loss of the device, refusals of the tester, the line's rate, the design."""
+"""Results of trials of a test by an RFC: loss of the device, refusals of the tester, the line's rate, the design."""
 
 from __future__ import annotations
 

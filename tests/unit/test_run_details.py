@@ -16,7 +16,7 @@ from sixbench.store import Run, adopt_trials, create_run, details, read_run
 pytestmark = pytest.mark.computes
 
 KEPT_BYTES = 15_000
-"""Of five records."""
+"""Room for the details of five records."""
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def details_of(run: Run) -> details.Details:
-    """What a run has of its trials' details."""
+    """Details of a run's trials."""
     [found] = {trial._details for trial in run.trials if isinstance(trial, details.LightRecord)}
     return found
 

@@ -60,7 +60,7 @@ def test_over_two_blocks_no_path_is_always_first(read: Read, small: str) -> None
 
 
 def test_more_blocks_only_add_trials(read: Read, small: str) -> None:
-    """What was run stays what would be run, however long the run may become."""
+    """Trials that were run stay as they would be run, however long the run may become."""
     few = list(all_trials(experiment(read, small, "blocks: 3\n")))
     many = list(all_trials(experiment(read, small, "blocks: 9\n")))
     assert many[: len(few)] == few

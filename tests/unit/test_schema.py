@@ -358,11 +358,11 @@ MEANING = {
     "workload-twice",
     "workload-twice-by-default",
 }
-"""What is wrong with these is not their form."""
+"""Cases whose error is not in their form."""
 
 
 def test_the_schema_refuses_what_is_wrong_in_form(tmp_path: Path) -> None:
-    """Of all experiments that are wrong, only those that are wrong in meaning pass."""
+    """Only those of the wrong experiments pass whose error is in their meaning."""
     passed = set()
     for case in (case for table in ERRORS.glob("*.txt") for case in read_cases(table)):
         path = tmp_path / case.file_name

@@ -1,4 +1,4 @@
-"""What `sixbench serve` prints: words on a terminal, a line of JSON for programs."""
+"""Output of `sixbench serve`: words on a terminal, a line of JSON for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a trial waits until nothing of the one before it is under way."""
+"""Wait of a trial until nothing of the one before it is under way."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Clock:
 def settled_after_ns(
     looks: list[dict[str, CountersAnswer]], seen: dict[str, CountersAnswer], least_ns: int = 0, most_ns: int = 100 * MS
 ) -> int:
-    """How long it waits; the last look, and no other, is what it returns."""
+    """Time that it waits; the last look, and no other, is what it returns."""
     left = Left(ended_ns=0, counters=seen, least_ns=least_ns, most_ns=most_ns, still_ns=STILL_NS)
     clock = Clock(iter(looks))
     assert settle(left, clock.look, lambda: clock.now_ns, clock.sleep) is looks[-1]

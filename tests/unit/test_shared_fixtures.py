@@ -1,4 +1,4 @@
-"""What tests share ends with the last of them, whichever tests run in one process."""
+"""Fixtures that tests share end with the last of these tests, whichever tests run in one process."""
 
 from __future__ import annotations
 

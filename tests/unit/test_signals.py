@@ -1,4 +1,4 @@
-"""What tests start has the default signals, whatever the parent of the tests ignores."""
+"""Processes that tests start have the default signals, whatever the parent of the tests ignores."""
 
 from __future__ import annotations
 

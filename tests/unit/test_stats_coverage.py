@@ -1,4 +1,4 @@
-"""Whether intervals hold what they promise, by simulation: one of 95 % holds the true value 95 times in 100.
+"""Coverage of intervals, by simulation: one of 95 % holds the true value 95 times in 100.
 
 Seeded, so that a test gives the same answer each time; tolerances follow from the binomial error of this many.
 """
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.computes
 
 EXPERIMENTS = 3000
 ERROR = 3.3 * math.sqrt(0.95 * 0.05 / EXPERIMENTS)
-"""Of a coverage of 95 %, exceeded by chance once in a thousand: 1.3 points."""
+"""Error of a coverage of 95 % that chance exceeds once in a thousand: 1.3 points."""
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Array]

@@ -1,4 +1,4 @@
-"""How many trials an interval of a given width takes."""
+"""Number of trials that an interval of a given width takes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.computes
 
 OVER = "ipv4 udp teredo ipv6"
 CLIENT, OTHER = "2001:0:c633:6402:0:f226:39ed:fffe", "2001:0:c633:6402:0:f226:39ed:fdfd"
-"""Of h1, 198.18.0.1, and of h2, 198.18.2.2."""
+"""Teredo addresses of h1, 198.18.0.1, and of h2, 198.18.2.2."""
 RELAY = "2001:0:c633:6402:0:f226:39ed:fefd"
 
 

@@ -133,7 +133,7 @@ CALLS: dict[str, Words] = {
     "kernels remove": lambda world: [[f"{EVIL}2"]],
 }
 TRANSLATE = [[f"--{EVIL}"], ["--in", EVIL, "--explain"]]
-"""Of every mechanism of `translate`."""
+"""Arguments of every mechanism of `translate`."""
 ALL = [name for name, _ in commands()]
 
 

@@ -68,7 +68,7 @@ def network(*links: dict[str, object]) -> Topology:
 
 
 def _fields(settings: dict[str, object]) -> dict[str, object]:
-    """Of a link; a `rate_bps` is that of both directions."""
+    """Fields of a link; a `rate_bps` is that of both directions."""
     own = {name: value for name, value in settings.items() if name != "rate_bps"}
     rate_bps = settings.get("rate_bps")
     return {"directions": both_ways(rate_bps if isinstance(rate_bps, int) else None)} | own
@@ -318,7 +318,8 @@ def test_a_tunnel_changes_only_the_links_between_its_ends() -> None:
     ids=lambda value: value.mechanism if isinstance(value, Path) else None,
 )
 def test_what_each_mechanism_costs(path: Path, outer_bytes: list[int], data_bytes: int) -> None:
-    """By hand: an MTU of 1500 without the outer headers, the inner one and 32 bytes of TCP; 38 more on the wire."""
+    """Computed by hand: an MTU of 1500 without the outer headers, the inner one and 32 bytes of TCP; 38 more on the
+    wire."""
     links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
     assert outer_sizes(installed(path, *links)) == outer_bytes
     inner_bytes = 20 if path.family == 4 else 40

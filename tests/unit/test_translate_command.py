@@ -48,7 +48,7 @@ def pcapng(packets: Sequence[bytes], *, simple: bool = False) -> bytes:
 
 @pytest.fixture
 def carried(tmp_path: Path, sixbench: Command) -> Callable[..., list[bytes]]:
-    """What comes out of a mechanism for packets that go in."""
+    """Function for the packets that come out of a mechanism, for packets that go in."""
 
     def run(arguments: Sequence[str], *packets: bytes) -> list[bytes]:
         (tmp_path / "in.pcap").write_bytes(pcap(packets))

@@ -53,7 +53,7 @@ def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through)
 
 
 def test_a_border_relay_turns_packets_between_customer_edges_back(through: Through) -> None:
-    """By the addresses that both have outside, so that the answer comes back the same way."""
+    """It uses the addresses that both have outside, so that the answer comes back the same way."""
     other = ("--rule", "2001:db8:ff00::/48,203.0.113.0/24,16,6", "--hairpin")
     [(_, _, [carried])] = through([sent(SHARED, "203.0.113.18", (1232, 1232))], *EDGE)
     [(verdict, clause, [back])] = through([carried], *other)

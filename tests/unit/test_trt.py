@@ -57,7 +57,7 @@ def network(read: Read, **changes: str) -> Network:
 
 
 def bounds(read: Read, **changes: str) -> dict[str, dict[str, float]]:
-    """What theory expects of each path, by its name."""
+    """Values that theory expects of each path, by its name."""
     found = experiment(read, **changes)
     [combination] = found.combinations
     workload = combination.workload

@@ -1,4 +1,4 @@
-"""What the page's runner takes from the server, which has fewer rights, and what it refuses."""
+"""Requests that the page's runner takes from the server, which has fewer rights, and those that it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a trial waits for what may still be under way."""
+"""Time that a trial waits for what may still be under way."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def seen(there: int | None, back: int | None = None, **more: str) -> UnderlayRea
 
 @pytest.fixture
 def find(monkeypatch: pytest.MonkeyPatch) -> Callable[[Experiment, UnderlayReading], Experiment]:
-    """What becomes of an experiment whose hosts see that of their network."""
+    """Function for the experiment that results where the hosts see this of their network."""
 
     def found(experiment: Experiment, reading: UnderlayReading) -> Experiment:
         monkeypatch.setattr(underlays, "_read", lambda hub, near, far: reading)

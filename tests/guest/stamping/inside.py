@@ -1,4 +1,4 @@
-"""What is done in the emulated machine of test_stamping.py: runs at ports that stamp frames, and looks at them.
+"""Work in the emulated machine of test_stamping.py: runs at ports that stamp frames, and looks at them.
 
 All that it finds is in `told.json`, which the test reads.
 """
@@ -30,11 +30,11 @@ run_command.measure_and_present = functools.partial(run_command.measure_and_pres
 sys.exit(main())
 """
 SIXBENCH = [sys.executable, "-c", WITHOUT_REPORT]
-"""What reports need is not in the machine."""
+"""Command without reports, whose packages are not in the machine."""
 SET, GET = 0x89B0, 0x89B1
 """SIOCSHWTSTAMP and SIOCGHWTSTAMP."""
 OWN = {"eth1": [0, 0, 12], "eth2": [0, 1, 0]}
-"""How the machine's owner has set them: packets of PTP that come, and frames that go."""
+"""Stamps as the machine's owner has set them: packets of PTP that come, and frames that go."""
 EXPERIMENT = """\
 experiment: stamps
 dut: {{ports: [eth1, eth2], description: a namespace that forwards}}
@@ -73,7 +73,7 @@ def do(*words: str, stdin: str = "") -> str:
 
 
 def stamping(interface: str, new: list[int] | None = None) -> list[int]:
-    """How the time stamps of an interface are set: flags, kind of sending, filter."""
+    """Settings of an interface's time stamps: flags, kind of sending, filter."""
     words = (ctypes.c_uint32 * 3)(*(new or (0, 0, 0)))
     with socket.socket() as one:
         request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(words))
@@ -132,7 +132,7 @@ def run(name: str) -> dict[str, Any]:
 
 
 def away(interface: str) -> list[int] | None:
-    """How an interface is set in whatever other namespace has it. None: none has."""
+    """Settings of an interface in the other namespace that has it; None where none has it."""
     own = os.stat("/proc/self/ns/net").st_ino
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -160,7 +160,7 @@ def killed() -> dict[str, Any]:
 
 
 def by_ptp() -> dict[str, Any]:
-    """What sixbench makes of ptp4l at eth2, which follows that at eth1. They have a clock each."""
+    """Readings by sixbench of ptp4l at eth2, which follows that at eth1. They have a clock each."""
     from sixbench.agent import AgentHub, find_agent
     from sixbench.model.errors import CapabilityError
     from sixbench.run.clock_sources.ptp import read_ptp

@@ -23,14 +23,14 @@ class Case:
     carrier: int
     """The IP version outside."""
     protocol: dict[int, int]
-    """By the IP version inside, the number in the outer header."""
+    """Number in the outer header, by the IP version inside."""
     overhead_bytes: int
     narrow: bool = True
-    """Whether a narrower link on the carrier's way lowers what goes through."""
+    """True if a narrower link on the carrier's way lowers what goes through."""
 
     @property
     def mtu_bytes(self) -> int:
-        """What an inner packet may have over Ethernet."""
+        """Most bytes of an inner packet over Ethernet."""
         return 1500 - self.overhead_bytes
 
     @property

@@ -91,7 +91,7 @@ class UmlEnd:
 
 
 ENDS: dict[str, Callable[[int, Side], TunnelEnd]] = {"kernel": UmlEnd, "ours": OurEnd}
-"""By name, what makes an end behind the router that a process holds."""
+"""Kinds of ends behind the router that a process holds, by name."""
 
 PAIRS = [("kernel", "kernel"), ("kernel", "ours"), ("ours", "kernel")]
 """The engines of A and B that are tried with each other."""
@@ -100,12 +100,13 @@ CONTROLS = ("6in4", "4in6")
 """The tunnels that are tried without any engine of ours: that the tests themselves are right."""
 
 KNOWN_FAILURES: dict[str, tuple[str, bool]] = {}
-"""What fails, by patterns of test names: why, and whether always, so that it is an error if it passes."""
+"""Failures that are known, by patterns of test names: the reason, and True if they always fail, so that it is an error
+if they pass."""
 
 
 def _tunnel_commands(tunnel: Tunnel, mtu_bytes: int) -> list[str]:
-    """What the engine `kernel` runs; but this kernel is built without CONFIG_IPV6_SIT_6RD: the mapping is in the
-    routes."""
+    """Commands that the engine `kernel` runs; but this kernel is built without CONFIG_IPV6_SIT_6RD: the mapping is in
+    the routes."""
     told = tunnel.as_told(mtu_bytes, ["vec0"], pmtu="dynamic")
     lines = [f"ip {line}" for line in ENGINES["kernel"].make(told).ip]
     return [line.partition(" 6rd-prefix ")[0] for line in lines]

@@ -1,4 +1,5 @@
-"""What the peer boots from: busybox, Debian's dash, ip, tc, ping and iperf3 with their libraries, and kernel modules.
+"""File system that the peer boots from: busybox, Debian's dash, ip, tc, ping and iperf3 with their libraries, and
+kernel modules.
 
 Made once and kept in the cache directory, under a name that changes with whatever is in it.
 """
@@ -22,7 +23,8 @@ from .process import PeerError
 LINUX = "linux.uml"
 MODULE_TREES = Path("/usr/lib/uml/modules")
 TOOLS = ("dash", "ip", "tc", "ping", "tracepath", "iperf3")
-"""What is taken along beside busybox. Its own shell would take its own `ip` and `ping` before these: so dash."""
+"""Programs that are taken along beside busybox. Its own shell would take its own `ip` and `ping` before these: so
+dash."""
 MODULES = (
     *("ipv6", "sit", "ip6_tunnel", "ipip", "ip_gre", "ip6_gre", "vxlan"),
     *("sch_netem", "sch_fq", "sch_tbf", "sch_codel", "sch_fq_codel", "dummy", "veth"),
@@ -56,7 +58,7 @@ class Initramfs:
 
 
 def missing_programs() -> str | None:
-    """What the peer lacks on this machine, and what would help; None where nothing is missing."""
+    """Programs that the peer lacks on this machine, and what would help; None where nothing is missing."""
     missing = [name for name in _DEBIAN_PACKAGES if shutil.which(name, path=_PATH) is None]
     packages = sorted({_DEBIAN_PACKAGES[name] for name in missing})
     if packages:

@@ -1,4 +1,4 @@
-"""What a command did, and commands in the namespace of a process."""
+"""Results of commands, and commands in the namespace of a process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class PeerError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a command did."""
+    """Result of a command."""
 
     command: str
     exit: int

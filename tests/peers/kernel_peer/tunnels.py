@@ -1,4 +1,4 @@
-"""What an end is told, and the addresses outside: the words that all engines share."""
+"""Tunnels as their ends get them, and the addresses outside: the words that all engines share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def router_address(side: Side, version: int) -> IPv4Interface | IPv6Interface:
 
 @dataclass(frozen=True, kw_only=True)
 class Tunnel:
-    """What one end is told."""
+    """Tunnel as one end gets it."""
 
     mechanism: str
     local: IPv4Address | IPv6Address

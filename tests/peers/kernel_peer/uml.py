@@ -30,7 +30,7 @@ BOOT_TIMEOUT_S = 300.0
 RUN_TIMEOUT_S = 300.0
 CLOSE_TIMEOUT_S = 300.0
 ANSWER_TIMEOUT_S = 300.0
-"""What it has beyond a command's own limit to tell how the command ended."""
+"""Time beyond a command's own limit for the answer how the command ended."""
 MEMORY = "256M"
 """The kernel permits as many threads as an eighth of it can hold the stacks of: some 600 with 128 MiB. While it boots
 it starts one for each of its 700 devices, to execute /sbin/hotplug. On a busy machine most may be there at once. Its
@@ -176,7 +176,7 @@ class UmlPeer:
 
     @property
     def log(self) -> str:
-        """What its kernel said."""
+        """Output of its kernel."""
         return os.pread(self._log, 2**20, 0).decode(errors="replace")
 
     def close(self) -> None:
@@ -211,7 +211,7 @@ class UmlPeer:
         self.close()
 
     def _until(self, end: bytes, deadline: float, asked: str) -> str:
-        """What it says up to a mark."""
+        """Output up to a mark."""
         searched = 0
         while (found := self._buffer.find(end, searched)) < 0:
             searched = max(0, len(self._buffer) - len(end))

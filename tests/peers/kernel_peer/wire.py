@@ -1,4 +1,5 @@
-"""What crosses a link of the router, captured by tcpdump and decoded by tshark: readers that no one here wrote."""
+"""Packets that cross a link of the router, captured by tcpdump and decoded by tshark: readers that no one here
+wrote."""
 
 from __future__ import annotations
 
