@@ -83,9 +83,9 @@ impl Outcome {{
 pub const ALL: [Self; {count}] = [Self::{all}];
 /// Its name in counters.
 pub fn reason(self) -> &'static str {{ match self {{\n{reasons}}} }}
-/// What a program does then.
+/// The verdict of a program on a packet with this outcome.
 pub fn verdict(self) -> Verdict {{ match self {{\n{verdicts}}} }}
-/// What it says of a packet, as a sentence.
+/// The outcome in words: a sentence about the packet.
 pub fn words(self) -> &'static str {{ match self {{\n{words}}} }}
 }}\n"
     );

@@ -1,9 +1,9 @@
-//! What the programs read and write: `bpf/structs.h`, with the same assertions.
+//! The structs that the programs read and write: `bpf/structs.h`, with the same assertions.
 
 use std::mem::{offset_of, size_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How many ISATAP routers a tunnel may have.
+/// Most ISATAP routers of a tunnel.
 pub const MAX_ROUTERS: usize = 8;
 
 /// An IPv6 address, or an IPv4 address and zeros; in the order of the wire.
@@ -118,9 +118,9 @@ const _: () = {
     assert!(size_of::<Row>() == 24);
 };
 
-/// How many prefixes a translator's program may have.
+/// Most prefixes of a translator's program.
 pub const MAX_PREFIXES: usize = 4;
-/// How many rows of explicit mappings it may have.
+/// Most rows of explicit mappings of a translator's program.
 pub const MAX_ROWS: usize = 1024;
 
 /// `struct embedding`.
@@ -190,7 +190,7 @@ pub struct Row {
 pub struct Count {
     /// As on the wire: a segment counts as what it will be cut into.
     pub packets: u64,
-    /// Of the inner packets.
+    /// Bytes of the inner packets.
     pub bytes: u64,
 }
 
@@ -198,15 +198,15 @@ pub struct Count {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct State {
-    /// Whether other tunnels of this node have the same local address and payload.
+    /// 1 if other tunnels of this node have the same local address and payload, else 0.
     pub is_shared: u32,
-    /// Of the next outer IPv4 packet that may be fragmented.
+    /// The identification of the next outer IPv4 packet that may be fragmented.
     pub identification: u32,
     /// The programs'.
     pub lock: u32,
 }
 
-/// What a program does with a packet.
+/// The verdict of a program on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Not for this tunnel.

@@ -102,7 +102,7 @@ impl Classifiers {
         written.map_err(|refusal| self.failed(&format!("writing the map {map} of"), refusal))
     }
 
-    /// What the kernel says of a program.
+    /// The kernel's information about a program.
     pub fn info(&self, name: &str) -> Result<ProgramInfo> {
         let program = self.ebpf.program(name).ok_or_else(|| missing(name));
         let info = program.and_then(|program| program.info().map_err(|error| Refusal::of(&error)));

@@ -1,4 +1,4 @@
-//! What became of a tunnel's packets.
+//! Counters of a tunnel's packets, by what became of them.
 
 use std::collections::BTreeMap;
 

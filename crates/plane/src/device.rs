@@ -13,7 +13,7 @@ use sixbench_netlink::{Client, RouteKind};
 use crate::spec::{MIN_IPV6_MTU_BYTES, Spec};
 use crate::{Error, Result};
 
-/// For what the kernel does at once, but not before it answers.
+/// Longest wait for work that the kernel does at once, but not before it answers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The queue of a device that does not send yet.
@@ -23,9 +23,9 @@ const DROPS_ALL: &str = "noop";
 #[derive(Debug)]
 pub struct Device {
     name: String,
-    /// Of the near end: the tunnel's device.
+    /// The index of the near end: the tunnel's device.
     pub near_ifindex: u32,
-    /// Of the far end: where packets come out that the fast path leaves to the slow path.
+    /// The index of the far end, where packets come out that the fast path leaves to the slow path.
     pub far_ifindex: u32,
 }
 
@@ -91,7 +91,8 @@ impl Device {
         for (file, value) in settings {
             set(file, value, &doing)?;
         }
-        // What comes out of the far end is for the slow path, which takes no segments; the fast path gets them before they are cut.
+        // The far end's packets are for the slow path, which takes no segments; the fast path gets them before they are
+        // cut.
         let features = ["-K", &device.name, "tso", "off", "gso", "off", "tx-udp-segmentation", "off"];
         run(Command::new("ethtool").args(features), "", "ethtool")
             .map_err(|error| Error::system(&doing, "ethtool", error))?;
@@ -126,8 +127,8 @@ impl Device {
         Ok(())
     }
 
-    /// Waits until both ends send. Of an end that was up before the other one, the kernel drops all packets until it has noticed, which is after it has
-    /// answered (net/core/link_watch.c).
+    /// Waits until both ends send. If an end was up before the other one, the kernel drops all its packets until it has
+    /// noticed, which is after it has answered (net/core/link_watch.c).
     pub(crate) fn wait_until_sending(&self) -> io::Result<()> {
         let mut client = Client::open()?;
         let end = Instant::now() + PATIENCE;
@@ -187,7 +188,7 @@ fn run(command: &mut Command, input: &str, package: &str) -> io::Result<()> {
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
     let finished = child.wait_with_output()?;
     if finished.status.success() {
-        // Who reads no input may have ended before it was written.
+        // A command that reads no input may have ended before the input was written.
         return if input.is_empty() { Ok(()) } else { written };
     }
     let words = String::from_utf8_lossy(&finished.stderr);

@@ -13,7 +13,7 @@ use crate::tracepoints::{Tracepoints, refused};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/drops.bpf.o"));
 
-/// What for, in errors.
+/// The purpose that errors name.
 const WATCHING: &str = "for dropped packets";
 /// Since then the tracepoint tells the receiving socket.
 const SOCKET_SINCE: (u8, u8) = (6, 11);
@@ -49,10 +49,10 @@ pub struct Dropped {
     pub side: Side,
     /// The kernel's name of the reason, such as `NETFILTER_DROP`; `reason N` where it has none.
     pub reason: String,
-    /// Of the outermost IP header; absent where none was found.
+    /// The version of the outermost IP header; absent where none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip_version: Option<u8>,
-    /// What the outermost IP header says follows.
+    /// The protocol number in the outermost IP header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
     /// All packets, as on the wire.

@@ -1,4 +1,4 @@
-//! What can go wrong with a tunnel or a translator.
+//! Errors of tunnels and translators.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 /// Result of an operation on tunnels and translators.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a tunnel or a translator cannot be.
+/// The reason why a tunnel or a translator cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The specification contradicts itself or its mechanism.
@@ -41,7 +41,7 @@ pub enum Error {
     /// A system call or a command failed.
     #[error("{doing}: {call} failed: {source}")]
     System {
-        /// What was being done, to what.
+        /// The work that failed, and its object.
         doing: String,
         /// Which call, or which command.
         call: &'static str,
@@ -51,17 +51,17 @@ pub enum Error {
     /// The kernel does not take the programs.
     #[error("{doing}: {refusal}")]
     Programs {
-        /// What was being done, to what.
+        /// The work that failed, and its object.
         doing: String,
-        /// Why, as far as it is known.
+        /// The reason, as far as it is known.
         refusal: Refusal,
     },
     /// The kernel does not tell what it does.
     #[error("watching {watching}: {}", refusal.words())]
     Watching {
-        /// What for.
+        /// The events that were to be watched.
         watching: &'static str,
-        /// Why, as far as it is known.
+        /// The reason, as far as it is known.
         refusal: Refusal,
     },
     /// There is no run time to tell.

@@ -8,7 +8,7 @@ use socket2::{Domain, InterfaceIndexOrAddress, Socket, Type};
 use crate::spec::{Mapping, Spec};
 use crate::{Error, Result};
 
-/// Of ff02::1.
+/// The IPv4 group that carries ff02::1.
 const ALL_NODES: Ipv4Addr = Ipv4Addr::new(239, 192, 0, 1);
 
 /// Memberships. With this value they go.

@@ -1,9 +1,11 @@
 //! The transition data plane: tunnels that the kernel carries by eBPF, or that we carry.
 //!
-//! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`], which `classifiers` loads: compiled from `bpf/` and embedded), its
-//! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), a packet's way through it without a device ([`whole`]), and the tunnels of a
-//! node ([`Tunnels`]); its translators ([`Translators`]); the tags of a VLAN ([`Vlan`]);
-//! and, by programs of their own, where packets are dropped ([`drops`]) and how late queues' timers are ([`timers`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
+//! This crate holds: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`], which
+//! `classifiers` loads: compiled from `bpf/` and embedded), its counters, the groups it is in ([`groups`]), what user
+//! space does for it ([`slow`]), a packet's way through it without a device ([`whole`]), and the tunnels of a node
+//! ([`Tunnels`]); its translators ([`Translators`]); the tags of a VLAN ([`Vlan`]); and, by programs of their own,
+//! where packets are dropped ([`drops`]) and how late queues' timers are ([`timers`]). It knows neither the agent's
+//! protocol nor the formats of packets (`sixbench-wire`).
 //!
 //! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the ingress of each
 //! device below decapsulates and hands the packet to the near end. Routes, path MTU and addresses are the near end's, as with a tunnel

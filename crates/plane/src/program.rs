@@ -36,14 +36,14 @@ const DECAP_FLAGS_SINCE: (u8, u8) = (6, 3);
 /// Maps that count against the memory cgroup, rather than against the memory that a process may lock.
 const UNLOCKED_MAPS_SINCE: (u8, u8) = (5, 11);
 
-/// What the programs use of a kernel where it has it.
+/// The features of a kernel that the programs use where it has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Features {
     /// Links of programs to devices.
     pub tcx: bool,
     /// Atomic additions that return the old value.
     pub fetch_and_add: bool,
-    /// What a packet is after decapsulation can be told.
+    /// Decapsulation can tell the kernel the family of the packet inside (flags of `bpf_skb_adjust_room`).
     pub decap_flags: bool,
     /// Maps need no memory that is locked.
     pub unlocked_maps: bool,
@@ -81,7 +81,7 @@ pub struct Programs {
     place: Place,
 }
 
-/// How long a program ran, since statistics were switched on.
+/// Run time of a program since statistics were switched on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RunTime {
     /// Runs.
@@ -115,7 +115,7 @@ impl Programs {
         self.classifiers.attach(DECAPSULATE, interface, TcAttachType::Ingress, self.place)
     }
 
-    /// What became of packets so far, in the order of [`Outcome::ALL`].
+    /// Counts of packets so far by outcome, in the order of [`Outcome::ALL`].
     pub fn counts(&self) -> Result<Vec<Count>> {
         self.classifiers.counts("COUNTS", Outcome::ALL.len())
     }
@@ -129,7 +129,7 @@ impl Programs {
         })
     }
 
-    /// How long `name` ran.
+    /// Run time of the program `name`.
     pub fn run_time(&self, name: &str) -> Result<RunTime> {
         let info = self.classifiers.info(name)?;
         Ok(RunTime { runs: info.run_count(), run_time_ns: info.run_time().as_nanos() as u64 })

@@ -20,7 +20,8 @@ const KIND_ENUM: u32 = 6;
 pub struct Reasons(HashMap<u32, String>);
 
 impl Reasons {
-    /// Of the kernel that runs. Fails where it does not describe its types, or not this one (before Linux 5.17).
+    /// The reasons of the kernel that runs. Fails where it does not describe its types, or not this one (before Linux
+    /// 5.17).
     pub fn of_this_kernel() -> io::Result<Self> {
         let types = fs::read(KERNEL_TYPES)
             .map_err(|error| io::Error::new(error.kind(), format!("reading {KERNEL_TYPES}: {error}")))?;
@@ -65,7 +66,7 @@ impl Reasons {
     }
 }
 
-/// How much follows a type, by its kind and the number of its members.
+/// Number of bytes that follow a type, by its kind and the number of its members.
 fn following_bytes(kind: u32, count: usize) -> Option<usize> {
     Some(match kind {
         // Pointer, forward, typedef, volatile, const, restrict, function, float, type tag.

@@ -1,4 +1,4 @@
-//! Why a kernel does not take programs.
+//! The reasons why a kernel does not take programs.
 
 use std::error::Error as StdError;
 use std::fs;
@@ -14,7 +14,7 @@ const NET_ADMIN: (u32, &str) = (12, "CAP_NET_ADMIN");
 const SYS_ADMIN: u32 = 21;
 const BPF: (u32, &str) = (39, "CAP_BPF");
 
-/// What is known of a refusal.
+/// The facts that are known about a refusal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refusal {
     /// The loader's and the verifier's words.
@@ -28,12 +28,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// What only we say.
+    /// A refusal of our own, without an error of the kernel.
     pub fn said(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), ..Self::default() }
     }
 
-    /// What the kernel's error, and this machine, tell.
+    /// The refusal that the kernel's error, and the state of this machine, stand for.
     pub fn of(error: &(dyn StdError + 'static)) -> Self {
         let mut refusal = Self { reason: chain(error), errno: errno(error), ..Self::default() };
         let is_older = KernelVersion::current()
@@ -53,7 +53,7 @@ impl Refusal {
         self.errno == Some(libc::EPERM)
     }
 
-    /// Why, without what else would do.
+    /// The reason in words, without what else would do.
     pub fn words(&self) -> String {
         let mut words = self.reason.clone();
         if !self.missing_capabilities.is_empty() {

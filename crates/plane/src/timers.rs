@@ -1,4 +1,4 @@
-//! How late the timers of queueing disciplines are: `bpf/timers.bpf.c`.
+//! Measurement of how late the timers of queueing disciplines are: `bpf/timers.bpf.c`.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -13,7 +13,7 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/timers.
 
 const PROGRAMS: Programs =
     &[("expired", "hrtimer_expire_entry"), ("started", "hrtimer_start"), ("dequeued", "qdisc_dequeue")];
-/// What for, in errors.
+/// The watched events, as errors name them.
 const WATCHING: &str = "the timers of queues";
 /// The function of the timers that queueing disciplines set (net/sched/sch_api.c).
 const WATCHDOG: &str = "qdisc_watchdog";
@@ -37,24 +37,24 @@ pub struct Device {
     /// Its name.
     #[serde(rename = "device")]
     pub name: String,
-    /// How late a timer may be without a loss of tokens.
+    /// Lateness that a timer may have without a loss of tokens.
     pub slack_ns: u64,
 }
 
-/// What the timers of a device did.
+/// Counters of the timers of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Seen {
     /// See [`Device`].
     pub netns_inode: u32,
     /// See [`Device`].
     pub device: String,
-    /// How often a timer ran.
+    /// Number of runs of a timer.
     pub expired: u64,
-    /// How often it was late by more than the slack.
+    /// Number of runs that were late by more than the slack.
     pub late: u64,
-    /// The latest.
+    /// The lateness of the latest run.
     pub worst_ns: u64,
-    /// By how much all of them were later than the slack.
+    /// Sum of the lateness beyond the slack of all late runs.
     pub lost_ns: u64,
 }
 
@@ -92,7 +92,7 @@ fn find_symbol(lines: impl io::BufRead, name: &str) -> io::Result<u64> {
         let mut words = line.split_ascii_whitespace();
         if let (Some(address), Some(_), Some(found)) = (words.next(), words.next(), words.next()) {
             if found == name {
-                // Who may not know the kernel's addresses reads zeros.
+                // A process that may not know the kernel's addresses reads zeros.
                 let address = u64::from_str_radix(address, 16).ok().filter(|&address| address != 0);
                 return address.ok_or_else(|| io::Error::other(format!("{KERNEL_SYMBOLS} hides where {name} is")));
             }

@@ -18,12 +18,13 @@ pub struct Tracepoints {
     watching: &'static str,
     ebpf: Ebpf,
     programs: Programs,
-    /// With them the programs are taken off their tracepoints.
+    /// The links, without which the programs are taken off their tracepoints.
     links: Vec<BtfTracePointLink>,
 }
 
 impl Tracepoints {
-    /// Loads the programs of an object, with its global variable. Nothing is watched yet. `watching` is what for, in errors.
+    /// Loads the programs of an object, with its global variable. Nothing is watched yet. `watching` names the purpose
+    /// in errors.
     pub fn load<G: Pod>(
         watching: &'static str,
         object: &[u8],
@@ -68,7 +69,7 @@ impl Tracepoints {
         entries.into_iter().try_for_each(|(key, value)| map.insert(key, value, 0)).map_err(&failed)
     }
 
-    /// What is in a hash map.
+    /// The entries of a hash map.
     pub fn entries<K: Pod, V: Pod>(&self, map: &str) -> Result<Vec<(K, V)>> {
         let failed = failure(self.watching);
         let map = self.ebpf.map(map).ok_or_else(|| missing(self.watching, map))?;
@@ -100,7 +101,7 @@ impl Tracepoints {
     }
 }
 
-/// Why nothing is watched.
+/// The error that nothing is watched.
 pub fn refused(watching: &'static str, error: &(dyn StdError + 'static)) -> Error {
     Error::Watching { watching, refusal: Refusal::of(error) }
 }

@@ -19,7 +19,7 @@ use crate::{Error, Result};
 #[derive(Default)]
 pub struct Tunnels {
     tunnels: BTreeMap<String, Tunnel>,
-    /// How many were made so far.
+    /// Number of tunnels made so far.
     made: u64,
     /// Holds the kernel's run time statistics switched on.
     statistics: Option<OwnedFd>,
@@ -37,11 +37,11 @@ struct Tunnel {
     endpoint: Endpoint,
     place: Place,
     spec: Spec,
-    /// Of the programs, when they were last asked to be measured from now on.
+    /// The programs' run time, when they were last asked to be measured from now on.
     measured_from: BTreeMap<&'static str, RunTime>,
 }
 
-/// Of tunnels at one endpoint, which a packet is offered to first: one that has a peer, then the older one.
+/// The order in which tunnels at one endpoint are offered a packet: first one that has a peer, then the older one.
 type Place = (bool, u64);
 
 /// Tunnels that have this in common must tell their packets apart by the outer source.
@@ -51,27 +51,27 @@ struct Endpoint {
     payload: Payload,
 }
 
-/// What a tunnel is in the node.
+/// A tunnel's place in the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Added {
-    /// Of the tunnel's device.
+    /// The index of the tunnel's device.
     pub ifindex: u32,
-    /// What the outer headers take.
+    /// Length of the outer headers.
     pub overhead_bytes: u32,
 }
 
 /// A tunnel's counters, with its programs' run time where that was asked for.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What became of its packets.
+    /// The counters of its packets.
     #[serde(flatten)]
     pub counters: Counters,
-    /// By program.
+    /// Run time by program, if it is being measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub programs: Option<BTreeMap<&'static str, RunTime>>,
 }
 
-/// Whether the kernel is to measure how long programs run.
+/// A request to start or stop measuring how long programs run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunTimeRequest {
@@ -201,7 +201,7 @@ impl Tunnel {
         Ok(Report { counters: Counters::name(&counts, &self.slow_path.counts()), programs: None })
     }
 
-    /// What was measured so far. From now on it is told from here.
+    /// The run time measured so far. From now on it is counted from here.
     fn start_measuring(&mut self) -> Result<Option<BTreeMap<&'static str, RunTime>>> {
         let Some(now) = self.run_times()? else { return Ok(None) };
         self.measured_from = now.clone();

@@ -1,7 +1,8 @@
 //! A VLAN (IEEE 802.1Q) that is all that an interface carries: what leaves is tagged, and the tag is taken off what arrives.
 //!
-//! The interface stays what it is for routes, addresses and queues, and captures on it see the tag. So it is the same on
-//! kernels with VLAN devices and on those without. What arrives without the tag is dropped, and the kernel tells of it.
+//! The interface stays what it is for routes, addresses and queues, and captures on it see the tag. So it is the same
+//! on kernels with VLAN devices and on those without. Frames that arrive without the tag are dropped, and the kernel
+//! tells of it.
 
 use aya::programs::TcAttachType;
 use aya::{EbpfLoader, include_bytes_aligned};

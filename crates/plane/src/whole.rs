@@ -1,8 +1,8 @@
 //! Whole packets through one end of a tunnel, without a device: what the slow path's rules decide, and what the node does around them. Bytes in, bytes and
 //! reasons out.
 //!
-//! What is not here: fragments of outer packets, which whoever asks puts together before ([`Whole::joins`]), and mappings that ask a link for its neighbours
-//! (6over4) or the node for its routes (ISATAP).
+//! Left out here: fragments of outer packets, which the caller puts together before ([`Whole::joins`]), and mappings
+//! that ask a link for its neighbours (6over4) or the node for its routes (ISATAP).
 
 mod carrier_error;
 mod forwarding;
@@ -30,34 +30,35 @@ use telling::EXPIRED;
 /// A node where a tunnel ends.
 #[derive(Debug, Clone)]
 pub struct Whole {
-    /// Of the same kind. A border relay has several if customer edges know it by several addresses.
+    /// Ends of the same kind. A border relay has several if customer edges know it by several addresses.
     ends: Vec<Spec>,
     node: Node,
-    /// Of the next outer packet that is fragmented, or may be: RFC 6864 section 4, RFC 8200 section 4.5.
+    /// The identification of the next outer packet that is fragmented, or may be: RFC 6864 section 4, RFC 8200 section
+    /// 4.5.
     identification: u32,
     /// Sizes of a tunnel's packets that the paths to other ends take, as the carrier's errors have said: RFC 2473 section 8.1, RFC 4213 section 3.2.2.
     path_mtus: HashMap<IpAddr, u32>,
 }
 
-/// What became of a packet, and why.
+/// The decision about a packet, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
-    /// What became of it.
+    /// The result for the packet.
     pub verdict: Verdict,
-    /// Why.
+    /// The reason.
     pub outcome: Outcome,
     /// Where that is written, such as `RFC 4213 section 3.6`, if it is.
     pub section: Option<&'static str>,
 }
 
 impl Carried {
-    /// What the outcome says of the packet, as a sentence.
+    /// The outcome in words: a sentence about the packet.
     pub fn words(&self) -> &'static str {
         self.outcome.words()
     }
 }
 
-/// What became of a packet.
+/// The result for a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It went through: in several packets if it had to be cut.
@@ -87,7 +88,7 @@ enum Length {
     CutsInner,
 }
 
-/// What became of a packet, or why it is dropped unless its source is told.
+/// The reason and the result for a packet; or the reason why it is dropped unless its source is told.
 type Decided = std::result::Result<(Outcome, Verdict), Outcome>;
 
 impl Whole {
@@ -133,7 +134,7 @@ impl Whole {
         Carried { verdict, outcome, section: sections::of(&self.ends[0], way, packet, outcome) }
     }
 
-    /// Whether it takes ports to say what becomes of a packet: of one to customer edges, which may share its address.
+    /// True if ports are needed to decide about a packet: it is to customer edges, which may share its address.
     pub fn needs_ports(&self, packet: &[u8]) -> bool {
         let is_to_edges = match self.is_outer(packet) {
             true => self.node.hairpins && outer::read(self.end_of(packet), packet).is_ok(),
@@ -142,8 +143,8 @@ impl Whole {
         is_to_edges && self.domains().any(|domain| !domain.rules.is_empty())
     }
 
-    /// Whether a packet is a fragment that waits for the others, to be carried with them as one packet: of an outer packet to this end, or if the node is told
-    /// so from outside to a customer edge.
+    /// True if a packet is a fragment that waits for the others, to be carried with them as one packet. It is one of an
+    /// outer packet to this end, or, if the node is told to reassemble those, one from outside to a customer edge.
     pub fn joins(&self, packet: &[u8]) -> bool {
         if self.is_outer(packet) {
             return matches!(outer::read(self.end_of(packet), packet), Err(Outcome::OuterFragment));
@@ -159,7 +160,8 @@ impl Whole {
         }
     }
 
-    /// Whether this node takes a packet for an outer one. Where the tunnel carries the outer family too, only what names this end is one.
+    /// True if this node takes a packet for an outer one. Where the tunnel carries the outer family too, only packets
+    /// that name this end are outer ones.
     fn is_outer(&self, packet: &[u8]) -> bool {
         let first = &self.ends[0];
         let is_of_outer_family = packet.first().is_some_and(|octet| octet >> 4 == first.outer.version());
@@ -178,7 +180,7 @@ impl Whole {
         })
     }
 
-    /// What becomes of a packet that is for the node itself. `None`: it is none.
+    /// The decision about a packet that is for the node itself. `None`: it is for another.
     fn here(&mut self, packet: &[u8]) -> Option<Decided> {
         let is_own = |address: IpAddr| {
             self.node.own4.is_some_and(|own| own == address)
@@ -203,7 +205,7 @@ impl Whole {
         self.check_forwarded(&packet)?;
         if self.node.hairpins && self.is_for_an_edge(&packet) {
             return self.encapsulate(&packet, ports, self.node.takes_hop).or_else(|outcome| {
-                // Who sent it is behind this end as well.
+                // The sender is behind this end as well.
                 Ok((outcome, self.told_unbound(Way::In, &packet, outcome)))
             });
         }
@@ -307,7 +309,7 @@ impl Whole {
         identification
     }
 
-    /// Whether a router that takes a hop must not send a packet on.
+    /// True if a router that takes a hop must not send a packet on.
     fn is_expired(&self, inner: &Inner) -> bool {
         self.node.takes_hop && inner.version == 4 && inner.hop_limit <= 1
     }
@@ -321,7 +323,7 @@ impl Whole {
         packet
     }
 
-    /// Whether an IPv4 packet goes to the address of a customer edge of this border relay.
+    /// True if an IPv4 packet goes to the address of a customer edge of this border relay.
     fn is_for_an_edge(&self, packet: &[u8]) -> bool {
         let Ok(packet) = ipv4::Packet::parse(Span::whole(packet)) else { return false };
         let mut rules = self.domains().filter(|domain| domain.own.is_none()).flat_map(|domain| &domain.rules);
@@ -333,7 +335,8 @@ fn bad(end: &Spec, reason: String) -> Error {
     Error::BadSpec { device: end.device.clone(), reason }
 }
 
-/// What is wrong with the ends of a border relay together: rules that say of the same ports whose they are, or an address of the relay's that an edge has.
+/// Fails with a sentence if the ends of a border relay contradict each other: rules that give the same ports to
+/// different edges, or an address of the relay's that an edge has.
 fn check_relays(ends: &[Spec]) -> std::result::Result<(), String> {
     let mut rules = Vec::new();
     for end in ends {
@@ -352,7 +355,8 @@ fn check_relays(ends: &[Spec]) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// RFC 2473 section 7.2 and RFC 6333 section 5.3: IPv4 in IPv6 is fragmented after it is encapsulated. Of other tunnels, the packets that go in are.
+/// True if outer packets are fragmented, after encapsulation, as IPv4 in IPv6 is: RFC 2473 section 7.2 and RFC 6333
+/// section 5.3. In other tunnels, the inner packets are.
 fn cuts_outer(end: &Spec) -> bool {
     (end.outer, end.payload) == (Family::Ipv6, Payload::Ipv4)
 }

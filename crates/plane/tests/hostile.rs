@@ -63,7 +63,7 @@ fn tunnels() -> Vec<Spec> {
     specs.into_iter().map(tunnel).collect()
 }
 
-/// What the mappings go by, and what they must not take.
+/// First halves of addresses that the mappings take, and of some that they must not take.
 const IPV6_HEADS: [[u8; 8]; 10] = [
     [0x20, 0x02, 0xc0, 0x00, 0x02, 0x01, 0, 1],
     [0x20, 0x02, 0xc0, 0x00, 0x02, 0x02, 0, 1],

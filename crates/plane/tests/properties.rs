@@ -1,4 +1,4 @@
-//! What holds for any packet.
+//! Properties that hold for any packet.
 
 mod common;
 

@@ -55,7 +55,7 @@ fn until<T: PartialEq + std::fmt::Debug>(outcome: T, mut run: impl FnMut() -> T)
 /// A translator's program, and where its packets are routed from.
 struct Translating(Program, u32);
 
-/// What it returns: TC_ACT_UNSPEC and TC_ACT_REDIRECT.
+/// The program's return values: TC_ACT_UNSPEC and TC_ACT_REDIRECT.
 const LEFT: i32 = -1;
 const SENT: i32 = 7;
 
@@ -70,7 +70,7 @@ impl Translating {
         Self(program.unwrap_or_else(|error| panic!("{error}")), ifindex)
     }
 
-    /// Of a datagram to 198.51.100.HOST: what the program returns, and the frame that it makes.
+    /// Runs the program on a datagram to 198.51.100.HOST. Returns its verdict, and the frame that it makes.
     fn run(&self, host: u16, payload_bytes: u16) -> (i32, Vec<u8>) {
         let mut packet = ipv6_packet(payload_bytes);
         packet[8..24].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xc000, 0x0221).octets());

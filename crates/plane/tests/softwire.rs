@@ -1,4 +1,5 @@
-//! An lwAFTR that hostile packets come to: what goes out is whole, and nothing panics. What it does with right ones is in `vectors/softwires`.
+//! An lwAFTR that hostile packets come to: its packets are whole, and nothing panics. Its treatment of right packets is
+//! in `vectors/softwires`.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +45,7 @@ fn bytes(hexadecimal: &str) -> Vec<u8> {
     pairs.map(|pair| u8::from_str_radix(pair, 16).expect("a byte")).collect()
 }
 
-/// Whether a packet's lengths fit it. Of an answer, the checksums are right as well.
+/// Checks that a packet's lengths fit it, and that an answer's checksums are right.
 fn check(packet: &[u8], is_answer: bool) {
     match packet[0] >> 4 {
         4 => {

@@ -18,7 +18,7 @@ use sixbench_wire::siit::{Domain, Net, Settings, Translator, Verdict};
 use sixbench_wire::{checksum, protocol};
 
 const CASES: u32 = 4000;
-/// What the program returns: TC_ACT_UNSPEC and TC_ACT_REDIRECT.
+/// The program's return values: TC_ACT_UNSPEC and TC_ACT_REDIRECT.
 const LEFT: i32 = -1;
 const SENT: i32 = 7;
 
@@ -132,7 +132,7 @@ impl Given {
         packet
     }
 
-    /// By the table, or embedded.
+    /// The IPv6 address of an IPv4 address: by the table, or embedded.
     fn ipv6(&self, address: Ipv4Addr, translator: &Translator) -> Ipv6Addr {
         let settings = translator.settings();
         let elsewhere = Net { address: Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 0), bits: 96 };
@@ -148,7 +148,7 @@ impl Given {
     }
 }
 
-/// What the core makes of it, with what differs by design as the program has it.
+/// The core's translation of a packet, adapted where the program differs by design.
 fn expected(translator: &mut Translator, packet: &[u8], got: &[u8]) -> Option<Vec<u8>> {
     let decision = translator.translate(packet);
     let [mut translated] = <[_; 1]>::try_from(decision.packets).ok()?;
@@ -170,7 +170,8 @@ fn expected(translator: &mut Translator, packet: &[u8], got: &[u8]) -> Option<Ve
     Some(translated)
 }
 
-/// How many packets the program carried, IPv4 first. What it does is what the core does.
+/// Checks that the program does what the core does. Returns how many packets the program carried, to IPv4 or IPv6,
+/// those of IPv4 first.
 fn compare<G: std::fmt::Debug>(
     bench: &Bench,
     settings: &Settings,
@@ -252,7 +253,7 @@ fn packets_that_come_back_are_what_the_core_makes_of_them() {
     }
 }
 
-/// What a packet of a MAP-T domain is made from.
+/// The choices that a packet of a MAP-T domain is made from.
 #[derive(Debug, Clone)]
 struct Mapped {
     is_ipv6: bool,

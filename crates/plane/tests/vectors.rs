@@ -153,7 +153,7 @@ fn without_padding(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// With the outer header that the kernel would write.
+/// Encapsulates by the slow path, with the outer header that the kernel would write.
 fn slowly_encapsulated(tunnel: &Spec, packet: &[u8], ethernet_destination: [u8; 6]) -> Result<Vec<u8>, Outcome> {
     let inner = rules::Inner::read(packet)?;
     let outer = rules::encapsulate(tunnel, &inner, packet, ethernet_destination)?;
@@ -179,7 +179,7 @@ fn slowly_encapsulated(tunnel: &Spec, packet: &[u8], ethernet_destination: [u8; 
     Ok([&header, gre, packet].concat())
 }
 
-/// With the outer header that the kernel would take off.
+/// Decapsulates by the slow path, without the outer header that the kernel would take off.
 fn slowly_decapsulated(tunnel: &Spec, packet: &[u8]) -> Result<Vec<u8>, Outcome> {
     let (source, tos, header, bytes) = if tunnel.outer == Family::Ipv4 {
         let mut source = Address::default();

@@ -71,7 +71,7 @@ fn answered(verdict: Verdict) -> Vec<u8> {
     }
 }
 
-/// What all of these together are.
+/// The packet that these fragments make.
 fn join(fragments: &[Vec<u8>]) -> Vec<u8> {
     let mut reassembly = Reassembly::default();
     let joined = fragments.iter().map(|fragment| reassembly.take(fragment, Duration::ZERO)).last();

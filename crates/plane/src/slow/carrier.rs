@@ -8,9 +8,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::spec::{Family, Payload, Spec};
 use crate::sys;
 
-/// What a socket may hold before its packets are read: some thousand of them.
+/// Most bytes that a socket holds before its packets are read: some thousand packets.
 pub const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
-/// What may be under way in queues of the node: these decide what is dropped, as for packets that are forwarded, and not the socket.
+/// Most bytes that may be under way in queues of the node: these decide what is dropped, as for packets that are
+/// forwarded, and not the socket.
 const SEND_BUFFER_BYTES: usize = 64 << 20;
 
 /// The socket that outer packets, and errors about them, are received from.

@@ -1,4 +1,4 @@
-//! What the slow path did.
+//! Counters of the slow path.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ impl SlowCounts {
     }
 }
 
-/// What one thread did. It holds the lock while it carries a batch, so that nobody sees a packet before its count.
+/// Counters of one thread. It holds the lock while it carries a batch, so that nobody sees a packet before its count.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadCounts {
     carried: Count,

@@ -1,4 +1,4 @@
-//! What a tunnel says to those whose packets it cannot carry.
+//! ICMP errors that a tunnel sends to the sources of packets that it cannot carry.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,24 +20,26 @@ const ADDRESS_UNREACHABLE: u8 = 3;
 /// The type of service of ICMP errors: internetwork control (RFC 1812 section 4.3.2.5).
 pub const TOS: u8 = 0xc0;
 
-/// What the source of a packet is told, in the packet's family.
+/// The error that the source of a packet is told, in the packet's family.
 #[derive(Debug, Clone, Copy)]
 pub struct Told {
-    /// By ICMP.
+    /// The error of ICMP.
     pub v4: V4Repr,
-    /// By ICMPv6.
+    /// The error of ICMPv6.
     pub v6: V6Repr,
 }
 
-/// That the tunnel's path does not carry the packet: RFC 4213 section 3.4, RFC 2473 section 8. Address unreachable, host unreachable.
+/// Error for a packet that the tunnel's path does not carry: RFC 4213 section 3.4, RFC 2473 section 8. Address
+/// unreachable, host unreachable.
 pub const UNREACHABLE: Told = Told {
     v4: V4Repr::Unreachable { code: HOST_UNREACHABLE, quoted_words: 0, mtu_bytes: 0 },
     v6: V6Repr::Unreachable { code: ADDRESS_UNREACHABLE, quoted_words: 0 },
 };
 
-/// Whether an ICMP error about an outer packet says that the carrier does not bring it to the other end: RFC 4213 section 3.4. Of ICMPv6, RFC 2473 section 8.1
-/// names three. A Parameter Problem is one only about a Tunnel Encapsulation Limit, which outer packets of ours do not have. That fragments did not all arrive
-/// in time is no such error.
+/// True if an ICMP error about an outer packet says that the carrier does not bring it to the other end: RFC 4213
+/// section 3.4. For ICMPv6, RFC 2473 section 8.1 names three such errors. One of them, a Parameter Problem, counts only
+/// if it is about a Tunnel Encapsulation Limit, which outer packets of ours do not have. An error that fragments did
+/// not all arrive in time does not count.
 pub fn is_unreachable(outer: Family, kind: u8, code: u8) -> bool {
     match outer {
         Family::Ipv4 => (kind == 3 && code != FRAGMENTATION_NEEDED) || kind == 11,
@@ -66,8 +68,8 @@ impl Told {
     }
 }
 
-/// True if the source of a packet may be told of an error: RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2. `packet` may be cut off behind the header that
-/// `inner` was read from. Who cannot be sure that it is no ICMP error is not told.
+/// True if the source of a packet may be told of an error: RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2. `packet`
+/// may be cut off behind the header that `inner` was read from. False if the packet might be an ICMP error.
 pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
     if inner.version == 6 {
         let source = Ipv6Addr::from(inner.source.0);

@@ -1,14 +1,15 @@
 //! The way into the device for packets that are longer than its MTU.
 //!
-//! The other end of a tunnel may have a larger MTU, and fragment what it sends. Who takes such a packet out of the tunnel forwards it like any other, by the
-//! MTU of the next link: RFC 4213 section 3.2, RFC 2473 section 3.3. A veth does not take it in, so that it comes in by a redirection from the far end, which
-//! asks for no MTU. Linux's sit and ip6tnl take it likewise.
+//! The other end of a tunnel may have a larger MTU, and fragment what it sends. The node that takes such a packet out
+//! of the tunnel forwards it like any other, by the MTU of the next link: RFC 4213 section 3.2, RFC 2473 section 3.3. A
+//! veth does not take it in, so that it comes in by a redirection from the far end, which asks for no MTU. Linux's sit
+//! and ip6tnl take it likewise.
 
 use crate::device::{far_name, ip, tc};
 
 /// The destination in the Ethernet header of packets that are redirected: an address that nobody has.
 pub const MARK: [u8; 6] = [0x02, 0, b'l', b'o', b'n', b'g'];
-/// What a link carries at most: `ETH_MAX_MTU` of the kernel.
+/// Most bytes that a link carries: `ETH_MAX_MTU` of the kernel.
 const MOST_BYTES: u32 = 65_535;
 
 /// The way of one device. It is made when it is needed first.

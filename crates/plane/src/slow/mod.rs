@@ -39,16 +39,16 @@ use send::Sender;
 
 /// The longest packet: 65535 bytes, the virtual header of the packet socket and an Ethernet header.
 pub(crate) const BUFFER_BYTES: usize = 65_535 + size_of::<FrameHead>();
-/// What Ethernet frames carry.
+/// The protocols that the Ethernet frames carry.
 pub(crate) const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 pub(crate) const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
-/// How many packets are read by one system call.
+/// Most packets that one system call reads.
 pub(crate) const BATCH: usize = 64;
 
 /// The other tunnels of the same local address and payload.
 #[derive(Debug, Clone, Default)]
 pub struct Rivals {
-    /// Whether there are any.
+    /// True if there are any.
     pub are_there: bool,
     /// Those that a packet is offered to before this tunnel.
     pub first: Arc<[Spec]>,
@@ -94,7 +94,7 @@ impl SlowPath {
         Ok(())
     }
 
-    /// What it did so far.
+    /// The counts of the slow path so far.
     pub fn counts(&self) -> SlowCounts {
         SlowCounts::of(&self.sent, &self.received)
     }

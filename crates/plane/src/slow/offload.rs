@@ -55,7 +55,7 @@ pub fn virtual_header(packet: &[u8], inner: &Inner, mtu_bytes: usize) -> virtio:
     virtio::Repr { checksum: Some(Checksum { start_bytes, offset_bytes }), segments }
 }
 
-/// How the device cuts a segment that is longer than its MTU.
+/// The cuts by which the device makes segments no longer than its MTU.
 fn segments(packet: &[u8], inner: &Inner, mtu_bytes: usize) -> Option<Segments> {
     let segment = tcp::Segment::parse(Span::whole(packet.get(inner.header_bytes..)?)).ok()?;
     let header_bytes = inner.header_bytes + segment.header_bytes();

@@ -1,4 +1,4 @@
-//! Whether an address is on-link on the tunnel's device: RFC 5214 section 7.3.
+//! The test for addresses that are on-link on the tunnel's device: RFC 5214 section 7.3.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,9 +9,9 @@ use sixbench_netlink::Client;
 
 use crate::abi::Address;
 
-/// How long a yes is believed.
+/// Time for which a positive answer is kept.
 const LIFETIME: Duration = Duration::from_secs(1);
-/// How many addresses are known to be on-link: a net with more costs its own packets time.
+/// Most addresses that are known to be on-link: a net with more costs its own packets time.
 const MAX_KNOWN: usize = 1024;
 
 /// Asks the node's routing tables, and remembers.
@@ -27,7 +27,7 @@ impl OnLink {
         Ok(Self { client: Client::open()?, ifindex, known: HashMap::new() })
     }
 
-    /// Whether the node would send to `address` by the device, and not through a gateway.
+    /// True if the node would send to `address` by the device, and not through a gateway.
     pub fn has(&mut self, address: &Address) -> bool {
         let now = Instant::now();
         if self.known.get(&address.0).is_some_and(|&since| now.duration_since(since) < LIFETIME) {

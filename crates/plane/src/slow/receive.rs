@@ -1,4 +1,4 @@
-//! What arrives for the tunnel: by a raw socket, decapsulated, into the device's far end.
+//! Packets that arrive for the tunnel: by a raw socket, decapsulated, into the device's far end.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -36,7 +36,7 @@ struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Whether it is longer than the device's MTU.
+    /// True if it is longer than the device's MTU.
     fn is_long(&self) -> bool {
         self.head[virtio::HEADER_BYTES..].starts_with(&MARK)
     }
@@ -72,7 +72,7 @@ impl Receiver {
                     let mut counts = lock(&self.counts);
                     self.receive_all(&mut inbox, &mut outbox, &mut on_link, &mut long_way, &mut counts);
                 }
-                // Of a packet that was sent. The error itself is beside.
+                // This error is about a packet that was sent. Its details are in the error queue.
                 Err(_) => {}
             }
             while self.relay_error(&mut quoted) {}
@@ -124,7 +124,7 @@ impl Receiver {
         }
     }
 
-    /// `None` is a packet of another tunnel's.
+    /// The packet inside, or `None` if the packet belongs to another tunnel.
     fn unwrap<'a>(
         &self,
         received: Received<'a>,
@@ -185,7 +185,7 @@ impl Receiver {
         head
     }
 
-    /// Whether there was an error that the carrier told.
+    /// Takes an error that the carrier told, and tells the source of the packet. False if there was none.
     fn relay_error(&self, buffer: &mut [u8]) -> bool {
         let Ok(Some(error)) = sys::receive_error(&self.carrier, buffer) else { return false };
         if self.spec.mapping.peer().is_some_and(|peer| error.destination.is_some_and(|to| to != peer)) {

@@ -1,4 +1,4 @@
-//! What leaves the device: out of its far end, encapsulated, by a raw socket.
+//! Packets that leave the device: out of its far end, encapsulated, by a raw socket.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -19,7 +19,7 @@ use crate::sys::{self, Destination, FarSocket, Message, ReceiveBatch, SendBatch}
 pub struct Sender {
     spec: Spec,
     far: FarSocket,
-    /// By whether the kernel may fragment.
+    /// The socket of packets that the kernel may fragment.
     fragmenting: Socket,
     whole: Socket,
     counts: Arc<Mutex<ThreadCounts>>,
@@ -108,7 +108,7 @@ impl Sender {
         outbox.send(socket, packets.iter().map(message))
     }
 
-    /// What becomes of a packet that was not sent.
+    /// Decides about a packet that could not be sent, by the error.
     fn resolve(&self, packet: &Outgoing<'_>, error: &io::Error, outbox: &mut SendBatch) -> Result<(), Outcome> {
         match error.raw_os_error() {
             Some(libc::EMSGSIZE) if packet.outer.dont_fragment => self.send_too_big(packet, outbox),

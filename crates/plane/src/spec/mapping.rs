@@ -1,4 +1,4 @@
-//! How the outer destination follows from the inner packet.
+//! The rules by which the outer destination follows from the inner packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use crate::told::ToldRule;
 /// More than a node has addresses.
 const MAX_GROUPS: usize = 256;
 
-/// How the outer destination follows from the inner packet.
+/// The rule by which the outer destination follows from the inner packet.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -53,7 +53,7 @@ pub enum Mapping {
     },
 }
 
-/// What a node of a MAP-E domain knows.
+/// The knowledge of a node of a MAP-E domain.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -61,21 +61,23 @@ pub struct MapDomain {
     /// A customer edge's, with its PSID provisioned. `None`: it is a border relay.
     #[serde(default)]
     pub own: Option<ToldRule>,
-    /// By which others are reached directly: a border relay's Basic Mapping Rules, a customer edge's Forwarding Mapping Rules.
+    /// Rules by which others are reached directly: a border relay's Basic Mapping Rules, a customer edge's Forwarding
+    /// Mapping Rules.
     #[serde(default)]
     pub rules: Vec<ToldRule>,
-    /// Of a customer edge.
+    /// The border relay of a customer edge.
     #[serde(default)]
     pub border_relay: Option<Ipv6Addr>,
 }
 
 impl MapDomain {
-    /// Whether its rules are rows of a binding table, or an lwB4's own (RFC 7596): no address follows from another one.
+    /// True if its rules are rows of a binding table, or an lwB4's own (RFC 7596): no address follows from another one.
     pub(crate) fn is_lightweight(&self) -> bool {
         self.own.iter().chain(&self.rules).all(|rule| rule.0.ea_bits == 0 && rule.0.ipv6.bits == 128)
     }
 
-    /// Whether a border relay with that address is no customer edge by these rules, or why it cannot be, as a sentence.
+    /// Fails with a sentence if a border relay's address is in the prefix of one of these rules, which belongs to
+    /// customer edges.
     pub(crate) fn check_relay(relay: IpAddr, rules: &[Rule]) -> std::result::Result<(), String> {
         let IpAddr::V6(relay) = relay else { return Ok(()) };
         match rules.iter().find(|rule| rule.ipv6.contains(relay)) {
@@ -155,7 +157,7 @@ impl Mapping {
         }
     }
 
-    /// Whether IPv4 multicast carries the tunnel's multicast, by which neighbours are found.
+    /// True if IPv4 multicast carries the tunnel's multicast, by which neighbours are found.
     pub fn uses_groups(&self) -> bool {
         match self {
             Self::SixOverFour { .. } => true,

@@ -1,4 +1,4 @@
-//! What a tunnel is: as it is asked for, and as the programs need it. Touches nothing.
+//! The specification of a tunnel: as it is asked for, and as the programs need it. Touches nothing.
 
 mod mapping;
 
@@ -18,7 +18,7 @@ pub const MIN_IPV6_MTU_BYTES: u32 = 1280;
 pub const MIN_IPV4_MTU_BYTES: u32 = 68;
 /// The longest name: the kernel's 15 bytes, of which the far end's ending takes 4.
 pub(crate) const MAX_NAME_BYTES: usize = 11;
-/// Of the outer packet, where the tunnel gives one of its own: RFC 1700 and RFC 4213 section 3.3 name 64.
+/// TTL of outer packets where the tunnel gives one of its own: RFC 1700 and RFC 4213 section 3.3 name 64.
 const DEFAULT_TTL: u8 = 64;
 
 /// A tunnel as it is asked for: `tunnel-add` in the protocol document.
@@ -53,7 +53,7 @@ fn yes() -> bool {
     true
 }
 
-/// Who carries the tunnel's packets.
+/// The carrier of the tunnel's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
@@ -83,7 +83,7 @@ impl Family {
     }
 }
 
-/// What the outer header carries.
+/// The packets that the outer header carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -116,7 +116,7 @@ pub enum Tos {
     Fixed(u8),
 }
 
-/// How the tunnel keeps its packets within the path's MTU: RFC 4213 section 3.2.
+/// The means by which the tunnel keeps its packets within the path's MTU: RFC 4213 section 3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PathMtu {
@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for Tos {
 }
 
 impl Spec {
-    /// What the programs need, but for the indices of devices that are not there yet.
+    /// The struct that the programs need, without the indices of devices that are not there yet.
     pub fn compile(&self) -> Result<abi::Tunnel> {
         self.check().map_err(|reason| Error::BadSpec { device: self.device.clone(), reason })?;
         let mut tunnel = abi::Tunnel {
@@ -208,13 +208,13 @@ impl Spec {
         Ok(tunnel)
     }
 
-    /// What the outer headers take from the MTU of the devices below.
+    /// Number of bytes that the outer headers take from the MTU of the devices below.
     pub fn overhead_bytes(&self) -> u32 {
         let ip = if self.outer == Family::Ipv4 { ipv4::HEADER_BYTES } else { ipv6::HEADER_BYTES };
         (ip + self.gre_bytes()) as u32
     }
 
-    /// What the GRE header takes, where the tunnel has one.
+    /// Length of the GRE header, 0 where the tunnel has none.
     pub fn gre_bytes(&self) -> usize {
         match (self.payload, self.gre_key) {
             (Payload::Gre, None) => gre::HEADER_BYTES,
@@ -236,7 +236,7 @@ impl Spec {
         match self.local {
             IpAddr::V4(local) => {
                 let [a, b, c, d] = local.octets();
-                // Of 6over4 it is the link-layer address option's content: RFC 2529 section 5.
+                // In 6over4 it is the link-layer address option's content: RFC 2529 section 5.
                 let [high, low] = if self.mapping.uses_groups() { [0, 0] } else { [0x02, 0x04] };
                 [high, low, a, b, c, d]
             }
@@ -306,7 +306,7 @@ impl Spec {
     }
 }
 
-/// Whether a device may have that name, by its letters.
+/// True if a device may have that name, by its letters.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:%".contains(&byte))

@@ -15,7 +15,7 @@ use crate::abi::Address;
 struct Control([u8; CONTROL_BYTES]);
 
 const CONTROL_BYTES: usize = 64;
-/// Of a control message that holds an int.
+/// Length of a control message that holds an int.
 // SAFETY: the macro only computes.
 const INT_MESSAGE_BYTES: usize = unsafe { libc::CMSG_SPACE(mem::size_of::<libc::c_int>() as u32) } as usize;
 const _: () = assert!(2 * INT_MESSAGE_BYTES <= CONTROL_BYTES);
@@ -30,18 +30,18 @@ pub struct ReceiveBatch {
     _parts: Vec<libc::iovec>,
     /// They point to all of the above, which is on the heap and never resized.
     headers: Vec<libc::mmsghdr>,
-    /// Of the last call.
+    /// Number of packets that the last call received.
     count: usize,
 }
 
 /// A packet that was received.
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// With the IP header for IPv4, without for IPv6.
+    /// The packet: with the IP header for IPv4, without for IPv6.
     pub packet: &'a mut [u8],
-    /// Who sent it, of an IPv6 packet.
+    /// The address of the sender of an IPv6 packet.
     pub source: Address,
-    /// Of an IPv6 packet, where the socket was asked to tell.
+    /// The traffic class of an IPv6 packet, where the socket was asked to tell it.
     pub traffic_class: u8,
 }
 
@@ -71,7 +71,7 @@ impl ReceiveBatch {
 
     /// Takes the packets that are there, without waiting. Returns how many.
     pub fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
-        // What the kernel overwrote in the last call.
+        // The kernel overwrote these lengths in the last call.
         for header in &mut self.headers[..self.count] {
             header.msg_hdr.msg_namelen = mem::size_of::<libc::sockaddr_in6>() as u32;
             header.msg_hdr.msg_controllen = CONTROL_BYTES as _;
@@ -109,7 +109,7 @@ impl ReceiveBatch {
     }
 }
 
-/// Of the first message; the socket is asked for no others.
+/// The traffic class in the first control message; the socket is asked for no others.
 fn traffic_class(control: &Control) -> u8 {
     // SAFETY: `control` is longer than a header, aligned as one, and every pattern of bits is a value.
     let header: libc::cmsghdr = unsafe { control.0.as_ptr().cast::<libc::cmsghdr>().read() };
@@ -131,7 +131,7 @@ pub struct Message<'a> {
     pub destination: Option<Destination>,
 }
 
-/// What the IP header is to say.
+/// The fields of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Destination {
     /// Where to.
@@ -142,7 +142,7 @@ pub struct Destination {
     pub tos: u8,
 }
 
-/// What one `sendmmsg` needs, kept for the next one. It is made in the thread that uses it.
+/// The buffers of one `sendmmsg`, kept for the next one. They are made in the thread that uses them.
 #[derive(Default)]
 pub struct SendBatch {
     parts: Vec<[libc::iovec; 2]>,

@@ -1,4 +1,4 @@
-//! What the kernel keeps of errors that packets met on their way.
+//! The kernel's queue of errors that packets met on their way.
 
 use std::io;
 use std::mem;
@@ -9,7 +9,7 @@ use sixbench_packet::set_option;
 
 use super::{check, none_when_empty};
 
-/// Who told of an error.
+/// The origin of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ErrorOrigin {
@@ -21,11 +21,11 @@ pub enum ErrorOrigin {
 /// An error of a packet that was sent.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedError {
-    /// How much of the packet's payload is quoted.
+    /// Number of bytes of the packet's payload that are quoted.
     pub length: usize,
     /// Where the packet was sent.
     pub destination: Option<IpAddr>,
-    /// Who told.
+    /// The origin of the error.
     pub origin: ErrorOrigin,
     /// The ICMP type.
     pub kind: u8,

@@ -61,10 +61,10 @@ struct TestRunAttributes {
     padding: u32,
 }
 
-/// What a test run gave.
+/// The result of a test run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestRun {
-    /// What the program returned.
+    /// The program's return value.
     pub action: i32,
     /// The packet after it.
     pub packet: Vec<u8>,
@@ -128,7 +128,7 @@ pub fn clear_flow_label(socket: &impl AsFd) -> io::Result<()> {
 /// `linux/in6.h`; not in the `libc` crate.
 const IPV6_AUTOFLOWLABEL: libc::c_int = 70;
 
-/// What the kernel knows of the path's MTU to there.
+/// The kernel's knowledge of the path's MTU to a destination, in bytes.
 pub fn path_mtu_bytes(destination: IpAddr) -> io::Result<u32> {
     let (local, level, name): (IpAddr, _, _) = match destination {
         IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), libc::IPPROTO_IP, libc::IP_MTU),

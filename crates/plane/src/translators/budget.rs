@@ -1,4 +1,4 @@
-//! How many errors a translator may send: RFC 4443 section 2.4 (f), RFC 1812 section 4.3.2.8.
+//! The limit on the errors that a translator sends: RFC 4443 section 2.4 (f), RFC 1812 section 4.3.2.8.
 
 use std::time::{Duration, Instant};
 

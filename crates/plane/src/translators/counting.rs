@@ -1,4 +1,4 @@
-//! What became of a translator's packets.
+//! Counters of a translator's packets, by what became of them.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct TranslatorReport {
     pub to_ipv6: Traffic,
     /// Translated to IPv4.
     pub to_ipv4: Traffic,
-    /// Of these, by user space: by the clause that decided.
+    /// Packets among these that user space translated, by the clause that decided.
     pub slow: BTreeMap<&'static str, Traffic>,
     /// Those whose source was told of an error instead, by clause.
     pub answered: BTreeMap<&'static str, Traffic>,
@@ -87,7 +87,7 @@ impl Counts {
         count(&mut self.not_told, packet);
     }
 
-    /// By name, together with what the program did, and what waits.
+    /// The counters by name, together with those of the program and of what waits.
     pub fn report(&self, fast: &FastCounts, waiting: Amount) -> TranslatorReport {
         let named = |counts: &BTreeMap<Clause, Traffic>| {
             counts.iter().map(|(clause, &traffic)| (clause.name(), traffic)).collect::<BTreeMap<_, _>>()

@@ -27,7 +27,7 @@ pub struct Program {
     device: String,
 }
 
-/// What the program did: `enum translated`.
+/// Counters of the program: `enum translated`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FastCounts {
     /// Translated to IPv6.
@@ -38,7 +38,7 @@ pub struct FastCounts {
     pub no_room: Traffic,
 }
 
-/// What the program is told of a translator, whose device has that index.
+/// The struct that tells the program of a translator, whose device has that index.
 fn compile(
     settings: &siit::Settings,
     ifindex: u32,
@@ -136,7 +136,7 @@ impl Program {
         self.classifiers.attach(TRANSLATE, &self.device, TcAttachType::Egress, Place::Last)
     }
 
-    /// What it did so far.
+    /// The counts of the program so far.
     pub fn counts(&self) -> Result<FastCounts> {
         let counts = self.classifiers.counts("TRANSLATED", 3)?;
         let of = |index: usize| counts.get(index).copied().unwrap_or_default().into();

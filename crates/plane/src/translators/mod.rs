@@ -41,10 +41,10 @@ const MAC: [u8; 6] = [0x02, 0x46, 0, 0, 0, 1];
 #[derive(Default)]
 pub struct Translators(BTreeMap<String, Running>);
 
-/// What a translator is in the node.
+/// A translator's place in the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AddedTranslator {
-    /// Of its device.
+    /// The index of its device.
     pub ifindex: u32,
 }
 
@@ -59,7 +59,7 @@ struct Running {
     device: Device,
 }
 
-/// What its thread and who asks for its counters share.
+/// The state that a translator's thread shares with those who ask for its counters.
 struct Kept {
     counts: Counts,
     fragments: VirtualReassembly,
@@ -188,7 +188,7 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
     ]
 }
 
-/// How a packet came.
+/// The form in which a packet came.
 #[derive(Debug, Clone, Copy)]
 enum Came {
     Whole,
@@ -201,10 +201,10 @@ enum Came {
 /// The slow path: what the program leaves over, or all of it.
 struct Carrier {
     translator: Translator,
-    /// Whether it puts fragments together that have to be.
+    /// True if it puts fragments together that have to be.
     joins: bool,
     far: FarSocket,
-    /// For those that it sends itself.
+    /// The limit on the errors that it sends itself.
     errors: Budget,
 }
 
@@ -316,7 +316,7 @@ impl Carrier {
     }
 }
 
-/// What precedes a translation on its way into the far end.
+/// The header before a translation on its way into the far end.
 fn head(packet: &[u8]) -> FrameHead {
     let mut head = [0; size_of::<FrameHead>()];
     let (_, ethernet) = head.split_at_mut(virtio::HEADER_BYTES);

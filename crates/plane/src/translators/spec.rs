@@ -1,4 +1,4 @@
-//! What a translator is. Touches nothing.
+//! The specification of a translator. Touches nothing.
 
 use sixbench_wire::siit;
 
@@ -10,19 +10,20 @@ use crate::{Error, Result};
 pub struct TranslatorSpec {
     /// Its device.
     pub device: String,
-    /// Of the device.
+    /// The MTU of the device, in bytes.
     pub mtu_bytes: u32,
-    /// What the core is told. The node that forwards packets into the device and out of it takes their hops.
+    /// The settings of the core. The node that forwards packets into the device and out of it takes their hops.
     pub settings: siit::Settings,
-    /// Whether the node's own NAT is to see IPv4 packets that were IPv6: they then come in at the device, and are not sent on by the program.
+    /// True if the node's own NAT is to see IPv4 packets that were IPv6: they then come in at the device, and are not
+    /// sent on by the program.
     pub through_node: bool,
-    /// Who translates.
+    /// The engine that translates.
     pub engine: Engine,
 }
 
 impl TranslatorSpec {
-    /// Whether it puts together what cannot be translated fragment by fragment: where state is behind it, it is part of a NAT64 (RFC 6146 section 3.4), unless it
-    /// is a customer edge of MAP-T.
+    /// True if it puts together what cannot be translated fragment by fragment: where state is behind it, it is part of
+    /// a NAT64 (RFC 6146 section 3.4), unless it is a customer edge of MAP-T.
     pub fn joins(&self) -> bool {
         self.through_node && self.settings.domain.is_none()
     }

@@ -11,7 +11,7 @@ use crate::slow::icmp;
 use crate::slow::rules::{self, Inner};
 use crate::spec::{Family, MIN_IPV4_MTU_BYTES, MIN_IPV6_MTU_BYTES, Spec};
 
-/// What an error says.
+/// The content of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// The carrier does not bring packets to the other end.

@@ -1,4 +1,4 @@
-//! What a node is told of how it treats packets around the tunnel.
+//! The settings of how a node treats packets around the tunnel.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -12,23 +12,26 @@ pub struct Node {
     pub own4: Option<Ipv4Addr>,
     /// The source of ICMPv6 errors; without one none are sent.
     pub own6: Option<Ipv6Addr>,
-    /// Whether what comes out for another customer edge goes in again at once: RFC 7596 section 6.2.
+    /// True if packets that come out for another customer edge go in again at once: RFC 7596 section 6.2.
     pub hairpins: bool,
-    /// Whether it takes one from the TTL of IPv4 packets that it carries, as a router does that forwards them: RFC 1812 section 5.3.1.
+    /// True if it takes one from the TTL of IPv4 packets that it carries, as a router does that forwards them: RFC 1812
+    /// section 5.3.1.
     pub takes_hop: bool,
-    /// Whether sources are told of packets that no rule binds to anybody: RFC 7596 section 6.2.
+    /// True if sources are told of packets that no rule binds to anybody: RFC 7596 section 6.2.
     pub tells_unbound: bool,
-    /// Whether IPv4 packets from outside that come in fragments are put together, and not carried as they come: RFC 7597 section 8.3.2.
+    /// True if IPv4 packets from outside that come in fragments are put together, and not carried as they come: RFC
+    /// 7597 section 8.3.2.
     pub reassembles: bool,
-    /// Of the IPv4 link to which packets go that come out.
+    /// The MTU of the IPv4 link that packets go to when they come out.
     pub mtu4_bytes: Option<u16>,
-    /// By which protocol sources are told of errors.
+    /// The protocols by which sources are told of errors.
     pub tells: Icmp,
-    /// Which ICMP it takes: what comes from outside for customer edges (RFC 7596 section 8.1), and ICMPv6 errors about outer packets (RFC 2473 section 8).
+    /// The ICMP that it takes: what comes from outside for customer edges (RFC 7596 section 8.1), and ICMPv6 errors
+    /// about outer packets (RFC 2473 section 8).
     pub takes_icmp: Icmp,
 }
 
-/// Of ICMP for IPv4 and of ICMPv6.
+/// The choice among ICMP for IPv4 and ICMPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -41,7 +44,7 @@ pub enum Icmp {
 }
 
 impl Icmp {
-    /// Whether it is that of this version of IP.
+    /// True if it includes that of this version of IP.
     pub fn has(self, version: u8) -> bool {
         match self {
             Self::Both => true,

@@ -11,14 +11,14 @@ use crate::abi::{Address, Outcome};
 use crate::slow::rules::{Inner, Outer};
 use crate::spec::{Family, Payload, Spec};
 
-/// What an outer header says, and what follows it.
+/// The content of an outer header, and its payload.
 pub struct Read<'a> {
     pub source: Address,
     pub tos: u8,
     pub payload: &'a [u8],
 }
 
-/// Whether a packet of the outer family names this end and what the tunnel carries.
+/// True if a packet of the outer family names this end and what the tunnel carries.
 pub fn is_for(spec: &Spec, packet: &[u8]) -> bool {
     !matches!(read(spec, packet), Err(Outcome::NotOurs | Outcome::OuterTruncated))
 }
@@ -68,8 +68,8 @@ pub fn cut(packet: &[u8], identification: u32, most_bytes: u32) -> Vec<Vec<u8>> 
     fragments::cut6(&ipv6::Repr::parse(&parsed), whole, parsed.payload().captured(), most_bytes as usize)
 }
 
-/// The quote of an outer packet of this end in an ICMP error: where that went, and its payload. Of a later fragment there is no inner header, so that is
-/// empty.
+/// The quote of an outer packet of this end in an ICMP error: where that went, and its payload. A later fragment has no
+/// inner header, so its payload counts as empty.
 pub fn quoted<'a>(spec: &Spec, quoted: &'a [u8]) -> Option<(IpAddr, &'a [u8])> {
     let span = Span::whole(quoted).open_ended();
     let (source, destination, number, payload): (IpAddr, IpAddr, _, _) = match spec.outer {

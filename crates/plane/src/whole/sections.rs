@@ -66,7 +66,7 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
         },
         Outcome::NestedTooDeep => "RFC 2473 section 4.1.1",
         Outcome::RoutingLoop => "RFC 2473 section 4.1",
-        // How a packet is carried inside, and what no RFC says.
+        // These tell how a packet is carried inside, or what no RFC says.
         Outcome::Undecided
         | Outcome::Decapsulated
         | Outcome::NotOurs
@@ -120,7 +120,7 @@ fn decapsulation(spec: &Spec) -> &'static str {
     }
 }
 
-/// Whose addresses and ports are looked at, and which outer ones they go with.
+/// The section about which addresses and ports are checked, and which outer ones they must go with.
 fn checked(domain: &MapDomain) -> &'static str {
     match (domain.is_lightweight(), &domain.own) {
         (true, Some(_)) => "RFC 7596 section 5.2",

@@ -1,4 +1,4 @@
-//! Whom the node tells of what became of packets.
+//! The sources that the node tells of what became of their packets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,12 +18,13 @@ const MAX_PATHS: usize = 4096;
 const HOST_UNREACHABLE: u8 = 1;
 const SOURCE_FAILED_POLICY: u8 = 5;
 
-/// That a packet's hop limit is used up: RFC 792, RFC 4443 section 3.3.
+/// Error for a packet whose hop limit is used up: RFC 792, RFC 4443 section 3.3.
 pub const EXPIRED: Told = Told {
     v4: V4Repr::TimeExceeded { code: 0, quoted_words: 0 },
     v6: V6Repr::TimeExceeded { code: 0, quoted_words: 0 },
 };
-/// That nobody is bound to what the packet has: RFC 7596 section 6.2. An IPv4 packet's destination, an IPv6 packet's source.
+/// Error for a packet that is bound to nobody, by an IPv4 packet's destination, or an IPv6 packet's source: RFC 7596
+/// section 6.2.
 const UNBOUND: Told = Told {
     v4: V4Repr::Unreachable { code: HOST_UNREACHABLE, quoted_words: 0, mtu_bytes: 0 },
     v6: V6Repr::Unreachable { code: SOURCE_FAILED_POLICY, quoted_words: 0 },
@@ -63,7 +64,7 @@ impl Whole {
         }
     }
 
-    /// What becomes of a packet that no rule carries: it is dropped, and its source told if the node does that.
+    /// The result for a packet that no rule carries: it is dropped, and its source told if the node does that.
     pub(super) fn told_unbound(&mut self, way: Way, packet: &[u8], outcome: Outcome) -> Verdict {
         let Ok(inner) = Inner::read(packet) else { return Verdict::Dropped };
         let is_unbound = match (way, outcome) {

@@ -13,7 +13,7 @@ use sixbench_plane::{Spec, sys};
 
 pub const ETHERNET_BYTES: usize = 14;
 
-/// What is on-link on the tunnel device, besides link-local addresses.
+/// The prefix that is on-link on the tunnel device, besides link-local addresses.
 pub const ON_LINK: &str = "2001:db8:5::/64";
 
 /// A namespace, for this thread, with a device that everything is routed to, and a tunnel device, which has the prefix [`ON_LINK`] and a gateway
@@ -30,7 +30,7 @@ pub struct Loaded {
     underlay_ifindex: u32,
 }
 
-/// What a program did.
+/// The result of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
     pub outcome: Outcome,
@@ -42,7 +42,7 @@ pub struct Ran {
 }
 
 impl Bench {
-    /// `None` where the machine does not permit it; a failure where it is expected to.
+    /// The bench, or `None` where the machine does not permit it. Fails if that is where it is expected to.
     pub fn build() -> Option<Self> {
         if let Err(errno) = unshare(CloneFlags::CLONE_NEWNET) {
             let is_expected = std::env::var("SIXBENCH_EXPECT_LAB").is_ok_and(|value| value == "1");
@@ -70,7 +70,7 @@ impl Bench {
         Some(Self { device, underlay_ifindex })
     }
 
-    /// Of a device from which packets are forwarded.
+    /// The index of a device from which packets are forwarded.
     pub fn far_ifindex(&self) -> u32 {
         self.device.far_ifindex
     }
@@ -102,7 +102,7 @@ impl Loaded {
         self.run_to([0x02, 0, 0, 0, 0, 0x01], program, packet, repeat)
     }
 
-    /// With that Ethernet destination.
+    /// Runs a program on a packet with that Ethernet destination.
     pub fn run_to(&self, to: [u8; 6], program: &str, packet: &[u8], repeat: u32) -> Ran {
         let ifindex = if program == ENCAPSULATE { self.near_ifindex } else { self.underlay_ifindex };
         let ethertype = if packet.first().is_some_and(|first| first >> 4 == 6) { 0x86dd_u16 } else { 0x0800 };

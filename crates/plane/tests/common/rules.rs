@@ -1,4 +1,4 @@
-//! What the slow path's rules hold to, whatever the packet.
+//! Properties of the slow path's rules, whatever the packet.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,7 @@ use sixbench_plane::Spec;
 use sixbench_plane::abi::Address;
 use sixbench_plane::slow::{icmp, offload, rules};
 
-/// What must hold of any packet, in one tunnel.
+/// Checks the properties that hold for any packet, in one tunnel.
 pub fn check(spec: &Spec, packet: &[u8], seed: u64) {
     let source = match (seed % 4, spec.mapping.peer()) {
         (0, _) => Ipv4Addr::from_bits(seed as u32).into(),

@@ -13,7 +13,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of an inner packet of that IP version.
+    /// The GRE header of an inner packet of that IP version.
     pub fn new(spec: &Spec, version: u8) -> Self {
         let mut octets = [0; 8];
         if spec.payload == Payload::Gre {

@@ -7,7 +7,7 @@ use sixbench_wire::{Defect, Flaw, Span, ipv4, ipv6};
 use super::addresses;
 use crate::abi::{Address, Outcome};
 
-/// How many encapsulations a packet may have before ours: the default limit of RFC 2473 section 4.1.1.
+/// Most encapsulations that a packet may have before ours: the default limit of RFC 2473 section 4.1.1.
 const NESTING_LIMIT: u32 = 4;
 
 /// An inner packet's header.
@@ -15,23 +15,23 @@ const NESTING_LIMIT: u32 = 4;
 pub struct Inner {
     /// 4 or 6.
     pub version: u8,
-    /// By its own length field.
+    /// Length of the packet by its own length field.
     pub bytes: usize,
-    /// Before what follows, IPv6 extension headers not counted.
+    /// Length of the IP header, IPv6 extension headers not counted.
     pub header_bytes: usize,
-    /// Of what follows.
+    /// The number of the protocol that follows.
     pub protocol: u8,
     /// DSCP and ECN.
     pub tos: u8,
     /// TTL.
     pub hop_limit: u8,
-    /// Whether it may not be fragmented.
+    /// True if it may not be fragmented.
     pub dont_fragment: bool,
-    /// Whether it is an IPv4 fragment.
+    /// True if it is an IPv4 fragment.
     pub is_fragment: bool,
-    /// Whether it is one but the first: no header of the upper layer follows.
+    /// True if it is a fragment but not the first: no header of the upper layer follows.
     pub is_later_fragment: bool,
-    /// Who sent it.
+    /// The address of the sender.
     pub source: Address,
     /// Where it goes.
     pub destination: Address,
@@ -108,7 +108,7 @@ impl Inner {
         }
     }
 
-    /// Whether `packet`, of which this is the header, is encapsulated as often as a packet may be already.
+    /// True if `packet`, of which this is the header, is encapsulated as often as a packet may be already.
     pub(super) fn is_nested_too_deep(&self, packet: &[u8]) -> bool {
         if self.is_later_fragment {
             return false;

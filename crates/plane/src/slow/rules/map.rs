@@ -17,7 +17,7 @@ pub fn destination(domain: &MapDomain, packet: &[u8], ports: Option<Ports>) -> R
         return Err(Outcome::InnerSourceMismatch);
     }
     let rules = || domain.rules.iter().map(|rule| &rule.0).filter(|rule| rule.ipv4.contains(packet.destination()));
-    // Of a binding table, several rows have an address, each with its ports.
+    // Several rows of a binding table have the same address, each with its ports.
     match rules().map(|rule| rule.ipv4.bits).max() {
         Some(bits) => {
             let mut found = rules().filter(|rule| rule.ipv4.bits == bits);
@@ -27,7 +27,7 @@ pub fn destination(domain: &MapDomain, packet: &[u8], ports: Option<Ports>) -> R
     }
 }
 
-/// Whether a packet may come out of a softwire from there: section 8.1.
+/// Fails unless a packet may come out of a softwire from there: section 8.1.
 pub fn check(domain: &MapDomain, packet: &[u8], ports: Option<Ports>, outer_source: &Address) -> Result<(), Outcome> {
     let (packet, Ports([from, to])) = read(packet, ports)?;
     if domain.own.is_some_and(|own| !has(&own.0, packet.destination(), to)) {
@@ -54,13 +54,13 @@ fn read(packet: &[u8], ports: Option<Ports>) -> Result<(ipv4::Packet<'_>, Ports)
     Ok((packet, ports.unwrap_or_else(|| Ports::of_ipv4(&packet))))
 }
 
-/// Whether a customer edge's own rule gives it that address and port.
+/// True if a customer edge's own rule gives it that address and port.
 fn has(own: &Rule, address: Ipv4Addr, port: Port) -> bool {
     let psid = own.psid.map_or(0, |psid| psid.value);
     own.ipv4.contains(address) && is_of(own, psid, port)
 }
 
-/// Whether the port is in a port set. Of a later fragment, the address alone is looked at.
+/// True if the port is in a port set. For a later fragment, whose port is unknown, it is true.
 fn is_of(rule: &Rule, psid: u16, port: Port) -> bool {
     match port {
         Port::Known(number) => rule.psid_of(number) == Some(psid),
@@ -69,7 +69,7 @@ fn is_of(rule: &Rule, psid: u16, port: Port) -> bool {
     }
 }
 
-/// Whether the softwire of the customer edge that has an inner source ends at an outer one.
+/// True if the softwire of the customer edge that has an inner source ends at an outer one.
 fn is_end(rule: &Rule, address: Ipv4Addr, outer: Ipv6Addr, psid: u16, inner: Ipv4Addr) -> bool {
     rule.is_same_edge(address, inner) && rule.tunnel_end(address, psid) == outer
 }

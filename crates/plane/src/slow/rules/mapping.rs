@@ -47,12 +47,12 @@ fn relayed(relay: Option<Ipv4Addr>) -> Result<IpAddr, Outcome> {
     relay.filter(|relay| !relay.is_unspecified()).map(IpAddr::from).ok_or(Outcome::NoMapping)
 }
 
-/// Of mappings to IPv4 addresses.
+/// The local address as a word, for mappings to IPv4 addresses.
 fn local_ipv4(spec: &Spec) -> u32 {
     word(&spec.local.into(), 0)
 }
 
-/// `None` is the relay.
+/// The other site's IPv4 address; `None` for the relay.
 fn destination_6to4(local: u32, inner: &Inner) -> Result<Option<u32>, Outcome> {
     let (to, from) = (&inner.destination, &inner.source);
     if is_6to4(from) {
@@ -68,7 +68,7 @@ fn destination_6to4(local: u32, inner: &Inner) -> Result<Option<u32>, Outcome> {
     Ok(is_6to4(to).then(|| embedded_6to4(to)))
 }
 
-/// `None` is the border relay.
+/// The other customer edge's IPv4 address; `None` for the border relay.
 fn destination_6rd(domain: &SixRdDomain, inner: &Inner, is_border_relay: bool) -> Result<Option<u32>, Outcome> {
     let to = &inner.destination;
     let is_inside = domain.has(to);
@@ -100,8 +100,8 @@ fn destination_6over4(link_layer: [u8; 6]) -> Result<IpAddr, Outcome> {
     }
 }
 
-/// Whether the inner packet may come from that outer source. `is_on_link` says of an IPv6 address whether the node routes it to the device without a
-/// gateway.
+/// Fails unless the inner packet may come from that outer source. `is_on_link` is true for an IPv6 address that the node
+/// routes to the device without a gateway.
 pub fn check_addresses(
     spec: &Spec,
     inner: &Inner,
@@ -119,7 +119,7 @@ pub fn check_addresses(
             check_6rd(&domain, inner, source, border_relay, is_border_relay)
         }
         Mapping::Isatap { ref routers } => check_isatap(inner, source, routers, is_on_link),
-        // What this node sent to a group may come back to it.
+        // A packet that this node sent to a group may come back to it.
         Mapping::SixOverFour { .. } if is_bogus_ipv4(source) || source == local => Err(Outcome::OuterSourceMartian),
         Mapping::SixOverFour { .. } => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! What the programs in `bpf/` decide, for packets that they left to us, and for those of tunnels without programs. Bytes in, bytes and
-//! reasons out.
+//! The decisions that the programs in `bpf/` make, for packets that they left to us, and for those of tunnels without
+//! programs. Bytes in, bytes and reasons out.
 
 mod addresses;
 mod gre;
@@ -18,7 +18,7 @@ use crate::spec::{DontFragment, Payload, Spec, Tos, Ttl};
 pub use addresses::is_6over4_group;
 pub use inner::Inner;
 
-/// What the outer headers are to say.
+/// The fields of the outer headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Outer {
@@ -121,7 +121,7 @@ pub fn inspect(
     Ok((at, inner))
 }
 
-/// Whether a packet that was dropped so may be another tunnel's of the same local address and payload.
+/// True if a packet that was dropped for this reason may be another tunnel's of the same local address and payload.
 pub fn may_be_anothers(outcome: Outcome) -> bool {
     match outcome {
         Outcome::SourceNotPeer
@@ -168,8 +168,8 @@ pub fn may_be_anothers(outcome: Outcome) -> bool {
     }
 }
 
-/// The inner packet in what an ICMP error quotes of an outer packet's payload, as far as it goes. `None`: it does not hold the inner header, so nobody knows
-/// whose the packet was. What follows the packet (RFC 4884) is none of it.
+/// The inner packet in what an ICMP error quotes of an outer packet's payload, as far as it goes. `None`: it does not
+/// hold the inner header, so nobody knows whose the packet was. Bytes after the packet (RFC 4884) are left out.
 pub fn quoted<'a>(spec: &Spec, payload: &'a [u8]) -> Option<(&'a [u8], Inner)> {
     let packet = payload.get(spec.gre_bytes()..)?;
     let inner = Inner::read_quoted(packet).ok()?;
