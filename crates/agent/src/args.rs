@@ -10,7 +10,7 @@ use crate::lending::{self, Wanted};
 
 pub use self::remote::{ConnectOptions, ServeOptions};
 
-/// What is printed for `--help`, and after a usage error.
+/// The text printed for `--help`, and after a usage error.
 pub const USAGE: &str = "\
 usage: sixbench-agent node --name NAME [--here | --borrow INTERFACE ... [--even-in-use]] [--end-after-silence SECONDS]
        sixbench-agent serve [--listen ADDRESS[,ADDRESS]] [--port N] [--key FILE] [--max-clients N]
@@ -45,7 +45,7 @@ device-init: Used by the agent itself to start a device under test.
 keep-lent: Used by the agent itself to keep interfaces.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
 
-/// What the command line asks for.
+/// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Invocation {
     /// Be a node.
@@ -78,16 +78,16 @@ pub enum Invocation {
     Help,
 }
 
-/// How to be a node.
+/// The options of a node.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     /// The node's name.
     pub name: String,
-    /// Whether to stay in the caller's network namespace.
+    /// True if the node stays in the caller's network namespace.
     pub here: bool,
     /// The interfaces of the machine that it has in its namespace.
     pub borrow: Wanted,
-    /// How long no line may come.
+    /// Longest time without a line of input, after which the node ends.
     pub longest_silence: Option<Duration>,
 }
 

@@ -13,7 +13,7 @@ use crate::{EXIT_CANNOT, EXIT_USAGE, complain};
 /// The longest line, its end not counted. A packet has at most 65,575 bytes.
 pub const MAX_LINE_BYTES: usize = 1 << 18;
 
-/// Why a conversation ended before its input did.
+/// The reason why a conversation ended before its input did.
 #[derive(Debug)]
 enum End {
     /// The input is not what it should be: a sentence.
@@ -75,7 +75,7 @@ pub fn read<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| words(&error))
 }
 
-/// What is wrong with a line; of values without their column, which whoever gave them does not know.
+/// The error about a line. An error about a value goes without its column, which the user does not know.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

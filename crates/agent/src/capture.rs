@@ -29,8 +29,8 @@ const MAX_PACKETS: usize = 4096;
 const MAX_SNAPLEN_BYTES: usize = 65_535;
 /// All data of a capture: in hex it is twice as long, and a response must stay under 64 MiB.
 const MAX_DATA_BYTES: usize = 16 << 20;
-/// What is read of each packet at least, so that its addresses are found however little is kept: an Ethernet header, tags, and an IPv4 header
-/// with all options or an IPv6 header with some extensions.
+/// Least bytes of each packet that are read, so that its addresses are found however little is kept: an Ethernet
+/// header, tags, and an IPv4 header with all options or an IPv6 header with some extensions.
 const MIN_READ_BYTES: usize = 256;
 /// Room for packets that the capture's thread has not read yet. Each takes at least a page of it, whatever its length.
 const SOCKET_BUFFER_BYTES: usize = 8 << 20;
@@ -61,8 +61,9 @@ pub struct Captures {
 struct Capture {
     /// Closed to stop it.
     stop: OwnedFd,
-    /// What its thread says when it has ended. It closes its socket after that, for which the kernel waits until every processor has
-    /// seen that it is gone (`synchronize_net`): up to 20 ms that the capture's end need not take.
+    /// The record that its thread sends when it has ended. The thread closes its socket after that, for which the
+    /// kernel waits until every processor has seen that it is gone (`synchronize_net`): up to 20 ms that the capture's
+    /// end need not take.
     record: Receiver<Result<Record, Failure>>,
 }
 
@@ -132,7 +133,7 @@ impl Start {
 /// A capture at work.
 struct Recorder {
     start: Start,
-    /// Of the interface.
+    /// The index of the interface.
     index: u32,
     socket: PacketSocket,
     /// Readable (hung up) once the capture is to stop.
@@ -141,7 +142,7 @@ struct Recorder {
     started_ns: Option<u64>,
 }
 
-/// What a capture saw.
+/// The record of a capture.
 #[derive(Default)]
 struct Record {
     packets: Vec<Packet>,
@@ -154,7 +155,7 @@ struct Record {
     ended: Ended,
 }
 
-/// What ended a capture.
+/// The reason why a capture ended.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Ended {
@@ -307,7 +308,7 @@ impl Packet {
     }
 }
 
-/// What packets of that kind of device begin with.
+/// The header that packets of that kind of device begin with.
 fn link(received: Received) -> Link {
     match received.device_type {
         libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Link::Ethernet,

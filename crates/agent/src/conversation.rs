@@ -22,7 +22,7 @@ pub enum Reply {
 /// The conversation is over.
 pub struct Over;
 
-/// Who asks, as every thread that answers knows it.
+/// The other end of a conversation, as every thread that answers knows it.
 pub trait Asker: Send + Sync + 'static {
     /// The longest request.
     const MAX_REQUEST_BYTES: usize;
@@ -62,7 +62,7 @@ pub fn take<A: Asker>(
 /// Lets a thread do the job and answer.
 fn start<A: Asker>(asker: &Arc<A>, id: u64, op: &'static str, job: Job) -> Result<(), Over> {
     let answered = Arc::clone(asker);
-    // Who has gone is not answered.
+    // An answer to a client that has gone is dropped.
     let work = move || drop(answer(&answered, Some(id), shielded(op, job)));
     thread::Builder::new().name(op.to_owned()).spawn(work).map(drop).or_else(|error| {
         let failure = Failure::system(format_args!("starting a thread for {op}"), "clone", error);

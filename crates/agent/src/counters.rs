@@ -29,16 +29,16 @@ struct Interface {
     tx_dropped: u64,
 }
 
-/// What waits for its missing fragments, at this moment.
+/// The packets that wait for their missing fragments, at this moment.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Reassembly {
-    /// Packets.
+    /// Number of packets.
     queues: u64,
-    /// What their fragments take of the kernel's memory.
+    /// Bytes of the kernel's memory that their fragments take.
     memory_bytes: u64,
 }
 
-/// Reads them all. What this kernel does not have (IPv6, say) is absent.
+/// Reads all counters. Those that this kernel does not have (IPv6, say) are absent.
 ///
 /// `emulated`: packets that are under way in the links that the node emulates, if it does.
 pub fn read(emulated: Option<usize>) -> Outcome {

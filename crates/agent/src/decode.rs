@@ -18,7 +18,7 @@ struct Question {
     begins_with: Start,
 }
 
-/// What a packet begins with.
+/// The header that a packet begins with.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum Start {

@@ -27,9 +27,9 @@ use crate::sys;
 
 pub use self::init::run as run_init;
 
-/// How long the first process may take to tell what became of a start, beyond the time that the program has.
+/// Time for the first process to tell the result of a start, beyond the time that the program has.
 const GRACE: Duration = Duration::from_secs(5);
-/// How much of a command and of what it said is told.
+/// Most characters of a command, and of its output, that messages quote.
 const SHOWN_CHARS: usize = 200;
 
 /// Start a program.
@@ -40,32 +40,32 @@ pub struct Start {
     argv: Vec<String>,
     /// The command that ends with 0 once the program is ready.
     ready: Vec<String>,
-    /// How long that may take.
+    /// Time that this may take, in nanoseconds.
     ready_timeout_ns: u64,
-    /// How much memory each of its processes may take (RLIMIT_DATA).
+    /// Memory limit of each of its processes, in bytes (RLIMIT_DATA).
     memory_bytes: u64,
     /// The content of its private directory, by name.
     #[serde(default)]
     files: BTreeMap<String, String>,
-    /// What messages call it. Left out: its command.
+    /// The name of the program in messages. Left out: its command.
     #[serde(default)]
     name: Option<String>,
 }
 
-/// What the program has used.
+/// A request for the resources that the program has used.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
-    /// Whether the peak of its memory counts from now on.
+    /// True if the peak of its memory counts from now on.
     #[serde(default)]
     reset_peak: bool,
 }
 
-/// What the program said.
+/// A request for the program's output.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Said {
-    /// After so many bytes.
+    /// Number of bytes of output to skip.
     #[serde(default)]
     after: u64,
 }
@@ -76,7 +76,7 @@ pub struct Device(Option<Arc<Hosted>>);
 
 /// A program that was started.
 struct Hosted {
-    /// What messages call it.
+    /// The name of the program in messages.
     shown: String,
     state: Mutex<State>,
     has_changed: Condvar,
@@ -130,7 +130,7 @@ impl Device {
         }))
     }
 
-    /// What the program has used, and where it listens.
+    /// The resources that the program has used, and the sockets on which it listens.
     pub fn counters(&self, request: &Counters) -> Outcome {
         let state = self.present()?.lock();
         let log_bytes = state.log.total_bytes();
@@ -154,7 +154,7 @@ impl Device {
         }))
     }
 
-    /// What the program said lately.
+    /// The program's output, as far as it is kept.
     pub fn said(&self, request: &Said) -> Outcome {
         let state = self.present()?.lock();
         let (text, omitted_bytes) = state.log.after(request.after);
@@ -166,7 +166,7 @@ impl Device {
     }
 }
 
-/// Whether a name is that of a file in a directory.
+/// True if a name is that of a file in a directory.
 fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains('/')
 }
@@ -251,7 +251,7 @@ impl Hosted {
         Ok(ended)
     }
 
-    /// What became of it, with the last that it said.
+    /// The message about the program's end, with the last line of its output.
     fn words(&self, start: &Start, ended: Option<Ended>, holder: ExitStatus, last: &str) -> String {
         let shown = &self.shown;
         let (mut text, largest_bytes) = match ended {
@@ -272,7 +272,7 @@ impl Hosted {
             }
             None => (format!("another program ended {shown}, or it could not be started: {}", told(holder)), 0),
         };
-        // What does not get memory rarely says so.
+        // A program that does not get memory rarely says so.
         if largest_bytes > start.memory_bytes / 2 {
             let (used, may) = (largest_bytes >> 20, start.memory_bytes >> 20);
             text += &format!("; one of its processes used {used} MiB of memory, of {may} MiB that it may use");
@@ -285,7 +285,7 @@ impl Hosted {
 }
 
 impl Start {
-    /// What messages call it.
+    /// The name of the program in messages.
     fn called(&self) -> String {
         self.name.clone().unwrap_or_else(|| format!("`{}`", shown(&self.argv)))
     }
@@ -300,7 +300,7 @@ fn shown(argv: &[String]) -> String {
     argv.join(" ").chars().map(|one| if one.is_control() { ' ' } else { one }).take(SHOWN_CHARS).collect()
 }
 
-/// How a process ended, in words.
+/// The end of a process, in words.
 fn told(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with {code}"),

@@ -50,14 +50,14 @@ impl Emulation {
         Ok(json!({}))
     }
 
-    /// What was done to packets.
+    /// The record of the packets of a link.
     pub fn record(&self, request: &Record) -> Outcome {
         let mark = request.token.map(|token| token.short().to_be_bytes());
         let restart = request.restart.then_some(Restart { mark });
         Ok(self.emulator(&request.link)?.record(&request.link, restart)?)
     }
 
-    /// How many packets of all links are under way in the emulator; `None` where the node emulates none.
+    /// Number of packets of all links that are under way in the emulator; `None` where the node emulates none.
     pub fn waiting(&self) -> Result<Option<usize>, Failure> {
         Ok(self.0.as_ref().map(Emulator::held).transpose()?)
     }

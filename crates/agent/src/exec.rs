@@ -21,11 +21,11 @@ use crate::failure::{Failure, Outcome};
 use crate::job::Job;
 use crate::sys;
 
-/// How much is kept of each output.
+/// Most bytes of each output that are kept.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// How many commands may run at once.
+/// Most commands that run at once.
 const MAX_COMMANDS: usize = 16;
-/// What is read at once, and of one output before the others get their turn: a pipe's usual size.
+/// Bytes that one read takes, before the other outputs get their turn: a pipe's usual size.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The request.
@@ -161,7 +161,7 @@ impl<'a> Running<'a> {
             }
         };
         if has_ended {
-            // What it left running would otherwise go on writing, and outlive the agent.
+            // Processes that it left running would otherwise go on writing, and outlive the agent.
             self.kill_group();
         }
         stdout.drain()?;

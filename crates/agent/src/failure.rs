@@ -20,7 +20,7 @@ pub fn to_value(result: &impl Serialize) -> Outcome {
 pub struct Failure {
     /// One of the protocol document's codes.
     pub code: &'static str,
-    /// What was being done, to what, and what went wrong.
+    /// A sentence: the work, its object, and what went wrong.
     pub message: String,
     /// Details for programs.
     pub context: Map<String, Value>,

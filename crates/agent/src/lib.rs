@@ -1,10 +1,14 @@
 //! The sixbench agent: one process is one node.
 //!
-//! What lives here: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
-//! describes, and what a node does but traffic: commands, sysctls, counters, captures, and the interfaces that it borrows. What may not: how traffic is sent and
-//! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), how services work (`sixbench-services`), how bytes come from another machine (`sixbench-remote`), and what packets look like (`sixbench-wire`).
+//! This crate holds: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
+//! describes, and what a node does but traffic: commands, sysctls, counters, captures, and the interfaces that it
+//! borrows. It leaves to others how traffic is sent and timed (`sixbench-traffic`), how tunnels carry packets
+//! (`sixbench-plane`), how services work (`sixbench-services`), how bytes come from another machine
+//! (`sixbench-remote`), and the formats of packets (`sixbench-wire`).
 //!
-//! `node` reads requests and hands them out, one module an operation; `remote` does so for clients on other machines, of which it lets them do less; `translate` takes packets through a mechanism and `decode` tells their headers, without a node; [`protocol`] says what a request may look like.
+//! `node` reads requests and hands them out, one module an operation; `remote` does so for clients on other machines,
+//! which it lets do less; `translate` takes packets through a mechanism and `decode` tells their headers, without a
+//! node; [`protocol`] has the form of requests.
 //!
 //! It is a library so that fuzzers reach what reads a stranger's bytes ([`lines`], [`protocol`]). `unsafe` only in `sys`.
 

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, ErrorKind};
 /// A buffer that grew beyond this for one line is given back after it.
 const KEPT_CAPACITY_BYTES: usize = 64 << 10;
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     /// A line without its end.

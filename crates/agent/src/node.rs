@@ -88,7 +88,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
     }
 }
 
-/// What every thread of the node may use.
+/// The state that every thread of the node may use.
 struct Node {
     name: String,
     answers: Answers,
@@ -100,7 +100,7 @@ struct Node {
     sessions: Sessions,
 }
 
-/// What only the thread that reads requests uses.
+/// The state that only the thread that reads requests uses.
 struct Conversation {
     node: Arc<Node>,
     is_greeted: bool,

@@ -18,8 +18,8 @@ pub struct Request {
     processors: Vec<usize>,
 }
 
-/// Puts every thread of this process on these processors, and the programs that it has started, such as tayga. What they start
-/// follows.
+/// Puts every thread of this process on these processors, and the programs that it has started, such as tayga. Programs
+/// that they start follow.
 pub fn place(request: &Request) -> Outcome {
     let mut wanted = CpuSet::new();
     for &processor in &request.processors {

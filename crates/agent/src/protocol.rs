@@ -1,4 +1,4 @@
-//! What a request may look like.
+//! The form of requests.
 
 use serde::Deserialize;
 use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
@@ -17,16 +17,17 @@ pub const MAX_REQUEST_BYTES: usize = 1 << 20;
 /// A request with its number.
 #[derive(Debug, Deserialize)]
 pub struct Numbered {
-    /// What the response repeats.
+    /// The number that the response repeats.
     pub id: u64,
-    /// What is asked.
+    /// The request itself.
     #[serde(flatten)]
     pub request: Request,
 }
 
 macro_rules! requests {
     ($($op:literal => $name:ident $(($parameters:ty))? $({ $($key:ident: $value:ty)? })?,)*) => {
-        /// What can be asked. Operations without parameters have braces so that serde refuses unknown keys there too.
+        /// The requests that there are. Operations without parameters have braces so that serde refuses unknown keys
+        /// there too.
         #[derive(Debug, Deserialize)]
         #[serde(tag = "op", deny_unknown_fields)]
         #[allow(missing_docs)]
@@ -120,7 +121,7 @@ pub struct Hello {
 pub struct NotARequest {
     /// The number to answer with, where one could be read.
     pub id: Option<u64>,
-    /// What is wrong.
+    /// The error in the line.
     pub reason: String,
 }
 

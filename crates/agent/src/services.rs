@@ -1,4 +1,4 @@
-//! What the node does for others besides traffic and tunnels: one registry of what was started.
+//! The services that the node offers to others besides traffic and tunnels: one registry of those that were started.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, VacantEntry};
@@ -34,12 +34,12 @@ pub struct Services {
     relay: Option<Relay>,
 }
 
-/// By device. `None` while a request is at work on it.
+/// The leases by device. `None` while a request is at work on one.
 #[derive(Clone, Default)]
 struct Leases(Arc<Mutex<BTreeMap<String, Option<Lease>>>>);
 
 impl Services {
-    /// None yet.
+    /// A registry without services.
     pub fn new(tunnels: Arc<Mutex<Tunnels>>) -> Self {
         Self {
             tunnels,
@@ -62,7 +62,7 @@ impl Services {
         Ok(json!({}))
     }
 
-    /// What was forwarded.
+    /// The counters of multicast forwarding.
     pub fn multicast_counters(&self) -> Outcome {
         to_value(&present(self.forwarder.as_ref(), "multicast forwarding")?.counters()?)
     }
@@ -122,7 +122,7 @@ impl Services {
         Ok(json!({ "port": broker.port() }))
     }
 
-    /// Who has tunnels.
+    /// The leases of the tunnel broker.
     pub fn broker_status(&self) -> Outcome {
         to_value(&present(self.broker.as_ref(), "tunnel broker")?.status())
     }
@@ -143,7 +143,7 @@ impl Services {
         Ok(json!({}))
     }
 
-    /// What was asked.
+    /// The counters of the resolver.
     pub fn dns_counters(&self) -> Outcome {
         to_value(&present(self.dns.as_ref(), "resolver")?.counters())
     }
@@ -164,7 +164,7 @@ impl Services {
         Ok(json!({}))
     }
 
-    /// What was relayed.
+    /// The counters of the relay.
     pub fn relay_counters(&self) -> Outcome {
         to_value(&present(self.relay.as_ref(), "relay")?.counters())
     }

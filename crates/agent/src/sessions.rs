@@ -15,7 +15,7 @@ use table::Table;
 use crate::failure::{Failure, Outcome};
 use crate::job::Job;
 
-/// Of a node.
+/// Most sessions of a node.
 pub const MAX_SESSIONS: usize = 64;
 /// Addresses of a session beyond the first.
 const MAX_FURTHER: usize = 15;
@@ -76,7 +76,7 @@ pub struct Finish {
     first_silence_ns: Option<u64>,
 }
 
-/// How a workload is found by its name.
+/// The function that finds a workload by its name.
 type Find = fn(&str) -> traffic::Result<&'static dyn Workload>;
 
 /// The sessions of this node. Only the thread that reads requests begins them; those that work on one end it.
@@ -91,7 +91,7 @@ impl Sessions {
         Self { find, table: Arc::new(Table::new(most)) }
     }
 
-    /// Whether there are none.
+    /// True if there are no sessions.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
@@ -99,7 +99,7 @@ impl Sessions {
     /// Cancels those that began longer ago than this.
     pub fn cancel_older_than(&self, age: Duration) {
         for name in self.table.older_than(age) {
-            // It may have ended meanwhile. What the job would answer, nobody has asked.
+            // It may have ended meanwhile. Nobody asked for the job's answer.
             if let Ok(Some(job)) = self.cancel(&name) {
                 let _ = job();
             }
@@ -151,7 +151,7 @@ impl Sessions {
         Ok(Box::new(move || settle(server.finish(&finish), &reservation.cancel)))
     }
 
-    /// What has arrived at a session so far and how its senders fare, and the time of this on the same clock.
+    /// The data that has arrived at a session so far, the state of its senders, and the time of this on the same clock.
     pub fn progress(&self, session: &str) -> Outcome {
         let mut answer = self.table.progress(session)?.told();
         answer.insert("now_ns".into(), json!(clock::monotonic_ns()));

@@ -1,4 +1,4 @@
-//! What is done once, before the first request and before any thread exists.
+//! Preparations, once, before the first request and before any thread exists.
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};

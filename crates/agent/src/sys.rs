@@ -181,7 +181,7 @@ pub struct Received {
     pub wire_bytes: usize,
     /// When the kernel saw it, on the realtime clock.
     pub realtime_ns: Option<u64>,
-    /// Whether the device sends it.
+    /// True if the device sends it.
     pub outgoing: bool,
     /// The kind of device: an `ARPHRD_` constant.
     pub device_type: u16,

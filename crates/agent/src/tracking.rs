@@ -14,7 +14,7 @@ use crate::sys;
 const SETTINGS: &str = "/proc/sys/net/netfilter";
 /// A line for each processor, of this namespace alone.
 const STATISTICS: &str = "/proc/thread-self/net/stat/nf_conntrack";
-/// Of the whole machine, and for root alone.
+/// The kernel's slabs, of the whole machine, and for root alone.
 const SLABS: &str = "/proc/slabinfo";
 const SLAB: &str = "nf_conntrack";
 /// The columns of [`STATISTICS`] that are told. `insert` counts only what user space put in (seen with
@@ -26,15 +26,15 @@ const TOLD: [&str; 4] = ["insert", "insert_failed", "drop", "early_drop"];
 struct Slab {
     /// Entries in use; those that processors keep at hand count as used.
     objects: u64,
-    /// What each takes, with its share of what is left over at the end of a slab.
+    /// Bytes of each entry, with its share of what is left over at the end of a slab.
     object_bytes: u64,
 }
 
-/// What is asked.
+/// The request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Whether all connections are forgotten first.
+    /// True if all connections are forgotten first.
     #[serde(default)]
     forget: bool,
 }

@@ -51,7 +51,7 @@ struct Question {
     time_ns: u64,
 }
 
-/// What became of a packet.
+/// The answer about a packet.
 #[derive(Serialize)]
 struct Answer {
     verdict: &'static str,
@@ -61,7 +61,7 @@ struct Answer {
     packets: Vec<String>,
 }
 
-/// What is said.
+/// A line of output.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Said {
@@ -78,7 +78,7 @@ enum Mechanism {
     Nat64(Box<Nat64>),
 }
 
-/// How a packet came.
+/// The form in which a packet came.
 #[derive(Debug, Clone, Copy)]
 enum Came {
     Whole,
@@ -137,7 +137,7 @@ impl Mechanism {
         }
     }
 
-    /// Whether a packet is a fragment that waits for the others. `others_wait`: whether some do already.
+    /// True if a packet is a fragment that waits for the others. `others_wait`: true if some do already.
     fn joins(&self, packet: &[u8], others_wait: bool) -> bool {
         match self {
             Self::Tunnel(whole) => whole.joins(packet),
@@ -236,14 +236,14 @@ impl Way {
         }
     }
 
-    /// How many fragments waited for what did not come.
+    /// Number of fragments that waited for others in vain.
     fn fragments_in_vain(&mut self) -> u64 {
         self.missed.add(self.fragments.held.take_missed(self.now));
         self.missed.add(self.packets.held.take_missed(self.now));
         self.missed.packets + self.fragments.held.waiting().packets + self.packets.held.waiting().packets
     }
 
-    /// Of a packet that is taken as it is, or whose fragments were put together.
+    /// The answer about a packet that is taken as it is, or whose fragments were put together.
     fn answer_one(&mut self, packet: &[u8], came: Came, time: Duration) -> Answer {
         let taken = match self.mechanism.needs_ports(packet) {
             true => self.fragments.take(self.mechanism.inner_of(packet), packet, self.now),
@@ -284,7 +284,7 @@ impl Answer {
         Self::new(verdict, (clause.name(), Some(clause.clause()), clause.words()), packets)
     }
 
-    /// By a rule: its name, where it is written, and what it says.
+    /// The answer by a rule: its name, where it is written, and its words.
     fn new(
         verdict: &'static str,
         (reason, section, words): (&'static str, Option<&'static str>, &'static str),

@@ -29,7 +29,7 @@ pub struct Add {
     engine: Engine,
 }
 
-/// How the addresses of one family follow from those of the other, and what else the core is told.
+/// The settings of the core: how the addresses of one family follow from those of the other, and the rest.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Mapping {

@@ -7,18 +7,19 @@ use std::path::PathBuf;
 use sixbench_packet::scope;
 use sixbench_remote::{Addresses, Family, Target};
 
-/// Of control connections.
+/// The port of control connections.
 const DEFAULT_PORT: u16 = 5210;
 const DEFAULT_MAX_CLIENTS: usize = 8;
 /// Both directions of the 128 streams that a session may have.
 const DEFAULT_MAX_CLIENT_FLOWS: usize = 256;
-/// With some threads for each session, far from what a process may have (`ulimit -u`, `pids.max`).
+/// Most flows of all clients. With some threads for each session, this is far from what a process may have (`ulimit
+/// -u`, `pids.max`).
 const DEFAULT_MAX_FLOWS: usize = 1_024;
 const DEFAULT_MAX_RATE_BPS: u64 = 1_000_000_000;
 const DEFAULT_MAX_DURATION_S: u64 = 120;
 const MAX_ADDRESSES: usize = 16;
 
-/// How to serve.
+/// The options of `serve`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ServeOptions {
     /// `--listen` and `--port`.
@@ -39,7 +40,7 @@ pub struct ServeOptions {
     pub one_off: bool,
 }
 
-/// How to connect.
+/// The options of `connect`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConnectOptions {
     /// `HOST`, `PORT`, `--bind`, `-4` and `-6`.

@@ -1,9 +1,10 @@
 //! `awake-start` and `awake`: processors that do not sleep, and how long each of them was busy.
 //!
-//! A processor of a virtual machine that sleeps is woken when its host has time, which takes up to milliseconds. A thread of the
-//! idle class that spins keeps it awake, and yields to whoever else has work ([`spinner`]). These threads are a process of their own,
-//! in a session of its own with the least share of the processors. In the agent's process, that would have the least share as well.
-//! What the threads see is in memory that both share.
+//! A processor of a virtual machine that sleeps is woken when its host has time, which takes up to milliseconds. A
+//! thread of the idle class that spins keeps it awake, and yields to any other work ([`spinner`]). These threads are a
+//! process of their own, in a session of its own with the least share of the processors. If they were in the agent's
+//! process, that would have the least share as well. The threads write their observations to memory that both processes
+//! share.
 
 mod spinner;
 
@@ -24,7 +25,7 @@ use spinner::{READY, Seen};
 /// Linux).
 const LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// What is done, in errors.
+/// The work that errors name.
 const DOING: &str = "starting the process that keeps processors awake";
 
 /// A request to begin.
@@ -52,7 +53,8 @@ impl Awake {
         Ok(if self.latency.is_some() { json!({"latency_ns": 0}) } else { json!({}) })
     }
 
-    /// How long each was busy with something else since then. The agent ends where nobody watches them any more.
+    /// Time that each processor was busy with something else since then, in nanoseconds. The agent ends where nobody
+    /// watches them any more.
     pub fn read(&mut self) -> Outcome {
         let processors = self.spinners.as_mut().map_or_else(Vec::new, Spinners::read);
         Ok(json!({"clock_ns": clock::monotonic_ns(), "processors": processors}))
@@ -114,7 +116,7 @@ impl Drop for Spinners {
     }
 }
 
-/// What the process says where it cannot.
+/// The refusal that the process printed, if it did.
 fn refusal(line: &str) -> Option<Failure> {
     let mut said: Map<String, Value> = serde_json::from_str(line).ok()?;
     let message = said.remove("message")?.as_str()?.to_owned();

@@ -9,9 +9,10 @@
 //! session they took a third of a processor from programs of other sessions, and where two runs had some, other programs waited for up
 //! to 0.3 s.
 //!
-//! To one they do not always yield even so. What remains to be done for the network after an interrupt or a system call, the kernel
-//! leaves to a thread of its own (`ksoftirqd`), and that waited for the next tick, with it timers of queues. But whoever returns from
-//! the kernel's part for networks does that work first. So a spinner goes there again and again.
+//! Even so, processors do not always yield to one thread. Work that remains to be done for the network after an
+//! interrupt or a system call is left by the kernel to a thread of its own (`ksoftirqd`), and that waited for the next
+//! tick, with it timers of queues. But a thread that returns from the kernel's part for networks does that work first.
+//! So a spinner goes there again and again.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -31,20 +32,22 @@ use sixbench_measure::{clock, sys::scheduling};
 use crate::failure::Failure;
 use crate::sys::Counters;
 
-/// How the agent calls itself for this. Processors follow. Standard input is the memory that both share.
+/// The command that the agent starts itself with as this process. Processors follow. Standard input is the memory that
+/// both share.
 pub const COMMAND: &str = "keep-awake";
 
-/// What it says once each processor is kept awake. Where that cannot be, it says why, as JSON.
+/// Line printed once each processor is kept awake. Where that is not possible, the reason is printed instead, as JSON.
 pub const READY: &str = "ready";
 
 /// Readings of the clock that are further apart had something between them. A round takes 30 to 80 ns, an interrupt 1000 or more.
 const GAP_NS: u64 = 500;
 
-/// How long the kernel's own work for networks waits behind a spinner at most.
+/// Longest time, in nanoseconds, for which the kernel's own work for networks waits behind a spinner.
 const PENDING_EVERY_NS: u64 = 20_000;
 
-/// How often the scheduler is asked whether somebody else is to run. By itself it looks at each tick, so that where a spinner's small
-/// share of a busy processor was due, it had it in pieces of 4 ms.
+/// Interval, in nanoseconds, at which the scheduler is asked whether another thread is to run. The scheduler itself
+/// looks only at each tick, so that where a spinner's small share of a busy processor was due, it had it in pieces of 4
+/// ms.
 const YIELDS_EVERY_NS: u64 = 200_000;
 
 /// Is that process, until it is killed.
@@ -95,16 +98,16 @@ fn watch(processor: usize, seen: &Seen<'_>, told: &Sender<Result<(), Failure>>) 
     }
 }
 
-/// What a spinner has seen so far. Only it writes.
+/// Observations of a spinner so far. Only the spinner writes them.
 pub struct Seen<'a> {
     /// When it began.
     started_ns: &'a AtomicU64,
-    /// How long nothing else ran since then.
+    /// Time for which nothing else ran since then.
     idle_ns: &'a AtomicU64,
 }
 
 impl<'a> Seen<'a> {
-    /// How many counters are one's own. No other is in the same line of a processor's cache.
+    /// Number of counters of one spinner. No other spinner's are in the same line of a processor's cache.
     pub const COUNTERS: usize = 16;
 
     /// Those of all spinners.
@@ -112,7 +115,7 @@ impl<'a> Seen<'a> {
         counters.all().chunks_exact(Self::COUNTERS).map(|own| Self { started_ns: &own[0], idle_ns: &own[1] })
     }
 
-    /// How long something else has run on its processor so far.
+    /// Time for which something else has run on its processor so far.
     pub fn busy_ns(&self) -> u64 {
         let idle_ns = self.idle_ns.load(Ordering::Acquire);
         clock::monotonic_ns().saturating_sub(self.started_ns.load(Ordering::Acquire)).saturating_sub(idle_ns)
@@ -147,9 +150,9 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What the kernel still has to do for networks on the processor of the calling thread (softirqs).
+/// The work that the kernel still has to do for networks on the processor of the calling thread (softirqs).
 struct PendingWork {
-    /// Of UDP, without a port.
+    /// A socket of UDP, without a port.
     socket: OwnedFd,
 }
 

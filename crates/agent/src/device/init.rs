@@ -20,26 +20,26 @@ use serde::{Deserialize, Serialize};
 
 use super::Start;
 
-/// How the agent calls itself for this.
+/// The command that the agent starts itself with as this process.
 pub const COMMAND: &str = "device-init";
 
 /// Gets a file system of its own: many programs have files there of which the machine has only one.
 const RUN: &str = "/run";
 /// The program's private directory.
 const DIRECTORY: &str = "/run/device";
-/// What the last attempt to find it ready said.
+/// The output of the last attempt to find the program ready.
 const SAID: &str = "/run/ready-said";
-/// How much the private file system holds.
+/// Mount options of the private file system, with its size.
 const RUN_OPTIONS: &str = "size=64m,mode=755";
-/// What Debian has for root.
+/// The search path of Debian's root.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// How often it is looked whether a child has ended, and how long it takes between two attempts to find the program ready.
+/// Time between two looks whether a child has ended, and between two attempts to find the program ready.
 const POLL: Duration = Duration::from_millis(2);
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 /// The kernel's out-of-memory killer takes the device before anything else (proc_pid_oom_score_adj(5)).
 const FIRST_TO_GO: &str = "1000";
 
-/// What is told on standard output, one a line.
+/// A message on standard output, one a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -49,7 +49,7 @@ pub enum Status {
     Ended(Ended),
 }
 
-/// How it ended.
+/// The end of the program.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
@@ -57,16 +57,16 @@ pub enum Ended {
     NotStarted { error: String },
     /// It was not ready in time.
     NotReady {
-        /// What became of the last attempt to find it ready.
+        /// The result of the last attempt to find it ready.
         attempt: String,
-        /// Whether all the time was over that it has.
+        /// True if all its time was over.
         is_too_late: bool,
     },
     /// It ended by itself.
     Went {
         how: String,
         was_ready: bool,
-        /// Whether other processes were left in the namespace.
+        /// True if other processes were left in the namespace.
         left_others: bool,
         /// The most that one of its processes had resident.
         largest_bytes: u64,
@@ -131,7 +131,7 @@ fn prepare(start: &Start) -> Result<(), String> {
 }
 
 enum Output {
-    /// What this process has as standard error.
+    /// Standard error of this process.
     Log,
     File(File),
 }
@@ -208,7 +208,7 @@ fn wait_for(attempt: Pid, program: Pid, deadline: Instant) -> Waited {
     Waited::TooLong
 }
 
-/// With the last line that the attempt said.
+/// Adds the last line of the attempt's output.
 fn with_words(how: String) -> String {
     let said = fs::read_to_string(SAID).unwrap_or_default();
     match said.lines().rev().map(str::trim).find(|line| !line.is_empty()) {

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// How many are told.
+/// Most sockets that are listed.
 const MAX_TOLD: usize = 64;
 /// TCP_LISTEN, as /proc/net/tcp has it.
 const LISTENS: &str = "0A";

@@ -1,8 +1,8 @@
-//! What a program says: the end of it, within bounds.
+//! The end of a program's output, within bounds.
 
 use std::collections::VecDeque;
 
-/// How much is kept.
+/// Most bytes of output that are kept.
 const KEPT_BYTES: usize = 64 << 10;
 
 /// The last bytes that a program wrote on its outputs.
@@ -21,12 +21,12 @@ impl Log {
         self.kept.drain(..excess);
     }
 
-    /// How much it wrote in all.
+    /// Number of bytes that it wrote in all.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// What it wrote after so many bytes, as far as it is kept, and how many bytes of it are not.
+    /// The output after so many bytes, as far as it is kept, and the number of bytes of it that are not.
     pub fn after(&self, bytes: u64) -> (String, u64) {
         let first_kept = self.total_bytes - self.kept.len() as u64;
         let skipped = usize::try_from(bytes.saturating_sub(first_kept)).unwrap_or(usize::MAX).min(self.kept.len());

@@ -1,4 +1,4 @@
-//! What the processes of a device have used.
+//! The resources that the processes of a device have used.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,17 +7,17 @@ use std::io;
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
-/// What `clear_refs` is told to forget the peak of resident memory (proc_pid_clear_refs(5); Linux 4.0).
+/// The value that makes `clear_refs` forget the peak of resident memory (proc_pid_clear_refs(5); Linux 4.0).
 const FORGET_PEAK: &str = "5";
 
-/// Of all processes together.
+/// The resources of all processes together.
 #[derive(Debug, Default)]
 pub struct Usage {
     /// Their CPU time. That of those that have ended is in steps of the kernel's clock tick.
     pub cpu_ns: u64,
     /// The most that each had resident, added up.
     pub peak_memory_bytes: u64,
-    /// How many there are.
+    /// Number of processes.
     pub processes: u64,
 }
 

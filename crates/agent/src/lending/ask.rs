@@ -1,10 +1,10 @@
-//! What programs of the system say of interfaces.
+//! Questions about interfaces to programs of the system.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// What `ip` tells as JSON.
+/// The output of `ip`, which is JSON.
 pub fn ip(arguments: &[&str]) -> Result<Value, String> {
     let text = said("ip", arguments)?;
     // Where there is nothing to tell, `ip` may print nothing at all.
@@ -12,7 +12,7 @@ pub fn ip(arguments: &[&str]) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("reading what ip {} says: {error}", arguments.join(" ")))
 }
 
-/// What a program prints.
+/// The output of a program.
 pub fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
     let doing = |what: String| format!("running {program} {}: {what}", arguments.join(" "));
     let output = Command::new(program).args(arguments).output().map_err(|error| doing(error.to_string()))?;

@@ -15,7 +15,7 @@ use super::record::Record;
 
 /// `INFINITY_LIFE_TIME` of `linux/if_addr.h` users: an address without an end.
 const FOR_EVER: u64 = u32::MAX as u64;
-/// What `ethtool -k` calls the offloads that a node may switch, and what `ethtool -K` does.
+/// The names of the offloads that a node may switch: those of `ethtool -k`, and those of `ethtool -K`.
 const OFFLOADS: [(&str, &str); 5] = [
     ("tcp-segmentation-offload", "tso"),
     ("generic-segmentation-offload", "gso"),
@@ -23,7 +23,7 @@ const OFFLOADS: [(&str, &str); 5] = [
     ("tx-udp-segmentation", "tx-udp-segmentation"),
     ("rx-vlan-filter", "rx-vlan-filter"),
 ];
-/// What `ip route` says of a route's present state, which is no part of it.
+/// The words of `ip route` for a route's present state, which is no part of the route.
 const STATES: [&str; 4] = ["linkdown", "dead", "offload", "trap"];
 
 /// An interface of the machine, as it is told to people who look for one to borrow.
@@ -33,15 +33,15 @@ pub struct Told {
     #[serde(flatten)]
     objections: Objections,
     is_up: bool,
-    /// Whether another machine is at its cable's other end, as far as is known now.
+    /// True if another machine is at its cable's other end, as far as is known now.
     has_carrier: bool,
     /// The device of its hardware clock, or `none`; absent where that is not known.
     hardware_clock: Option<String>,
-    /// Whether the hardware stamps frames that go, and all that come; absent where that is not known.
+    /// The frames that the hardware stamps; absent where that is not known.
     hardware_stamps: Option<Stamps>,
 }
 
-/// What an interface stamps by hardware.
+/// The frames that an interface stamps by hardware: those that it sends, and all that it receives.
 #[derive(Debug, Serialize)]
 struct Stamps {
     sends: bool,
@@ -67,7 +67,8 @@ pub fn look() -> Result<Vec<Told>, String> {
     Ok(uses.links.iter().filter_map(told).collect())
 }
 
-/// What an interface has. The error says why it is not borrowed. `even_in_use`: one that is in use is.
+/// The state of an interface. The error says why it is not borrowed. `even_in_use`: one that is in use is borrowed all
+/// the same.
 pub fn examine(interface: &str, even_in_use: bool) -> Result<Record, String> {
     record(interface, even_in_use).map_err(|why| format!("borrowing {interface}: {why}"))
 }
@@ -141,7 +142,7 @@ fn lines(interface: &str, found: &Value) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// `None` for what the kernel makes by itself.
+/// The line that restores an address. `None` for one that the kernel makes by itself.
 fn address_line(interface: &str, address: &Value) -> Option<String> {
     let is = |flag: &str| address[flag] == true;
     if is("temporary") {
@@ -149,7 +150,7 @@ fn address_line(interface: &str, address: &Value) -> Option<String> {
     }
     let text = |key: &str| address[key].as_str();
     let own = format!("{}/{}", text("local")?, address["prefixlen"]);
-    // With a peer, the length is the peer's.
+    // If the address has a peer, the length is the peer's.
     let mut line = match text("address") {
         Some(peer) => format!("address replace {} peer {peer}/{}", text("local")?, address["prefixlen"]),
         None => format!("address replace {own}"),
@@ -167,7 +168,7 @@ fn address_line(interface: &str, address: &Value) -> Option<String> {
     if let Some(metric) = address["metric"].as_u64() {
         line += &format!(" metric {metric}");
     }
-    // Who made it, where this machine's `ip` tells that: an address that the kernel made, for example.
+    // The origin, where this machine's `ip` tells it: an address that the kernel made, for example.
     if let Some(protocol) = address["protocol"].as_str() {
         line += &format!(" proto {protocol}");
     }
@@ -179,7 +180,8 @@ fn address_line(interface: &str, address: &Value) -> Option<String> {
     Some(line + &format!(" dev {interface}"))
 }
 
-/// `None` for what the kernel makes by itself, and for what a router will advertise again.
+/// The line that restores a route. `None` for one that the kernel makes by itself, and for one that a router will
+/// advertise again.
 fn route_line(interface: &str, told: &str) -> Option<String> {
     let words: Vec<&str> = told.split_whitespace().filter(|word| !STATES.contains(word)).collect();
     let by = words.windows(2).find(|pair| pair[0] == "proto").map(|pair| pair[1]);

@@ -2,9 +2,9 @@
 
 use super::ask::said;
 
-/// What `ethtool` writes before its number, in its versions before 6.13 and since.
+/// The words that `ethtool` writes before its number, in its versions before 6.13 and since.
 const BEFORE: [&str; 2] = ["PTP Hardware Clock: ", "Hardware timestamp provider index: "];
-/// What is told where an interface has none.
+/// The word for an interface without a clock.
 const NONE: &str = "none";
 
 /// The device of an interface's clock, such as `/dev/ptp0`, or `none`; absent where that is not known.

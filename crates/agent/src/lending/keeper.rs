@@ -16,7 +16,7 @@ use super::record::{Claim, Record};
 use super::{READY, REFUSED, TAKE, TAKEN};
 use crate::sys;
 
-/// How the agent calls itself for this.
+/// The command that the agent starts itself with as this process.
 pub const COMMAND: &str = "keep-lent";
 
 /// The argument of one that does what another one that was killed has left to do.

@@ -24,20 +24,20 @@ pub use keeper::{COMMAND, run as run_keeper};
 use keeper::{EVEN_IN_USE, RETURN};
 use record::mend_all;
 
-/// What a keeper says when the interfaces were found and recorded, and when they are in the node.
+/// Lines that a keeper prints when the interfaces were found and recorded, and when they are in the node.
 const READY: &str = "ready";
 const TAKEN: &str = "taken";
-/// What it says, with a reason, where it cannot.
+/// Beginning of the line that it prints, with a reason, where it cannot.
 const REFUSED: &str = "no ";
-/// What it is told when the node's namespace is there.
+/// Line that it reads when the node's namespace is there.
 const TAKE: &str = "take";
 
-/// What to borrow.
+/// The interfaces to borrow.
 #[derive(Debug, Default, PartialEq, Eq, Clone)]
 pub struct Wanted {
     /// Names of interfaces.
     pub interfaces: Vec<String>,
-    /// Whether also those that are in use.
+    /// True if those that are in use are borrowed too.
     pub even_in_use: bool,
 }
 
@@ -139,7 +139,7 @@ fn spawn(wanted: &Wanted, option: Option<&str>) -> Result<(Child, ChildStdin, Bu
 
 /// `lendable`: tells which interfaces can be borrowed, as JSON, once what was left behind is restored.
 pub fn run_look() -> ExitCode {
-    // Who may not restore anything may still look.
+    // A user who may not restore anything may still look.
     let _ = mend_all();
     match examine::look().map(|told| serde_json::to_string(&told)) {
         Ok(Ok(text)) => {

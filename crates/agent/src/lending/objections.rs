@@ -1,4 +1,4 @@
-//! What speaks against borrowing an interface, of cables between hosts and of ports at equipment alike.
+//! Objections to borrowing an interface, for cables between hosts and for ports at equipment alike.
 
 use std::env;
 
@@ -9,29 +9,30 @@ use super::ask::{ip, said};
 
 /// Where the connection of SSH is told, as sshd(8) does: client's address and port, server's address and port.
 const SSH: &str = "SSH_CONNECTION";
-/// What would help, of most.
+/// The advice of most objections.
 const ANOTHER: &str = "name another one";
-/// Who makes routes that nobody has to give back: the kernel from addresses, and routers.
+/// The origins of routes that nobody has to give back: the kernel, which makes them from addresses, and routers.
 const BY_THEMSELVES: [&str; 2] = ["kernel", "ra"];
 
-/// What speaks against an interface, as sentences about it with what would help. Each is absent where nothing does.
+/// The objections to borrowing an interface, as sentences about it with what would help. Each is absent where there is
+/// none.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Objections {
-    /// Why it cannot be borrowed at all.
+    /// The reason why it cannot be borrowed at all.
     pub refused: Option<String>,
-    /// Who would miss it: it is borrowed only by who means it.
+    /// The user that would miss it: it is borrowed only if that is asked for.
     pub in_use: Option<String>,
-    /// What it has. It gets this back, but does not have it meanwhile.
+    /// The configuration that it has. It gets this back, but does not have it meanwhile.
     pub has: Option<String>,
 }
 
-/// What decides it, of one machine at one time.
+/// The facts that decide it, about one machine at one time.
 #[derive(Default)]
 pub struct Uses {
-    /// What `ip` says of each interface and its addresses.
+    /// The output of `ip` about each interface and its addresses.
     pub links: Vec<Value>,
     routes: Vec<Value>,
-    /// What `ss` says of sockets, one a line.
+    /// The output of `ss` about sockets, one a line.
     sockets: Vec<String>,
     ssh: Option<WayOfSsh>,
 }
@@ -69,7 +70,7 @@ impl Uses {
         self.links.iter().find(|link| name(link) == Some(interface)).ok_or_else(missing)
     }
 
-    /// What speaks against it.
+    /// The objections to an interface.
     pub fn against(&self, interface: &str) -> Objections {
         match self.find(interface) {
             Err(refused) => Objections { refused: Some(refused), ..Objections::default() },
@@ -93,7 +94,7 @@ impl Uses {
         Some(format!("{above} is built on it and would not survive a move; remove {above}, or {ANOTHER}"))
     }
 
-    /// Why the machine's routes need it in a way that could not be given back.
+    /// The reason why the machine's routes need it in a way that could not be given back.
     fn needed(&self, interface: &str) -> Option<String> {
         let is_hop = |route: &&Value| hops(route).iter().any(|hop| hop["dev"] == interface);
         let route = destination(self.routes.iter().find(is_hop)?);
@@ -139,8 +140,8 @@ impl WayOfSsh {
     }
 }
 
-/// Whether an interface is made of another one, or of an address of it, as VLANs and tunnels are. A veth names its peer so, which is no part
-/// of it.
+/// True if an interface is made of another one, or of an address of it, as VLANs and tunnels are. A veth names its peer
+/// in the same place, but is not made of it.
 fn stands_on(one: &Value, link: &Value) -> bool {
     let about = &one["linkinfo"]["info_data"];
     let is_on = |below: &Value| below.is_string() && *below == link["ifname"];
@@ -149,7 +150,7 @@ fn stands_on(one: &Value, link: &Value) -> bool {
     (is_on(&one["link"]) && !is_peer) || is_on(&about["link"]) || addresses(link).any(is_at)
 }
 
-/// Whether a socket is bound to an interface: `*:eth1` of packets, `0.0.0.0%eth1:68` of others.
+/// True if a socket is bound to an interface: `*:eth1` of packets, `0.0.0.0%eth1:68` of others.
 fn is_bound(line: &str, interface: &str) -> bool {
     // Sockets of packets have no state, so that the local end is a word earlier.
     let mut ends = line.split_whitespace().skip(3).take(2);

@@ -1,4 +1,4 @@
-//! What an interface had at home, on disk until it has it again; and who has the interface now.
+//! The state that an interface had at home, on disk until it has it again; and the present holder of the interface.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
@@ -17,7 +17,7 @@ use sixbench_packet::stamping::{self, Setting};
 
 /// Where records are. It is empty after the machine has started, when all interfaces are home anyway.
 const DIRECTORY: &str = "/run/sixbench/lent";
-/// How long a keeper may take to bring interfaces home, for which the next one waits.
+/// Time in which a keeper brings interfaces home, for which the next one waits.
 const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
@@ -32,10 +32,10 @@ pub struct Record {
     pub settings: BTreeMap<String, String>,
     /// The offloads that a node may switch, as `ethtool -K` takes them.
     pub offloads: Vec<String>,
-    /// How its hardware time stamps were set (`struct hwtstamp_config`); absent where its driver has none.
+    /// The settings of its hardware time stamps (`struct hwtstamp_config`); absent where its driver has none.
     #[serde(default)]
     pub stamps: Option<[u32; 3]>,
-    /// What else brings it back into its state, in order: lines for `ip -batch`.
+    /// The commands that bring the rest of its state back, in order: lines for `ip -batch`.
     pub lines: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Record {
             let _ = Command::new("ethtool").args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
         }
         let mut command = Command::new("ip");
-        // What is there already is refused, and the lines after it count all the same.
+        // An object that is there already is refused, and the lines after it count all the same.
         command.args(["-force", "-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|error| doing(&error.to_string()))?;
         if let Some(mut stdin) = child.stdin.take() {
@@ -76,7 +76,7 @@ impl Record {
         Ok(())
     }
 
-    /// Whether this namespace has the interface.
+    /// True if this namespace has the interface.
     fn is_here(&self) -> bool {
         let links = Client::open().and_then(|mut client| client.links()).unwrap_or_default();
         links

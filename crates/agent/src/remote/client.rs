@@ -28,18 +28,18 @@ use crate::{counters, hello};
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 /// A client that has no session and asks nothing is closed after this.
 const IDLE_TIME: Duration = Duration::from_secs(60);
-/// How often is looked for what has lasted too long.
+/// Interval between two looks for sessions and clients that have lasted too long.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What all clients share.
+/// The state that all clients share.
 pub struct Host {
     /// In `hello`.
     pub name: String,
     /// Where sessions are bound.
     pub listening: Listening,
-    /// What they may be.
+    /// The limits on their requests.
     pub limits: Limits,
-    /// How much traffic they may have at a time.
+    /// The flows that they have at a time, and the limits on these.
     pub flows: Arc<Flows>,
 }
 
@@ -83,7 +83,7 @@ pub fn serve(channel: Channel, visit: &mut Visit, host: &Arc<Host>) {
     shared.sessions.cancel_older_than(Duration::ZERO);
 }
 
-/// What the threads that do a client's jobs use as well.
+/// The state that the threads that do a client's jobs use as well.
 struct Shared {
     answers: Answers,
     sessions: Sessions,
@@ -188,7 +188,7 @@ impl Client<'_> {
         self.host.limits.check(&serve.workload, &serve.params)?;
         serve.address = self.bind(serve.address)?;
         if serve.workload == "pmtu" {
-            // What the kernel knows is for all its destinations.
+            // The kernel's knowledge of paths is for all its destinations.
             serve.params.insert("forget".to_owned(), json!(false));
         }
         Ok(serve)

@@ -1,4 +1,5 @@
-//! How many flows the sessions of clients may have at a time. A flow is a connection or a stream of datagrams; each may have a thread of its own.
+//! The limit on the flows that the sessions of clients have at a time. A flow is a connection or a stream of datagrams;
+//! each may have a thread of its own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,12 +30,12 @@ pub struct Held {
 }
 
 impl Flows {
-    /// None are taken yet.
+    /// Limits of which nothing is taken yet.
     pub fn new(max_client_flows: usize, max_flows: usize) -> Arc<Self> {
         Arc::new(Self { max_client_flows, max_flows, taken: Mutex::default() })
     }
 
-    /// Of a client that has none.
+    /// The flows of a new client, which has none.
     pub fn of_client(self: &Arc<Self>) -> ClientFlows {
         ClientFlows { all: Arc::clone(self), taken: Arc::default() }
     }
@@ -83,7 +84,7 @@ impl Drop for Held {
     }
 }
 
-/// Of a session: its streams in each of its directions, or its connections in flight.
+/// Number of flows of a session: its streams in each of its directions, or its connections in flight.
 fn flows_of(params: &Map<String, Value>) -> usize {
     let number = |key: &str| params.get(key).and_then(Value::as_u64).map_or(1, |number| number.max(1));
     let directions = if params.get("direction").is_some_and(|direction| direction == "both") { 2 } else { 1 };

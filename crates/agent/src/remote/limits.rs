@@ -1,4 +1,4 @@
-//! What a client may ask for, looked at before anything is started.
+//! The limits on requests of clients, checked before anything is started.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ const GRACE: Duration = Duration::from_secs(30);
 const MAX_STREAMS: u128 = 128;
 /// Connections of `tcp-connect` and `tcp-crr` at once.
 const MAX_IN_FLIGHT: u128 = 1_024;
-/// Of each buffer that a parameter asks for.
+/// Most bytes of each buffer that a parameter asks for.
 const MAX_MEMORY_BYTES: u128 = 16 << 20;
 
-/// How parameters of traffic models begin.
+/// Beginnings of the names of parameters of traffic models.
 const VARYING: [&str; 5] = ["gaps", "sizes", "on_", "off_", "trace"];
 
 /// The server's options.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Of a UDP flow, payload.
+    /// Most bits of payload a second of a UDP flow.
     pub max_rate_bps: u64,
-    /// Of a session.
+    /// Longest time of a session, in seconds.
     pub max_duration_s: u64,
 }
 
@@ -61,7 +61,8 @@ impl Limits {
         if workload == "udp-stream" { self.check_rate(params, &asked) } else { Ok(()) }
     }
 
-    /// What varies has no rate that could be held against a limit, only a mean.
+    /// Fails if a flow has a higher rate than the limit, or varies: then it has only a mean rate, which cannot be held
+    /// against a limit.
     fn check_rate(&self, params: &Map<String, Value>, asked: &impl Fn(&str) -> Option<u128>) -> Result<(), Failure> {
         let varies = |key: &&String| VARYING.iter().any(|begin| key.starts_with(begin));
         if let Some(key) = params.keys().find(varies) {

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 /// The addresses that a server was told to listen on.
 pub struct Listening {
-    /// Of control and of data.
+    /// The addresses for control and data.
     pub addresses: Vec<IpAddr>,
 }
 

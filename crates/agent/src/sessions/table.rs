@@ -21,7 +21,7 @@ struct Session {
     cancel: Cancel,
     progress: Progress,
     stage: Stage,
-    /// What it takes of limits. It is given back by its end.
+    /// Its part of the limits, given back when it ends.
     _held: Option<Box<dyn Send>>,
 }
 
@@ -36,7 +36,7 @@ enum Stage {
 pub struct Reservation {
     table: Arc<Table>,
     session: String,
-    /// Of the session.
+    /// The session's means to be cancelled.
     pub cancel: Cancel,
     is_kept: bool,
 }
@@ -50,7 +50,7 @@ impl Table {
         Self { most, sessions: Mutex::default() }
     }
 
-    /// Whether there are none.
+    /// True if there are no sessions.
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
@@ -107,7 +107,7 @@ impl Table {
         find_in(&mut self.lock(), session).map(|session| session.cancel.raise())
     }
 
-    /// What has arrived at a session, now and later.
+    /// The progress of a session, which goes on being updated.
     pub fn progress(&self, session: &str) -> Result<Progress, Failure> {
         find_in(&mut self.lock(), session).map(|session| session.progress.clone())
     }

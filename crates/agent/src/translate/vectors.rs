@@ -17,11 +17,11 @@ struct Vector {
     #[serde(rename = "description")]
     _description: String,
     siit: Option<Value>,
-    /// Of a stateful translator.
+    /// The settings of a stateful translator.
     nat64: Option<Value>,
     /// An lwAFTR.
     softwire: Option<Value>,
-    /// What came before, each packet with its time.
+    /// Packets before this one, each with its time.
     #[serde(default)]
     before: Vec<Value>,
     packet: String,
@@ -40,7 +40,7 @@ fn every_vector_of_a_translator_has_its_outcome() {
     let names: BTreeSet<_> = Clause::ALL.iter().map(|clause| clause.name().to_owned()).collect();
     let found: BTreeSet<_> =
         [stateless, stateful, tunnelled].into_iter().flatten().filter(|reason| names.contains(reason)).collect();
-    // What is only counted, with the packet that shows that it is too late.
+    // These are only counted, with the packet that shows that it is too late.
     let counted = [Clause::FirstFragmentMissing, Clause::TooManyFragments];
     let all = Clause::ALL.iter().filter(|clause| !counted.contains(clause));
     assert_eq!(found, all.map(|clause| clause.name().to_owned()).collect());
@@ -82,7 +82,7 @@ fn decided(vector: &Vector) -> Result<Value, String> {
     let lines: Vec<_> = lines.map(Value::to_string).collect();
     let (answered, end) = conversation(answers(), &lines.iter().map(String::as_str).collect::<Vec<_>>());
     end?;
-    // Of fragments that wait in vain there is a last line.
+    // A last line counts the fragments that waited in vain.
     let answer = answered.get(vector.before.len()).ok_or("no answer")?;
     Ok(json!([answer["verdict"], answer["reason"], answer["packets"]]))
 }
