@@ -200,7 +200,7 @@ fn what_the_machine_needs_is_refused() {
     assert!(refused(&machine, "e1", "").contains("it has the machine's default route"));
 }
 
-/// What a node is told that wants e1 of a machine, which keeps it as it was.
+/// The error of a node that wants e1 of a machine, which keeps it as it was.
 fn refused_e1(machine: &mut Agent) -> String {
     let before = state(machine);
     let output = in_namespace_of(machine).args(["node", "--name", "n2", "--borrow", "e1"]).output();

@@ -1,4 +1,4 @@
-//! What a node of its own namespace can do. These need permission to make one.
+//! Tests of nodes with namespaces of their own. These need permission to make one.
 
 mod common;
 

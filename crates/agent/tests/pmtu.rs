@@ -25,7 +25,8 @@ enum Family {
 use Family::{V4, V6};
 
 impl Chain {
-    /// With a link for each of these MTUs. `None`, with the reason printed, where the machine does not permit it.
+    /// A chain with a link for each of these MTUs. `None`, with the reason printed, where the machine does not permit
+    /// it.
     fn build(mtus: &[u32]) -> Option<Self> {
         let nodes = (0..=mtus.len()).map(|_| Agent::node()).collect::<Option<Vec<_>>>()?;
         let mut chain = Self { nodes };
@@ -108,7 +109,7 @@ impl Chain {
         trial(&mut self.nodes, [0, server], workload, ends, seen, &params)
     }
 
-    /// What `pmtu` finds, there and back.
+    /// The results of `pmtu`, there and back.
     fn measure(&mut self, family: Family, stall_timeout_ns: u64) -> [Value; 2] {
         let ends = self.ends(family);
         let params = json!({"probe_timeout_ns": PROBE_TIMEOUT_NS, "stall_timeout_ns": stall_timeout_ns});
@@ -151,7 +152,7 @@ fn nothing_is_narrower() {
 fn routers_tell_of_a_path_that_becomes_narrower_and_again() {
     let Some(mut chain) = Chain::build(&[1500, 1450, 1400, 1500]) else { return };
     for family in [V4, V6] {
-        // What was learned is forgotten, so that each trial learns it again.
+        // The kernel forgets the MTU after each trial, so that the next one learns it again.
         for _ in 0..2 {
             let [forward, reverse] = chain.measure(family, 10_000 * MS);
             agree(&forward, 1400);

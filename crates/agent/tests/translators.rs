@@ -44,7 +44,7 @@ fn echoes_go_through_and_are_counted() {
         if engine == "user" {
             assert_eq!(counted["slow"]["to-ipv4"], counted["to_ipv4"], "{counted}");
         }
-        // What nothing maps is dropped by a clause that is told.
+        // A packet that nothing maps is dropped, by a clause that is counted.
         node.shell("ip -6 route add 2001:db8:9::/64 dev t0; ping -c 1 -W 1 2001:db8:9::1 || true");
         let removed = node.ok("translator-remove", json!({"device": "t0"}));
         assert_eq!(removed["drops"]["no-mapping"]["packets"], 1, "{removed}");

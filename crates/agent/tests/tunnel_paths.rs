@@ -1,4 +1,4 @@
-//! What tunnels do where the way is narrow, unknown, shared or hostile.
+//! Tunnels over paths that are narrow, unknown, shared or hostile.
 
 mod common;
 
@@ -117,7 +117,7 @@ fn what_is_reassembled_may_be_longer_than_the_device() {
                 0,
                 "{counters}"
             );
-            // Of a next link that is too narrow the source is told, as by any router.
+            // The source is told of a next link that is too narrow, as by any router.
             chain.shell(ROUTER_2, "ip link set e0 mtu 1400");
             let told = chain.shell(HOST_1, &format!("ping -c 2 -i 0.2 -W 1 -M do -s 8000 {to}2 || true"));
             assert!(told.contains("mtu = 1400") || told.contains("mtu=1400") || told.contains("mtu: 1400"), "{told}");
@@ -141,7 +141,7 @@ fn sources_are_told_of_the_path_mtu_where_outer_packets_must_stay_whole() {
                 let unresolved = packets(&counters, "slow.neighbour-unresolved");
                 assert!(packets(&counters, "slow_encapsulated") <= unresolved, "{counters}");
             }
-            // What may be fragmented is: IPv4 without DF, and what every IPv6 link carries.
+            // Packets that may be fragmented are: IPv4 without DF, and those that every IPv6 link carries.
             chain.shell(HOST_1, "ping -c 1 -W 5 -M dont -s 1400 10.2.0.2");
             for router in [ROUTER_1, ROUTER_2] {
                 chain.shell(router, "ip link set e1 mtu 1300");
@@ -169,7 +169,8 @@ fn the_first_packets_wait_for_their_next_hop() {
     }
 }
 
-/// Whether the first echoes are all answered. With a deadline (`-w`), ping waits for late answers, and sends on meanwhile.
+/// True if the first echoes are all answered. With a deadline (`-w`), ping waits for late answers, and sends on
+/// meanwhile.
 fn has_answers(words: &str, count: u32) -> bool {
     (1..=count).all(|number| words.contains(&format!("icmp_seq={number} ")))
 }
@@ -200,7 +201,7 @@ fn every_packet_is_one_tunnels() {
         }
         let counters = chain.counters(ROUTER_2, "sb1");
         assert_eq!(packets(&counters, "decapsulated") + packets(&counters, "slow_decapsulated"), 0, "{counters}");
-        // What the node itself sends to groups has no mapping.
+        // Packets that the node itself sends to groups have no mapping.
         let reasons: Vec<&String> = counters["drops"].as_object().expect("an object").keys().collect();
         assert!(
             reasons.iter().all(|reason| ["no-mapping", "carrier-unreachable"].contains(&reason.as_str())),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Makes a tunnel between the routers.
 type Setup = fn(&mut Chain) -> Proof;
 
-/// What then is to be proved.
+/// The property to be proved after the setup.
 struct Proof {
     client: usize,
     to: Vec<&'static str>,

@@ -9,11 +9,11 @@ fn begin(chain: &mut Chain, router: usize, vlan_id: u16) {
     chain.nodes[router].ok("vlan-begin", json!({"interface": "e1", "vlan_id": vlan_id}));
 }
 
-/// What arrives at the second router while the first one pings it, and whether it answers.
+/// The packets that arrive at the second router while the first one pings it, and true if it answers.
 fn pinged(chain: &mut Chain) -> (Vec<Value>, bool) {
     let start = json!({"capture": "c", "interface": "e1", "max_packets": 64, "max_ns": 60_000_000_000_u64, "snaplen_bytes": 128});
     chain.nodes[ROUTER_2].ok("capture-start", start);
-    // With a neighbour that is known, so that it is the packets that do not arrive.
+    // The neighbour is known, so that it is the packets that do not arrive.
     chain.shell(ROUTER_1, "ip neighbour replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev e1");
     chain.shell(ROUTER_2, "ip link set e1 address 02:00:00:00:00:02");
     let ping =

@@ -1,11 +1,11 @@
-//! What DHCP servers and clients hear: frames of a link, and the messages in them.
+//! Input of DHCP servers and clients: frames of a link, and the messages in them.
 
 use std::net::Ipv4Addr;
 
 use sixbench_services::dhcp::{Outcome, Pool, payload_for};
 use sixbench_wire::dhcp::{CLIENT_PORT, Message, SERVER_PORT};
 
-/// A frame. What follows each message that can be read is tried on a pool of two addresses.
+/// Tries a frame. The answer to each message that can be read is tried on a pool of two addresses.
 pub fn dhcp(frame: &[u8]) {
     let server = Ipv4Addr::new(198, 18, 0, 254);
     let ends = [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)];

@@ -1,4 +1,4 @@
-//! What a CLAT learns its prefix from: Router Advertisements, and answers of a resolver. And what asks for the former.
+//! Sources of a CLAT's prefix: Router Advertisements, and answers of a resolver; and the solicitations of the former.
 
 use std::net::Ipv6Addr;
 

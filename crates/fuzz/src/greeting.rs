@@ -7,8 +7,8 @@ use sixbench_remote::greeting::{REFUSAL_BYTES, accept, greet};
 
 const NO_COOKIE: [u8; 24] = [0; 24];
 
-/// The first bytes that a server gets, and those that a client gets. Who has no key gets in only where none is asked for, and is
-/// sent no more than a code.
+/// The first bytes that a server gets, and those that a client gets. A client without a key gets in only where none is
+/// asked for, and is sent no more than a code.
 pub fn greeting(data: &[u8]) {
     let key = Key::parse(&[b'7'; 64]).expect("64 hexadecimal digits");
     let mut visitor = Stranger { says: data, hears: 0 };

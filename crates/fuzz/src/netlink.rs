@@ -1,4 +1,4 @@
-//! What the kernel answers by rtnetlink.
+//! The kernel's answers by rtnetlink.
 
 use sixbench_netlink::message::{Content, messages};
 use sixbench_netlink::{Link, Queue, Route};

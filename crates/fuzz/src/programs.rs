@@ -25,7 +25,8 @@ thread_local! {
     static LOADER: RefCell<Option<Loader>> = const { RefCell::new(None) };
 }
 
-/// Whether this process may load programs, and make the network that they are in. A thread that asks is in that network from then on.
+/// True if this process may load programs, and make the network that they are in. A thread that asks is in that network
+/// from then on.
 pub fn can_run_programs() -> bool {
     LOADER.with_borrow_mut(|loader| {
         if loader.is_none() {

@@ -7,7 +7,7 @@ use super::{Agent, join, trial, with};
 /// A host, two routers and a host; IPv4 and IPv6 on every link, and no IPv6 route between the hosts but through tunnels.
 pub struct Chain {
     pub nodes: [Agent; 4],
-    /// Who carries the tunnels that are added.
+    /// The engine of the tunnels that are added.
     pub engine: &'static str,
 }
 
@@ -78,7 +78,8 @@ impl Chain {
         let too_big = format!("ping -c 1 -W 5 -M do -s {} {to} && exit 1 || true", fits + 1);
         let words = self.nodes[client].ok("exec", json!({"argv": ["sh", "-c", too_big]}));
         let told = ["mtu=", "mtu = ", "mtu: "].map(|words| format!("{words}{mtu_bytes}"));
-        // Of a link of its own, ping tells the MTU or, from iputils 2024 on, only that the packet is too long for it.
+        // About a link of its own, ping tells the MTU or, from iputils 2024 on, only that the packet is too long for
+        // it.
         let is_refused = |words: &str| words.contains("sendmsg: Message too long");
         let words = words.to_string();
         assert!(told.iter().any(|told| words.contains(told)) || is_refused(&words), "{words}");
@@ -107,8 +108,9 @@ impl Chain {
         self.nodes[node].ok("tunnel-counters", json!({"device": device}))["tunnels"][device].clone()
     }
 
-    /// What one end sent, the other received, and the programs left nothing over but packets whose next hop was still unknown. Packets of the nodes
-    /// themselves may have been dropped before a tunnel had its other end, so that only reasons that must not be are looked at.
+    /// Checks that each end received the packets that the other one sent, and that the programs left nothing over but
+    /// packets whose next hop was still unknown. Packets of the nodes themselves may have been dropped before a tunnel
+    /// had its other end, so that only reasons that must not be are looked at.
     pub fn agrees(&mut self, device: &str) {
         let (one, other) = (self.counters(ROUTER_1, device), self.counters(ROUTER_2, device));
         for (sender, receiver) in [(&one, &other), (&other, &one)] {
@@ -132,7 +134,7 @@ impl Chain {
     }
 }
 
-/// Of a counter, or of a path of names.
+/// Number of packets of a counter, or of a path of names.
 pub fn packets(counters: &Value, name: &str) -> u64 {
     name.split('.').fold(counters, |value, name| &value[name])["packets"].as_u64().unwrap_or(0)
 }

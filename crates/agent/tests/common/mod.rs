@@ -221,7 +221,7 @@ pub fn join(
     }
 }
 
-/// What `make` returns, made in a node's namespace: a socket stays there.
+/// The value that `make` returns, made in a node's namespace: a socket stays there.
 pub fn within<T: Send + 'static>(node: &Agent, make: impl FnOnce() -> T + Send + 'static) -> T {
     let namespace = File::open(format!("/proc/{}/ns/net", node.pid())).expect("the agent lives");
     let made = thread::spawn(move || {
@@ -238,7 +238,7 @@ pub fn in_namespace_of(node: &Agent) -> Command {
     command
 }
 
-/// What all sessions of the tests have in common.
+/// The token of all sessions of the tests.
 pub const TOKEN: &str = "00112233445566778899aabbccddeeff";
 
 /// `serve` of a workload, for whoever has the token.

@@ -18,14 +18,14 @@ const HELLO: &[u8] = b"{\"id\":1,\"op\":\"hello\",\"protocol\":1,\"version\":\"b
 /// Bounds what a server may hold of all of them together: far less than what they send.
 const MAX_MEMORY_KIB: u64 = 96 << 10;
 
-/// Of a client without a cookie.
+/// The first bytes of a client without a cookie.
 const fn preamble(mode: u8) -> [u8; 32] {
     let mut bytes = [0; 32];
     [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]] = [b'S', b'I', b'X', b'B', 2, mode];
     bytes
 }
 
-/// What a bad client does until the server closes or it is told to end. Each is one of them by its number.
+/// Misbehaves as one kind of bad client, chosen by the number, until the server closes or `end` is set.
 fn misbehave(number: usize, mut stream: TcpStream, preamble: &[u8], end: &AtomicBool) {
     let go_on = |result: std::io::Result<()>| result.is_ok() && !end.load(Ordering::Relaxed);
     match number % 6 {

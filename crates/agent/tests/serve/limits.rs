@@ -1,4 +1,4 @@
-//! What a served agent does not do, and does not do more of.
+//! Requests that a served agent refuses, and limits that it keeps.
 
 use std::process::Command;
 

@@ -43,7 +43,7 @@ fn opening(mode: u8, cookie: &[u8; COOKIE_BYTES]) -> Vec<u8> {
     [&[b'S', b'I', b'X', b'B', 2, mode, 0, 0], &cookie[..]].concat()
 }
 
-/// What the server answers to what a client without a key says first.
+/// The server's answer to the first bytes of a client without a key.
 fn answer(mut stream: TcpStream, cookie: &[u8; COOKIE_BYTES]) -> (u8, Option<[u8; COOKIE_BYTES]>) {
     stream.write_all(&opening(0, cookie)).expect("it reads");
     let mut head = [0; 7];
@@ -175,7 +175,7 @@ fn clients_have_limits_of_flows_each_and_together() {
     one.ok("serve", streams("b", 1));
     let refused = other.error("serve", streams("a", 2));
     assert_eq!(refused["context"], json!({"limit": "--max-flows", "most": 8, "taken": 6}));
-    // What ends is free again.
+    // The flows of a session that ends are free again.
     one.ok("cancel", json!({"session": "a"}));
     other.ok("serve", streams("a", 2));
 }

@@ -24,7 +24,7 @@ impl Server {
         Self::start_as(Command::new(env!("CARGO_BIN_EXE_sixbench-agent")), arguments, key)
     }
 
-    /// By a command that runs the agent somewhere else.
+    /// Starts a server by a command that runs the agent somewhere else.
     pub fn start_as(mut command: Command, arguments: &[&str], key: Option<&Path>) -> Self {
         command.args(["serve", "--port", "0"]).args(arguments);
         if let Some(key) = key {
@@ -66,7 +66,7 @@ impl Server {
         line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
     }
 
-    /// How it ended.
+    /// Waits for the end of the server. Returns its exit code.
     pub fn wait(&mut self) -> Option<i32> {
         self.child.wait().expect("it is our child").code()
     }

@@ -75,7 +75,7 @@ fn record(server: &Server) -> (u16, thread::JoinHandle<Vec<u8>>) {
     (port, recorder)
 }
 
-/// What comes until the other end closes; a reset is a close.
+/// The bytes that come until the other end closes; a reset is a close.
 fn rest(mut stream: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {

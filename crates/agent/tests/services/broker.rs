@@ -81,7 +81,7 @@ fn a_client_gets_a_tunnel_keeps_it_and_gives_it_back() {
     star.hosts[0].shell("ip -6 route add default dev sb0");
     star.hosts[1].shell("ip -6 route add default dev sb0; ping -c 3 -i 0.01 -W 5 -s 1432 -M do 2001:db8:b00::2");
 
-    // Who asks again has the same.
+    // A second request gets the same lease.
     let mut again = star.obtain(0);
     again["took_ns"] = given["took_ns"].clone();
     assert_eq!(again, given);
@@ -144,7 +144,8 @@ fn strangers_and_liars_are_refused_and_counted() {
     connection.write_all(release.as_bytes()).expect("sent");
     connection.read_to_string(&mut said).expect("an answer");
     assert_eq!(said, "{\"refused\":\"no-lease\"}\n");
-    // What is too long, and who says nothing, is told nothing. The broker may close with bytes unread, which resets the connection.
+    // The broker does not answer a request that is too long, nor a client that says nothing. It may close with bytes
+    // unread, which resets the connection.
     let mut connection = star.connect(1);
     connection.write_all(&[b'x'; 4097]).expect("sent");
     let _ = connection.read_to_end(&mut Vec::new());
@@ -173,7 +174,7 @@ fn a_lease_lives_as_long_as_its_client() {
     assert!(released["renewals"].as_u64() > Some(0), "{released}");
 }
 
-/// What makes a broker one that leases addresses, of which it has one.
+/// The changes that make a broker one that leases addresses, of which it has one.
 fn one_address() -> Value {
     let end_points = json!({"10.0.0.2": "2001:db8::1", "10.0.1.2": "2001:db8::9"});
     let addresses =
@@ -199,7 +200,7 @@ fn an_address_is_leased_without_a_tunnel() {
     star.hosts[0].ok("broker-release", json!({"device": "sb0"}));
     let given = star.hosts[1].ok("broker-request", requests[1].clone());
     assert_eq!((&given["address"], &given["remote"]), (&json!("192.0.2.2/32"), &json!("2001:db8::9")));
-    // Who wants a tunnel gets none here, and keeps no lease.
+    // A request for a tunnel gets none here, and keeps no lease.
     star.hosts[1].ok("broker-release", json!({"device": "sb0"}));
     let request = star.request(0);
     assert_eq!(star.hosts[0].error("broker-request", request)["code"], "peer-lost");

@@ -1,4 +1,4 @@
-//! Who gives IPv4 addresses, and who is told to do without.
+//! Servers that lease IPv4 addresses, or tell clients to do without.
 
 use serde_json::{Value, json};
 

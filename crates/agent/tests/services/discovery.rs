@@ -91,7 +91,7 @@ fn isatap() -> Option<(Agent, Agent)> {
 #[ignore = "needs root: it loads BPF programs"]
 fn hosts_of_isatap_ask_their_router() {
     let Some((mut host, mut router)) = isatap() else { return };
-    // By unicast: RFC 5214 section 8.3.4.
+    // The question is sent by unicast: RFC 5214 section 8.3.4.
     let answer = host.ok("router-solicit", json!({"device": "sb0", "destination": "fe80::5efe:10.0.0.2"}));
     assert_eq!((&answer["router"], &answer["prefixes"]), (&json!("fe80::5efe:a00:2"), &json!([prefix()])));
     assert!(answer.get("mtu_bytes").is_none() && answer.get("hop_limit").is_none(), "{answer}");
@@ -103,7 +103,7 @@ fn hosts_of_isatap_ask_their_router() {
 #[ignore = "needs root: it loads BPF programs"]
 fn hosts_of_isatap_find_their_router() {
     let Some((mut host, _router)) = isatap() else { return };
-    // With the next hop known, it is the fast path's.
+    // The ping makes the next hop known, so that the fast path takes the packets.
     host.shell("ping -c 1 -W 5 10.0.0.2");
     assert_eq!(host.ok("router-solicit", json!({"device": "sb0"}))["router"], "fe80::5efe:a00:2");
 }

@@ -105,7 +105,7 @@ fn multicast_is_forwarded_once_and_never_in_circles() {
     assert_eq!(second["copies"], 2 * 21);
     assert_eq!(first["wrong_interface"], 21);
 
-    // With it the kernel's table is gone.
+    // The kernel's table is gone together with the service.
     assert_eq!(ring.router_2.error("multicast-counters", json!({}))["code"], "no-service");
     assert_eq!(
         ring.router_2.shell("tail -n +2 /proc/net/ip_mr_cache /proc/net/ip_mr_vif | grep -c : || true").trim(),
@@ -122,7 +122,8 @@ fn a_router_follows_the_route_to_the_source() {
     let (sender, receiver) = (sender(&ring.host_1), receiver(&ring.host_2));
     send(&sender, GROUP, 8, "before");
     assert_eq!(receive(&receiver), "before");
-    // What comes by the other link is the right one from now on: the kernel tells the router of it with the next packets.
+    // From now on, the right packets are those that come by the other link: the kernel tells the router with the next
+    // ones.
     ring.router_2.shell("ip route replace 10.1.0.0/24 via 10.0.2.1");
     ring.router_1.shell("ip link set e1 down");
     receiver.set_nonblocking(true).expect("a socket");
