@@ -1,4 +1,4 @@
-//! What came of a measured flow: which datagrams or frames, when, and how long they took. Pure.
+//! The arrivals of a measured flow: the datagrams or frames that arrived, their times and their delays. Pure.
 
 use serde_json::{Map, Value, json};
 use sixbench_measure::delay::Delays;
@@ -9,14 +9,14 @@ use crate::series::Series;
 
 /// The arrivals of a flow, with times of the realtime clock.
 pub struct Arrivals {
-    /// Of all numbers that came. The first arrival of one is to be recorded too.
+    /// Numbers that have arrived. The first arrival of a number must also be passed to `record`.
     pub ledger: Ledger,
     delays: Delays,
-    /// Payload of what came, each once.
+    /// Payload of all arrivals, each counted once.
     unique_bytes: u64,
     window: Option<Window>,
     series: Series<Interval>,
-    /// What the series says of the numbers that are missing.
+    /// Count of missing numbers at the last arrival: each interval of the series counts the change.
     told_missing: u64,
 }
 
@@ -29,14 +29,14 @@ struct Window {
     first_bytes: u64,
 }
 
-/// What a datagram or a frame was to the account of a flow.
+/// The kind of an arrival in the account of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// The first of the measured flow, received at that time of the realtime clock.
+    /// The first arrival of the measured flow, received at that time of the realtime clock.
     First(u64),
-    /// Another one of the trial.
+    /// Another datagram or frame of the trial.
     Other,
-    /// None of the trial.
+    /// A datagram or frame that is not of the trial.
     Stray,
 }
 
@@ -77,7 +77,7 @@ impl Arrivals {
         if is_first { Entry::First(received_ns) } else { Entry::Other }
     }
 
-    /// What is told of them while the flow goes on.
+    /// The counts that are reported while the flow goes on.
     pub fn datagrams(&self) -> Datagrams {
         Datagrams {
             unique: self.ledger.unique(),
@@ -86,22 +86,23 @@ impl Arrivals {
         }
     }
 
-    /// Whether all of so many came.
+    /// True if all `sent` datagrams or frames have arrived.
     pub fn has_all(&self, sent: u64) -> bool {
         self.ledger.unique() >= sent
     }
 
-    /// Payload of what came, each once.
+    /// Payload of all arrivals, each counted once.
     pub fn unique_bytes(&self) -> u64 {
         self.unique_bytes
     }
 
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     pub fn measured_ns(&self) -> u64 {
         self.window.map_or(0, |window| window.last_ns - window.first_ns)
     }
 
-    /// Adds the keys of the protocol document to a result. `sent`: how many the other side says that it sent.
+    /// Adds the keys of the protocol document to a result. `sent`: the number of datagrams or frames that the other
+    /// side has sent.
     pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
         let ledger = &self.ledger;
         let measured_ns = self.measured_ns();

@@ -16,11 +16,11 @@ use crate::socket::Buffers;
 use crate::sys::mmsg::{Manner, SendBatch};
 use crate::{Error, Result, datagram_socket, path_mtu, sys};
 
-/// What stands before a datagram's payload.
+/// Length of the headers before a datagram's payload.
 const HEADERS_BYTES: usize = ipv6::HEADER_BYTES + FRAGMENT_HEADER_BYTES + udp::HEADER_BYTES;
-/// The headers, and that of every datagram of ours.
+/// Length of these headers and of the header of every datagram of ours.
 const HEAD_BYTES: usize = HEADERS_BYTES + HEADER_BYTES;
-/// The longest that IPv6's length field can say.
+/// Length of the longest packet that IPv6's length field allows.
 const MAX_PACKET_BYTES: usize = ipv6::HEADER_BYTES + u16::MAX as usize;
 
 /// Sends the datagrams of a UDP socket in its stead, with its addresses, ports and hop limit.
@@ -28,7 +28,7 @@ pub struct AtomicFragments {
     raw: Socket,
     headers: Headers,
     rest: Sums,
-    /// Of the next packet.
+    /// Identification of the next packet.
     identification: u32,
     heads: Vec<[u8; HEAD_BYTES]>,
 }
@@ -88,7 +88,7 @@ impl AtomicFragments {
     }
 }
 
-/// What the kernel would put into the socket's packets.
+/// The hop limit that the kernel puts into the socket's packets.
 fn hop_limit(udp: &Socket) -> Result<u8> {
     let mut value = [0; 4];
     sys::socket_option(udp, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, &mut value)
@@ -96,7 +96,7 @@ fn hop_limit(udp: &Socket) -> Result<u8> {
     Ok(u8::try_from(i32::from_ne_bytes(value)).unwrap_or(u8::MAX))
 }
 
-/// What all packets of a flow have in common.
+/// Header fields that all packets of a flow have in common.
 struct Headers {
     source: Ipv6Addr,
     destination: Ipv6Addr,
@@ -151,7 +151,7 @@ impl Sums {
         Self(std::iter::once(0).chain(sums).collect())
     }
 
-    /// Of the first `count` of the bytes that it was made of.
+    /// The sum of the first `count` of `bytes`, the bytes that it was made of.
     fn first(&self, bytes: &[u8], count: usize) -> u16 {
         let odd = if count % 2 == 1 { u16::from(bytes[count - 1]) << 8 } else { 0 };
         checksum::add(self.0[count / 2], odd)

@@ -19,16 +19,16 @@ pub const COOKIE_BYTES: usize = 16;
 /// A keyed hash of an address and port.
 pub type Cookie = [u8; COOKIE_BYTES];
 
-/// What a datagram of the exchange is.
+/// The kind of a datagram of the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The client wants a cookie.
     Ask = 2,
-    /// The server's.
+    /// The server gives a cookie.
     Cookie = 3,
-    /// The client repeats it.
+    /// The client repeats the cookie.
     Echo = 4,
-    /// The server takes what comes from there from now on.
+    /// The server accepts datagrams from that address and port from now on.
     Welcome = 5,
 }
 
@@ -39,7 +39,7 @@ pub struct Message {
     pub token: u64,
     /// Zero in [`Kind::Ask`].
     pub cookie: Cookie,
-    /// What it is.
+    /// The kind of the message.
     pub kind: Kind,
 }
 
@@ -70,14 +70,14 @@ impl Message {
     }
 }
 
-/// What comes of a datagram at the door.
+/// The answer to a datagram at the door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// To be sent back to where it came from.
+    /// The message is to be sent back to the sender.
     Answer(Message),
-    /// Where it came from is the session's peer; this is to be sent there.
+    /// The sender is the session's peer; the message is to be sent to it.
     Admit(Message),
-    /// Nothing of the exchange, or a cookie that is not of this address.
+    /// The datagram is not of the exchange, or has a cookie of another address.
     Stray,
 }
 
@@ -88,13 +88,13 @@ pub struct Doorkeeper {
 }
 
 impl Doorkeeper {
-    /// With a key of its own.
+    /// A doorkeeper with a key of its own.
     pub fn new(token: u64) -> Result<Self> {
         let key = secret().map_err(|e| Error::system("making a key for cookies", "read(/dev/urandom)", e))?;
         Ok(Self { key, token })
     }
 
-    /// What to do about a datagram from there.
+    /// Judges a datagram from that address and port.
     pub fn take(&self, datagram: &[u8], from: SocketAddr) -> Verdict {
         let message = |kind| Message { token: self.token, cookie: self.cookie(from), kind };
         match Message::decode(datagram, self.token) {

@@ -19,16 +19,16 @@ pub fn max_payload_bytes(address: IpAddr) -> u64 {
     }
 }
 
-/// Whether a datagram is measured.
+/// The phase of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Before the measured window; numbered apart.
+    /// The warm-up before the measured window; its datagrams are numbered apart.
     WarmUp = 0,
-    /// In the measured window.
+    /// The measured window.
     Measured = 1,
 }
 
-/// What a datagram says of itself.
+/// The contents of a datagram's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The first bytes of the trial's token.
@@ -64,8 +64,8 @@ impl Header {
     }
 }
 
-/// A datagram by which one end of a flow tells the other a number. `kind` says what of: it is no [`Phase`], and none of the kinds
-/// of [`crate::cookie::Kind`].
+/// A datagram by which one end of a flow tells the other a number. `kind` says which number it is: a value that is
+/// neither a [`Phase`] nor a kind of [`crate::cookie::Kind`].
 pub fn telling(token: u64, number: u64, kind: u8) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&token.to_be_bytes());

@@ -78,7 +78,7 @@ pub fn never_wait(socket: &Socket) -> Result<()> {
     socket.set_nonblocking(true).map_err(|e| Error::system("having a datagram socket never wait", "ioctl(FIONBIO)", e))
 }
 
-/// Whether something comes, or went wrong, within this time and before a signal.
+/// Waits for a datagram or an error. Returns true if there is one within this time and before a signal.
 pub fn wait_for_datagram(socket: &impl AsFd, wait: Duration) -> bool {
     wait_for_any(&[socket.as_fd()], wait)
 }
@@ -142,7 +142,7 @@ pub fn granted(socket: &Socket) -> Value {
     Value::Object(granted)
 }
 
-/// Whether a call only has to be made again: nothing came in time, or a signal did.
+/// True if a call only has to be made again: nothing came in time, or a signal did.
 pub fn is_momentary(errno: Errno) -> bool {
     matches!(errno, Errno::EAGAIN | Errno::EINTR)
 }

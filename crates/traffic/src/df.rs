@@ -1,4 +1,4 @@
-//! Whether datagrams may be fragmented: the DF bit, and who decides on it.
+//! The DF bit of datagrams, and the policy that decides if they may be fragmented.
 
 use std::net::IpAddr;
 
@@ -7,8 +7,8 @@ use socket2::Socket;
 use crate::params::Params;
 use crate::{Error, Result, sys};
 
-/// What is asked of the kernel about the fragmentation of a socket's datagrams (`IP_MTU_DISCOVER`, `IPV6_MTU_DISCOVER`,
-/// `IPV6_DONTFRAG`; ip(7), ipv6(7), RFC 3542 section 11).
+/// The kernel's policy for fragmenting a socket's datagrams (`IP_MTU_DISCOVER`, `IPV6_MTU_DISCOVER`, `IPV6_DONTFRAG`;
+/// ip(7), ipv6(7), RFC 3542 section 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Df {
     /// DF is clear: any router may fragment IPv4, and this host IPv6, to the path MTU that it knows.
@@ -26,7 +26,7 @@ pub enum Df {
 }
 
 impl Df {
-    /// What a socket's datagrams can be by options alone.
+    /// The policies that socket options alone can set.
     const OF_SOCKETS: [(&str, Df); 4] =
         [("clear", Df::Clear), ("set", Df::Set), ("probe", Df::Probe), ("kernel", Df::Kernel)];
 
@@ -45,7 +45,7 @@ impl Df {
         Ok(df)
     }
 
-    /// Asks for it on a socket of the address' family.
+    /// Sets the policy on a socket of the address' family.
     pub fn apply(self, socket: &Socket, address: IpAddr) -> Result<()> {
         let failed = |call| move |e: std::io::Error| Error::system(format!("setting the DF policy {self:?}"), call, e);
         // The values of both families are the same numbers.

@@ -12,17 +12,18 @@ use crate::{Error, Result};
 pub struct Egress {
     /// Its name.
     pub device: String,
-    /// Whether packets wait in a queue of it before they leave.
+    /// True if packets wait in a queue of it before they leave.
     pub has_queue: bool,
-    /// Whether it leads to another device of this node. The devices of tunnels and translators do, and their programs get
-    /// packets before the kernel cuts any.
+    /// True if it leads to another device of this node. The devices of tunnels and translators do, and their programs
+    /// get packets before the kernel cuts any.
     pub leads_on: bool,
-    /// Whether it takes super-packets; else the kernel cuts them behind the queue, before the device (`gso_max_segs` 1).
+    /// True if it takes super-packets; else the kernel cuts them behind the queue, before the device (`gso_max_segs`
+    /// 1).
     pub takes_super_packets: bool,
 }
 
 impl Egress {
-    /// That to the endpoint's peer, now.
+    /// The present device of packets to the endpoint's peer.
     pub fn towards(endpoint: &Endpoint) -> Result<Self> {
         let link = || -> io::Result<Link> {
             let mut client = Client::open()?;

@@ -1,4 +1,4 @@
-//! What can go wrong in a workload, and the protocol's code for it.
+//! Errors of workloads, and their codes in the protocol.
 
 use std::io;
 
@@ -21,13 +21,13 @@ pub enum Error {
     BadParams {
         /// The workload.
         workload: &'static str,
-        /// What is wrong, and what would be right.
+        /// The mistake, and the value that would be right.
         reason: String,
     },
     /// A system call failed.
     #[error("{doing}: {call} failed: {source}")]
     System {
-        /// What was being done, to what.
+        /// The operation that failed, and its object.
         doing: String,
         /// The system call.
         call: &'static str,
@@ -37,17 +37,17 @@ pub enum Error {
     /// The peer closed, reset or fell silent.
     #[error("{doing}: the peer {what}")]
     PeerLost {
-        /// What was being done, to what.
+        /// The operation that failed, and its object.
         doing: String,
-        /// What it did.
+        /// The peer's action, as a verb: it closed, for example.
         what: String,
     },
     /// Something took longer than it may.
     #[error("{doing}: nothing after {} ms", after_ns / 1_000_000)]
     Timeout {
-        /// What was being done, to what.
+        /// The operation that took too long, and its object.
         doing: String,
-        /// How long it was waited for.
+        /// Time that was waited.
         after_ns: u64,
     },
     /// The session was cancelled.

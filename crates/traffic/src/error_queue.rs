@@ -45,11 +45,11 @@ pub enum Queued {
 pub struct IcmpError {
     /// Its type and code.
     pub kind: (u8, u8),
-    /// Whether it is of ICMP (else of ICMPv6).
+    /// True if it is of ICMP, false if of ICMPv6.
     pub is_ipv4: bool,
-    /// Who sent it.
+    /// The sender of the error.
     pub from: Option<IpAddr>,
-    /// Of Fragmentation Needed and Packet Too Big: the MTU told. 0 where an old router says nothing (RFC 1191 section 5).
+    /// The MTU in Fragmentation Needed and Packet Too Big. 0 where an old router gives none (RFC 1191 section 5).
     pub mtu_bytes: Option<u32>,
     /// The start of the datagram's payload, as far as it was quoted.
     pub quote: Vec<u8>,
@@ -116,12 +116,12 @@ pub fn ask_for_send_times(socket: &Socket) -> Result<()> {
         .map_err(|e| Error::system("asking for send times", "setsockopt(SO_TIMESTAMPING)", e))
 }
 
-/// When the kernel had a datagram somewhere.
+/// The time at which a datagram was at a stage of its way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendTime {
-    /// Of the datagram, among those that were asked about, from 0.
+    /// Number of the datagram, among those whose times were asked for, from 0.
     pub number: u32,
-    /// Where it was.
+    /// The stage.
     pub stage: Stage,
     /// On the realtime clock.
     pub realtime_ns: u64,
@@ -136,7 +136,7 @@ pub enum Stage {
     Device,
 }
 
-/// `linux/errqueue.h`: what a time is of.
+/// `linux/errqueue.h`: the stage that a time belongs to.
 const SCM_TSTAMP_SND: u32 = 0;
 const SCM_TSTAMP_SCHED: u32 = 1;
 
@@ -205,12 +205,12 @@ fn extended_error(message: ControlMessageOwned) -> Option<(libc::sock_extended_e
 #[derive(Debug, Default)]
 pub struct ErrorCounts(BTreeMap<&'static str, u64>);
 
-/// What was in the queue.
+/// Contents of an emptied queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {
-    /// How many ICMP errors.
+    /// Number of ICMP errors.
     pub icmp: u64,
-    /// Whether this host refused a datagram.
+    /// True if this host refused a datagram.
     pub is_refused: bool,
 }
 
@@ -230,7 +230,7 @@ impl ErrorCounts {
         drained
     }
 
-    /// Each name and how often.
+    /// Each name, and its count.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.0.iter().map(|(name, count)| (*name, *count))
     }

@@ -12,7 +12,7 @@ pub const MAX_SEQUENCES: u64 = 1 << 32;
 const PAGE_SEQUENCES: u64 = 1 << 15;
 const PAGE_WORDS: usize = (PAGE_SEQUENCES / 64) as usize;
 
-/// What the arrival of one sequence number was.
+/// The kind of the arrival of one sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// The first of this number, and larger than all before.
@@ -178,7 +178,7 @@ struct Bits {
 }
 
 impl Page {
-    /// Whether the number at `index` is missing, and where next it is otherwise in this page.
+    /// Tells if the number at `index` is missing, and gives the next place in this page where that changes.
     fn run_from(&self, index: usize) -> (bool, Option<usize>) {
         let bits = match self {
             Page::Empty => return (true, None),
@@ -204,7 +204,7 @@ impl Page {
         }
     }
 
-    /// Whether it was not in the set before.
+    /// Adds a number. Returns true if it was not in the set before.
     fn insert(&mut self, index: usize) -> bool {
         let bits = match self {
             Page::Full => return false,

@@ -1,7 +1,7 @@
 //! Traffic generators and measurers, one module a workload.
 //!
-//! What lives here: everything that a trial sends, receives and times. What may not: namespaces, links, the protocol on
-//! standard input (that is `agent`). `agent` calls [`registry`] and drives the [`Workload`] it finds by name.
+//! This crate holds everything that a trial sends, receives and times. Namespaces, links and the protocol on standard
+//! input (that is `agent`) do not belong here. `agent` calls [`registry`] and drives the [`Workload`] it finds by name.
 //!
 //! A new workload is one new module and one line in [`registry`]. `unsafe` only in [`sys`].
 

@@ -1,4 +1,4 @@
-//! What became of each datagram, where it is asked for: bounded columns of whole numbers.
+//! The fate of each datagram, where it is asked for: bounded columns of whole numbers.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
 //! Reading a workload's parameters: every key is known, typed and in range, or `bad-params` says what would be right.
-//! What is read is also what is told of them ([`table`]), so that orchestrators can be held against it.
+//! The same readings describe the parameters ([`table`]), so that orchestrators can be held against it.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ pub const DEFAULT_INTERVAL_NS: u64 = 100_000_000;
 /// Shortest interval of a series: below it the clock reads would cost more than they tell.
 const MIN_INTERVAL_NS: u64 = 1_000_000;
 
-/// What ends a measurement.
+/// The limit that ends a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// `duration_ns`: time in the measured window.
@@ -37,7 +37,7 @@ impl Limit {
         }
     }
 
-    /// How many, where their number limits it.
+    /// The number that limits it, if a number does.
     pub fn count(self) -> Option<u64> {
         match self {
             Limit::Count(count) => Some(count),
@@ -45,7 +45,7 @@ impl Limit {
         }
     }
 
-    /// Whether a closed loop is over after so many rounds and so much time.
+    /// True if a closed loop is over after so many rounds and so much time.
     #[inline]
     pub fn is_reached(self, count: u64, elapsed_ns: u64) -> bool {
         match self {
@@ -56,14 +56,14 @@ impl Limit {
     }
 }
 
-/// A workload's `params` object, read key by key. [`Params::finish`] refuses what nobody asked for.
+/// A workload's `params` object, read key by key. [`Params::finish`] refuses keys that were not asked for.
 pub struct Params<'a> {
     workload: &'static str,
     object: &'a Map<String, Value>,
     known: Vec<(&'static str, Form)>,
 }
 
-/// What a parameter may be, and what it is unless given.
+/// The values that a parameter may have, and its default.
 struct Form {
     /// `type`, and its bounds or choices.
     bounds: Value,
@@ -167,7 +167,7 @@ impl<'a> Params<'a> {
         Ok(self.or_default(given, default))
     }
 
-    /// Says what holds where the parameter that was asked for last is not given.
+    /// Sets the default of the parameter that was asked for last.
     pub fn unless_given(&mut self, default: impl Into<Value>) {
         if let Some((_, form)) = self.known.last_mut() {
             form.default = Some(default.into());

@@ -12,7 +12,7 @@ use crate::session::Endpoint;
 use crate::socket::Buffers;
 use crate::{Error, Result, datagram_socket, sys};
 
-/// What the kernel takes for the path MTU to the peer: that of the route, or less where it has learned so (`IP_MTU`,
+/// The path MTU to the peer as the kernel knows it: that of the route, or less where it has learned so (`IP_MTU`,
 /// `IPV6_MTU` of a connected socket). Nothing is sent.
 pub fn known_bytes(endpoint: &Endpoint) -> Result<u32> {
     // A new socket: one that was connected before keeps the route as it was, also when that has become obsolete.
@@ -22,7 +22,7 @@ pub fn known_bytes(endpoint: &Endpoint) -> Result<u32> {
         .map_err(|e| Error::system(format!("asking for the path MTU to {}", endpoint.peer), "getsockopt(MTU)", e))
 }
 
-/// The path MTU by which a connected socket goes: what errors about its own datagrams said is in it.
+/// The path MTU of a connected socket, with what the kernel has learned from errors about its own datagrams.
 pub fn of_connected(socket: &Socket, is_ipv6: bool) -> io::Result<u32> {
     let (level, name) = if is_ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };
     let mut value = [0; 4];

@@ -1,12 +1,12 @@
-//! How far a session is, for whoever asks while it is at work.
+//! Progress of a session, for those who ask while it is at work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-/// What has arrived in the measured window so far, over all flows of a session's end, and how its senders fare. Each
-/// value is a recent one by itself.
+/// Counts of the measured window so far, over all flows of a session's end, and the state of its senders. Each value is
+/// a recent one by itself.
 #[derive(Clone, Default)]
 pub struct Progress(Arc<Counts>);
 
@@ -19,7 +19,7 @@ struct Counts {
     sending: Mutex<Option<Sending>>,
 }
 
-/// The datagrams of a flow so far.
+/// Counts of a flow's datagrams so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Datagrams {
     /// Those that came, each once.
@@ -30,7 +30,7 @@ pub struct Datagrams {
     pub jitter_ns: Option<f64>,
 }
 
-/// How senders of TCP fare, by one sample of `TCP_INFO`.
+/// State of TCP senders, by one sample of `TCP_INFO`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sending {
     /// When it was taken, since the measured window opened.
@@ -43,7 +43,7 @@ pub struct Sending {
     pub retransmits: Option<u64>,
 }
 
-/// What has arrived.
+/// Payload that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
     /// When the first of it came, on the monotonic clock.
@@ -61,7 +61,7 @@ impl Progress {
         }
     }
 
-    /// What has arrived, if anything.
+    /// The payload that has arrived, if any.
     pub fn arrived(&self) -> Option<Arrived> {
         let first_ns = self.0.first_ns.load(Ordering::Relaxed);
         (first_ns != 0).then(|| Arrived { first_ns, bytes: self.0.bytes.load(Ordering::Relaxed) })
@@ -77,7 +77,7 @@ impl Progress {
         *lock(&self.0.sending) = Some(sending);
     }
 
-    /// All of it as `progress` answers it (docs/protocol.md). What is not known is absent.
+    /// All values in the form of the answer to `progress` (docs/protocol.md). Unknown ones are absent.
     pub fn told(&self) -> Map<String, Value> {
         let mut told = Map::new();
         if let Some(Arrived { first_ns, bytes }) = self.arrived() {

@@ -1,4 +1,4 @@
-//! What happened in each interval of a measured window.
+//! Accumulators of the intervals of a measured window.
 
 /// More intervals than this are not told apart: the last one takes the rest.
 const MAX_INTERVALS: usize = 1_000_000;

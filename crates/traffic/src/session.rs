@@ -1,4 +1,4 @@
-//! What a workload is given, and what it must offer.
+//! The arguments of a workload, and the traits that it implements.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -61,16 +61,16 @@ impl Token {
 pub struct Endpoint {
     /// The local address to bind.
     pub address: IpAddr,
-    /// The only address served, or the one to send to. At a server the unspecified address stands for whoever has the token; a
-    /// server of datagrams finds its peer by a cookie then.
+    /// The only address served, or the one to send to. At a server the unspecified address admits everyone who has the
+    /// token; a server of datagrams finds its peer by a cookie then.
     pub peer: IpAddr,
     /// The server's port, as the client is told; 0 on the serving side.
     pub port: u16,
     /// The trial's secret.
     pub token: Token,
-    /// Of a client: whether the server was told no peer, so that datagrams begin with the echo of a cookie.
+    /// True at a client whose server was told no peer, so that datagrams begin with the echo of a cookie.
     pub cookie: bool,
-    /// Where what arrives is counted meanwhile.
+    /// The counters of arrivals, for progress reports.
     pub progress: Progress,
 }
 
@@ -82,12 +82,12 @@ impl Endpoint {
         Self { address, peer: address, port: 9, token, cookie: false, progress: Progress::default() }
     }
 
-    /// Whether a server takes what comes from there.
+    /// True if a server takes what comes from this address.
     pub fn admits(&self, address: IpAddr) -> bool {
         self.is_open() || address == self.peer
     }
 
-    /// Whether the server was told no peer.
+    /// True if the server was told no peer.
     pub fn is_open(&self) -> bool {
         self.peer.is_unspecified()
     }
@@ -104,25 +104,25 @@ impl Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is raised.
+    /// True if the flag is raised.
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// `Err(Cancelled)` once it is raised.
+    /// `Err(Cancelled)` once the flag is raised.
     pub fn check(&self) -> Result<()> {
         if self.is_raised() { Err(Error::Cancelled) } else { Ok(()) }
     }
 }
 
-/// What `finish` was told.
+/// The request to finish.
 #[derive(Clone, Copy, Default)]
 pub struct Finish {
     /// Datagrams the client sent in the measured phase.
     pub sent: Option<u64>,
-    /// How long to wait at most.
+    /// Longest wait for the end of the session.
     pub timeout_ns: u64,
-    /// How long to wait for the first of datagrams where none has come; absent: as for a path of which nothing is known.
+    /// Longest wait for the first datagram where none has come; absent: as for a path of which nothing is known.
     pub first_silence_ns: Option<u64>,
 }
 

@@ -3,7 +3,7 @@
 use sixbench_measure::quantile::standard_normal;
 use sixbench_measure::random::Random;
 
-/// What values are drawn from. Units are the caller's.
+/// A distribution of values. Units are the caller's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
     /// Always the same.
@@ -18,7 +18,7 @@ pub enum Distribution {
         /// The most.
         max: f64,
     },
-    /// Of a Poisson process, where they are times.
+    /// The gaps of a Poisson process, where the values are times.
     Exponential {
         /// The mean.
         mean: f64,
@@ -37,7 +37,7 @@ pub enum Distribution {
         /// The standard deviation.
         stdev: f64,
     },
-    /// With the scale mean / shape.
+    /// Gamma, with the scale mean / shape.
     Gamma {
         /// The mean.
         mean: f64,

@@ -16,7 +16,7 @@ pub use trace::{MAX_PACKETS, Trace};
 use periods::Periods;
 use sixbench_measure::random::{Random, Stream};
 
-/// What a flow of datagrams is like.
+/// Times and sizes of a flow of datagrams.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Model {
     /// Times and sizes are drawn.
@@ -34,14 +34,14 @@ pub struct Drawn {
     pub sizes: Bounded,
     /// Absent: it always sends.
     pub on_off: Option<OnOff>,
-    /// What the draws depend on.
+    /// Seed of all draws.
     pub seed: u64,
 }
 
 /// A distribution whose values outside some bounds are put to the nearest bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounded {
-    /// What is drawn from.
+    /// The distribution that the values are drawn from.
     pub distribution: Distribution,
     /// The least value.
     pub least: f64,
@@ -58,9 +58,9 @@ impl Bounded {
 /// Flows of one model that have other draws of the same seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
-    /// Of the measured time.
+    /// The flow of the measured time.
     Measured = 0,
-    /// Before it.
+    /// The flow of the warm-up before it.
     WarmUp = 1,
 }
 
@@ -118,7 +118,7 @@ pub struct Datagrams {
     source: Source,
     index: u64,
     due_ns: u64,
-    /// What of the due time is under a nanosecond: kept, so that no rounding adds up.
+    /// The part of the due time that is less than a nanosecond: kept, so that no rounding adds up.
     fraction_ns: f64,
 }
 

@@ -4,12 +4,12 @@ use sixbench_measure::random::{Random, Stream};
 
 use super::distribution::Distribution;
 
-/// How long a source is on, and off. Units are nanoseconds.
+/// Lengths of the periods in which a source is on or off. Units are nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnOff {
-    /// While it sends.
+    /// Time for which it sends.
     pub on: Distribution,
-    /// While it is silent.
+    /// Time for which it is silent.
     pub off: Distribution,
 }
 
@@ -21,7 +21,7 @@ pub const MIN_PERIOD_NS: u64 = 1_000_000;
 pub struct Periods {
     on_off: OnOff,
     random: Random,
-    /// What is left of the period that is on.
+    /// Time that is left of the period that is on.
     left_ns: f64,
 }
 
@@ -33,7 +33,8 @@ impl Periods {
         Self { on_off, random, left_ns }
     }
 
-    /// All the time that passes until so much time was on; at the end of a period that is on, its off period has passed.
+    /// The whole time that passes until the source was on for so much time; at the end of a period that is on, its off
+    /// period has passed.
     pub fn pass(&mut self, on_ns: f64) -> f64 {
         let (mut still_ns, mut all_ns) = (on_ns, 0.0);
         while still_ns >= self.left_ns {

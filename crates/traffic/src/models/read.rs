@@ -33,7 +33,7 @@ enum Kind {
     Gamma,
 }
 
-/// What the parameters of a distribution are called.
+/// Names of the parameters of a distribution.
 struct Names {
     kind: &'static str,
     mean: &'static str,
@@ -41,7 +41,7 @@ struct Names {
     shape: &'static str,
     min: &'static str,
     max: &'static str,
-    /// What says the mean as well.
+    /// Another parameter that gives the mean.
     instead: &'static str,
 }
 
@@ -64,7 +64,7 @@ const SIZES: Names = Names {
     instead: "`datagram_bytes`",
 };
 
-/// What the parameters of a flow without a model say, where they are given.
+/// Values of the parameters of a flow without a model, where they are given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Plain {
     /// The size of each datagram, or their mean.

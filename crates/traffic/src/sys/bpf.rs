@@ -14,7 +14,8 @@ const ATTACH_XDP: u32 = 37;
 /// A map of AF_XDP sockets.
 const MAP_XSK: u32 = 17;
 
-/// How a program is run on what an interface receives: by its driver, or for every driver on socket buffers.
+/// Attach mode of a program that the interface's driver runs on received frames. [`ON_BUFFERS`] is the mode in which
+/// the kernel runs it on socket buffers, for any driver.
 pub const BY_DRIVER: u32 = 1 << 2;
 /// See [`BY_DRIVER`].
 pub const ON_BUFFERS: u32 = 1 << 1;

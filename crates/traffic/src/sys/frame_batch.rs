@@ -16,7 +16,7 @@ pub struct FrameBatch {
 }
 
 impl FrameBatch {
-    /// Of so many frames of at most that length. Every byte is `fill`.
+    /// Room for so many frames of at most that length. Every byte is `fill`.
     pub fn new(frames: usize, longest_bytes: usize, fill: u8) -> Self {
         let stride = longest_bytes.max(1);
         Self { bytes: vec![fill; frames * stride], stride, parts: Vec::new(), messages: Vec::new() }
@@ -27,8 +27,8 @@ impl FrameBatch {
         &mut self.bytes[index * self.stride..][..self.stride]
     }
 
-    /// Sends the first frames, which have these lengths. Of these the interface stamps those with a tag when it sends them.
-    /// How many went out, at least one; or why the first did not.
+    /// Sends the first frames, which have these lengths. The interface stamps those of them that have a tag when it
+    /// sends them. Returns how many went out, at least one; or why the first did not.
     pub fn send(
         &mut self,
         socket: BorrowedFd<'_>,

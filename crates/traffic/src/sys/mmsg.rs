@@ -21,7 +21,7 @@ pub struct SendBatch {
 #[derive(Default)]
 struct Pieces {
     bytes: Placed,
-    /// Of each datagram.
+    /// Length of each datagram.
     datagram_bytes: usize,
 }
 
@@ -40,12 +40,12 @@ impl Pieces {
     }
 }
 
-/// How a batch is sent.
+/// The way of sending a batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
     /// So many datagrams go to the kernel as one message, to be cut by it (`UDP_SEGMENT`); 1 cuts nothing.
     pub segments: usize,
-    /// Whether the kernel notes when the first message enters the device's queue, and when the device has it.
+    /// True if the kernel is to note when the first message enters the device's queue, and when the device has it.
     pub is_timed: bool,
 }
 
@@ -146,11 +146,11 @@ impl SendBatch {
 pub struct Received<'a> {
     /// The payload, cut to the buffer's size (of a raw IPv4 socket: with the IPv4 header).
     pub bytes: &'a [u8],
-    /// Who sent it; absent where the family is neither IPv4 nor IPv6.
+    /// Address of the sender; absent where the family is neither IPv4 nor IPv6.
     pub source: Option<IpAddr>,
     /// The port it was sent from.
     pub source_port: u16,
-    /// What the kernel told about it.
+    /// The kernel's notes about it.
     pub notes: Notes,
 }
 

@@ -13,10 +13,10 @@ const TPACKET_V3: libc::c_int = 2;
 /// The block is this process's to read.
 const STATUS_USER: u32 = 1;
 const STATUS_KERNEL: u32 = 0;
-/// A block, and how many there are: 16 MiB, as much as a receiver of datagrams has.
+/// Length of a block. With the number of blocks below the ring has 16 MiB, as much as a receiver of datagrams has.
 const BLOCK_BYTES: usize = 1 << 16;
 const BLOCKS: usize = 256;
-/// Of tagged frames there are few.
+/// Number of blocks of a ring of tagged frames, which are few.
 const TAGGED_BLOCKS: usize = 64;
 /// A block that is not full is handed over after so long. So the ring holds the frames of 2 s at a low rate, however long the
 /// reader does not get a processor.
@@ -66,7 +66,7 @@ struct Found<'a> {
     is_hardware: bool,
 }
 
-/// Which frames a ring takes, of those with the mark: one of so many, by the number (u32) behind it.
+/// The tagged frames: of the frames with the mark, one of so many, by the number (u32) behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// The interface by which they come.
@@ -78,9 +78,9 @@ pub struct Tag {
 /// Where certain eight bytes are in a frame, which the ring shall have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Whether this is so in frames of IPv4; else of IPv6.
+    /// True if the place is that of frames of IPv4, false if of IPv6.
     pub is_ipv4: bool,
-    /// From the Ethernet header on.
+    /// Offset from the beginning of the Ethernet header.
     pub at: usize,
 }
 
@@ -122,7 +122,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Gives the frames of the next block to `each`, if the kernel has handed one over; whether it had.
+    /// Gives the frames of the next block to `each`. Returns true if the kernel has handed a block over.
     pub fn take(&mut self, mut each: impl FnMut(Frame<'_>)) -> bool {
         self.take_found(|found| each(Frame { bytes: found.bytes, realtime_ns: found.time_ns }))
     }
@@ -163,8 +163,8 @@ impl StampedRing {
         Ok(Self(ring))
     }
 
-    /// Gives the frames of the next block to `each`, with the time of each by the interface's clock where it was stamped;
-    /// whether there was a block.
+    /// Gives the frames of the next block to `each`, with the time of each by the interface's clock where it was
+    /// stamped. Returns true if there was a block.
     pub fn take(&mut self, mut each: impl FnMut(&[u8], Option<u64>)) -> bool {
         self.0.take_found(|found| each(found.bytes, found.is_hardware.then_some(found.time_ns)))
     }
@@ -315,7 +315,8 @@ mod tests {
         assert_eq!(found, [(b"first".to_vec(), 2_000_000_007, false), (b"two".to_vec(), 2_000_000_007, true)]);
     }
 
-    /// What the filter says to a frame: the operations that it is made of, as bpf(4) has them.
+    /// Runs the filter on a frame, with the operations that it is made of, as bpf(4) has them. Returns true if it takes
+    /// the frame.
     fn takes(program: &[libc::sock_filter], frame: &[u8]) -> bool {
         const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
         const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;

@@ -40,7 +40,7 @@ const QUEUE: u32 = 0;
 struct Ring<T> {
     mapping: Mapping,
     offsets: libc::xdp_ring_offset,
-    /// How many entries there are.
+    /// Number of entries.
     entries: u32,
     kind: PhantomData<T>,
     /// This side's own place, which only it moves.
@@ -76,7 +76,7 @@ impl<T: Copy> Ring<T> {
         Some(entry)
     }
 
-    /// What has been taken is the kernel's again.
+    /// Gives the entries that have been taken back to the kernel.
     fn release(&self) {
         self.word(self.offsets.consumer).store(self.place, Ordering::Release);
     }
@@ -88,12 +88,12 @@ impl<T: Copy> Ring<T> {
         self.place = self.place.wrapping_add(1);
     }
 
-    /// What has been put is the kernel's.
+    /// Hands the entries that have been put to the kernel.
     fn publish(&self) {
         self.word(self.offsets.producer).store(self.place, Ordering::Release);
     }
 
-    /// Whether the kernel has taken all that was put.
+    /// True if the kernel has taken all entries that were put.
     fn is_empty(&self) -> bool {
         self.word(self.offsets.consumer).load(Ordering::Acquire) == self.place
     }
@@ -103,15 +103,15 @@ impl<T: Copy> Ring<T> {
 struct Shared {
     socket: OwnedFd,
     chunks: Mapping,
-    /// Whether the driver moves frames without copying them.
+    /// True if the driver moves frames without copying them.
     is_zero_copy: bool,
 }
 
 /// Both halves of a socket at the one queue of an interface.
 pub struct Halves {
-    /// Where frames were to be received.
+    /// The receiver, if frames are to be received.
     pub receiver: Option<Receiver>,
-    /// Where frames were to be sent.
+    /// The sender, if frames are to be sent.
     pub sender: Option<Sender>,
 }
 
@@ -164,7 +164,7 @@ pub fn open(ifindex: u32, sought: Option<(&[Place], u64)>, fill: Option<u8>) -> 
     Ok(Halves { receiver, sender })
 }
 
-/// Has a program hand the frames to the socket; and whether the driver runs it.
+/// Has a program hand the frames to the socket. Also returns true if the driver runs it.
 fn attach(socket: &OwnedFd, ifindex: u32, places: &[Place], mark: u64) -> io::Result<(OwnedFd, bool)> {
     let sockets = bpf::map_of_sockets(QUEUE + 1)?;
     bpf::put(&sockets, QUEUE, socket)?;
@@ -175,7 +175,7 @@ fn attach(socket: &OwnedFd, ifindex: u32, places: &[Place], mark: u64) -> io::Re
     }
 }
 
-/// What receives by the socket.
+/// The half of the socket that receives.
 pub struct Receiver {
     shared: Arc<Shared>,
     /// Takes the program away from the interface with it.
@@ -186,7 +186,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Gives the next frames that have come to `each`; whether there were any.
+    /// Gives the next frames that have come to `each`. Returns true if there were any.
     pub fn take(&mut self, realtime_less_monotonic_ns: i64, mut each: impl FnMut(Frame<'_>)) -> bool {
         let mut count = 0;
         while count < BURST {
@@ -214,7 +214,7 @@ impl Receiver {
         Ok(counted.rx_dropped + counted.rx_ring_full)
     }
 
-    /// How it receives, in words.
+    /// Its way of receiving, in words.
     pub fn name(&self) -> &'static str {
         match (self.shared.is_zero_copy, self.is_by_driver) {
             (true, _) => "af-xdp, zero-copy",
@@ -230,14 +230,14 @@ impl AsFd for Receiver {
     }
 }
 
-/// What sends by the socket, past the queue of the interface.
+/// The half of the socket that sends, past the queue of the interface.
 pub struct Sender {
     shared: Arc<Shared>,
     outgoing: Ring<libc::xdp_desc>,
     completed: Ring<u64>,
     /// The chunks that the kernel does not have.
     free: Vec<u64>,
-    /// Where what has no chunk is written.
+    /// A place for frames that have no chunk.
     scratch: Vec<u8>,
 }
 
@@ -275,7 +275,7 @@ impl Sender {
         Ok(lengths.len())
     }
 
-    /// How it sends, in words.
+    /// Its way of sending, in words.
     pub fn name(&self) -> &'static str {
         if self.shared.is_zero_copy { "af-xdp, zero-copy" } else { "af-xdp, copy" }
     }

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// the window is over.
 pub type Edges = mpsc::Sender<u64>;
 
-/// How long before the window the first sample is taken, where there is a warm-up.
+/// Time before the window at which the first sample is taken, where there is a warm-up.
 ///
 /// A sample takes some 30 us of the processor on which the receiver may run too. Taken when the window opens, it would delay
 /// the first read in it, and nothing delays the last one as much: the window would be too short for its bytes.

@@ -1,4 +1,5 @@
-//! How two ends of a flow of datagrams find each other where the server was told no peer: by the echo of a cookie.
+//! The opening of a flow of datagrams where the server was told no peer: the ends find each other by the echo of a
+//! cookie.
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
@@ -26,7 +27,7 @@ const TIMEOUT_NS: u64 = 5_000_000_000;
 /// A server that is told to finish waits so long for a client that never came.
 const FINISH_PATIENCE_NS: u64 = 2_000_000_000;
 
-/// Who sends the first datagram after the exchange.
+/// The side that sends the first datagram after the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begins {
     /// The client; its datagram is left to be received.
@@ -35,9 +36,9 @@ pub enum Begins {
     Server,
 }
 
-/// What came of waiting at the door.
+/// The result of waiting at the door.
 pub struct Opened {
-    /// With the peer's address and port.
+    /// The endpoint, with the peer's address and port.
     pub endpoint: Endpoint,
     /// Datagrams that were not of the exchange.
     pub strays: u64,

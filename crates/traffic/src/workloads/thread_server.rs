@@ -23,12 +23,12 @@ pub struct ThreadServer {
     thread: Option<JoinHandle<Result<Value>>>,
 }
 
-/// What the thread looks at between its blocking calls.
+/// The orders that the thread looks at between its blocking calls.
 pub struct Control {
     stop: Stop,
     /// The thread, from where it begins.
     sleeper: OnceLock<Sleeper>,
-    /// And who waits until it is taken.
+    /// The order to finish, and the thread that waits until it is taken.
     order: OnceLock<(Order, Thread)>,
     is_taken: AtomicBool,
 }
@@ -36,7 +36,7 @@ pub struct Control {
 /// `finish`, as the thread is told.
 #[derive(Clone, Copy)]
 pub struct Order {
-    /// What was asked.
+    /// The request.
     pub finish: Finish,
     /// When, on the monotonic clock.
     pub given_ns: u64,
@@ -76,7 +76,7 @@ impl Control {
         self.stop.check()
     }
 
-    /// What ends the session early.
+    /// The flag that ends the session early.
     pub fn stop(&self) -> &Stop {
         &self.stop
     }
@@ -99,7 +99,7 @@ impl Control {
 }
 
 impl Order {
-    /// Whether the wait that was allowed is over.
+    /// True if the wait that was allowed is over.
     pub fn is_overdue(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.given_ns) >= self.finish.timeout_ns
     }

@@ -4,7 +4,7 @@ use crate::common::{MS, V6, number, run, serve, trial};
 use serde_json::{Value, json};
 use sixbench_traffic::Finish;
 
-/// What an MTU of 65536 leaves beside the IPv6, Fragment and UDP headers.
+/// The largest payload with an MTU of 65536: what the IPv6, Fragment and UDP headers leave.
 const MOST_BYTES: u64 = 65_536 - 40 - 8 - 8;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the tests on loopback share.
+//! Helpers that the tests on loopback share.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -63,7 +63,7 @@ pub fn number(result: &Value, name: &str) -> u64 {
     result[name].as_u64().unwrap_or_else(|| panic!("{name} in {result}"))
 }
 
-/// Of a list of numbers.
+/// The sum of a list of numbers.
 pub fn sum(list: &Value) -> i64 {
     list.as_array().unwrap().iter().map(|value| value.as_i64().unwrap()).sum()
 }

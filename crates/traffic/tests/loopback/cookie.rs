@@ -12,7 +12,7 @@ use sixbench_traffic::{Cancel, Endpoint, Finish};
 
 /// Long enough for an answer on a busy machine, where one comes.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How long silence is listened to.
+/// Time for which silence is listened to.
 const SILENCE: Duration = Duration::from_millis(150);
 
 fn run_with_cookie(workload: &str, address: IpAddr, port: u16, params: &Value) -> Value {

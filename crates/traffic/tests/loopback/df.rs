@@ -1,4 +1,5 @@
-//! What may not be fragmented, on loopback: its MTU is 65536, so that only IPv6 has datagrams that do not fit.
+//! Datagrams that may not be fragmented, on loopback: its MTU is 65536, so that only IPv6 has datagrams that do not
+//! fit.
 
 use crate::common::{FAMILIES, MS, V6, number, run, serve, trial};
 use serde_json::json;

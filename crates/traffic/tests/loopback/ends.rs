@@ -1,4 +1,4 @@
-//! How workloads end where nobody comes, nobody is there any more, or somebody says so.
+//! The end of workloads where nobody comes, nobody is there any more, or somebody says so.
 
 use serde_json::json;
 use sixbench_traffic::{Cancel, Finish};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sixbench_traffic::models::{Model, Plain, Round};
 use sixbench_traffic::params::Params;
 
-/// What the model of these parameters says of the first datagrams: their payload.
+/// Payload of the first `count` datagrams of the model of these parameters.
 fn drawn_bytes(model: &Value, count: usize) -> u64 {
     let mut params = Params::new("udp-stream", model).unwrap();
     let model = Model::read(&mut params, Plain::default(), 32..=65_507).unwrap().unwrap();

@@ -4,7 +4,7 @@ use crate::common::{FAMILIES, HOUR_NS, MS, V4, endpoint, number, run, serve, tri
 use serde_json::json;
 use sixbench_traffic::{Cancel, Error, Finish};
 
-/// Whether raw sockets may be opened here. Where they must (`SIXBENCH_EXPECT_LAB=1`), not being allowed is a failure.
+/// True if raw sockets may be opened here. Where they must (`SIXBENCH_EXPECT_LAB=1`), not being allowed is a failure.
 fn is_permitted() -> bool {
     match run("ping", V4, 0, &json!({"count": 1})) {
         Err(Error::System { call: "socket", source, .. }) => {

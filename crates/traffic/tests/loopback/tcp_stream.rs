@@ -61,7 +61,7 @@ fn for_a_time_in_each_direction() {
     }
 }
 
-/// Of a session that shares a window with `streams` in all.
+/// Parameters of a session that shares a window with `streams` in all.
 fn sharing(name: &str, streams: u64, own: u64) -> Value {
     json!({
         "duration_ns": 100_000_000, "warmup_ns": WARMUP_NS, "interval_ns": 20_000_000, "rcvbuf_bytes": 65_536,

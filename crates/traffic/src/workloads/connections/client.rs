@@ -17,7 +17,7 @@ use crate::{Endpoint, Error, Result, sys};
 const BEGUN_IN_TURN: usize = 64;
 /// Connections that one wait tells of at most.
 const EVENTS: usize = 256;
-/// What is overdue is looked for so often.
+/// Interval between searches for connections that are overdue.
 const TICK_NS: u64 = 10_000_000;
 /// The last stretch before a connection is due is not slept through: a thread wakes up some 20 to 60 us late.
 const SPIN_NS: u64 = 60_000;
@@ -66,7 +66,7 @@ struct Client<'a> {
     stop: &'a Stop,
     epoll: Epoll,
     ways: Ways,
-    /// By number; absent are those that failed.
+    /// Connections by number; absent are those that failed.
     held: Vec<Option<Held>>,
 }
 
@@ -142,7 +142,7 @@ impl Client<'_> {
         Ok(&events[..ready])
     }
 
-    /// What nobody waits for is looked at when it is asked next.
+    /// Advances a connection that waits. Others are looked at when they are asked next.
     fn advance(&mut self, index: usize, round: &mut Round) {
         let Some(held) = self.held[index].as_mut().filter(|held| held.is_waiting()) else { return };
         let step = held.advance(&self.ways, self.endpoint);
@@ -181,13 +181,13 @@ impl Client<'_> {
         }
     }
 
-    /// What the kernel granted to the first of them.
+    /// The socket options that the kernel granted to the first of them.
     fn granted(&self) -> Option<Value> {
         let held = self.held.iter().flatten().next()?;
         (self.params.transport == Transport::Tcp).then(|| self.params.options.granted((&held.socket).into()))
     }
 
-    /// By resets over TCP: nobody has them in TIME-WAIT, and no translator holds them for long.
+    /// Closes the connections, over TCP by resets: no end has them in TIME-WAIT, and no translator holds them for long.
     fn close_all(self) {
         if self.params.transport == Transport::Tcp {
             for held in self.held.iter().flatten() {

@@ -17,7 +17,7 @@ pub const OPENING: u8 = 0;
 /// The round in which those that are open answer.
 pub const CHECK: u8 = 1;
 
-/// How connections are made. There are as many destinations as ports of the server.
+/// The destinations of connections, as many as ports of the server, and the sockets to reach them.
 pub enum Ways {
     Tcp(Vec<Route>),
     Udp {
@@ -93,7 +93,7 @@ enum Stage {
     Open,
 }
 
-/// What became of a connection for now.
+/// The result of a step of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     Waits,
@@ -101,7 +101,7 @@ pub enum Step {
     Done(u64),
 }
 
-/// Why it failed.
+/// The reason why a connection failed.
 pub enum Failed {
     Io(io::Error),
     /// The peer closed, or said something else.
@@ -132,12 +132,12 @@ impl Held {
         Ok((held, step))
     }
 
-    /// Whether it waits for something.
+    /// True if it waits for something.
     pub fn is_waiting(&self) -> bool {
         self.stage != Stage::Open
     }
 
-    /// Since it began to connect, or was asked.
+    /// Time since it began to connect, or was asked.
     pub fn waited_ns(&self) -> u64 {
         clock::monotonic_ns().saturating_sub(self.since_ns)
     }

@@ -62,10 +62,10 @@ enum Transport {
 struct ConnectionsParams {
     transport: Transport,
     count: u64,
-    /// Absent: as fast as they go.
+    /// Pace of opening; absent: as fast as they go.
     rate: Option<Interval>,
     hold_ns: u64,
-    /// For a connection to be established, and for the answer at the end.
+    /// Time limit for a connection to be established, and for the answer at the end.
     timeout_ns: u64,
     server_ports: u16,
     options: TcpOptions,
@@ -91,9 +91,9 @@ impl ConnectionsParams {
     }
 }
 
-/// What the client sends on a connection in a round.
+/// Length of the client's request on a connection in a round.
 const REQUEST_BYTES: usize = 17;
-/// What it is answered.
+/// Length of the server's answer.
 const ANSWER_BYTES: usize = 2;
 
 fn request(token: &Token, round: u8) -> [u8; REQUEST_BYTES] {

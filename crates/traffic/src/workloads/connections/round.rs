@@ -1,4 +1,4 @@
-//! When the connections of a round have their turn, and the account of what became of them. Pure: it is told the time.
+//! The turns of the connections of a round, and the account of their outcomes. Pure: it is told the time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use crate::workloads::pacing::Interval;
 /// hold up nobody: with a translator's ports used up, most never get one.
 const IN_FLIGHT: u64 = 256;
 const SHORT_NS: u64 = 100_000_000;
-/// What got no answer over UDP is sent again after so long, as TCP's SYN is (RFC 6298 section 2).
+/// Time after which a request without an answer is sent again over UDP, as TCP's SYN is (RFC 6298 section 2).
 const RESEND_NS: u64 = SECOND_NS;
 
 /// One pass over connections: all are opened, or all that are open are checked.
@@ -22,35 +22,35 @@ pub struct Round {
     started_ns: u64,
     begun: u64,
     waiting: u64,
-    /// Without a rate: the end of each place of those at a time.
+    /// Without a rate: the ends of the places of those that are under way at a time.
     places: VecDeque<u64>,
     /// Those that may still wait, in the order in which they began, and when.
     pending: VecDeque<(usize, u64)>,
-    /// What to send again, and when.
+    /// Connections whose request is to be sent again, and when.
     again: VecDeque<(usize, u64)>,
-    /// How long each took that succeeded.
+    /// Times of the connections that succeeded.
     pub times: Times,
-    /// How late each began.
+    /// Lateness of the beginnings.
     pub lateness: Times,
-    /// Why others failed.
+    /// Number of failed connections by reason.
     pub failed: BTreeMap<String, u64>,
     first_and_last_ns: Option<(u64, u64)>,
     succeeded_ns: Option<u64>,
 }
 
-/// What a round wants.
+/// The next action of a round.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The one of that number.
+    /// Begin the connection of that number.
     Begin(u64),
-    /// Nothing before that time; absent: before something happens.
+    /// Wait until that time; absent: until something happens.
     WaitUntil(Option<u64>),
     /// All have begun, and none waits.
     End,
 }
 
 impl Round {
-    /// Of so many, from now on.
+    /// A round of so many connections, from now on.
     pub fn new(rate: Option<Interval>, count: u64, timeout_ns: u64, now_ns: u64) -> Self {
         Self {
             rate,
@@ -70,7 +70,7 @@ impl Round {
         }
     }
 
-    /// What to do now.
+    /// The next action at this time.
     pub fn next(&mut self, now_ns: u64) -> Next {
         if self.begun == self.count {
             return if self.waiting == 0 { Next::End } else { Next::WaitUntil(None) };
@@ -108,14 +108,14 @@ impl Round {
         }
     }
 
-    /// One succeeded that took so long.
+    /// Notes that a connection succeeded after so long.
     pub fn succeeded(&mut self, took_ns: u64, now_ns: u64) {
         self.leave(took_ns);
         self.times.record(took_ns);
         self.succeeded_ns = Some(now_ns);
     }
 
-    /// One failed after so long.
+    /// Notes that a connection failed after so long.
     pub fn failed(&mut self, reason: String, took_ns: u64) {
         self.leave(took_ns);
         *self.failed.entry(reason).or_default() += 1;
@@ -160,7 +160,7 @@ impl Round {
         self.first_and_last_ns.map(|(first_ns, last_ns)| last_ns - first_ns)
     }
 
-    /// How many have begun.
+    /// Number of connections that have begun.
     pub fn begun(&self) -> u64 {
         self.begun
     }

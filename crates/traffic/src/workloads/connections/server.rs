@@ -22,9 +22,10 @@ use crate::{Cancel, Endpoint, Error, Result, Server, datagram_socket, sys};
 const EVENTS: usize = 256;
 /// Connections or datagrams taken from a socket before others have their turn.
 const TAKEN_IN_TURN: usize = 64;
-/// What an epoll set calls listeners, from here down; accepted connections have their numbers.
+/// Number of the first listener in an epoll set; the others count down from it. Accepted connections have their own
+/// numbers.
 const FIRST_SOCKET: u64 = u64::MAX;
-/// How often the end of the session is looked for.
+/// Interval between looks for the end of the session.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Tries to find so many ports in a row.
 const TRIES: usize = 32;
@@ -129,9 +130,9 @@ struct Serving {
     most: usize,
     sockets: Vec<Listening>,
     epoll: Epoll,
-    /// By number; absent are those that have ended.
+    /// Connections by number; absent are those that have ended.
     open: Vec<Option<Open>>,
-    /// Of datagrams.
+    /// Addresses that datagrams came from.
     sources: HashSet<SocketAddr>,
     edges: Edges,
     counted: Account,

@@ -1,4 +1,4 @@
-//! The questions that wait for an answer, and what became of the others. Pure: it is told the time.
+//! The questions that wait for an answer, and the outcomes of the others. Pure: it is told the time.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ struct Waiting {
 }
 
 impl Answers {
-    /// Answers count that come so long after their questions at most.
+    /// An account that counts answers up to this long after their questions.
     pub fn new(timeout_ns: u64) -> Self {
         Self {
             timeout_ns,
@@ -73,7 +73,7 @@ impl Answers {
         self.strays += 1;
     }
 
-    /// Whether all questions have an answer.
+    /// True if all questions have an answer.
     pub fn has_all(&self) -> bool {
         self.waiting == 0
     }

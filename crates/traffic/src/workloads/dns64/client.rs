@@ -74,7 +74,7 @@ struct Client<'a> {
     started_ns: u64,
     /// When the last question was asked.
     last_ns: u64,
-    /// With those that could not be sent.
+    /// Number of questions, those that could not be sent included.
     asked: u64,
     unsent: u64,
     answers: Answers,
@@ -123,7 +123,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Whether nothing is left.
+    /// Reads some of the answers. Returns true if none is left.
     fn read_some(&mut self) -> Result<bool> {
         let mut buffer = [0; MAX_ANSWER_BYTES + 1];
         for _ in 0..READ_AT_ONCE {

@@ -1,4 +1,4 @@
-//! The questions of the test, what their authority answers, and whether an answer is right. Pure.
+//! The questions of the test, the answers of their authority, and the check of an answer. Pure.
 //!
 //! Each name is `NNN-NNN-NNN-NNN.dns64perf.test`, and has that IPv4 address alone.
 
@@ -11,7 +11,7 @@ const ZONE: &str = "dns64perf.test";
 const LABEL_BYTES: usize = 15;
 /// A length, the label, and the zone with its lengths and its end.
 const NAME_BYTES: usize = 1 + LABEL_BYTES + ZONE.len() + 2;
-/// What follows the name of a question.
+/// Length of the type and class behind the name of a question.
 const FIXED_BYTES: usize = 4;
 /// The length of a question.
 pub const QUESTION_BYTES: usize = HEADER_BYTES + NAME_BYTES + FIXED_BYTES;
@@ -67,7 +67,7 @@ fn octet_of(digits: &[u8]) -> Option<u8> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// What an answer of a resolver was.
+/// The verdict on an answer of a resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It has the address that is right, and no other.
@@ -83,7 +83,7 @@ pub fn id_of(answer: &[u8]) -> Option<u16> {
     Header::parse(answer).filter(Header::is_response).map(|header| header.id)
 }
 
-/// Holds an answer to the question of that number against what it has to be.
+/// Compares an answer to the question of that number with the right one.
 pub fn judge(answer: &[u8], number: u32, prefix: &Prefix6) -> Verdict {
     let Ok(message) = Message::parse(answer) else { return Verdict::Wrong };
     if message.header.rcode() != 0 {
@@ -105,7 +105,8 @@ fn is_name(name: &Name, number: u32) -> bool {
     name.wire().eq_ignore_ascii_case(&question(0, number)[HEADER_BYTES..HEADER_BYTES + NAME_BYTES])
 }
 
-/// What the authority answers to a question; nothing to what is none. `synthesising`: it has AAAA records, by that prefix.
+/// The authority's answer to a question; nothing where `asked` is no question. `synthesising`: it has AAAA records, by
+/// that prefix.
 pub fn reply(asked: &[u8], synthesising: Option<&Prefix6>) -> Option<Vec<u8>> {
     let header = Header::parse(asked).filter(|header| !header.is_response() && header.opcode() == 0)?;
     let message = Message::parse(asked).ok()?;

@@ -45,7 +45,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
     })
 }
 
-/// Whether it was sent. What the kernel has no room for, the resolver asks again.
+/// Sends an answer. Returns false where the kernel had no room for it: the resolver asks again.
 fn send(socket: &std::net::UdpSocket, answer: &[u8], to: SocketAddr) -> Result<bool> {
     match socket.send_to(answer, to) {
         Ok(_) => Ok(true),

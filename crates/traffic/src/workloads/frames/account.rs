@@ -1,4 +1,4 @@
-//! What the receiver of frames knows about a flow. Pure: it is told what came, and when.
+//! The receiver's account of a flow of frames. Pure: it is told which frames came, and when.
 
 use serde_json::{Map, Value, json};
 use sixbench_wire::ethernet::ethertype;
@@ -13,9 +13,9 @@ use crate::ledger::Arrival;
 pub struct Account {
     /// The flow's own frames.
     sought: Sought,
-    /// Those that go natively, if any.
+    /// Frames that go natively, if any.
     native: Option<Sought>,
-    /// On the realtime clock: what comes later is late.
+    /// Time on the realtime clock after which frames are late.
     deadline_ns: Option<u64>,
     /// The measured frames so far.
     pub arrivals: Arrivals,
@@ -23,14 +23,14 @@ pub struct Account {
     strays: u64,
     /// Frames that went natively.
     native_unique: u64,
-    /// Frames that came with other extension headers than they were sent with, or without.
+    /// Frames that came with other extension headers than those that were sent, or without any.
     otherwise_extended: u64,
     corrupt: u64,
     late: u64,
 }
 
 impl Account {
-    /// Of a flow of at most `most` frames.
+    /// The account of a flow of at most `most` frames.
     pub fn new(sought: Sought, native: Option<Sought>, most: u64, settings: &Settings) -> Self {
         Self {
             sought,
@@ -60,7 +60,7 @@ impl Account {
         }
     }
 
-    /// What a frame of its family has to be.
+    /// The form of frames of its family.
     fn sought_of(&self, frame: &[u8]) -> &Sought {
         self.native.as_ref().filter(|native| is_of(native, frame)).unwrap_or(&self.sought)
     }
@@ -121,7 +121,7 @@ impl Account {
     }
 }
 
-/// Whether a frame is of the family that is sought, by its EtherType.
+/// True if a frame is of the family that is sought, by its EtherType.
 fn is_of(sought: &Sought, frame: &[u8]) -> bool {
     let ethertype = if sought.is_ipv4() { ethertype::IPV4 } else { ethertype::IPV6 };
     frame.get(12..14) == Some(&ethertype.to_be_bytes())
@@ -214,7 +214,7 @@ mod tests {
         assert!(!result.contains_key("measured_ns"));
     }
 
-    /// What a path does to a frame.
+    /// The treatment of a frame by a path.
     #[derive(Debug, Clone, Copy)]
     enum Treatment {
         Passes,

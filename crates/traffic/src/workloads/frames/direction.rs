@@ -1,5 +1,5 @@
-//! Which way frames go. The client always opens the way by UDP: neighbours are known then, and translators let the
-//! server's frames through.
+//! The directions of frames and the two sides of a session. The client always opens the way by UDP: neighbours are
+//! known then, and translators let the server's frames through.
 
 use serde_json::Value;
 use socket2::Socket;
@@ -83,7 +83,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     }
 }
 
-/// What this side sends. `sockets`: the session's own, and the one of the other family.
+/// The flow that this side sends. `sockets`: the session's own, and the one of the other family.
 fn outgoing<'a>(
     sockets: (&Socket, Option<&Socket>),
     ends: &Ends,

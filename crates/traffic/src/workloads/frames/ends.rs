@@ -1,4 +1,5 @@
-//! Between which addresses a trial's frames go: the path's own, and those of the other family where some go natively.
+//! The addresses between which a trial's frames go: the path's own, and those of the other family where some go
+//! natively.
 
 use std::net::IpAddr;
 
@@ -13,16 +14,17 @@ use crate::{Error, Result, datagram_socket};
 /// One side's ends.
 #[derive(Clone)]
 pub struct Ends {
-    /// Of the path.
+    /// Addresses of the path.
     pub own: Endpoint,
-    /// Of the other family.
+    /// Addresses of the other family, if some frames go natively.
     pub native: Option<Endpoint>,
-    /// Whether this is the client's side.
+    /// True at the client's side.
     pub is_client: bool,
 }
 
 impl Ends {
-    /// Of what the session has, the path's own first. There are two where frames go natively, and else one.
+    /// The ends of a session with these addresses, the path's own first. There are two where frames go natively, and
+    /// else one.
     pub fn new(endpoints: &[Endpoint], settings: &Settings, is_client: bool) -> Result<Self> {
         let refuse = |reason: &str| Err(Error::BadParams { workload: NAME, reason: reason.to_owned() });
         match (endpoints, settings.native.is_any()) {
@@ -39,7 +41,7 @@ impl Ends {
         }
     }
 
-    /// What comes to this side: the path's own frames, and native ones.
+    /// Forms of the frames that this side receives: the path's own frames, and native ones.
     pub fn sought(&self, payload_bytes: usize, settings: &Settings) -> (Sought, Option<Sought>) {
         let networks = if self.is_client { settings.client_networks } else { settings.server_networks };
         let of = |endpoint: &Endpoint, networks| {

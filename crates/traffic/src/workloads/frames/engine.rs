@@ -1,4 +1,4 @@
-//! What hands frames to an interface, and what takes them from one: packet sockets, or XDP where it can be had.
+//! Handing frames to an interface and taking frames from one: by packet sockets, or by XDP where it can be had.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,7 +20,7 @@ use crate::sys::ring::{Frame, Place, Ring, StampedRing, Tag};
 use crate::sys::xsk;
 use crate::{Error, Result, error_queue};
 
-/// Which ones are wanted.
+/// The engine that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// Packet sockets.
@@ -30,31 +30,31 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// By the names of the parameter.
+    /// Engines by the names of the parameter.
     pub const NAMES: &[(&'static str, Self)] = &[("packet", Self::Packet), ("xdp", Self::Xdp)];
 }
 
 /// Frames that go by one call of a packet socket, of those that are due.
 const AT_ONCE: usize = 32;
-/// What the kernel may keep of what is on its way out.
+/// Size of the send buffer, for frames on their way out.
 const SEND_BUFFER_BYTES: usize = 32 << 20;
 /// The beginning of a frame, with all headers and the mark.
 const HEAD_BYTES: usize = 256;
 
-/// What a side has for its frames, before it knows them.
+/// The sockets of a side, opened before it knows its frames.
 pub struct Engines {
     /// Where it receives.
     pub intake: Option<Intake>,
     /// Where it sends by XDP.
     pub sender: Option<xsk::Sender>,
-    /// Why it does not, where that was wanted.
+    /// The reason why it does not use XDP, where that was wanted.
     pub refused: Option<String>,
-    /// What stamps frames by hardware.
+    /// The interface that stamps frames by hardware.
     pub stamper: Wanted<Stamper>,
 }
 
 impl Engines {
-    /// For what the peers of the ends send, and for what goes to them.
+    /// Opens the sockets for frames that the peers of the ends send, and for frames to them.
     pub fn open(ends: &Ends, settings: &Settings, receives: bool, sends: bool) -> Result<Self> {
         // The size does not matter: the signature is in front of it.
         let (own, native) = ends.sought(0, settings);
@@ -111,12 +111,12 @@ fn open_xsk(ends: &Ends, settings: &Settings, sought: Option<(&[Place], u64)>, s
     xsk::open(ifindex, sought, sends.then_some(FILL))
 }
 
-/// What sends.
+/// The sending end of a flow.
 pub struct Outlet {
     way: Sending,
-    /// Why it is not XDP, where that was wanted.
+    /// The reason why it does not use XDP, where that was wanted.
     refused: Option<String>,
-    /// When the interface has sent tagged frames.
+    /// Times at which the interface has sent tagged frames.
     stamping: Wanted<Stamps>,
 }
 
@@ -126,7 +126,7 @@ enum Sending {
 }
 
 impl Outlet {
-    /// Of a flow's frames, by that interface: XDP's, if there is one.
+    /// An outlet of a flow's frames by that interface: by XDP, if there is a sender for it.
     pub fn open(
         sender: Option<xsk::Sender>,
         refused: Option<String>,
@@ -161,8 +161,8 @@ impl Outlet {
         }
     }
 
-    /// Sends the frames in the first places, which have these lengths. How many went, at least one; or why the first did not.
-    /// `first`: the number of the first one, if they are of the measured flow.
+    /// Sends the frames in the first places, which have these lengths. Returns how many went, at least one; or why the
+    /// first did not. `first`: the number of the first one, if they are of the measured flow.
     pub fn send(&mut self, lengths: &[usize], first: Option<u64>) -> nix::Result<usize> {
         let one_of = self.stamping.as_ref().and_then(|stamping| stamping.as_ref().ok()).map(|stamps| stamps.one_of);
         let tags = first.zip(one_of);
@@ -174,7 +174,8 @@ impl Outlet {
         }
     }
 
-    /// Notes when the interface has sent tagged frames, as far as it has said. Whether it owes some of the first `sent` frames.
+    /// Notes when the interface has sent tagged frames, as far as it has reported it. Returns true if it has yet to
+    /// report some of the first `sent` frames.
     pub fn note_stamps(&mut self, forms: &Forms, sent: u64) -> bool {
         let (Sending::Packets(socket, _), Some(Ok(stamps))) = (&self.way, &mut self.stamping) else { return false };
         let mut head = [0; HEAD_BYTES];
@@ -187,7 +188,7 @@ impl Outlet {
         false
     }
 
-    /// Adds what it is to a sender's result.
+    /// Adds its engine to a sender's result.
     pub fn write_to(&self, result: &mut Map<String, Value>) {
         let name = match &self.way {
             Sending::Packets(..) => "packet socket",
@@ -216,18 +217,18 @@ fn packet_socket(ifindex: u32) -> Result<OwnedFd> {
     Ok(socket)
 }
 
-/// What receives: a ring of a packet socket, and before it an AF_XDP socket where there is one.
+/// The receiving end of a flow: a ring of a packet socket, and before it an AF_XDP socket where there is one.
 pub struct Intake {
     ring: Ring,
     xsk: Option<xsk::Receiver>,
-    /// Why there is none, where one was wanted.
+    /// The reason why there is no AF_XDP socket, where one was wanted.
     refused: Option<String>,
     /// A ring of tagged frames, with the stamps of the interface.
     stamping: Wanted<(Stamper, StampedRing)>,
 }
 
 impl Intake {
-    /// Gives what has come to `each`; whether anything had.
+    /// Gives the frames that have come to `each`. Returns true if there were any.
     pub fn take(&mut self, mut each: impl FnMut(Frame<'_>)) -> bool {
         let is_taken = match &mut self.xsk {
             None => false,
@@ -239,7 +240,7 @@ impl Intake {
         self.ring.take(each) || is_taken
     }
 
-    /// What stamps tagged frames, if anything does.
+    /// The interface that stamps tagged frames, if any.
     pub fn stamper(&self) -> Option<&Stamper> {
         self.stamping.as_ref()?.as_ref().ok().map(|(stamper, _)| stamper)
     }
@@ -251,7 +252,7 @@ impl Intake {
         }
     }
 
-    /// Waits so long for something to come; whether it may have.
+    /// Waits for frames, at most so long. Returns true if there may be some.
     pub fn wait(&self, patience: Duration) -> bool {
         match &self.xsk {
             None => wait_for_any(&[self.ring.as_fd()], patience),
@@ -259,7 +260,7 @@ impl Intake {
         }
     }
 
-    /// Frames for which there was no room, since it was opened.
+    /// Number of frames for which there was no room, since it was opened.
     pub fn dropped(&mut self) -> Result<u64> {
         let doing = || format!("counting lost {NAME}");
         let of_ring = self.ring.dropped().map_err(|e| Error::system(doing(), "getsockopt(PACKET_STATISTICS)", e))?;
@@ -267,7 +268,7 @@ impl Intake {
         Ok(of_ring + of_xsk.map_err(|e| Error::system(doing(), "getsockopt(XDP_STATISTICS)", e))?)
     }
 
-    /// Adds what it is to a receiver's result.
+    /// Adds its engine to a receiver's result.
     pub fn write_to(&self, result: &mut Map<String, Value>) {
         result.insert("engine".into(), self.xsk.as_ref().map_or("packet ring", xsk::Receiver::name).into());
         if let Some(refused) = &self.refused {

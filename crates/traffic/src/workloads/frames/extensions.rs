@@ -3,10 +3,10 @@
 use sixbench_wire::ipv6::FRAGMENT_HEADER_BYTES;
 use sixbench_wire::protocol;
 
-/// Which extension headers frames have.
+/// The extension headers of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extensions {
-    /// None.
+    /// No extension header.
     None,
     /// Hop-by-Hop Options, which each router may look at.
     HopByHop,
@@ -20,16 +20,16 @@ pub enum Extensions {
     Chain,
 }
 
-/// Of options: the padding of the shortest header.
+/// Length of a header with options: the padding of the shortest header.
 const OPTIONS_BYTES: usize = 8;
-/// With one address (RFC 5180 section 5.3: 24 to 32 bytes).
+/// Length of a Routing header with one address (RFC 5180 section 5.3: 24 to 32 bytes).
 const ROUTING_BYTES: usize = 24;
 /// Routing type (RFC 4727 section 3.2.2): for experiments. Nobody has a meaning for it, and whoever is to visit no more
 /// nodes ignores it (RFC 8200 section 4.4).
 const ROUTING_TYPE: u8 = 253;
 
 impl Extensions {
-    /// By the names of the parameter.
+    /// Extension headers by the names of the parameter.
     pub const NAMES: &[(&'static str, Self)] = &[
         ("none", Self::None),
         ("hop-by-hop", Self::HopByHop),
@@ -51,12 +51,12 @@ impl Extensions {
         }
     }
 
-    /// How long they are together.
+    /// Length of the headers together.
     pub fn bytes(self) -> usize {
         self.numbers().iter().map(|&number| bytes_of(number)).sum()
     }
 
-    /// The number that the IPv6 header has for what follows it, and the headers. UDP is behind the last one.
+    /// The next-header number of the IPv6 header, and the extension headers. UDP is behind the last one.
     pub fn emit(self) -> (u8, Vec<u8>) {
         let (mut follows, mut bytes) = (protocol::UDP, Vec::new());
         for &number in self.numbers().iter().rev() {

@@ -1,4 +1,4 @@
-//! Which frame each number of a flow is: to which network it goes, by which family, with which ports. Pure.
+//! The form of each numbered frame of a flow: its network, its family and its ports. Pure.
 
 use super::extensions::Extensions;
 use super::layout::{FILL, MARK_BYTES, Mark, Template, Way, signature};
@@ -18,17 +18,17 @@ impl NativeShare {
         Self { per_mille: (ratio.clamp(0.0, 1.0) * 1000.0).round() as u64 }
     }
 
-    /// Whether there are any.
+    /// True if any frames go natively.
     pub fn is_any(self) -> bool {
         self.per_mille > 0
     }
 
-    /// How many of the first so many frames go natively. They are spread evenly.
+    /// Number of the first `frames` frames that go natively. They are spread evenly.
     pub fn among(self, frames: u64) -> u64 {
         (u128::from(frames) * u128::from(self.per_mille) / 1000) as u64
     }
 
-    /// Whether that one does.
+    /// True if that frame goes natively.
     #[inline]
     pub fn has(self, sequence: u64) -> bool {
         self.per_mille > 0 && self.among(sequence + 1) > self.among(sequence)
@@ -44,15 +44,16 @@ pub struct Forms {
     share: NativeShare,
     draws: Draws,
     ports: Ports,
-    /// Of the frames without their heads.
+    /// Length of the frames without their heads.
     rest_bytes: usize,
     longest_head_bytes: usize,
-    /// In front of each mark.
+    /// The bytes in front of each mark.
     signature: [u8; 8],
 }
 
 impl Forms {
-    /// Of the way of the flow's own frames and that of native ones; with that token, payload and extension headers.
+    /// The frames of a flow by the way of its own frames and that of native ones; with that token, payload and
+    /// extension headers.
     pub fn new(
         (own, native): (&Way, Option<&Way>),
         networks: Option<Networks>,

@@ -1,5 +1,6 @@
-//! What the two ends say to each other by UDP before the first frame: the payload of the frames, which the server cannot
-//! know where the families of both sides differ. It also opens the way through translators, and makes neighbours known.
+//! The exchange of both ends by UDP before the first frame: the client tells the payload of the frames, which the
+//! server cannot know where the families of both sides differ. It also opens the way through translators, and makes
+//! neighbours known.
 
 use std::io::Read;
 use std::time::Duration;
@@ -13,15 +14,15 @@ use crate::datagram_socket::wait_for_datagram;
 use crate::session::Endpoint;
 use crate::{Error, Result};
 
-/// What is told by [`telling`]: not the end of a flow.
+/// The kind of these datagrams in [`telling`], other than that of the end of a flow.
 const PHASE: u8 = 7;
 /// A client asks again after so long.
 const AGAIN: Duration = Duration::from_millis(100);
 /// After so long without an answer, there is none.
 const TIMEOUT_NS: u64 = 5_000_000_000;
-/// Of the longest frame over IPv4, which is what the server may be told.
+/// Longest payload that the server accepts: that of the longest frame over IPv4.
 const MAX_PAYLOAD_BYTES: usize = 9216 - FCS_BYTES - headers_bytes(true);
-/// The server answers so often: one is enough.
+/// Number of the server's answers: one that arrives is enough.
 const ANSWERS: usize = 3;
 
 /// The client's side: tells the payload, and waits until the server has it.

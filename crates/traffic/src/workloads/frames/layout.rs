@@ -15,10 +15,10 @@ use crate::datagram::Phase;
 pub const MARK_BYTES: usize = 18;
 /// A frame's check sequence, which counts in its size (RFC 2544) and which the interface adds.
 pub const FCS_BYTES: usize = 4;
-/// What follows the mark. It differs from all that workloads say to each other by datagrams.
+/// The bytes behind the mark. They differ from all datagrams that the two ends of a workload exchange.
 pub const FILL: u8 = 0xa5;
 
-/// Without options.
+/// Length of an IPv4 header without options.
 pub const IPV4_HEADER_BYTES: usize = 20;
 const TIME_BITS: u32 = 47;
 const WARMUP_BIT: u64 = 1 << TIME_BITS;
@@ -34,7 +34,7 @@ pub fn signature(token: u64) -> u64 {
     !token
 }
 
-/// What a frame says of itself.
+/// The contents of a frame's mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// Position in its phase, from 0.
@@ -46,7 +46,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// What follows the signature.
+    /// The bytes behind the signature.
     fn encode(&self) -> [u8; MARK_BYTES - 8] {
         let warmup = if self.phase == Phase::WarmUp { WARMUP_BIT } else { 0 };
         let time = (self.sent_realtime_ns & (WARMUP_BIT - 1)) | warmup;
@@ -56,7 +56,7 @@ impl Mark {
         bytes
     }
 
-    /// Reads it; of the times that it may mean, it means the one nearest to `now_realtime_ns`.
+    /// Reads a mark. Of the times that its 47 bits may stand for, it takes the one nearest to `now_realtime_ns`.
     pub fn decode(bytes: &[u8; MARK_BYTES - 8], now_realtime_ns: u64) -> Self {
         let word =
             |range: std::ops::Range<usize>| bytes[range].iter().fold(0, |word, byte| (word << 8) | u64::from(*byte));
@@ -69,16 +69,16 @@ impl Mark {
     }
 }
 
-/// Between which interfaces and addresses frames go.
+/// The interfaces and addresses between which frames go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Way {
-    /// The sender's interface.
+    /// Ethernet address of the sender's interface.
     pub source_ethernet: [u8; 6],
-    /// The next hop's.
+    /// Ethernet address of the next hop.
     pub destination_ethernet: [u8; 6],
-    /// Of the same family as `destination`.
+    /// The sender's address, of the same family as `destination`.
     pub source: IpAddr,
-    /// Where they go.
+    /// The address that the frames go to.
     pub destination: IpAddr,
     /// TTL or hop limit.
     pub hop_limit: u8,
@@ -89,12 +89,12 @@ pub struct Way {
 pub struct Template {
     /// All headers, and the mark.
     head: Vec<u8>,
-    /// Of all that UDP's checksum covers and that is the same in every frame.
+    /// Sum of all that UDP's checksum covers and that is the same in every frame.
     sum: u16,
 }
 
 impl Template {
-    /// Of frames with that payload, of at least [`MARK_BYTES`] bytes. Extension headers are IPv6's.
+    /// The template of frames with that payload, of at least [`MARK_BYTES`] bytes. Extension headers are IPv6's.
     pub fn new(way: &Way, extensions: Extensions, token: u64, payload_bytes: usize) -> Self {
         let udp_bytes = (udp::HEADER_BYTES + payload_bytes) as u16;
         let mut head = Vec::new();
@@ -138,7 +138,7 @@ impl Template {
         Self { head, sum: checksum::add(pseudo_header, checksum::add(fixed, fill)) }
     }
 
-    /// How long the head of each frame is, up to the end of its mark.
+    /// Length of the head of each frame, up to the end of its mark.
     pub fn head_bytes(&self) -> usize {
         self.head.len()
     }

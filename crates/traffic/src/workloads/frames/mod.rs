@@ -87,33 +87,33 @@ impl Workload for Frames {
 #[derive(Debug, Clone, Copy)]
 struct Settings {
     direction: Direction,
-    /// Of the client's frames, with their check sequence.
+    /// Size of the client's frames, with their check sequence.
     frame_bytes: usize,
     rate_pps: u64,
     rate_reverse_pps: u64,
-    /// From that time on both directions have that rate.
+    /// The time from which on both directions have another rate, and that rate.
     step: Option<(u64, u64)>,
     limit: Limit,
     warmup_ns: u64,
     ports: PortChoice,
-    /// Those behind each host, besides its own, to which the other one's frames go.
+    /// Networks behind each host, besides its own, to which the other host's frames go.
     client_networks: Option<Networks>,
     server_networks: Option<Networks>,
     native: NativeShare,
-    /// Of frames over IPv6.
+    /// Extension headers of frames over IPv6.
     extensions: Extensions,
     engine: Engine,
-    /// Whether the interface, if it can, says when it has sent and received tagged frames.
+    /// True if the interface is to report, if it can, when it has sent and received tagged frames.
     hardware_stamps: bool,
     residual_ns: u64,
     /// The longest stretch of a wait that is spun.
     spin_ns: u64,
-    /// Of the series.
+    /// Interval of the series.
     interval_ns: u64,
 }
 
 impl Settings {
-    /// Of a session between addresses of which the first are the path's own.
+    /// The parameters of a session between these addresses, the path's own first.
     fn of_session(endpoints: &[Endpoint], params: &Value, is_client: bool) -> Result<Self> {
         let Some(own) = endpoints.first() else {
             return Err(Error::BadParams { workload: NAME, reason: "there is no address".to_owned() });
@@ -199,12 +199,12 @@ impl Settings {
         })
     }
 
-    /// All of a frame that is not UDP's payload.
+    /// Length of all of a frame that is not UDP's payload.
     fn overhead_bytes(&self, is_ipv4: bool) -> usize {
         headers_bytes(is_ipv4) + FCS_BYTES + if is_ipv4 { 0 } else { self.extensions.bytes() }
     }
 
-    /// When the frames of a flow of that rate are due.
+    /// The due times of the frames of a flow of that rate.
     fn steps(&self, rate_pps: u64) -> Steps {
         Steps::new(rate_pps, self.step)
     }
@@ -214,12 +214,12 @@ impl Settings {
         if is_client { self.rate_reverse_pps } else { self.rate_pps }
     }
 
-    /// UDP's payload of all frames, of both directions.
+    /// Length of UDP's payload of all frames, of both directions.
     fn payload_bytes(&self, is_ipv4_client: bool) -> usize {
         self.frame_bytes - self.overhead_bytes(is_ipv4_client)
     }
 
-    /// How many frames a flow of that rate has.
+    /// Number of frames in a flow of that rate.
     fn due(&self, rate_pps: u64) -> u64 {
         match self.limit {
             Limit::Duration(ns) => self.steps(rate_pps).due_before(ns),
@@ -227,7 +227,7 @@ impl Settings {
         }
     }
 
-    /// How long a flow of that rate takes, its warm-up included.
+    /// Duration of a flow of that rate, its warm-up included.
     fn planned_ns(&self, rate_pps: u64) -> u64 {
         let measured_ns = self.limit.duration_ns().unwrap_or_else(|| self.steps(rate_pps).due_ns(self.due(rate_pps)));
         measured_ns.saturating_add(self.warmup_ns)

@@ -6,9 +6,10 @@ use sixbench_measure::random::{Random, Stream};
 
 /// RFC 2544 section 12: one network, then so many.
 pub const MAX_NETWORKS: u64 = 256;
-/// In each network the address with this number is meant: RFC 2544 appendix C.2.2 has it for the tester. A network of one address has that.
+/// Number of the address that is used in each network: RFC 2544 appendix C.2.2 has it for the tester. A network of one
+/// address has only that one.
 const HOST: u128 = 2;
-/// How many draws there are before they begin anew.
+/// Number of draws before they begin anew.
 const DRAWS: usize = 1 << 16;
 
 /// Networks of one size that lie side by side.
@@ -16,7 +17,7 @@ const DRAWS: usize = 1 << 16;
 pub struct Networks {
     base: u128,
     is_ipv4: bool,
-    /// The size of one, as a power of two.
+    /// Size of one network, as a power of two.
     shift: u32,
     count: u64,
 }
@@ -37,12 +38,12 @@ impl Networks {
         (is_whole && (!is_ipv4 || last <= 1 << 32) && (1..=MAX_NETWORKS).contains(&count)).then_some(networks)
     }
 
-    /// Whether these are of IPv4.
+    /// True if the networks are of IPv4.
     pub fn is_ipv4(&self) -> bool {
         self.is_ipv4
     }
 
-    /// The number of the address that is meant in each of them.
+    /// Number of the address that is used in each of them.
     fn host(&self) -> u128 {
         if self.shift == 0 { 0 } else { HOST }
     }
@@ -56,7 +57,7 @@ impl Networks {
         })
     }
 
-    /// Whether one of them has this address.
+    /// True if one of them has this address.
     pub fn have(&self, address: IpAddr) -> bool {
         let number = match (self.is_ipv4, address) {
             (true, IpAddr::V4(address)) => u128::from(u32::from(address)),
@@ -68,7 +69,7 @@ impl Networks {
     }
 }
 
-/// Which of so many networks each frame goes to, by pseudo-random draws.
+/// The network of each frame, by pseudo-random draws.
 #[derive(Debug)]
 pub struct Draws(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! Which ports frames have: one pair, or pseudo-random ones (RFC 4814 section 4.5). Pure.
+//! The ports of frames: one pair, or pseudo-random ones (RFC 4814 section 4.5). Pure.
 
 use sixbench_measure::random::{Random, Stream};
 
@@ -8,13 +8,13 @@ use crate::params::Params;
 /// RFC 4814 section 4.5: source ports from 1024 on, destination ports up to 49151.
 const SOURCES: (u16, u16) = (1024, 65535);
 const DESTINATIONS: (u16, u16) = (1, 49151);
-/// How many pairs are drawn unless `flows` says so, and at most.
+/// Number of pairs that are drawn unless `flows` says otherwise, and the most that it may ask for.
 const MAX_FLOWS: u64 = 65536;
 
-/// What the parameters ask for.
+/// The choice of ports by the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortChoice {
-    /// Those of the session.
+    /// The ports of the session.
     Fixed,
     /// So many pairs, in turn.
     PseudoRandom(u64),

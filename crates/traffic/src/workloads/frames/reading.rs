@@ -1,4 +1,4 @@
-//! What a frame that came is: one of the flow, whole or damaged, or a stranger's. Pure.
+//! Reads received frames: each is one of the flow, whole or damaged, or a stranger's. Pure.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use super::extensions::Extensions;
 use super::layout::{IPV4_HEADER_BYTES, Mark, headers_bytes, signature};
 use super::networks::Networks;
 
-/// What a frame was.
+/// The result of reading a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
     /// One of the flow, as it was sent.
@@ -19,28 +19,28 @@ pub enum Read {
     Stray,
 }
 
-/// Whether a frame has the extension headers that it should have.
+/// The extension headers of a frame, compared with those that were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extended {
-    /// Those that were sent, or none where none were.
+    /// The headers that were sent, or none where none were.
     AsSent,
-    /// Others, or none.
+    /// Other headers, or none.
     Otherwise,
 }
 
-/// What a receiver looks for.
+/// The frames that a receiver looks for.
 #[derive(Debug, Clone)]
 pub struct Sought {
     /// The receiver's own address.
     destination: IpAddr,
     /// Networks behind the receiver, whose addresses frames may have instead.
     networks: Option<Networks>,
-    /// The sender's, as the receiver knows it.
+    /// The sender's address, as the receiver knows it.
     source: IpAddr,
     /// The first bytes of the payload.
     signature: [u8; 8],
     payload_bytes: usize,
-    /// The number that the IPv6 header has for what follows it, and the extension headers; where none were sent, UDP's.
+    /// The next-header number of the IPv6 header, and the extension headers; where none were sent, UDP's number.
     sent: (u8, Vec<u8>),
 }
 
@@ -54,7 +54,7 @@ struct Packet<'a> {
     next_header: u8,
     /// From UDP's header on, with what pads the frame.
     rest: &'a [u8],
-    /// Whether what protects the IP header is right, and its length that of UDP.
+    /// True if the IP header is undamaged and its length fits that of UDP.
     is_right: bool,
 }
 
@@ -72,17 +72,17 @@ impl Sought {
         Self { destination, networks, source, signature, payload_bytes, sent }
     }
 
-    /// Whether what is sought is of IPv4.
+    /// True if the frames are of IPv4.
     pub fn is_ipv4(&self) -> bool {
         self.destination.is_ipv4()
     }
 
-    /// UDP's, of each frame.
+    /// Length of UDP's payload in each frame.
     pub fn payload_bytes(&self) -> usize {
         self.payload_bytes
     }
 
-    /// Whether frames were sent with extension headers.
+    /// True if frames were sent with extension headers.
     pub fn is_extended(&self) -> bool {
         !self.sent.1.is_empty()
     }
@@ -157,7 +157,7 @@ fn of_ipv6(packet: &[u8], udp_bytes: usize) -> Option<Packet<'_>> {
     })
 }
 
-/// Whether UDP's length and checksum are right.
+/// True if UDP's length and checksum are right.
 fn is_whole(packet: &Packet<'_>, udp_bytes: usize) -> bool {
     let Some(datagram) = packet.rest.get(..udp_bytes) else { return false };
     let pseudo_header = match (packet.source, packet.destination) {

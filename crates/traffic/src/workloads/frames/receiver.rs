@@ -23,11 +23,11 @@ use crate::workloads::thread_server::Control;
 use crate::workloads::udp_stream::end;
 use crate::{Error, Progress, Result};
 
-/// After the residual time, frames are waited for this part of it longer, which are late.
+/// Divisor of the residual time: frames are waited for that part of it longer, and are late then.
 const LATE_PART: u64 = 10;
-/// A client that has not been told how many frames were sent takes them for all this long after their planned end.
+/// Time after the planned end for which a client takes frames that was not told how many were sent.
 const UNTOLD_NS: u64 = 2_000_000_000;
-/// Where the byte is that tells what the ends of a flow say to each other by datagrams, and the least that it is.
+/// Place of the byte that gives the kind of the datagrams that the ends of a flow exchange, and the least kind.
 const KIND_AT: u32 = 24;
 const LEAST_KIND: u32 = 2;
 
@@ -40,19 +40,19 @@ pub fn session_socket(address: IpAddr, port: u16) -> Result<Socket> {
     Ok(socket)
 }
 
-/// What one direction receives.
+/// The flow that one side receives.
 pub struct Incoming<'a> {
     intake: Intake,
     account: Account,
-    /// When tagged frames passed the interface, where it says so.
+    /// Times at which tagged frames passed the interface, where it reports them.
     stamps: Option<Stamps>,
-    /// Of both directions.
+    /// Settings of both directions.
     settings: &'a Settings,
     /// The end of the flow.
     end: Option<End>,
-    /// Of the first frame of the measured flow, on the monotonic clock.
+    /// Time of the first frame of the measured flow, on the monotonic clock.
     started_ns: Option<u64>,
-    /// Frames for which there was no room before the flow.
+    /// Number of frames for which there was no room before the flow.
     dropped_before: u64,
     span: ServerSpan,
     progress: Progress,
@@ -66,7 +66,7 @@ struct End {
 }
 
 impl<'a> Incoming<'a> {
-    /// Takes what comes from the endpoint's peer. It is made in the thread that uses it.
+    /// Receives frames from the endpoint's peer. It is made in the thread that uses it.
     pub fn new(
         mut intake: Intake,
         ends: &Ends,
@@ -88,7 +88,7 @@ impl<'a> Incoming<'a> {
         })
     }
 
-    /// The server's: until it is told to finish, and the residual time is over.
+    /// Works as the server: until it is told to finish, and the residual time is over.
     pub fn work(mut self, control: &Control) -> Result<Value> {
         loop {
             control.check()?;
@@ -102,7 +102,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// The client's: until the server has said how many there were, and the residual time is over.
+    /// Works as the client: until the server has said how many frames there were, and the residual time is over.
     pub fn work_to_end(mut self, socket: &Socket, endpoint: &Endpoint, rate_pps: u64, stop: &Stop) -> Result<Value> {
         let token = endpoint.token.short();
         let planned_ns = self.settings.planned_ns(rate_pps).saturating_add(UNTOLD_NS);
@@ -203,7 +203,7 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// How many frames were sent, where a datagram that has come says so.
+/// Number of frames that were sent, where a received datagram gives it.
 fn told(socket: &Socket, token: u64) -> Option<u64> {
     while wait_for_datagram(socket, Duration::ZERO) {
         let mut buffer = [0; HEADER_BYTES + 1];

@@ -23,39 +23,39 @@ use crate::workloads::tcp::Stop;
 
 /// Pause where the kernel has no room.
 const PAUSE_NS: u64 = 20_000;
-/// So long an interface may take to say when it has sent a frame.
+/// Longest wait for the interface to report when it has sent a frame.
 const STAMPS_NS: u64 = 100_000_000;
 
-/// What one direction sends.
+/// The flow that one side sends.
 pub struct Outgoing<'a> {
     /// The frames by their numbers.
     pub forms: Forms,
-    /// Those among them that go natively, and their family.
+    /// The share of frames that go natively, and their family.
     pub native: Option<(NativeShare, u8)>,
     /// The interface.
     pub ifindex: u32,
-    /// Where they go, for people.
+    /// The address that they go to, for messages.
     pub destination: IpAddr,
-    /// UDP's.
+    /// Length of UDP's payload.
     pub payload_bytes: usize,
     /// Frames a second.
     pub rate_pps: u64,
-    /// Of both directions.
+    /// Settings of both directions.
     pub settings: &'a Settings,
 }
 
-/// What sends, and what is known of that.
+/// The means of sending.
 pub struct By {
     /// An AF_XDP socket, if there is one.
     pub xdp: Option<xsk::Sender>,
-    /// Why there is none, where it was wanted.
+    /// The reason why there is no AF_XDP socket, where one was wanted.
     pub refused: Option<String>,
-    /// What stamps frames by hardware.
+    /// The interface that stamps frames by hardware.
     pub stamper: Wanted<Stamper>,
 }
 
 impl Outgoing<'_> {
-    /// Sends it all, by XDP if there is a sender for it, and gives the sender's result.
+    /// Sends the whole flow, by XDP if there is a sender for it, and returns the sender's result.
     pub fn send(&self, by: By, stop: &Stop) -> Result<Value> {
         let settings = self.settings;
         let stamping = by.stamper.map(|found| Ok(Stamps::new(found?, settings, self.rate_pps)));
@@ -123,11 +123,11 @@ struct Sender<'a> {
     failures: SendFailures,
     /// Frames of the phase that could not be sent.
     skipped: u64,
-    /// Of the phase, on the monotonic clock.
+    /// Start of the phase, on the monotonic clock.
     start_ns: u64,
-    /// How late the frame before was.
+    /// Lateness of the frame before.
     last_lateness_ns: Option<u64>,
-    /// How far the distances of frames are from those of the schedule.
+    /// Differences between the distances of frames and those of the schedule.
     gap_error: Times,
     calls: u64,
 }

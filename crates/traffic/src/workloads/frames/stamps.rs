@@ -1,4 +1,5 @@
-//! Hardware time stamps of tagged frames: which frames are tagged, who stamps them, and when each passed the interface.
+//! Hardware time stamps of tagged frames: the choice of tagged frames, the interface that stamps them, and the times at
+//! which they passed it.
 //!
 //! Two clocks of hardware are two, so a stamp is only ever compared with one of the same clock. Many interfaces keep one
 //! stamp of what they sent until it was read, so not every frame has a tag.
@@ -15,7 +16,7 @@ use super::engine::Engine;
 const MOST: u64 = 2000;
 const MOST_PPS: u64 = 1000;
 
-/// What was wanted, or why there is none; nothing where it was not wanted.
+/// A part that was wanted, or the reason why there is none; `None` where it was not wanted.
 pub type Wanted<T> = Option<Result<T, String>>;
 
 /// An interface that stamps what it sends and what it receives.
@@ -30,8 +31,8 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// Has the interface by which the peer is reached stamp frames, if it can. It does so from here on: who has lent it takes
-    /// that back. The error says why it does not, and it is as it was then.
+    /// Has the interface by which the peer is reached stamp frames, if it can. It does so from here on: the lender of
+    /// the interface restores its setting. The error says why it does not; the setting is unchanged then.
     pub fn turn_on(ends: &Ends, settings: &Settings) -> Result<Self, String> {
         if settings.engine == Engine::Xdp {
             return Err("frames by XDP have none".to_owned());
@@ -84,37 +85,37 @@ pub fn write_refused(why: &str, result: &mut Map<String, Value>) {
     result.insert("hardware_stamps_refused".to_owned(), why.into());
 }
 
-/// Which frames of a flow are tagged: one of so many, the first among them. Both ends find the same.
+/// The share of frames of a flow that are tagged: one of so many, the first among them. Both ends compute the same.
 pub fn one_of(settings: &Settings, rate_pps: u64) -> u32 {
     let fastest_pps = settings.step.map_or(rate_pps, |(_, step_pps)| rate_pps.max(step_pps));
     let one_of = settings.due(rate_pps).div_ceil(MOST).max(fastest_pps.div_ceil(MOST_PPS));
     u32::try_from(one_of.max(1)).unwrap_or(u32::MAX)
 }
 
-/// A tagged frame, as far as is known.
+/// The state of a tagged frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tagged {
     Awaited,
     /// It passed, and nothing stamped it.
     Unstamped,
-    /// By the clock of the interface.
+    /// It passed at this time of the interface's clock.
     At(u64),
 }
 
-/// What came of the tagged frames of a flow at one end.
+/// Time stamps of the tagged frames of a flow at one end.
 #[derive(Debug)]
 pub struct Stamps {
     stamper: Stamper,
     /// One of so many frames is tagged.
     pub one_of: u32,
-    /// By their order.
+    /// Tagged frames in their order.
     tagged: Vec<Tagged>,
-    /// Of how many something is known.
+    /// Number of tagged frames with a known state.
     known: u64,
 }
 
 impl Stamps {
-    /// None yet, of a flow with that rate.
+    /// No stamps yet, of a flow with that rate.
     pub fn new(stamper: Stamper, settings: &Settings, rate_pps: u64) -> Self {
         let one_of = one_of(settings, rate_pps);
         let count = settings.due(rate_pps).div_ceil(one_of.into()).min(MOST);
@@ -135,7 +136,7 @@ impl Stamps {
         }
     }
 
-    /// Whether nothing is known yet of some of the tagged frames among the first `frames`.
+    /// True if nothing is known yet of some of the tagged frames among the first `frames`.
     pub fn awaits_any_of(&self, frames: u64) -> bool {
         self.known < frames.div_ceil(self.one_of.into()).min(self.tagged.len() as u64)
     }

@@ -1,4 +1,4 @@
-//! When the frames of a flow are due: at a rate, and at another one from some time on (RFC 2544 section 26.5). Pure.
+//! Due times of the frames of a flow: at a rate, and at another one from some time on (RFC 2544 section 26.5). Pure.
 
 use crate::workloads::pacing::{Interval, Schedule, Slot};
 
@@ -27,7 +27,7 @@ impl Steps {
         }
     }
 
-    /// How many are due in a window of this length, its end excluded.
+    /// Number of frames that are due in a window of this length, its end excluded.
     pub fn due_before(&self, length_ns: u64) -> u64 {
         match self.then {
             Some((after_ns, then)) if length_ns > after_ns => {
@@ -47,7 +47,7 @@ impl Steps {
 pub struct Frames {
     steps: Steps,
     payload_bytes: usize,
-    /// Of the next one.
+    /// Number of the next frame.
     index: u64,
 }
 

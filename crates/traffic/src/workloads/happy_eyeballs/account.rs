@@ -1,4 +1,4 @@
-//! What became of the connections of a session. Pure.
+//! The outcomes of the connections of a session. Pure.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const HOPELESS: u64 = 3;
 /// Failures by reason: an errno's name, or `timeout`.
 type Failures = BTreeMap<String, u64>;
 
-/// Of all connections.
+/// The account of all connections.
 #[derive(Default)]
 pub struct Account {
     order: Vec<Family>,
@@ -32,7 +32,7 @@ struct OfFamily {
 }
 
 impl Account {
-    /// Of connections to addresses of these families, in the order in which they are preferred.
+    /// The account of connections to addresses of these families, in the order in which they are preferred.
     pub fn new(families: &[Family]) -> Self {
         let mut order = Vec::new();
         for family in families {
@@ -48,13 +48,13 @@ impl Account {
         &self.order
     }
 
-    /// Whether a family is still to be tried alone.
+    /// True if a family is still to be tried alone.
     pub fn has_hope(&self, family: Family) -> bool {
         let of = &self.of[family as usize];
         of.alone.count() > 0 || of.alone_failed.values().sum::<u64>() < HOPELESS
     }
 
-    /// A connection over one family alone.
+    /// Notes the outcome of a connection over one family alone.
     pub fn alone(&mut self, family: Family, outcome: Result<u64, String>) {
         let of = &mut self.of[family as usize];
         match outcome {
@@ -63,23 +63,23 @@ impl Account {
         }
     }
 
-    /// An attempt of a race begins.
+    /// Notes that an attempt of a race begins.
     pub fn begun(&mut self, family: Family) {
         self.of[family as usize].begun += 1;
     }
 
-    /// An attempt of a race has failed.
+    /// Notes that an attempt of a race has failed.
     pub fn refused(&mut self, family: Family, reason: String) {
         *self.of[family as usize].refused.entry(reason).or_default() += 1;
     }
 
-    /// A race was won, so long after its beginning.
+    /// Notes that a race was won, so long after its beginning.
     pub fn won(&mut self, family: Family, connect_ns: u64) {
         self.of[family as usize].wins += 1;
         self.connect.record(connect_ns);
     }
 
-    /// A race had no winner.
+    /// Notes that a race had no winner.
     pub fn lost(&mut self, reason: String) {
         *self.failed.entry(reason).or_default() += 1;
     }

@@ -14,9 +14,9 @@ use crate::workloads::tcp::PATIENCE;
 use crate::workloads::tcp::connecting::Route;
 use crate::{Error, Result};
 
-/// What became of one of the attempts.
+/// The outcome of one of the attempts.
 pub struct Ended {
-    /// Of its address.
+    /// Number of its address.
     pub index: usize,
     /// The connection, or why there is none.
     pub outcome: io::Result<TcpStream>,

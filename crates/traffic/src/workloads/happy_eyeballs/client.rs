@@ -41,7 +41,7 @@ struct Session<'a> {
     stop: &'a Stop,
 }
 
-/// How a race ended.
+/// The outcome of a race.
 enum Raced {
     /// The connection.
     Won(TcpStream),

@@ -3,7 +3,7 @@
 
 use crate::family::Family;
 
-/// How a race goes.
+/// The times of a race.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     /// The Connection Attempt Delay (RFC 8305 section 5).
@@ -36,12 +36,12 @@ impl Rules {
     }
 }
 
-/// What a race wants.
+/// The next action of a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// An attempt to connect to the address of that number.
+    /// Begin an attempt to connect to the address of that number.
     Begin(usize),
-    /// Nothing before that time; absent: before one of the attempts is over.
+    /// Wait until that time; absent: until one of the attempts is over.
     WaitUntil(Option<u64>),
     /// No address is left, and all attempts have failed.
     Lost,
@@ -51,7 +51,7 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Race<'a> {
     rules: Rules,
-    /// Of the addresses, in the order of RFC 6724.
+    /// Families of the addresses, in the order of RFC 6724.
     families: &'a [Family],
     states: Vec<State>,
     /// The attempt that began last.
@@ -68,13 +68,13 @@ enum State {
 }
 
 impl<'a> Race<'a> {
-    /// Whose queries are sent at time 0.
+    /// A race between addresses of these families, whose queries are sent at time 0.
     pub fn new(rules: Rules, families: &'a [Family]) -> Self {
         let states = vec![State::Unused; families.len()];
         Self { rules, families, states, last: None, due_ns: rules.opens_ns(families) }
     }
 
-    /// What to do now. An attempt counts as begun when this has said so.
+    /// The next action at this time. An attempt counts as begun once it is returned.
     pub fn next(&mut self, now_ns: u64) -> Next {
         let Some(answer_ns) = self.next_answer_ns() else {
             return if self.states.contains(&State::UnderWay) { Next::WaitUntil(None) } else { Next::Lost };
@@ -129,7 +129,7 @@ mod tests {
 
     use Family::{Ipv4, Ipv6};
 
-    /// What becomes of an attempt, so long after it began.
+    /// The behaviour of an attempt, so long after it began.
     #[derive(Debug, Clone, Copy)]
     enum Behaviour {
         Connects(u64),

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// When nothing at all could be sent for so long, the run has failed.
 const NO_PROGRESS_NS: u64 = 10 * SECOND_NS;
 
-/// What went wrong in sending, by the name of the error. Pure: it is told the time.
+/// Failures of sending, by the name of the error. Pure: it is told the time.
 #[derive(Debug, Default)]
 pub struct SendFailures {
     counts: BTreeMap<String, u64>,
@@ -19,8 +19,8 @@ pub struct SendFailures {
 }
 
 impl SendFailures {
-    /// Notes a failure; `timeout` when there was nothing else for too long. Whether it counts: having no room yet, or
-    /// being interrupted, is no failure but a reason to try again.
+    /// Notes a failure; fails with `timeout` where there was nothing else for too long. Returns true if it counts:
+    /// having no room yet, or being interrupted, is no failure but a reason to try again.
     pub fn note(&mut self, errno: Errno, now_ns: u64, doing: &str) -> Result<bool> {
         let since_ns = *self.since_ns.get_or_insert(now_ns);
         let after_ns = now_ns.saturating_sub(since_ns);
@@ -34,7 +34,7 @@ impl SendFailures {
         Ok(counts)
     }
 
-    /// Something was sent.
+    /// Notes that something was sent.
     #[inline]
     pub fn end(&mut self) {
         self.since_ns = None;

@@ -1,4 +1,4 @@
-//! What is sent when: absolute schedules, and the account of what went out.
+//! Sending at due times: absolute schedules, and the account of the datagrams that went out.
 
 mod failures;
 mod schedule;
@@ -15,14 +15,14 @@ pub use self::waiting::{DEFAULT_SPIN_NS, Waits};
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::SECOND_NS;
 
-/// With a schedule and a duration: how long after the end what was due before it may still be sent.
+/// Time after the end in which a flow with a schedule and a duration may still send what was due before.
 const GRACE_NS: u64 = SECOND_NS;
 
-/// What determines when datagrams are sent.
+/// The pace of datagrams.
 pub enum Pace {
     /// As fast as they go, each of this payload.
     Unpaced(usize),
-    /// When each is due.
+    /// Each at its due time.
     Scheduled(Box<dyn Schedule>),
 }
 
@@ -31,7 +31,7 @@ pub struct Flow {
     pace: Pace,
     /// Datagrams to be sent together at most.
     at_once: u64,
-    /// What is due next, as far as it has been looked at.
+    /// Slots that are due next, as far as the schedule has been looked at.
     upcoming: VecDeque<Slot>,
     /// Datagrams to be sent at most.
     count: u64,
@@ -47,19 +47,20 @@ pub struct Flow {
     lateness: Times,
 }
 
-/// What a flow wants.
+/// The next action of a flow.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// So many datagrams, numbered on from those sent.
+    /// Send so many datagrams, numbered on from those sent.
     Send(u64),
-    /// Nothing before this time of the monotonic clock.
+    /// Wait until this time of the monotonic clock.
     WaitUntil(u64),
-    /// Nothing any more.
+    /// Nothing is left to do.
     End,
 }
 
 impl Flow {
-    /// Of so many datagrams, or of those due in a time; one of them should be given. At most `at_once` go together.
+    /// A flow of so many datagrams, or of those due in a time; one of the two should be given. At most `at_once` go
+    /// together.
     pub fn new(pace: Pace, at_once: u64, count: Option<u64>, duration_ns: Option<u64>) -> Self {
         Self {
             pace,
@@ -77,7 +78,7 @@ impl Flow {
         }
     }
 
-    /// What to do at this time of the monotonic clock.
+    /// The next action at this time of the monotonic clock.
     pub fn next(&mut self, now_ns: u64) -> Next {
         let since_start_ns = now_ns.saturating_sub(self.start_ns);
         let left = self.count.saturating_sub(self.sent).saturating_sub(self.refused);
@@ -95,12 +96,12 @@ impl Flow {
         Next::Send(due.count() as u64)
     }
 
-    /// The payloads of the datagrams that are next.
+    /// Payloads of the datagrams that are next.
     pub fn payloads(&self) -> impl Iterator<Item = usize> + Clone {
         self.upcoming.iter().map(|slot| slot.payload_bytes)
     }
 
-    /// The first datagram is due now.
+    /// Starts the flow: the first datagram is due now.
     pub fn start(&mut self, now_ns: u64) {
         self.start_ns = now_ns;
     }
@@ -110,7 +111,8 @@ impl Flow {
         self.upcoming.pop_front();
     }
 
-    /// The kernel refuses a datagram for its size, and always will: it uses up its place, and one of the count.
+    /// Notes that the kernel refuses a datagram for its size, and always will: it uses up its place, and one of the
+    /// count.
     pub fn refuse(&mut self) {
         self.refused += 1;
         self.skip();
@@ -136,7 +138,7 @@ impl Flow {
         self.first_and_last_ns.map(|(_, last_ns)| last_ns)
     }
 
-    /// Whether it has no schedule.
+    /// True if it has no schedule.
     pub fn is_unpaced(&self) -> bool {
         matches!(self.pace, Pace::Unpaced(_))
     }

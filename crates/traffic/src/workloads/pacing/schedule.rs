@@ -1,4 +1,4 @@
-//! When each datagram of a flow is due, and how large it is.
+//! The due time and the size of each datagram of a flow.
 //!
 //! Pure: numbers in, numbers out. No clock.
 
@@ -20,7 +20,7 @@ pub struct Slot {
     pub payload_bytes: usize,
 }
 
-/// What a flow sends: its slots, in the order of their due times, one after the other.
+/// The slots of a flow, in the order of their due times, one after the other.
 pub trait Schedule {
     /// The next slot, never due earlier than the one before; absent where the flow has no more.
     fn next(&mut self) -> Option<Slot>;
@@ -63,7 +63,7 @@ impl Interval {
         saturate(u128::from(index) * self.numerator / self.denominator)
     }
 
-    /// How many are due in a window of this length, its end excluded; the first is due at once.
+    /// Number of datagrams due in a window of this length, its end excluded; the first is due at once.
     pub fn due_before(&self, length_ns: u64) -> u64 {
         saturate((u128::from(length_ns) * self.denominator).div_ceil(self.numerator))
     }
@@ -79,7 +79,7 @@ impl Interval {
 pub struct Constant {
     interval: Interval,
     payload_bytes: usize,
-    /// Of the next one.
+    /// Number of the next datagram.
     index: u64,
 }
 

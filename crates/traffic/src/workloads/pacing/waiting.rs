@@ -11,11 +11,11 @@ use sixbench_measure::sys::scheduling::RealTime;
 
 /// The longest stretch that is spun, unless the workload says otherwise.
 pub const DEFAULT_SPIN_NS: u64 = 50_000;
-/// Of wakes that may be later than the stretch is long.
+/// Share of wakes that may be later than the stretch is long.
 const LATE_SHARE: f64 = 0.01;
-/// How much an estimate moves at a wake, in parts of itself.
+/// Step of an estimate at a wake, in parts of itself.
 const STEP: f64 = 0.2;
-/// What a timer takes at least.
+/// The least lateness of a timer.
 const LEAST_SPIN_NS: f64 = 1_000.0;
 
 /// Waits of one thread. Its timers are precise, and it is scheduled in real time, as long as this lives.
@@ -52,7 +52,7 @@ impl Waits {
         }
     }
 
-    /// Until that time on the monotonic clock, or `patience_ns` at most, or a signal.
+    /// Waits until that time on the monotonic clock, or `patience_ns` at most, or a signal.
     pub fn until(&mut self, due_ns: u64, patience_ns: u64) {
         let from_ns = clock::monotonic_ns();
         let spin_ns = self.stretch.length_ns();
@@ -75,7 +75,7 @@ impl Waits {
         self.spun_ns += now_ns - began_ns;
     }
 
-    /// How long was spun since this was last asked.
+    /// Time that was spun since the last call.
     pub fn take_spun_ns(&mut self) -> u64 {
         std::mem::take(&mut self.spun_ns)
     }
@@ -87,7 +87,7 @@ impl Waits {
     }
 }
 
-/// How long the last stretch is: as long as all but [`LATE_SHARE`] of the wakes were late. Pure.
+/// The length of the last stretch: as long as all but [`LATE_SHARE`] of the wakes were late. Pure.
 #[derive(Debug)]
 struct Stretch {
     most_ns: f64,

@@ -1,4 +1,4 @@
-//! What came back of the requests of a ping. Pure: it is told what came, and when.
+//! The answers to the requests of a ping. Pure: it is told which messages came, and when.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ impl Account {
         }
     }
 
-    /// Whether all of so many requests were answered, in time or late.
+    /// True if all `sent` requests were answered, in time or late.
     pub fn has_all(&self, sent: u64) -> bool {
         self.ledger.unique() >= sent
     }
@@ -121,9 +121,9 @@ impl Account {
 /// When a message was received, on the realtime clock.
 #[derive(Debug, Clone, Copy)]
 pub enum Received {
-    /// As the kernel noted.
+    /// The time that the kernel noted.
     Kernel(u64),
-    /// As its reader saw, since the kernel did not note it.
+    /// The time at which it was read, since the kernel noted none.
     User(u64),
 }
 

@@ -9,12 +9,12 @@ use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
 use crate::error_queue::icmp_error_name;
 
-/// Type, code, checksum, identifier, sequence number.
+/// Length of type, code, checksum, identifier and sequence number.
 pub const ECHO_HEADER_BYTES: usize = icmp::HEADER_BYTES;
 /// The start of an echo's payload: token, number of the request, send time on the realtime clock.
 pub const MARK_BYTES: usize = 24;
 
-/// What a ping's payload says.
+/// The contents of a ping's payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// The first bytes of the trial's token.
@@ -38,7 +38,7 @@ impl Mark {
 pub enum Message {
     /// An echo reply with our identifier and our form.
     Reply {
-        /// What it brings back.
+        /// The mark that it brings back.
         mark: Mark,
         /// The TTL it came with; in IPv6 the socket tells.
         ttl: Option<u8>,

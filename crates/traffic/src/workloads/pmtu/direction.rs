@@ -18,7 +18,7 @@ use crate::{Result, path_mtu};
 /// A wait for an acknowledgement is at least so many round trips.
 const PATIENCE_ROUND_TRIPS: u64 = 3;
 
-/// What this host knew of the way to the peer before the session.
+/// This host's knowledge of the way to the peer before the session.
 pub struct Beginning {
     before_bytes: u32,
     start_bytes: u32,
@@ -33,7 +33,7 @@ pub fn begin(endpoint: &Endpoint, settings: &Settings) -> Result<Beginning> {
     Ok(Beginning { before_bytes, start_bytes: path_mtu::known_bytes(endpoint)?, is_forgotten })
 }
 
-/// Has this host forget what it learned of the path, where it is to; whether it did.
+/// Has this host forget what it learned of the path, if the settings ask for that. Returns true if it did.
 pub fn forget(endpoint: &Endpoint, settings: &Settings) -> bool {
     settings.forget && path_mtu::forget(endpoint.peer).is_ok()
 }

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-/// What came of a packet of a hop limit.
+/// An answer to a packet of a hop limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     /// Time Exceeded: it had come so far.
@@ -15,7 +15,7 @@ pub enum Heard {
     Acknowledged,
 }
 
-/// Who the last router is that packets reach.
+/// The last router that packets reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// This one: they do not get over the link behind it.
@@ -37,7 +37,7 @@ pub struct Location {
     pub before: Option<IpAddr>,
     /// The address of the next hop, where it is known.
     pub after: Option<IpAddr>,
-    /// Who said that they are too big, and the MTU told.
+    /// The router that called them too big, and the MTU that it gave.
     pub told: Option<(Option<IpAddr>, u32)>,
 }
 
@@ -111,8 +111,8 @@ mod tests {
         Some(IpAddr::from([10, 0, hop as u8, 1]))
     }
 
-    /// What is heard on a path of so many routers: `silent` ones say nothing when a packet expires, and packets of the size
-    /// vanish behind router `limit`, or are refused by it.
+    /// The answers on a path of so many routers: `silent` ones say nothing when a packet expires, and packets of the
+    /// size vanish behind router `limit`, or are refused by it.
     fn heard(routers: usize, silent: &[usize], limit: usize, tells: bool) -> [Vec<Option<Heard>>; 2] {
         let expired = |hop: usize| (!silent.contains(&hop)).then_some(Heard::Expired(router(hop)));
         let small = (1..=routers).map(expired).collect();

@@ -1,14 +1,14 @@
 //! The datagrams of `pmtu`: probes, filled up to their size, and their acknowledgements. Pure.
 
-/// What a datagram of this workload starts with; an acknowledgement has nothing more.
+/// Length of a datagram's beginning; an acknowledgement has nothing more.
 pub const MESSAGE_BYTES: usize = 32;
 
-/// What a datagram is.
+/// The kind of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// To be acknowledged.
     Probe,
-    /// What came of a probe.
+    /// Acknowledges a probe.
     Acknowledgement {
         /// The hop limit that the probe came with; absent where the kernel did not tell.
         hop_limit: Option<u8>,
@@ -20,9 +20,9 @@ pub enum Kind {
 pub struct Message {
     /// The first bytes of the trial's token.
     pub token: u64,
-    /// Of the probe, counted from 1 by who sends it.
+    /// Number of the probe, counted from 1 by its sender.
     pub number: u64,
-    /// What it is.
+    /// The kind of the datagram.
     pub kind: Kind,
     /// Size of the probe as an IP packet.
     pub packet_bytes: u32,

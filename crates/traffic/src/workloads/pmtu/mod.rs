@@ -1,8 +1,8 @@
 //! `pmtu`: the path MTU in each direction, found three ways: what the kernel learns from ICMP, what probing by datagrams
 //! finds (RFC 8899), and what TCP settles on; and the hop that limits it, also where it says nothing.
 //!
-//! [`search`], [`locate`] and [`message`] are pure; [`prober`] sends and takes; [`ways`], [`trace`] and [`transfer`] are
-//! what is done with it, and [`direction`] all of it in order. [`session`] is how the two sides take turns.
+//! [`search`], [`locate`] and [`message`] are pure; [`prober`] sends and receives; [`ways`], [`trace`] and [`transfer`]
+//! use it, and [`direction`] does all of that in order. [`session`] lets the two sides take turns.
 
 mod client;
 mod direction;
@@ -56,7 +56,7 @@ struct Settings {
     transfer_bytes: u64,
     /// A transfer of which nothing is acknowledged for so long has stalled.
     stall_timeout_ns: u64,
-    /// Whether the kernel is to forget before what it had learned.
+    /// True if the kernel is to forget before what it had learned.
     forget: bool,
     options: TcpOptions,
 }

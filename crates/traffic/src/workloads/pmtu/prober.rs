@@ -1,4 +1,4 @@
-//! Sends probes of a size and a hop limit, and takes what comes of them: acknowledgements, and ICMP errors.
+//! Sends probes of a size and a hop limit, and receives the answers: acknowledgements, and ICMP errors.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -20,8 +20,8 @@ use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 use crate::{Error, Result};
 
-/// Of all probes but those that are to expire on their way: the default of Linux, so that they live as long as other
-/// packets do.
+/// Hop limit of all probes but those that are to expire on their way: the default of Linux, so that they live as long
+/// as other packets do.
 pub const HOP_LIMIT: u8 = 64;
 /// The largest datagram that either family has.
 const MAX_DATAGRAM_BYTES: usize = 65_535;
@@ -38,22 +38,22 @@ pub struct Prober {
     receive: ReceiveBatch,
     payload: Vec<u8>,
     number: u64,
-    /// What the socket is set to.
+    /// The hop limit that the socket is set to.
     hop_limit: Option<u8>,
-    /// What was read while something else was to be done.
+    /// Events that were read while something else was to be done.
     waiting: VecDeque<Event>,
     /// All that was sent to probe.
     pub spent: Spent,
     errors: BTreeMap<&'static str, u64>,
     strays: u64,
     answered: u64,
-    /// Whether it is connected to the peer's port.
+    /// True if the socket is connected to the peer's port.
     is_connected: bool,
-    /// Of a server that was told no peer: who has not echoed a cookie is not answered.
+    /// At a server that was told no peer: it answers only addresses that have echoed a cookie.
     door: Option<Doorkeeper>,
 }
 
-/// What probing has cost.
+/// The cost of probing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Packets that were sent.
@@ -62,16 +62,16 @@ pub struct Spent {
     pub probe_bytes: u64,
 }
 
-/// Something that came of a probe.
+/// An answer to a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// Which one; absent where an error quotes too little to tell.
+    /// Number of the probe; absent where an error quotes too little to tell.
     pub number: Option<u64>,
-    /// What.
+    /// The answer.
     pub what: What,
 }
 
-/// What came of it.
+/// The kinds of answers to a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// It arrived, with this hop limit.
@@ -82,12 +82,12 @@ pub enum What {
     TooBig { from: Option<IpAddr>, mtu_bytes: u32 },
 }
 
-/// What came of an attempt to send.
+/// The result of an attempt to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// It has this number.
     Probe(u64),
-    /// The kernel would not: the MTU is this.
+    /// The kernel refused it: the MTU is this.
     Refused { mtu_bytes: Option<u32> },
 }
 
@@ -136,17 +136,17 @@ impl Prober {
         Ok(())
     }
 
-    /// Whether it knows where to probe.
+    /// True if it knows where to probe.
     pub fn is_connected(&self) -> bool {
         self.is_connected
     }
 
-    /// Whether the family is IPv4.
+    /// True if the family is IPv4.
     pub fn is_ipv4(&self) -> bool {
         self.address.is_ipv4()
     }
 
-    /// What may fragment the probes, or the answers, from here on.
+    /// Sets the policy for fragmenting the probes, or the answers, from here on.
     pub fn set_df(&self, df: Df) -> Result<()> {
         df.apply(&self.socket, self.address)
     }
@@ -196,7 +196,7 @@ impl Prober {
         Err(Error::system(format!("sending probes to {}", self.peer), "send", error))
     }
 
-    /// The next thing that comes of a probe, until then; nothing where nothing did.
+    /// The next answer to a probe, until then; nothing where there was none.
     pub fn wait(&mut self, until_ns: u64) -> Result<Option<Event>> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
@@ -241,7 +241,7 @@ impl Prober {
         Ok(())
     }
 
-    /// Forgets what came of probes so far: from here on only new ones count.
+    /// Forgets the answers to probes so far: from here on only new ones count.
     pub fn clear(&mut self) -> Result<()> {
         self.read_errors();
         self.read_datagram()?;

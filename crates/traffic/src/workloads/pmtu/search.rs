@@ -57,7 +57,7 @@ impl Search {
         }
     }
 
-    /// Where it is.
+    /// The phase of the search.
     pub fn phase(&self) -> Phase {
         self.phase
     }
@@ -82,7 +82,7 @@ impl Search {
         self.given_up
     }
 
-    /// How often a size that had been confirmed was not any more (RFC 8899 section 4.3).
+    /// Number of times that a size that had been confirmed was not any more (RFC 8899 section 4.3).
     pub fn black_holes(&self) -> u32 {
         self.black_holes
     }
@@ -131,8 +131,8 @@ impl Search {
         }
     }
 
-    /// What had been confirmed does not arrive any more: the path is another one, and is searched again, from the base
-    /// (RFC 8899 section 5.2). That each time lowers the maximum, so that it ends.
+    /// Notes that a confirmed size does not arrive any more: the path is another one, and is searched again, from the
+    /// base (RFC 8899 section 5.2). Each time lowers the maximum, so that the search ends.
     fn enter_black_hole(&mut self, bytes: u32) {
         self.black_holes += 1;
         self.proven = None;

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 
 /// Connections that a session has: of control, and for each direction.
 const CONNECTIONS: usize = 3;
-/// How many ports are tried, until one is free for UDP and TCP.
+/// Number of ports that are tried, until one is free for UDP and TCP.
 const PORTS: usize = 32;
 
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {

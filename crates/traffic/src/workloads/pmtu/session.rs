@@ -1,4 +1,4 @@
-//! What both sides say to each other: who probes when, over a control connection of one byte a message.
+//! The turns of both sides: each probes when the other has done, by a control connection of one byte a message.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -53,8 +53,8 @@ impl<'a> Control<'a> {
         self.say(DONE)
     }
 
-    /// Answers the other side until it has done; `connection` gives the one that it sends by TCP over. How many bytes came
-    /// by it.
+    /// Answers the other side until it has done; `connection` gives the one that it sends by TCP over. Returns the
+    /// number of bytes that came by it.
     pub fn answer(
         &mut self,
         prober: &mut Prober,
@@ -91,7 +91,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Waits until something comes; whether it is a datagram.
+    /// Waits until something comes. Returns true if it is a datagram.
     fn wait(&self, prober: &Prober) -> bool {
         let mut fds = [
             PollFd::new(prober.socket().as_fd(), PollFlags::POLLIN),
@@ -122,5 +122,5 @@ impl<'a> Control<'a> {
     }
 }
 
-/// How long a connection for a transfer is waited for.
+/// Longest wait for the connection of a transfer.
 pub const CONNECTION_PATIENCE: Duration = Duration::from_secs(10);

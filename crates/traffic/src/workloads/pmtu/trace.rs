@@ -15,7 +15,7 @@ use crate::workloads::tcp::Stop;
 /// Linux sends a destination at most one Time Exceeded a second after a burst of six (`icmp_ratelimit`,
 /// `net.ipv6.icmp.ratelimit`): who was not heard is asked again after this.
 const RATE_LIMIT_NS: u64 = 1_100_000_000;
-/// How often a hop that decides is asked again, when the one before has answered at last.
+/// Most hops in doubt that are asked again, each after the one before it has answered.
 const MAX_DOUBTS: usize = 4;
 /// A router that leaves large packets unanswered, and right after each a small one not, so often in a row, does not do so
 /// because it has said too much: the second of the small ones would have been too much as well.
@@ -28,7 +28,7 @@ pub struct Trace<'a> {
     destination: IpAddr,
     patience_ns: u64,
     routers: u8,
-    /// What was heard of small packets, by hop.
+    /// Answers to small packets, by hop.
     small: Vec<Option<Heard>>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Trace<'a> {
         Ok(trace)
     }
 
-    /// Where packets of this size vanish or are refused.
+    /// The place where packets of this size vanish or are refused.
     pub fn locate(&mut self, packet_bytes: u32) -> Result<Location> {
         self.prober.clear()?;
         let mut large = vec![None; usize::from(self.routers) + 1];
@@ -75,7 +75,7 @@ impl<'a> Trace<'a> {
         self.small.get(usize::from(hop) - 1).is_none_or(Option::is_some)
     }
 
-    /// Asks one hop with small and large packets in turn; whether it answered a large one.
+    /// Asks one hop with small and large packets in turn. Returns true if it answered a large one.
     fn ask_in_turn(&mut self, packet_bytes: u32, hop: u8, large: &mut [Option<Heard>]) -> Result<bool> {
         let small_bytes = small_packet_bytes(self.prober.is_ipv4());
         for _ in 0..ALTERNATIONS {
@@ -89,7 +89,7 @@ impl<'a> Trace<'a> {
         Ok(false)
     }
 
-    /// The addresses of the routers, by hop; of those that did not answer, nothing.
+    /// The addresses of the routers, by hop; absent for those that did not answer.
     pub fn addresses(&self) -> Vec<Option<IpAddr>> {
         let address = |heard: &Option<Heard>| match heard {
             Some(Heard::Expired(from)) => *from,
@@ -109,7 +109,7 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// Asks these hops, all at once. The one after the last router is the destination. Whether any answered.
+    /// Asks these hops, all at once. The one after the last router is the destination. Returns true if any answered.
     fn ask(&mut self, packet_bytes: u32, hops: &[u8], heard: &mut [Option<Heard>]) -> Result<bool> {
         let mut asked = Vec::new();
         for &hop in hops {

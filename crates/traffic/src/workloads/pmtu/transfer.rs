@@ -14,15 +14,16 @@ use crate::workloads::tcp::preamble::PREAMBLE_BYTES;
 use crate::workloads::tcp::{Stop, io as tcp_io};
 use crate::{Error, Result};
 
-/// How often the state of the connection is looked at.
+/// Interval between looks at the state of the connection.
 const TICK_NS: i64 = 2_000_000;
 /// Data sent by one call.
 const CHUNK_BYTES: usize = 64 << 10;
-/// TCP without options, and the timestamps option as every Linux pads it (RFC 7323 appendix A).
+/// Length of a TCP header without options; the timestamps option has the length to which every Linux pads it (RFC 7323
+/// appendix A).
 const TCP_HEADER_BYTES: u64 = 20;
 const TIMESTAMPS_BYTES: u64 = 12;
 
-/// What came of a transfer.
+/// The outcome of a transfer.
 pub struct Transfer {
     sent_bytes: u64,
     is_complete: bool,
@@ -96,7 +97,8 @@ pub fn send(mut stream: TcpStream, is_ipv4: bool, bytes: u64, stall_ns: u64, sto
     Ok(transfer)
 }
 
-/// Takes what the peer sends until it closes or resets, or nothing has come for `patience_ns`. How many bytes came.
+/// Takes what the peer sends until it closes or resets, or nothing has come for `patience_ns`. Returns the number of
+/// bytes.
 pub fn receive(mut stream: TcpStream, patience_ns: u64, stop: &Stop) -> Result<u64> {
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut received_bytes = 0;
@@ -122,7 +124,7 @@ pub fn receive(mut stream: TcpStream, patience_ns: u64, stop: &Stop) -> Result<u
 }
 
 impl Transfer {
-    /// Enters a look at the connection; whether data has been acknowledged since the one before.
+    /// Enters a look at the connection. Returns true if data has been acknowledged since the one before.
     fn note(&mut self, info: &TcpInfo, after_ns: u64) -> bool {
         let (Some(acked), Some(before)) = (info.bytes_acked, self.last.bytes_acked) else { return false };
         let has_moved = acked > before;

@@ -13,14 +13,14 @@ use crate::df::Df;
 use crate::path_mtu;
 use crate::session::Endpoint;
 
-/// How often the greeting is tried, and the longest wait for its answer: neighbours have to be resolved first, which is
-/// tried for a second.
+/// Number of greetings that are tried, and the longest wait for an answer: neighbours have to be resolved first, which
+/// is tried for a second.
 const GREETINGS: u64 = 4;
 const GREETING_PATIENCE_NS: u64 = 1_000_000_000;
 /// A path with more links than this whose MTU falls is no path.
 const MAX_STEPS: usize = 255;
 
-/// That small datagrams get to the peer and back.
+/// The result of small datagrams that got to the peer and back.
 pub struct Greeting {
     /// The round trip.
     pub rtt_ns: u64,
@@ -50,7 +50,7 @@ pub fn greet(prober: &mut Prober, patience_ns: u64) -> Result<Option<Greeting>> 
     Ok(None)
 }
 
-/// The interface's MTU: what a packet is refused for that no interface carries.
+/// The MTU of the interface, from its refusal of a packet that is larger than any interface carries.
 pub fn interface_bytes(prober: &mut Prober) -> Result<Option<u32>> {
     prober.set_df(Df::Probe)?;
     let most = if prober.is_ipv4() { 65_535 } else { 65_575 };
@@ -60,13 +60,13 @@ pub fn interface_bytes(prober: &mut Prober) -> Result<Option<u32>> {
     })
 }
 
-/// What the kernel learned from ICMP.
+/// The path MTU that the kernel learned from ICMP.
 pub struct Kernel {
-    /// What it takes for the path MTU, at the end.
+    /// The path MTU as the kernel knows it at the end.
     pub bytes: u32,
-    /// Whether a packet of that size arrived: since when.
+    /// Time from the beginning until a packet of that size arrived; absent where none did.
     pub converged_ns: Option<u64>,
-    /// Whether packets of that size were lost and nobody said anything.
+    /// True if packets of that size were lost and nobody said anything.
     pub is_silent: bool,
     /// The errors, in their order.
     pub told: Vec<Told>,
@@ -79,7 +79,7 @@ pub struct Kernel {
 /// A Packet Too Big or Fragmentation Needed.
 pub struct Told {
     from: Option<IpAddr>,
-    /// The MTU told.
+    /// The MTU in the error.
     pub mtu_bytes: u32,
     packet_bytes: u32,
     after_ns: u64,
@@ -177,15 +177,15 @@ impl Told {
         told
     }
 
-    /// Who said so.
+    /// The sender of the error.
     pub fn from(&self) -> Option<IpAddr> {
         self.from
     }
 }
 
-/// What datagram probing found.
+/// The result of probing by datagrams.
 pub struct Probed {
-    /// How the search ended.
+    /// The search at its end.
     pub search: Search,
     converged_ns: u64,
     lost: u64,
@@ -229,7 +229,7 @@ pub fn probe(prober: &mut Prober, maximum_bytes: u32, patience_ns: u64) -> Resul
     Ok(probed)
 }
 
-/// Whether the probe is acknowledged in time. Those that are late count for the search as well.
+/// Waits for the acknowledgement of a probe. Returns true if it comes in time. Late ones count for the search as well.
 fn wait_for(prober: &mut Prober, number: u64, patience_ns: u64, search: &mut Search) -> Result<bool> {
     let until_ns = clock::monotonic_ns() + patience_ns;
     while let Some(event) = prober.wait(until_ns)? {
@@ -270,7 +270,7 @@ impl Probed {
         self.search.proven_bytes().filter(|_| self.search.phase() == Phase::SearchComplete)
     }
 
-    /// How long it took, where it was completed.
+    /// Time until the search was completed; absent where it was not.
     pub fn converged_ns(&self) -> Option<u64> {
         self.bytes().map(|_| self.converged_ns)
     }

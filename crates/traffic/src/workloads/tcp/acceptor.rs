@@ -16,11 +16,11 @@ use super::preamble::PREAMBLE_BYTES;
 use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
 use crate::{Endpoint, Error, Result, Token, socket};
 
-/// How long a connection may take to send its preamble: a lost segment or two after a handshake that itself had losses.
-/// Whoever says nothing meanwhile holds up nobody.
+/// Time that a connection has to send its preamble: a lost segment or two after a handshake that itself had losses. A
+/// silent connection holds up nobody meanwhile.
 pub const PREAMBLE_TIMEOUT_NS: u64 = 5_000_000_000;
-/// How many connections may be waiting to prove themselves, where the session itself has no more. The longest waiting
-/// makes room for a new one, so that many silent ones do not keep the trial's own out.
+/// Number of connections that may be waiting to prove themselves, where the session itself has no more. The longest
+/// waiting makes room for a new one, so that many silent ones do not keep the trial's own out.
 const MAX_PENDING: usize = 64;
 /// Connections the kernel completes before they are accepted; it caps this at `net.core.somaxconn`.
 pub const BACKLOG: i32 = 4_096;
@@ -28,9 +28,9 @@ pub const BACKLOG: i32 = 4_096;
 /// Ports that are tried where all addresses of a session are to have the same.
 const PORTS_TRIED: usize = 16;
 
-/// What is done with connections that proved themselves. Runs in the acceptor's thread: it must not block.
+/// Takes the connections that proved themselves. Runs in the acceptor's thread: it must not block.
 pub trait Admit: Send + 'static {
-    /// Whether a connection of this role and index is expected (and not already there).
+    /// True if a connection of this role and index is expected (and not already there).
     fn expects(&self, preamble: Preamble) -> bool;
 
     /// Takes an expected connection, blocking and with calls that give up after [`PATIENCE`].
@@ -48,7 +48,7 @@ pub struct Acceptor<A> {
 }
 
 impl<A: Admit> Acceptor<A> {
-    /// Listens; `expected` is how many connections the session has.
+    /// Starts to listen; `expected` is the number of connections that the session has.
     pub fn start(endpoint: &Endpoint, options: &TcpOptions, expected: usize, admit: A, stop: Stop) -> Result<Self> {
         let (listener, port) = listen_at(endpoint, 0, options)?;
         let strays = Arc::new(AtomicU64::new(0));
@@ -76,7 +76,7 @@ impl<A: Admit> Acceptor<A> {
         self.port
     }
 
-    /// Waits for the thread's end, after a stop; gives back what admitted, and the number of strays.
+    /// Waits for the thread's end, after a stop; returns the `Admit` value, and the number of strays.
     pub fn join(self) -> (A, u64) {
         drop(self.waker);
         let admit = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -225,7 +225,7 @@ fn block(stream: &TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))
 }
 
-/// What a connection has said of itself so far.
+/// The proof of a connection, as far as it has come.
 pub enum Proof {
     /// Not enough yet.
     Waiting,

@@ -85,7 +85,7 @@ pub fn wait_for_connect(socket: &Socket, peer: &SockAddr, deadline_ns: u64, stop
     }
 }
 
-/// Whether a connection is not established yet.
+/// True if a connection is not established yet.
 pub fn is_in_progress(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EALREADY | libc::EINTR))
 }

@@ -12,12 +12,12 @@ use super::connect::is_in_progress;
 use super::options;
 use crate::{Error, Result};
 
-/// From which address to which address and port, and how.
+/// The addresses and the port of a connection, and its congestion control.
 pub struct Route {
     domain: Domain,
     local: SockAddr,
     peer: SockAddr,
-    /// Where a new socket has another one.
+    /// The congestion control, where a new socket has another one.
     congestion: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl Route {
         Ok(socket.into())
     }
 
-    /// Begins to connect, or asks what has become of it: whether it is connected.
+    /// Begins to connect, or goes on with it. Returns true if it is connected.
     pub fn connect(&self, stream: &impl AsFd) -> io::Result<bool> {
         match SockRef::from(stream).connect(&self.peer) {
             Err(e) if is_in_progress(&e) => Ok(false),
@@ -59,7 +59,7 @@ impl Route {
     }
 }
 
-/// Why it could not connect: an errno's name, or `timeout`.
+/// The reason why it could not connect: an errno's name, or `timeout`.
 pub fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         _ if error.kind() == io::ErrorKind::TimedOut => "timeout".to_owned(),

@@ -17,7 +17,7 @@ const CALLS_IN_TURN: usize = 4;
 /// Connections that one wait tells of at most; the next wait tells of the others.
 const EVENTS: usize = 256;
 
-/// What a call on a connection came to.
+/// The result of a call on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advance {
     /// Something moved.
@@ -32,19 +32,19 @@ pub enum Advance {
 
 /// A connection of a thread.
 pub trait Driven {
-    /// What all connections of the thread share.
+    /// State that all connections of the thread share.
     type Shared;
 
     /// The connection.
     fn socket(&self) -> &TcpStream;
 
-    /// Whether it waits to read, else to write.
+    /// True if it waits to read, false if to write.
     fn is_reading(&self) -> bool;
 
-    /// One call.
+    /// Makes one call.
     fn advance(&mut self, shared: &mut Self::Shared) -> Result<Advance>;
 
-    /// Asked about every [`PATIENCE`], and when another connection is over: whether it is over, although nothing moves.
+    /// True if it is over, although nothing moves. Asked about every [`PATIENCE`], and when another connection is over.
     fn look(&mut self) -> Result<bool>;
 }
 
@@ -71,7 +71,7 @@ pub fn driver<S: Driven>(expected: usize) -> io::Result<(Joiner<S>, Driver<S>)> 
 }
 
 impl<S: Driven> Joiner<S> {
-    /// One more; it is at work as soon as its thread runs.
+    /// Adds a connection; it is at work as soon as its thread runs.
     pub fn join(&mut self, stream: S) -> io::Result<()> {
         if let Some(epoll) = &self.epoll {
             stream.socket().set_nonblocking(true)?;
@@ -154,7 +154,7 @@ impl<S: Driven> Driver<S> {
     }
 }
 
-/// Some calls on one connection; whether it is over.
+/// Makes some calls on one connection. Returns true if it is over.
 fn take_turn<S: Driven>(epoll: &Epoll, stream: &mut S, index: usize, shared: &mut S::Shared) -> Result<bool> {
     for _ in 0..CALLS_IN_TURN {
         match stream.advance(shared)? {
@@ -179,7 +179,7 @@ fn interest<S: Driven>(stream: &S) -> EpollFlags {
     if stream.is_reading() { EpollFlags::EPOLLIN } else { EpollFlags::EPOLLOUT }
 }
 
-/// What is over has nothing more to say.
+/// Takes a connection that is over out of the epoll set.
 fn forget<S: Driven>(epoll: &Epoll, stream: &S) {
     // It fails only where it is not there.
     let _ = epoll.delete(stream.socket());

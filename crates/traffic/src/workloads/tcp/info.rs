@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 
 use crate::sys;
 
-/// What we read of `struct tcp_info` (`include/uapi/linux/tcp.h`). The kernel only ever appends to it, and an older one
-/// gives a shorter struct: what it does not have is absent.
+/// The fields of `struct tcp_info` (`include/uapi/linux/tcp.h`) that are read here. The kernel only ever appends to it,
+/// and an older one gives a shorter struct: the fields that it does not have are absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TcpInfo {
-    /// By `tcpi_state`, whether data may still be going out: established, or our FIN not yet acknowledged.
+    /// True if data may still be going out by `tcpi_state`: established, or our FIN not yet acknowledged.
     pub is_sending: bool,
-    /// By `tcpi_options`, whether segments carry timestamps (RFC 7323), which the MSS does not count.
+    /// True if segments carry timestamps by `tcpi_options` (RFC 7323); the MSS does not count these.
     pub has_timestamps: bool,
     /// `tcpi_snd_mss`.
     pub mss_bytes: Option<u64>,

@@ -14,7 +14,7 @@ use crate::Error;
 /// The largest buffer for data that is made up or thrown away.
 pub const MAX_BUFFER_BYTES: usize = 1 << 20;
 
-/// Why a message did not come through.
+/// The reason why a message did not come through.
 #[derive(Debug)]
 pub enum Failure {
     /// The session was stopped.
@@ -49,7 +49,7 @@ pub fn lost(doing: &str, error: &io::Error) -> Error {
     Error::PeerLost { doing: doing.to_owned(), what }
 }
 
-/// Whether a blocking call merely ran into its timeout or a signal.
+/// True if a blocking call merely ran into its timeout or a signal.
 pub fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -152,7 +152,7 @@ pub fn reset_on_close(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
-/// How long nothing has moved. The clock is read only when a call has already waited in vain.
+/// Time in which nothing has moved. The clock is read only when a call has already waited in vain.
 struct Waiting {
     timeout_ns: u64,
     since_ns: Option<u64>,

@@ -1,5 +1,5 @@
-//! What the TCP workloads share: options, preamble, connecting, accepting, reading and writing in pieces that a stop
-//! can end.
+//! Parts that the TCP workloads share: options, preamble, connecting, accepting, reading and writing in pieces that a
+//! stop can end.
 
 pub mod acceptor;
 pub mod connect;

@@ -95,7 +95,7 @@ impl TcpOptions {
         }
     }
 
-    /// What the kernel granted: `socket` of the results. What it does not tell is absent.
+    /// Options as the kernel granted them: `socket` of the results. Those that it does not tell are absent.
     pub fn granted(&self, socket: SockRef<'_>) -> Value {
         let mut granted = datagram_socket::granted(&socket);
         if let Some(mss_bytes) = TcpInfo::of(&*socket).ok().and_then(|info| info.mss_bytes) {

@@ -5,7 +5,7 @@ use crate::Token;
 /// Length of a preamble.
 pub const PREAMBLE_BYTES: usize = 32;
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// `tcp-stream`, client to server.
@@ -16,7 +16,7 @@ pub enum Role {
     RequestResponse = 3,
     /// The uncounted first connection of `tcp-connect` and `tcp-crr`.
     Proof = 4,
-    /// `pmtu`: who probes when.
+    /// `pmtu`: the control connection, by which the two sides take turns.
     PmtuControl = 5,
     /// `pmtu`, client to server.
     PmtuForward = 6,
@@ -40,12 +40,12 @@ impl Role {
     }
 }
 
-/// What a preamble says.
+/// The contents of a preamble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preamble {
-    /// What the connection is for.
+    /// The purpose of the connection.
     pub role: Role,
-    /// Which of the streams of that role it is.
+    /// Its index among the streams of that role.
     pub index: u16,
 }
 

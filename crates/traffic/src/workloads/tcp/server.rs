@@ -1,4 +1,4 @@
-//! The serving sides of workloads of TCP: what they do at the end.
+//! The end of the serving sides of workloads of TCP.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{Acceptor, Admit, Stop, TcpOptions, Worker, Workers};
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::{Endpoint, Error, Finish, Result, Server};
 
-/// Who takes the connections of a session, and tells what came of them.
+/// Takes the connections of a session, and gives its result.
 pub trait Serve: Admit {
     /// The server's result, where there were so many strays.
     fn result(self, strays: u64) -> Value;
@@ -24,12 +24,12 @@ pub struct AdmittingServer<A: Serve> {
     workers: Workers,
     stop: Stop,
     connections: usize,
-    /// What `finish` does.
+    /// The work that `finish` does, for errors.
     doing: String,
 }
 
 impl<A: Serve> AdmittingServer<A> {
-    /// Listens for so many connections, whose threads are among the workers. `what` they are, such as `streams`.
+    /// Listens for so many connections, whose threads are among the workers. `what` names them, such as `streams`.
     pub fn start(
         endpoint: &Endpoint,
         options: &TcpOptions,
@@ -69,7 +69,7 @@ impl<A: Serve> Drop for AdmittingServer<A> {
     }
 }
 
-/// What one thread counts of all the connections of a session.
+/// Counts of one thread for all the connections of a session.
 pub trait Counted: Default + Send + 'static {
     /// The server's result, but for the CPU.
     fn to_json(&self) -> Value;
@@ -84,7 +84,7 @@ pub struct CountingServer<C> {
     cpu: Option<CpuWatch>,
     is_finishing: Arc<AtomicBool>,
     stop: Stop,
-    /// What `finish` does.
+    /// The work that `finish` does, for errors.
     doing: String,
 }
 

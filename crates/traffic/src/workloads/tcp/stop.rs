@@ -23,7 +23,7 @@ impl Stop {
         self.own.raise();
     }
 
-    /// Whether either is raised.
+    /// True if either is raised.
     #[inline]
     pub fn is_raised(&self) -> bool {
         self.own.is_raised() || self.cancel.is_raised()

@@ -24,7 +24,7 @@ pub struct Starter {
     ended: mpsc::Sender<Result<usize>>,
 }
 
-/// What a thread gives, where it did not fail.
+/// A thread, which returns a value where it did not fail.
 pub type Worker<T> = JoinHandle<Option<T>>;
 
 impl Workers {
@@ -34,7 +34,7 @@ impl Workers {
         Self { stop: stop.clone(), ended, starter: Starter { stop: stop.clone(), ended: sender } }
     }
 
-    /// What starts them, for another thread to use.
+    /// The starter of their threads, for another thread to use.
     pub fn starter(&self) -> &Starter {
         &self.starter
     }

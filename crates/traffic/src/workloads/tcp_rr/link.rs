@@ -18,7 +18,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// Of a connection that was just opened.
+    /// A link of a connection that was just opened.
     pub fn new(stream: TcpStream, busy_poll: bool) -> Result<Self> {
         if busy_poll {
             stream.set_nonblocking(true).map_err(|e| Error::system("having a connection not block", "fcntl", e))?;

@@ -34,7 +34,7 @@ pub fn serve(endpoint: &Endpoint, params: RrParams, cancel: &Cancel) -> Result<B
     AdmittingServer::start(endpoint, &options, (1, "connection"), answering, workers, &stop)
 }
 
-/// What the acceptor hands the connection to.
+/// Takes the connection from the acceptor.
 struct Answering {
     params: Arc<RrParams>,
     doing: String,

@@ -12,7 +12,7 @@ use crate::{Endpoint, Error, Result, Token};
 
 /// The moment from which a window's edges follow. No lock until it comes: atomics, of which one changes once.
 pub struct Beginning {
-    /// How many streams have yet to begin, where the last one counts; absent: the first one counts.
+    /// Number of streams that have yet to begin, where the last one counts; absent: the first one counts.
     awaited: Option<AtomicU32>,
     /// On the monotonic clock; 0 before.
     ns: AtomicU64,
@@ -23,9 +23,9 @@ pub struct Beginning {
 /// An end of a direction. Where both agents are one process, it has each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// Which way data goes.
+    /// The role of the connections, by which data goes forward or back.
     pub role: Role,
-    /// Whether this end sends.
+    /// True if this end sends.
     pub is_sending: bool,
 }
 
@@ -103,7 +103,7 @@ static WINDOWS: Mutex<Vec<Window>> = Mutex::new(Vec::new());
 struct Window {
     key: Key,
     terms: Terms,
-    /// How many streams the sessions that came have.
+    /// Number of streams of the sessions that have joined.
     joined: u32,
     beginning: Weak<Beginning>,
 }
@@ -115,7 +115,7 @@ struct Key {
     end: End,
 }
 
-/// What all who share a window must say alike.
+/// Terms on which all sessions that share a window must agree.
 #[derive(PartialEq)]
 struct Terms {
     streams: u32,

@@ -1,4 +1,4 @@
-//! How a sender's bytes get into the kernel.
+//! Ways of a sender's bytes into the kernel.
 
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use crate::{Error, Result, sys};
 
 /// Completions are looked for after so many sends. The kernel gathers those that follow each other into one.
 const SENDS_BETWEEN_LOOKS: u64 = 16;
-/// Of `linux/errqueue.h`, since Linux 4.14.
+/// Constants of `linux/errqueue.h`, since Linux 4.14.
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 /// The largest pipe that the kernel gives to everybody (`fs.pipe-max-size`, pipe(7)).
@@ -32,14 +32,14 @@ pub enum Output {
     Splice(Pipe),
 }
 
-/// What the kernel said of sends with `MSG_ZEROCOPY`.
+/// The kernel's notices about sends with `MSG_ZEROCOPY`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Completions {
     /// Calls that took something.
     pub sends: u64,
     /// Calls whose memory the kernel has given back.
     pub completed: u64,
-    /// Of these, those whose data it has copied after all (`SO_EE_CODE_ZEROCOPY_COPIED`).
+    /// Calls among these whose data it has copied after all (`SO_EE_CODE_ZEROCOPY_COPIED`).
     pub copied: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct Pipe {
 }
 
 impl Output {
-    /// For a stream.
+    /// The way out of a stream in that mode.
     pub fn new(mode: SendMode, stream: &TcpStream, message_bytes: usize) -> Result<Self> {
         match mode {
             SendMode::Copy => Ok(Output::Copy),
@@ -64,7 +64,7 @@ impl Output {
         }
     }
 
-    /// Gives the kernel some of these bytes, which stay as they are; how many it took.
+    /// Gives the kernel some of these bytes, which stay as they are. Returns the number that it took.
     #[inline]
     pub fn send(&mut self, mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -74,7 +74,7 @@ impl Output {
         }
     }
 
-    /// What became of sends with `MSG_ZEROCOPY` by now.
+    /// Counts of sends with `MSG_ZEROCOPY` and of their completions by now.
     pub fn completions(&mut self, stream: &TcpStream) -> Option<Completions> {
         let Output::Zerocopy(completions) = self else { return None };
         completions.collect(stream);
@@ -114,7 +114,7 @@ impl Completions {
         }
     }
 
-    /// Reads the notices that are there; whether there were any.
+    /// Reads the notices that are there. Returns true if there were any.
     fn collect(&mut self, stream: &TcpStream) -> bool {
         let before = self.completed;
         let mut control = nix::cmsg_space!(libc::sock_extended_err, libc::sockaddr_in6);
@@ -153,7 +153,7 @@ impl Pipe {
         Ok(Self { from, to, filled_bytes: 0 })
     }
 
-    /// What is left in the pipe goes first: it is of the same memory, so that only its length matters.
+    /// Sends what is left in the pipe first: it is of the same memory, so that only its length matters.
     fn send(&mut self, stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
         if self.filled_bytes == 0 {
             self.filled_bytes = vmsplice(&self.to, &[IoSlice::new(bytes)], SpliceFFlags::empty())?;

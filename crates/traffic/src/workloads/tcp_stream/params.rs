@@ -14,12 +14,13 @@ const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 /// Each stream is a descriptor at both ends, or three with `splice`.
 const MAX_STREAMS: u64 = 1_024;
 const MAX_THREADS: u64 = 64;
-/// Of all sessions that share a window: as many as an agent holds, of as many streams as one can have.
+/// Most streams of all sessions that share a window: as many sessions as an agent holds, of as many streams as one can
+/// have.
 const MAX_SHARED_STREAMS: u64 = 64 * MAX_STREAMS;
 /// Without `threads`, another thread for each so many streams, as far as there are cores.
 const STREAMS_A_THREAD: usize = 8;
 
-/// How data leaves.
+/// The senders' way of handing data to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendMode {
     /// `write`: the kernel copies it.
@@ -30,7 +31,7 @@ pub enum SendMode {
     Splice,
 }
 
-/// How data arrives.
+/// The receivers' way of taking data from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveMode {
     /// `read`: the kernel copies it.
@@ -39,7 +40,7 @@ pub enum ReceiveMode {
     Truncate,
 }
 
-/// Which ways data goes.
+/// The directions in which data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Direction {
     /// Client to server.
@@ -53,36 +54,36 @@ pub struct Direction {
 pub struct SharedWindow {
     /// The same for all of them.
     pub name: String,
-    /// Of all of them, a direction: the window opens when so many have begun.
+    /// Number of streams of all of them, a direction: the window opens when so many have begun.
     pub streams: u32,
 }
 
 /// `params`, read and checked.
 #[derive(Debug, Clone)]
 pub struct StreamParams {
-    /// What one write is given.
+    /// Bytes that one write is given.
     pub message_bytes: usize,
     /// Time, or bytes a direction over all its streams.
     pub limit: Limit,
-    /// Before the window.
+    /// Time before the window.
     pub warmup_ns: u64,
-    /// A direction.
+    /// Number of streams a direction.
     pub streams: u16,
-    /// A direction and side; absent: by the number of streams and cores.
+    /// Number of threads a direction and side; absent: by the number of streams and cores.
     threads: Option<u64>,
-    /// Which ways data goes.
+    /// The directions in which data goes.
     pub direction: Direction,
-    /// How the senders send.
+    /// The senders' way of sending.
     pub send: SendMode,
-    /// How the receivers receive.
+    /// The receivers' way of receiving.
     pub receive: ReceiveMode,
-    /// Of every connection.
+    /// Options of every connection.
     pub options: TcpOptions,
     /// Absent: the session has a window of its own.
     pub shared_window: Option<SharedWindow>,
-    /// Of the series.
+    /// Interval of the series.
     pub interval_ns: u64,
-    /// For each connection, preamble included.
+    /// Time limit for each connection, preamble included.
     pub connect_timeout_ns: u64,
 }
 
@@ -142,7 +143,7 @@ impl StreamParams {
         })
     }
 
-    /// How many threads a direction has on each side: never more than streams.
+    /// Number of threads of a direction on each side: never more than streams.
     pub fn threads(&self) -> usize {
         let streams = usize::from(self.streams);
         let threads = self.threads.map_or_else(
@@ -155,17 +156,17 @@ impl StreamParams {
         threads.min(streams)
     }
 
-    /// How many streams a thread has, of those that are dealt out in turn.
+    /// Number of streams of a thread. Streams are dealt out to the threads in turn.
     pub fn streams_of_thread(&self, thread: usize) -> usize {
         usize::from(self.streams).saturating_sub(thread).div_ceil(self.threads())
     }
 
-    /// How many connections the session has.
+    /// Number of connections of the session.
     pub fn connections(&self) -> usize {
         usize::from(self.streams) * (usize::from(self.direction.forward) + usize::from(self.direction.reverse))
     }
 
-    /// What of `bytes` a stream carries; absent where time is the limit.
+    /// The part of `bytes` that a stream carries; absent where time is the limit.
     pub fn bytes_of_stream(&self, index: u16) -> Option<u64> {
         let Limit::Bytes(bytes) = self.limit else { return None };
         let streams = u64::from(self.streams);
@@ -178,7 +179,7 @@ impl StreamParams {
         Some(self.limit.duration_ns()?.saturating_add(self.warmup_ns).saturating_add(STALL_NS).min(3 * MAX_TIME_NS))
     }
 
-    /// What else an end that does not come may be waiting for, to be put after what is waited for; empty where nothing is.
+    /// Text for errors about a wait: the other sessions that it may be waiting for; empty where there are none.
     pub fn also_awaited(&self) -> String {
         self.shared_window.as_ref().map_or_else(String::new, |shared| {
             format!(" (the window opens when all {} streams that share it have begun)", shared.streams)

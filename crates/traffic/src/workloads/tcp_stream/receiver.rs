@@ -37,7 +37,7 @@ struct ReceiverThread {
     worker: Worker<Received>,
 }
 
-/// What the receivers of a direction share.
+/// State that the receivers of a direction share.
 struct Window {
     params: StreamParams,
     /// Names the peer in errors.
@@ -47,12 +47,12 @@ struct Window {
     beginning: Arc<Beginning>,
 }
 
-/// What became of the streams of one thread.
+/// The outcomes of the streams of one thread.
 struct Received {
-    /// By the stream's index.
+    /// Tallies by the streams' indices.
     tallies: Vec<(u16, Tally)>,
     series: Series<u64>,
-    /// Of the first stream.
+    /// Socket options of the first stream.
     socket: Option<Value>,
 }
 
@@ -167,7 +167,7 @@ impl Window {
     }
 }
 
-/// What the streams of a thread share.
+/// State that the streams of a thread share.
 struct Shared {
     buffer: Vec<u8>,
     flags: MsgFlags,

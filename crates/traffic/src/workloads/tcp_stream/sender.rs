@@ -31,7 +31,7 @@ pub struct Senders {
     workers: Vec<Worker<Vec<Sent>>>,
 }
 
-/// What the senders of a direction share. No lock: one atomic, which changes once.
+/// State that the senders of a direction share. No lock: one atomic, which changes once.
 struct Shared {
     params: StreamParams,
     message: Message,
@@ -43,7 +43,7 @@ struct Shared {
     beginning: Arc<Beginning>,
 }
 
-/// What became of one stream.
+/// The outcome of one stream.
 struct Sent {
     bytes: u64,
     /// When the receiver's end was seen.
@@ -155,7 +155,7 @@ struct Sender {
     _edges: Arc<Edges>,
     stream: Arc<TcpStream>,
     output: Output,
-    /// Whether bytes are the limit.
+    /// True if bytes are the limit.
     is_limited: bool,
     left_bytes: u64,
     sent_bytes: u64,
@@ -313,11 +313,11 @@ impl Deadline {
     }
 }
 
-/// Whether acknowledgements still come while nothing can be written: with a large buffer on a slow link that may take
-/// long.
+/// Tells a stall from a slow link: acknowledgements may still come while nothing can be written, with a large buffer on
+/// a slow link for a long time.
 #[derive(Default)]
 struct Stall {
-    /// When it was first seen with so many bytes sent and acknowledged.
+    /// The time when the present numbers of sent and acknowledged bytes were first seen, and these numbers.
     since: Option<(u64, (u64, Option<u64>))>,
 }
 

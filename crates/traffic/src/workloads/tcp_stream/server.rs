@@ -43,7 +43,7 @@ fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<d
     AdmittingServer::start(endpoint, &options, (connections, "streams"), streams, workers, stop)
 }
 
-/// What the acceptor hands the connections to.
+/// Takes the connections from the acceptor.
 struct Streams {
     params: StreamParams,
     endpoint: Endpoint,

@@ -1,4 +1,4 @@
-//! What a receiver counts, and what becomes of the counts of several streams.
+//! Counts of a receiver, and their sums over several streams.
 
 use serde_json::{Map, Value, json};
 
@@ -44,7 +44,7 @@ struct Edge {
     bytes: i128,
 }
 
-/// What is measured.
+/// The edges of the measurement.
 struct Measured {
     from: Edge,
     to: Edge,
@@ -97,9 +97,9 @@ impl Recent {
 /// Puts the streams of a direction together. The window's edges are known where a byte came; its end is that of the
 /// last read where time is not the limit.
 ///
-/// What is measured lasts from a read before the window opens to one before it closes. Both are chosen alike, so that
-/// windows that follow each other would have all bytes and all time between them: a read after an edge is more often one
-/// that was long in coming, and a window from the first read in it would be too short for its bytes.
+/// The measurement lasts from a read before the window opens to one before it closes. Both are chosen alike, so that
+/// windows that follow each other would have all bytes and all time between them: a read after an edge is more often
+/// one that was long in coming, and a window from the first read in it would be too short for its bytes.
 ///
 /// Where time is the limit, it is not just the last read before the edge. A receiver that waits for its turn reads what
 /// came some time ago, and how long ago may be the same in each trial: a bias. Of the last reads it is the one whose
@@ -337,7 +337,7 @@ mod tests {
         assert!(worst(true) < 27e3 / 200e6, "{}", worst(true));
     }
 
-    /// What is measured in windows that open at these times, in bytes a nanosecond.
+    /// Rates that are measured in windows that open at these times, in bytes a nanosecond.
     fn rates(reads: &[(u64, u64)], opens_ns: &[u64], length_ns: u64, is_timed: bool) -> Vec<f64> {
         let rate = |&opens_ns: &u64| {
             let mut series = Series::new(1_000_000);

@@ -146,7 +146,7 @@ impl Combined {
         }
     }
 
-    /// What is told while the streams are at work. `before`: the retransmits when the window opened.
+    /// The state that is reported while the streams are at work. `before`: the retransmits when the window opened.
     fn sending(&self, t_ns: u64, before: Option<u64>) -> Sending {
         let retransmits = self.retransmits.zip(before).map(|(now, before)| now.saturating_sub(before));
         Sending { t_ns, rtt_ns: self.rtt_ns, cwnd_packets: self.cwnd_packets, retransmits }

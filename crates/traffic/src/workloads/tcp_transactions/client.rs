@@ -221,7 +221,7 @@ impl<'a> Connecting<'a> {
     }
 }
 
-/// How long nothing has succeeded.
+/// Time limit since the last success.
 struct Patience {
     doing: String,
     limit_ns: u64,

@@ -12,7 +12,7 @@ use super::{FirstClose, Kind, TransactionParams, request, response};
 use crate::workloads::tcp::connecting::{self, Route};
 use crate::{Endpoint, Result};
 
-/// How every connection is made.
+/// The plan of every connection.
 pub struct Plan {
     route: Route,
     kind: Kind,
@@ -41,11 +41,11 @@ impl Plan {
 pub struct Flight {
     stream: TcpStream,
     stage: Stage,
-    /// What its time is counted from: the time before its socket, or that it was due.
+    /// Start of the time that counts: the time before its socket was made, or that it was due.
     pub from_ns: u64,
     connecting_ns: u64,
     connected_ns: u64,
-    /// When it takes too long.
+    /// The time after which it takes too long.
     pub deadline_ns: u64,
 }
 
@@ -58,7 +58,7 @@ enum Stage {
     Closing,
 }
 
-/// What became of a flight for now.
+/// The result of a step of a flight.
 pub enum Step {
     /// It waits for its socket.
     Waits,
@@ -69,10 +69,10 @@ pub enum Step {
     },
 }
 
-/// Of a transaction or a part of it.
+/// The result of a transaction or a part of it.
 pub type Attempt<T> = std::result::Result<T, Failed>;
 
-/// Why a transaction failed.
+/// The reason why a transaction failed.
 pub enum Failed {
     /// The system's error.
     Io(io::Error),

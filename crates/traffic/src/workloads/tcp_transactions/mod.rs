@@ -19,7 +19,7 @@ use super::tcp::{Stop, TcpOptions};
 use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Result, Server, Token, Workload};
 
-/// What a connection carries: the workload.
+/// The payload of a connection, which is the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing: `tcp-connect`.
@@ -49,7 +49,7 @@ impl Workload for Kind {
     }
 }
 
-/// Who ends a connection.
+/// The end that closes a connection first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstClose {
     /// The client closes first: it has the connection in TIME-WAIT (RFC 9293 section 3.6).
@@ -62,7 +62,7 @@ enum FirstClose {
 
 /// The most that may be in flight: each is a descriptor on both sides.
 const MAX_IN_FLIGHT: u64 = 8_192;
-/// With a rate, what may be in flight unless given.
+/// The most that may be in flight with a rate, unless given.
 const IN_FLIGHT_WITH_RATE: u64 = 1_024;
 const MAX_RATE_PER_S: u64 = 10_000_000;
 

@@ -1,4 +1,4 @@
-//! When transactions begin, and the account of what became of them. Pure: it is told the time.
+//! The beginnings of transactions, and the account of their outcomes. Pure: it is told the time.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::params::{Limit, SECOND_NS};
 use crate::series::Series;
 use crate::workloads::pacing::Interval;
 
-/// With a rate and a duration: how long after the end what was due before it may still begin.
+/// Time after the end in which a phase with a rate and a duration may still begin what was due before.
 const GRACE_NS: u64 = SECOND_NS;
 
 /// The warm-up, or what is measured.
@@ -22,7 +22,7 @@ pub struct Phase {
     /// Transactions that were begun.
     attempts: u64,
     first_and_last_ns: Option<(u64, u64)>,
-    /// Whether the next one was due when there was no room for it.
+    /// True if the next one was due when there was no room for it.
     is_held: bool,
     held_back: u64,
     lateness: Times,
@@ -30,21 +30,21 @@ pub struct Phase {
     transaction: Times,
     failed: BTreeMap<String, u64>,
     series: Series<u64>,
-    /// Of what is counted.
+    /// End of the last transaction that counts.
     ended_ns: u64,
-    /// In a closed loop with a duration: whether it has passed.
+    /// True once the duration of a closed loop has passed.
     is_closed: bool,
     after_window: u64,
 }
 
-/// What a phase wants.
+/// The next action of a phase.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A transaction, whose time counts from then.
+    /// Begin a transaction, whose time counts from then.
     Begin(u64),
-    /// No transaction before that time; absent: before another is over.
+    /// Wait until that time; absent: until another transaction is over.
     WaitUntil(Option<u64>),
-    /// No more transactions.
+    /// Begin no more transactions.
     End,
 }
 
@@ -70,7 +70,7 @@ impl Phase {
         }
     }
 
-    /// What to do now, with or without room for another one.
+    /// The next action at this time, with or without room for another transaction.
     pub fn next(&mut self, now_ns: u64, has_room: bool) -> Next {
         let since_start_ns = now_ns.saturating_sub(self.started_ns);
         let is_last = self.limit.count().is_some_and(|count| self.attempts >= count);

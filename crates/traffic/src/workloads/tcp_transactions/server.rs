@@ -18,23 +18,24 @@ use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
 use crate::workloads::tcp::{Counted, CountingServer, PATIENCE, Preamble, Role, Stop, io as tcp_io};
 use crate::{Cancel, Endpoint, Error, Result, Server, Token, sys};
 
-/// How many connections may be open before the client proved itself; the oldest makes room for a new one.
+/// Most connections that may be open before the client proved itself; the oldest makes room for a new one.
 const MAX_UNPROVED: usize = 64;
-/// How many may be open after it, beyond twice what is in flight: those that the client has given up.
+/// Most connections that may be open after it, beyond twice the number in flight: those that the client has given up.
 const MAX_LEFT_OPEN: usize = 1_024;
 /// Connections accepted at most before those that are open have their turn.
 const MAX_ACCEPTED_IN_TURN: usize = 64;
 /// Connections that one wait tells of at most.
 const EVENTS: usize = 256;
-/// What an epoll set calls the proof and, from there on down, the listeners; the others have their numbers.
+/// Number of the proof in an epoll set, and of the first listener; the other listeners count down from there.
+/// Connections have their own numbers.
 const PROOF: u64 = u64::MAX;
 const FIRST_LISTENER: u64 = PROOF - 1;
 const LAST_LISTENER: u64 = FIRST_LISTENER - 255;
-/// What is done, in errors.
+/// The work of the server, for errors.
 const WATCHING: &str = "watching the connections of a session";
-/// How long a connection may stay open beyond the client's own patience.
+/// Time that a connection may stay open beyond the client's own patience.
 const GRACE_NS: u64 = 1_000_000_000;
-/// How long a wait is after the client's proof is closed.
+/// Length of a wait after the client's proof is closed.
 const WINDING_UP: Duration = Duration::from_millis(1);
 /// After `finish` was asked for, so long without anything is the end, though the client's proof stays open.
 const QUIET_NS: u64 = 250_000_000;
@@ -75,7 +76,7 @@ pub fn serve(endpoints: &[Endpoint], params: &TransactionParams, cancel: &Cancel
 /// Counts of the session.
 #[derive(Default)]
 struct Served {
-    /// Of the peer, without the proof and without what turned out to be a stray.
+    /// Connections of the peer, without the proof and without those that turned out to be strays.
     accepted: [u64; FAMILIES.len()],
     transactions: u64,
     strays: u64,
@@ -102,12 +103,12 @@ struct Serving<'a> {
     listeners: Vec<TcpListener>,
     epoll: Epoll,
     rules: Rules,
-    /// After the proof.
+    /// Most open connections after the proof.
     max_open: usize,
     accepted_in_turn: usize,
     /// No more than can be waiting.
     max_accepted_in_turn: usize,
-    /// How long a connection may stay open.
+    /// Time that a connection may stay open.
     patience_ns: u64,
     is_finishing: &'a AtomicBool,
     edges: Edges,
@@ -140,7 +141,7 @@ enum Stage {
     Answered,
 }
 
-/// What became of a connection for now.
+/// The result of a step of a connection.
 enum Next {
     Stays,
     Done,
@@ -213,7 +214,7 @@ impl Serving<'_> {
         }
     }
 
-    /// What stays open for longer than the client would wait is none of its.
+    /// Gives up connections that stay open for longer than the client would wait: they are not the client's.
     fn give_up(&mut self, now_ns: u64) {
         let overdue = self.open.iter().filter(|(_, open)| now_ns > open.deadline_ns);
         let overdue: Vec<_> = overdue.map(|(index, _)| index).collect();
@@ -321,7 +322,7 @@ impl Serving<'_> {
     }
 }
 
-/// What a connection has to do to be a transaction.
+/// Rules that a connection has to follow to be a transaction.
 struct Rules {
     kind: Kind,
     first_close: FirstClose,
@@ -339,7 +340,7 @@ impl Rules {
         self.endpoints.iter().any(|endpoint| endpoint.admits(from))
     }
 
-    /// Whether a reset at this stage is the end that a transaction should have.
+    /// True if a reset at this stage is the end that a transaction should have.
     fn ends_by_reset(&self, stage: &Stage, kind: Kind) -> bool {
         self.first_close == FirstClose::Reset && (kind == Kind::Connect || matches!(stage, Stage::Answered))
     }

@@ -1,4 +1,4 @@
-//! A store whose places keep their number while they are taken: what an epoll set tells of. Pure.
+//! A store whose places keep their number while they are taken, for use as the numbers of an epoll set. Pure.
 
 /// Values by number.
 #[derive(Debug)]
@@ -14,12 +14,12 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
-    /// How many there are.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Puts one in; its number.
+    /// Puts a value in. Returns its number.
     pub fn insert(&mut self, value: T) -> usize {
         if let Some(index) = self.free.pop() {
             self.slots[index] = Some(value);

@@ -81,7 +81,7 @@ impl Counts {
     }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 enum Outcome {
     Answered {
         asked_ns: u64,
@@ -96,7 +96,7 @@ enum Outcome {
     },
 }
 
-/// What came of an attempt to send a request.
+/// The result of an attempt to send a request.
 enum Sending {
     Done,
     Late,

@@ -55,11 +55,11 @@ struct Settings {
     response_bytes: usize,
     limit: Limit,
     warmup_ns: u64,
-    /// For one answer.
+    /// Time limit for one answer.
     timeout_ns: u64,
     buffers: Buffers,
     df: Df,
-    /// Whether both sides ask again and again instead of sleeping until something comes.
+    /// True if both sides ask again and again instead of sleeping until something comes.
     busy_poll: bool,
     interval_ns: u64,
 }

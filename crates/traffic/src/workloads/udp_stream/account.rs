@@ -1,4 +1,4 @@
-//! What the receiver of a flow knows about it. Pure: it is told what came, and when.
+//! The receiver's account of a flow of datagrams. Pure: it is told which datagrams came, and when.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -77,7 +77,7 @@ impl Account {
         self.arrivals.record(header.sequence, header.sent_realtime_ns, received_ns, bytes)
     }
 
-    /// Whether anything of this trial came.
+    /// True if nothing of this trial has come.
     pub fn is_empty(&self) -> bool {
         self.arrivals.ledger.unique() == 0 && self.warmup_received == 0
     }

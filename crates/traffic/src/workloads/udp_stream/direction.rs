@@ -1,4 +1,5 @@
-//! Which way the datagrams of `udp-stream` go. The client always opens the flow, so that it works behind a NAT.
+//! The directions of `udp-stream` and the two sides of a session. The client always opens the flow, so that it works
+//! behind a NAT.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::{Control, ThreadServer};
 use crate::{Error, Result, datagram_socket};
 
-/// Who sends.
+/// The side that sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The client.

@@ -1,4 +1,5 @@
-//! How a client that receives is told that no more comes, and how many there were: datagrams of 32 bytes after the last one.
+//! The end of a flow to a client that receives: datagrams of 32 bytes after the last one say that no more comes, and
+//! how many there were.
 
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use crate::datagram::{telling, told};
 use crate::session::Endpoint;
 use crate::workloads::tcp::Stop;
 
-/// What is told by [`telling`].
+/// The kind of these datagrams in [`telling`].
 const PHASE: u8 = 6;
 /// So many are sent, this far apart: one is enough.
 const COUNT: usize = 5;
 const DISTANCE: Duration = Duration::from_millis(20);
 
-/// Tells the client how many of the measured flow were sent.
+/// Tells the client how many datagrams of the measured flow were sent.
 pub fn send(socket: &Socket, endpoint: &Endpoint, result: &Value, stop: &Stop) -> Result<()> {
     let sent = result["sent"].as_u64().unwrap_or(0);
     for _ in 0..COUNT {
@@ -29,7 +30,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, result: &Value, stop: &Stop) -
     Ok(())
 }
 
-/// How many were sent, where a datagram says so.
+/// Number of datagrams that were sent, where this one gives it.
 pub fn decode(datagram: &[u8], token: u64) -> Option<u64> {
     told(datagram, token, PHASE)
 }

@@ -61,13 +61,13 @@ struct Settings {
     together: Together,
     /// The longest stretch of a wait that is spun.
     spin_ns: u64,
-    /// Of the series.
+    /// Interval of the series.
     interval_ns: u64,
-    /// Whether both ends note each datagram.
+    /// True if both ends note each datagram.
     packet_log: bool,
 }
 
-/// What is sent when.
+/// The sizes and times of datagrams.
 #[derive(Debug, Clone)]
 enum Traffic {
     /// Datagrams of one size, as fast as the socket takes them.
@@ -113,12 +113,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether datagrams go as fast as the socket takes them.
+    /// True if datagrams go as fast as the socket takes them.
     fn is_unpaced(&self) -> bool {
         matches!(self.traffic, Traffic::Unpaced(_))
     }
 
-    /// When a phase sends what.
+    /// The pace of a phase.
     fn pace(&self, round: Round) -> Pace {
         match &self.traffic {
             Traffic::Unpaced(bytes) => Pace::Unpaced(*bytes),
@@ -135,7 +135,7 @@ impl Settings {
         }
     }
 
-    /// About how many datagrams a model has in its time.
+    /// An estimate of the number of datagrams that a model has in its time.
     fn expected(&self) -> Option<u64> {
         match (self.limit, &self.traffic) {
             (Limit::Duration(ns), Traffic::Model(model)) => Some((ns as f64 / model.mean_gap_ns()) as u64),
@@ -143,7 +143,7 @@ impl Settings {
         }
     }
 
-    /// How many datagrams the measured flow has, where that is known before.
+    /// Number of datagrams of the measured flow, where it is known before.
     fn planned(&self) -> Option<u64> {
         match (self.limit, &self.traffic) {
             (Limit::Count(count), _) => Some(count),
@@ -153,7 +153,7 @@ impl Settings {
         }
     }
 
-    /// Whether a silence of any length may be part of the flow.
+    /// True if a silence of any length may be part of the flow.
     fn may_be_slow(&self) -> bool {
         self.limit.duration_ns().is_none() && !matches!(self.traffic, Traffic::Unpaced(_))
     }

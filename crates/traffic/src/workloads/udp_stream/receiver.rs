@@ -30,7 +30,7 @@ const DEFAULT_RCVBUF_DATAGRAMS: usize = 512;
 const AT_ONCE: usize = 128;
 /// ... as far as they have room here.
 const BUFFERS_BYTES: usize = 4 << 20;
-/// What a super-packet carries at most.
+/// The most that a super-packet carries.
 const SUPER_PACKET_BYTES: usize = 65_535;
 /// `finish` takes so long a silence for the end ...
 const SILENCE_NS: u64 = 250_000_000;
@@ -64,7 +64,7 @@ pub struct Receiver<'a> {
     batch: ReceiveBatch,
     account: Account,
     receiving: Receiving,
-    /// Of the clock.
+    /// Times that reading the clock takes.
     reading: Times,
     /// When a datagram of this trial was last taken.
     last_ns: u64,
@@ -74,11 +74,11 @@ pub struct Receiver<'a> {
     span: ServerSpan,
     progress: Progress,
     token: u64,
-    /// Of a client: how many were sent, once the server has said so.
+    /// Number of datagrams that were sent, at a client, once the server has said it.
     told: Option<u64>,
 }
 
-/// How the measured flow was received.
+/// Calls and super-packets by which the measured flow was received.
 #[derive(Default)]
 struct Receiving {
     calls: u64,
@@ -92,7 +92,7 @@ struct Receiving {
 struct First {
     /// On the monotonic clock.
     started_ns: u64,
-    /// What had been dropped before.
+    /// Number of datagrams that had been dropped before.
     drops: u32,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Receiver<'a> {
         })
     }
 
-    /// The client's: until the server has said that there is no more, or nothing comes for too long.
+    /// Works as the client: until the server has said that there is no more, or nothing comes for too long.
     pub fn work_to_end(mut self, settings: &Settings, stop: &Stop) -> Result<Value> {
         let started_ns = clock::monotonic_ns();
         let planned_ns = settings.limit.duration_ns().map_or(0, |ns| ns.saturating_add(settings.warmup_ns));
@@ -147,7 +147,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// The server's: until it is told to finish.
+    /// Works as the server: until it is told to finish.
     pub fn work(mut self, control: &Control) -> Result<Value> {
         loop {
             control.check()?;
@@ -232,7 +232,8 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// With all `sent` there it is over once the socket is empty: duplicates and strays count as well.
+    /// True if the flow is over. With all `sent` there it is over once the socket is empty: duplicates and strays count
+    /// as well.
     fn is_over(&self, order: &Order, is_empty: bool) -> bool {
         let now_ns = clock::monotonic_ns();
         let silence_ns = now_ns.saturating_sub(self.last_ns.max(order.given_ns));
@@ -269,7 +270,8 @@ impl<'a> Receiver<'a> {
     }
 }
 
-/// Whether an error is of a datagram that went the other way on the same socket: a client that has gone, a path that is too narrow.
+/// True if an error is of a datagram that went the other way on the same socket: a client that has gone, a path that is
+/// too narrow.
 fn is_about_what_was_sent(errno: Errno) -> bool {
     matches!(
         errno,

@@ -1,4 +1,4 @@
-//! What the time in a datagram is worth: how long after it the kernel had the datagram ready to leave.
+//! The delay from the time in a datagram to the moment when the kernel had it ready to leave.
 //!
 //! A datagram carries the time before its call. The kernel notes two more for a few of a paced flow: when the datagram
 //! enters the queue of the device, and when the device takes it (`SOF_TIMESTAMPING_TX_SCHED`,
@@ -23,7 +23,7 @@ pub struct SendTimes {
     next_ns: u64,
     /// The time in the datagram that is being asked about.
     asked: Option<u64>,
-    /// How many have been asked about, since that numbers the answers.
+    /// Number of datagrams that were asked about: the answers are numbered by it.
     count: u32,
 }
 
@@ -41,7 +41,7 @@ impl SendTimes {
         }
     }
 
-    /// Whether the datagram to be sent at that time is to be one of the sample.
+    /// True if the datagram to be sent at that time is to be one of the sample.
     #[inline]
     pub fn is_due(&self, monotonic_ns: u64) -> bool {
         self.is_possible && self.asked.is_none() && monotonic_ns >= self.next_ns

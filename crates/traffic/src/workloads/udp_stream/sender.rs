@@ -103,18 +103,18 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
 
 struct Sender<'a> {
     socket: &'a Socket,
-    /// What sends instead of the socket.
+    /// The sender of atomic fragments, in place of the socket.
     atomic: Option<AtomicFragments>,
     endpoint: &'a Endpoint,
     stop: &'a Stop,
     batch: SendBatch,
     heads: Vec<[u8; HEADER_BYTES]>,
     sending: Sending,
-    /// That sent something.
+    /// Calls that sent something.
     calls: u64,
-    /// Of paced flows.
+    /// Waits of a paced flow.
     waits: Option<Waits>,
-    /// In the warm-up.
+    /// Time that was spun in the warm-up.
     warmup_spun_ns: u64,
     times: SendTimes,
     rest: Vec<u8>,
@@ -122,7 +122,7 @@ struct Sender<'a> {
     df: Df,
     /// ICMP errors; none are asked for where DF is clear.
     errors: ErrorCounts,
-    /// Of the measured flow, where it is asked for.
+    /// Log of the measured flow, where it is asked for.
     log: Option<SentLog>,
     doing: String,
 }

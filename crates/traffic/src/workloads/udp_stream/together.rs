@@ -1,4 +1,4 @@
-//! Which datagrams go to the kernel together, and whether it gets them in one piece, to be cut by it.
+//! Decides which datagrams go to the kernel together, and if it gets them in one piece, to be cut by it.
 
 use serde_json::{Value, json};
 use socket2::Socket;
@@ -12,7 +12,7 @@ use crate::{Error, Result, path_mtu, sys};
 
 /// Datagrams in a super-packet: `UDP_MAX_SEGMENTS` of Linux before 6.9, which is enough to make the call cheap.
 const MAX_SEGMENTS: u64 = 64;
-/// What a super-packet carries at most: an IPv4 packet.
+/// The most that a super-packet carries: an IPv4 packet.
 const MAX_SUPER_PACKET_BYTES: u64 = 65_535 - 20 - 8;
 /// Datagrams of an unpaced flow that go by one call, uncut. They leave one after the other, some 4 us each, while all
 /// carry the time before the call: with 32 the median delay on an idle veth was 59 us, with 4 it was 7 us, at the same
@@ -22,7 +22,7 @@ const UNPACED_AT_ONCE: u64 = 4;
 const MAX_BATCH: u64 = 1024;
 const UDP_HEADER_BYTES: u64 = 8;
 
-/// What the parameters say.
+/// The choices of the parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Together {
     segmentation: Segmentation,
@@ -47,7 +47,7 @@ impl Together {
         })
     }
 
-    /// Whether super-packets may arrive, and are to be taken whole.
+    /// True if super-packets may arrive, and are to be taken whole.
     pub fn takes_super_packets(&self) -> bool {
         self.segmentation == Segmentation::Always
     }
@@ -98,7 +98,7 @@ fn takes(segmentation: Segmentation, egress: &Egress) -> bool {
     segmentation == Segmentation::Always || !egress.takes_super_packets
 }
 
-/// Why the kernel would not cut the datagrams as they are meant to be.
+/// The reason why the kernel would not cut the datagrams as they are meant to be.
 fn obstacle(payload_bytes: u64, several: bool, is_ipv4: bool, mtu_bytes: u32, egress: &Egress) -> Option<String> {
     let packet_bytes = payload_bytes + UDP_HEADER_BYTES + if is_ipv4 { 20 } else { 40 };
     if several {
@@ -122,14 +122,14 @@ fn obstacle(payload_bytes: u64, several: bool, is_ipv4: bool, mtu_bytes: u32, eg
     }
 }
 
-/// How datagrams are sent.
+/// The way of sending datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sending {
-    /// By one call at most.
+    /// Most datagrams of one call.
     pub at_once: u64,
-    /// In one piece for the kernel at most.
+    /// Most datagrams in one piece for the kernel.
     pub segments: usize,
-    /// Whether these pieces cross the first link as they are.
+    /// True if these pieces cross the first link as they are.
     pub super_packets: bool,
 }
 
