@@ -9,10 +9,10 @@
 //! session they took a third of a processor from programs of other sessions, and where two runs had some, other programs waited for up
 //! to 0.3 s.
 //!
-//! Even so, processors do not always yield to one thread. Work that remains to be done for the network after an
-//! interrupt or a system call is left by the kernel to a thread of its own (`ksoftirqd`), and that waited for the next
-//! tick, with it timers of queues. But a thread that returns from the kernel's part for networks does that work first.
-//! So a spinner goes there again and again.
+//! Even so, they do not always yield to one thread. The kernel leaves work that remains for the network after an
+//! interrupt or a system call to a thread of its own (`ksoftirqd`), which then waited for the next tick, and timers of
+//! queues waited with it. But a thread that returns from the kernel's part for networks does that work first. So a
+//! spinner goes there again and again.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
