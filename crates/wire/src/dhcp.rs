@@ -18,7 +18,7 @@ pub const MIN_V6ONLY_WAIT_S: u32 = 300;
 /// Length of the fields before the options: RFC 2131 section 2, with the magic cookie of section 3.
 const FIXED_BYTES: usize = 240;
 const COOKIE: [u8; 4] = [99, 130, 83, 99];
-/// Where the fields `sname` and `file` are, which may have options too (RFC 2132 section 9.3).
+/// Places of the fields `sname` and `file`, which may have options too (RFC 2132 section 9.3).
 const SERVER_NAME: std::ops::Range<usize> = 44..108;
 const FILE: std::ops::Range<usize> = 108..236;
 /// Messages are no shorter, as those of BOOTP: RFC 1542 section 2.1.
@@ -55,7 +55,7 @@ crate::named! {
 }
 
 impl Kind {
-    /// They are numbered in their order, from 1.
+    /// The number of the type. Types are numbered in their order, from 1.
     fn number(self) -> u8 {
         self as u8 + 1
     }
@@ -106,9 +106,9 @@ pub struct Message {
     pub hardware: [u8; 6],
     /// The address that the client asks for.
     pub requested: Option<Ipv4Addr>,
-    /// Which server it is from or to.
+    /// The address of the server that sends the message, or that it is for.
     pub server: Option<Ipv4Addr>,
-    /// For how long the address is leased.
+    /// Time for which the address is leased, in seconds.
     pub lease_s: Option<u32>,
     /// Bits of the network's prefix.
     pub prefix_bits: Option<u8>,
@@ -116,7 +116,7 @@ pub struct Message {
     pub router: Option<Ipv4Addr>,
     /// The options that the client wants (the parameter request list).
     pub wanted: Vec<u8>,
-    /// For how long the client is to do without IPv4 (V6ONLY_WAIT, RFC 8925).
+    /// Time for which the client is to do without IPv4, in seconds (V6ONLY_WAIT, RFC 8925).
     pub v6only_wait_s: Option<u32>,
 }
 
@@ -200,7 +200,7 @@ impl Message {
         }
         let mut found = Options::default();
         found.read(options)?;
-        // Which of the two fields have options; `file` comes first (RFC 2131 section 4.1).
+        // This tells which of the two fields have options; `file` comes first (RFC 2131 section 4.1).
         let overload = found.overload;
         for (bit, field) in [(1, FILE), (2, SERVER_NAME)] {
             if overload & bit != 0 {

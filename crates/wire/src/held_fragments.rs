@@ -35,13 +35,13 @@ struct Parts {
     expires: Duration,
     /// The ports, if the first fragment has come.
     ports: Option<Ports>,
-    /// Where each begins and ends.
+    /// The beginning and the end of each fragment in the packet's data, in bytes.
     ranges: Vec<(u32, u32)>,
-    /// Where the packet ends, if its last fragment has come.
+    /// The end of the packet's data, if its last fragment has come.
     end_bytes: Option<u32>,
     waiting: Vec<Vec<u8>>,
     overlaps: bool,
-    /// True if the first one came, and did not go on.
+    /// True if the first fragment came, and was not forwarded.
     is_refused: bool,
 }
 
@@ -56,9 +56,9 @@ pub struct Amount {
 /// The fragments that those of a packet wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// The first one.
+    /// The first fragment, which has the ports.
     Ports,
-    /// All.
+    /// All fragments.
     Whole,
 }
 
@@ -82,7 +82,7 @@ pub struct HeldFragments {
     until: Until,
     timeout: Duration,
     packets: HashMap<Key, Parts>,
-    /// When they are forgotten, in order. Those that are whole by then are no longer among the packets.
+    /// The times at which packets are forgotten, in order. Packets that are whole by then are no longer in `packets`.
     order: VecDeque<(Duration, Key)>,
     waiting: Amount,
     missed: Amount,
@@ -162,13 +162,14 @@ impl HeldFragments {
         read(packet).is_some_and(|(key, ..)| self.packets.contains_key(&key))
     }
 
-    /// Those that waited in vain since this was last asked: what they waited for did not come in time, or fragments of their packet overlapped.
+    /// The fragments that waited in vain since the last call: those that they waited for did not come in time, or
+    /// fragments of their packet overlapped.
     pub fn take_missed(&mut self, now: Duration) -> Amount {
         self.forget(now);
         std::mem::take(&mut self.missed)
     }
 
-    /// Those that wait.
+    /// The fragments that wait.
     pub fn waiting(&self) -> Amount {
         self.waiting
     }

@@ -6,7 +6,7 @@ use crate::{Flaw, Span, checksum};
 /// Length of the header: no type of either version has less.
 pub const HEADER_BYTES: usize = 8;
 
-/// Which of the two it is: their types have different numbers.
+/// The version of ICMP. The types of the two versions have different numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// ICMP for IPv4.

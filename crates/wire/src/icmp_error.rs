@@ -1,4 +1,4 @@
-//! Errors of ICMP and ICMPv6 as they are sent: what the source of a packet is told, and as much of that packet as there is room for.
+//! Errors of ICMP and ICMPv6 for the source of a packet, with as much of that packet as there is room for.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -15,10 +15,10 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
 
-/// Which part of a fragmented packet this is.
+/// The place of a fragment in its packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Fragment {
-    /// Where its data begins in the whole packet's data.
+    /// The beginning of the fragment's data in the whole packet's data.
     pub offset_bytes: u32,
     /// True if other fragments follow.
     pub more: bool,
@@ -78,7 +78,7 @@ impl<'a> Packet<'a> {
         be16(self.header[6], self.header[7]) & DONT_FRAGMENT != 0
     }
 
-    /// Which fragment this is, if it is one.
+    /// The place of this fragment in its packet; `None` if it is not a fragment.
     pub fn fragment(&self) -> Option<Fragment> {
         let field = be16(self.header[6], self.header[7]);
         let (offset_bytes, more) = (u32::from(field & OFFSET) * 8, field & MORE_FRAGMENTS != 0);
@@ -102,7 +102,7 @@ impl<'a> Packet<'a> {
         Ipv4Addr::new(a, b, c, d)
     }
 
-    /// Where it goes.
+    /// The address of the destination.
     pub fn destination(&self) -> Ipv4Addr {
         let [.., a, b, c, d] = *self.header;
         Ipv4Addr::new(a, b, c, d)
@@ -132,7 +132,7 @@ pub fn take_hop(packet: &mut [u8]) {
 pub struct Repr {
     /// The address of the sender.
     pub source: Ipv4Addr,
-    /// Where it goes.
+    /// The address of the destination.
     pub destination: Ipv4Addr,
     /// The octet that was the type of service: DSCP and ECN.
     pub traffic_class: u8,
@@ -142,7 +142,7 @@ pub struct Repr {
     pub dont_fragment: bool,
     /// True if other fragments follow.
     pub more_fragments: bool,
-    /// Where its data begins in the whole packet's data: a multiple of 8 up to 65,528.
+    /// The beginning of the packet's data in the data of the whole packet: a multiple of 8 up to 65,528.
     pub offset_bytes: u16,
     /// The time to live.
     pub hop_limit: u8,
@@ -153,7 +153,8 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// That of a packet between these, source first: no fragment, with a time to live of 64, all else 0.
+    /// The header of a packet between these addresses, source first: no fragment, with a time to live of 64, all else
+    /// 0.
     pub fn new([source, destination]: [Ipv4Addr; 2], protocol: u8, payload_bytes: usize) -> Self {
         Self {
             source,
@@ -169,7 +170,7 @@ impl Repr {
         }
     }
 
-    /// That of a packet, without its options.
+    /// The header of a packet, without its options.
     pub fn parse(packet: &Packet<'_>) -> Self {
         let header = packet.header;
         let field = be16(header[6], header[7]);

@@ -11,13 +11,13 @@ use crate::{Defect, Flaw, Span, protocol};
 /// Length of the header without extensions.
 pub const HEADER_BYTES: usize = 40;
 
-/// Where the header has the number of the one that follows.
+/// The place in the header of the number of the next header.
 pub const NEXT_HEADER_AT: u32 = 6;
 
 /// Length of a Fragment header; no extension header is shorter.
 pub const FRAGMENT_HEADER_BYTES: usize = 8;
 
-/// More extension headers than this are taken for an attack: RFC 8200 section 4.1 knows six, one of them twice.
+/// Most extension headers of a packet. More are taken for an attack: RFC 8200 section 4.1 knows six, one of them twice.
 pub const MAX_EXTENSIONS: usize = 8;
 
 /// The extension headers that are walked through.
@@ -33,7 +33,7 @@ pub enum Extension {
 }
 
 impl Extension {
-    /// Which one has this number; `None`: none has.
+    /// The extension header with this number; `None` if there is none.
     pub fn of(number: u8) -> Option<Self> {
         Some(match number {
             protocol::HOP_BY_HOP => Self::HopByHop,
@@ -104,7 +104,7 @@ impl<'a> Packet<'a> {
         self.address(8)
     }
 
-    /// Where it goes.
+    /// The address of the destination.
     pub fn destination(&self) -> Ipv6Addr {
         self.address(24)
     }
@@ -152,7 +152,7 @@ pub struct Extensions<'a> {
     count: usize,
     /// Length of the headers so far.
     pub bytes: usize,
-    /// Which fragment the packet is, if it is one.
+    /// The place of the fragment, if the packet is one.
     pub fragment: Option<Fragment>,
     /// The number of the protocol after the last header.
     pub protocol: u8,
@@ -204,7 +204,7 @@ impl Extensions<'_> {
 pub struct Repr {
     /// The address of the sender.
     pub source: Ipv6Addr,
-    /// Where it goes.
+    /// The address of the destination.
     pub destination: Ipv6Addr,
     /// DSCP and ECN.
     pub traffic_class: u8,
@@ -220,12 +220,12 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// That of a packet between these, source first, with a hop limit of 64, all else 0.
+    /// The header of a packet between these addresses, source first, with a hop limit of 64, all else 0.
     pub fn new([source, destination]: [Ipv6Addr; 2], next_header: u8, payload_bytes: usize) -> Self {
         Self { source, destination, traffic_class: 0, flow_label: 0, hop_limit: 64, next_header, payload_bytes }
     }
 
-    /// That of a packet, whose extension headers are payload.
+    /// The header of a packet. Extension headers count as payload.
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {
             source: packet.source(),
@@ -256,7 +256,7 @@ impl Repr {
 pub struct FragmentHeader {
     /// The number of the header that follows.
     pub next_header: u8,
-    /// Which part this is: its offset is a multiple of 8 up to 65,528.
+    /// The place of the fragment: its offset is a multiple of 8 up to 65,528.
     pub fragment: Fragment,
 }
 

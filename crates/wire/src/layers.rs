@@ -106,7 +106,7 @@ pub enum Layer {
         message: &'static str,
         /// True if the client can do without IPv4, and asks whether it is to: RFC 8925.
         wants_v6only: bool,
-        /// For how long it is to.
+        /// Time for which the client is to do without IPv4, in seconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         v6only_wait_s: Option<u32>,
     },
@@ -133,7 +133,7 @@ pub enum Layer {
         reason: &'static str,
         bytes: usize,
     },
-    /// More than [`MAX_LAYERS`].
+    /// The end of what is read of a packet with more than [`MAX_LAYERS`] layers.
     TooDeep {
         bytes: usize,
     },

@@ -10,9 +10,10 @@ use crate::siit::{Ipv4Net, Ipv6Net};
 
 /// RFC 7598 section 4.1.
 pub const MAX_EA_BITS: u8 = 48;
-/// An address. Beyond 64 bits, the End-user IPv6 prefix takes the place of the interface identifier's first bits: RFC 7597 section 6.
+/// Most bits of the End-user IPv6 prefix: those of an address. Beyond 64 bits, it takes the place of the interface
+/// identifier's first bits: RFC 7597 section 6.
 const MAX_END_USER_BITS: u8 = 128;
-/// Where the IPv4 address ends in an interface identifier: section 6.
+/// The bit of an IPv6 address at which the IPv4 address in its interface identifier ends: section 6.
 const IPV4_END_BITS: u8 = 112;
 const PORT_BITS: u8 = 16;
 
@@ -48,7 +49,7 @@ pub fn check_rules(own: Option<&Rule>, rules: &[Rule], allow_reserved: bool) -> 
     let mut seen4 = HashSet::new();
     for rule in rules {
         let psid = rule.psid.filter(|psid| psid.bits > 0);
-        // Those of a binding table share addresses: each has its own ports.
+        // The rules of a binding table share addresses: each has its own ports.
         if psid.is_none() && !seen6.insert((rule.ipv6.address, rule.ipv6.bits)) {
             return Err(format!("two rules have the Rule IPv6 prefix {}; give each one its own", rule.ipv6));
         }

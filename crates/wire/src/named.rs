@@ -11,7 +11,7 @@ macro_rules! named {
             /// Each of them, in their order.
             pub const ALL: &'static [Self] = &[$(Self::$value,)*];
 
-            /// As the protocol document has it.
+            /// The name of the value, as the protocol document has it.
             pub fn $name(self) -> &'static str {
                 match self { $(Self::$value => $text,)* }
             }

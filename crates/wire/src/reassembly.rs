@@ -1,6 +1,7 @@
 //! Reassembly: packets of their fragments (RFC 791 section 3.2, RFC 8200 section 4.5).
 //!
-//! Fragments wait until all of their packet are there, within bounds that `held_fragments` has. No clock: whoever asks says what time it is.
+//! Fragments wait until all of their packet are there, within bounds that `held_fragments` has. It has no clock: the
+//! caller gives the time.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub enum Joined {
 /// The fragments of packets that are not whole yet.
 #[derive(Debug)]
 pub struct Reassembly {
-    /// Those that wait, and those that waited in vain.
+    /// The fragments that wait, and the numbers of those that waited in vain.
     pub held: HeldFragments,
 }
 
@@ -97,7 +98,7 @@ fn join(fragments: &[Vec<u8>]) -> Option<Vec<u8>> {
 /// A fragment's part of its packet.
 struct Part<'a> {
     offset_bytes: u32,
-    /// As the whole packet has it, but for its length.
+    /// The header that the whole packet will have, but for its length.
     header: Vec<u8>,
     ecn: u8,
     data: &'a [u8],
@@ -124,7 +125,7 @@ fn split4(bytes: &[u8]) -> Option<Part<'_>> {
 fn split6(bytes: &[u8]) -> Option<Part<'_>> {
     let packet = ipv6::Packet::parse(Span::whole(bytes)).ok()?;
     let bytes = bytes.get(..packet.total_bytes())?;
-    // Where the number of the header stands that comes at `at`.
+    // `number_at` is the place of the number of the header that begins at `at`.
     let (mut number_at, mut at) = (6, ipv6::HEADER_BYTES);
     while *bytes.get(number_at)? != protocol::FRAGMENT {
         (number_at, at) = (at, at + (usize::from(*bytes.get(at + 1)?) + 1) * 8);

@@ -27,7 +27,7 @@ crate::named! {
         HeaderLength = "the header length is under 20",
         /// IPv4's total length is under the header's.
         TotalLength = "the total length is under the header length",
-        /// There are more than [`MAX_EXTENSIONS`](crate::ipv6::MAX_EXTENSIONS).
+        /// The packet has more extension headers than [`MAX_EXTENSIONS`](crate::ipv6::MAX_EXTENSIONS).
         Extensions = "more than 8 extension headers",
         /// GRE's version is not 0.
         GreVersion = "the version is not 0",
@@ -60,7 +60,7 @@ impl<'a> Span<'a> {
         Self { captured: bytes, length: Some(bytes.len()) }
     }
 
-    /// This stretch as the beginning of a longer one, of unknown length: what a first fragment carries.
+    /// The same bytes as the beginning of a longer stretch, of unknown length: what a first fragment carries.
     pub fn open_ended(&self) -> Self {
         Self { captured: self.captured, length: None }
     }
@@ -88,7 +88,7 @@ impl<'a> Span<'a> {
         Ok((head, Span { captured: rest, length: self.length.map(|length| length - count) }))
     }
 
-    /// This stretch without what follows its first `length` bytes: padding, or another packet's.
+    /// The first `length` bytes of this stretch, without what follows: padding, or another packet's.
     pub fn limit(&self, length: usize) -> Result<Span<'a>, Flaw> {
         self.check(length, Defect::Length)?;
         Ok(Span::new(self.captured, length))

@@ -64,7 +64,7 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// That of a datagram.
+    /// The header of a datagram.
     pub fn parse(datagram: &Datagram<'_>) -> Self {
         Self {
             source_port: datagram.source_port(),

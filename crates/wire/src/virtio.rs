@@ -18,16 +18,16 @@ const GSO_ECN: u8 = 0x80;
 pub struct Repr {
     /// A checksum, whose field has the sum of the pseudo header.
     pub checksum: Option<Checksum>,
-    /// To cut the frame.
+    /// The segments that the frame is to be cut into.
     pub segments: Option<Segments>,
 }
 
 /// A checksum that is to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum {
-    /// Where in the frame that begins which it covers.
+    /// The beginning of the bytes that it covers, from the frame's beginning.
     pub start_bytes: u16,
-    /// Where its field is from there.
+    /// The place of its field, from there.
     pub offset_bytes: u16,
 }
 

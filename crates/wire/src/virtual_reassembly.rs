@@ -1,7 +1,7 @@
 //! Virtual reassembly: the ports of later fragments, which the first one alone has (RFC 6146 section 3.4, RFC 7597 section 8.3.3).
 //!
-//! Fragments are not put together. One whose first has come goes on at once, with the ports of that one. Others wait for it, within bounds
-//! (`held_fragments` has them). No clock: whoever asks says what time it is.
+//! Fragments are not put together. If the first fragment has come, others go on at once, with its ports. Until then
+//! they wait for it, within bounds (`held_fragments` has them). It has no clock: the caller gives the time.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub enum Taken {
     Fragment {
         /// The ports of the first fragment.
         ports: Ports,
-        /// As they came.
+        /// The fragments that waited, as they came.
         waited: Vec<Vec<u8>>,
     },
     /// It waits for the first fragment.
@@ -35,7 +35,7 @@ pub enum Taken {
 /// The fragments of packets whose end has not come.
 #[derive(Debug)]
 pub struct VirtualReassembly {
-    /// Those that wait, and those that waited in vain.
+    /// The fragments that wait, and the numbers of those that waited in vain.
     pub held: HeldFragments,
 }
 
@@ -57,8 +57,8 @@ impl VirtualReassembly {
         }
     }
 
-    /// Says that a packet did not go on that was taken. If it is a first fragment, those that come later are dropped. Those that waited for it are whoever has
-    /// them to drop.
+    /// Notes that a packet that was taken was not forwarded. If it is a first fragment, those that come later are
+    /// dropped. The caller drops those that waited for it.
     pub fn refuse(&mut self, packet: &[u8]) {
         self.held.refuse(packet);
     }

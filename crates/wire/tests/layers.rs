@@ -389,7 +389,7 @@ fn teredo_of_a_server_may_begin_with_indications() {
     }
 }
 
-/// RFC 8925: what a host asks, and what it is told.
+/// A host's request to do without IPv4, and the answer: RFC 8925.
 #[test]
 fn dhcp_says_whether_ipv4_can_be_done_without() {
     let dhcp = |ports: &str, options: &str| {

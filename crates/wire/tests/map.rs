@@ -123,7 +123,7 @@ proptest! {
             let back = rule.to_ipv4(found).expect("one of the rule");
             prop_assert_eq!((back.0, Some(back.1)), (ipv4, rule.psid_of(port)));
         }
-        // Every bit counts: another address is another customer edge's or nobody's.
+        // Every bit counts: another address is another customer edge's, or belongs to nobody.
         let other = rule.to_ipv4(Ipv6Addr::from_bits(address.to_bits() ^ (1 << flip)));
         prop_assert_ne!(other, Some((ipv4, psid)));
     }
@@ -189,7 +189,7 @@ fn rules_that_say_of_the_same_addresses_whose_they_are_are_refused() {
     }
     let reserved = Rule { ipv4: net4([240, 0, 0, 0], 24), ..one };
     assert_eq!(check_rules(Some(&reserved), &[], true), Ok(()));
-    // Those of a binding table share addresses and tunnels.
+    // The rules of a binding table share addresses and tunnels.
     let bound = |value| Rule {
         ipv6: net6("2001:db8::1", 128),
         ipv4: net4([192, 0, 2, 1], 32),

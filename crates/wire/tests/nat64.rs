@@ -67,7 +67,7 @@ fn message(number: u8, [from, to]: [u16; 2], flags: u8) -> Vec<u8> {
     message
 }
 
-/// From an IPv6 host to an IPv4 address.
+/// A packet from an IPv6 host to an IPv4 address.
 fn out(from: Ipv6Addr, to: Ipv4Addr, number: u8, ports: [u16; 2], flags: u8) -> Vec<u8> {
     packet6(header6([from, prefix().embed(to)], number), message(number, ports, flags))
 }
@@ -165,7 +165,7 @@ fn nobody_gets_in_whom_no_host_has_asked() {
     let decision = translator.translate(&unasked, None, START);
     assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::NoBinding));
     translator.translate(&out(host(1), SERVER, protocol::UDP, [4000, 53], 0), None, START);
-    // RFC 6146 section 3.5.1.2: whoever it is may answer, unless addresses are filtered.
+    // Anybody may answer, unless addresses are filtered: RFC 6146 section 3.5.1.2.
     let other = back(OTHER, POOL, protocol::UDP, [53, 4000], 0);
     assert_eq!(translator.translate(&other, None, START).verdict, Verdict::Translated);
     let filtering = Filtering::AddressDependent;
@@ -205,7 +205,7 @@ fn a_connection_lives_until_both_sides_have_closed_it() {
         translator
     };
     let has_session = |translator: &mut Nat64, after: Duration| {
-        // A packet of somebody else shows what is over.
+        // A packet from another address makes the table forget sessions that are over.
         translator.translate(&back(OTHER, POOL, protocol::UDP, [1, 1], 0), None, START + after);
         translator.amounts().sessions == 1
     };
@@ -264,7 +264,7 @@ fn errors_find_the_host_whose_packet_they_are_about() {
     assert_eq!((packet[40], packet[41], &packet[44..48]), (2, 0, &[0, 0, 5, 40][..]), "Packet Too Big of 1320");
     let (ends, ports) = ends6(&packet[48..]);
     assert_eq!((ends, ports), ([host(1), prefix().embed(SERVER)], [40, 53]), "its own packet, with its checksum");
-    // And the other way: the host says that its port is closed.
+    // Errors are translated in the other direction, too: the host says that its port is closed.
     let answer = translator.translate(&back(SERVER, POOL, protocol::UDP, [53, bound], 0), None, START);
     let about = through(&answer).to_vec();
     let mut message = [&[1, 4, 0, 0, 0, 0, 0, 0], &about[..]].concat();

@@ -68,7 +68,7 @@ impl Known<'_> {
     }
 }
 
-/// Where records lead that end with an alias, though more than aliases is asked for.
+/// The name that the last record, an alias, leads to, if more than aliases is asked for.
 fn open_end(records: &[Record], kind: Kind) -> Option<Name> {
     match records.last().map(|last| &last.data) {
         Some(Data::Cname(target)) if ![Kind::CNAME, Kind::ANY].contains(&kind) => Some(target.clone()),

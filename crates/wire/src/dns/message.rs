@@ -41,7 +41,7 @@ impl Header {
     /// RFC 4035 section 3.2.2.
     const CHECKING_DISABLED: u16 = 1 << 4;
 
-    /// That of a message; `None` where there is none.
+    /// The header of a message; `None` if the message is too short to have one.
     pub fn parse(message: &[u8]) -> Option<Self> {
         let &[a, b, c, d] = message.first_chunk::<4>().filter(|_| message.len() >= HEADER_BYTES)?;
         Some(Self { id: u16::from_be_bytes([a, b]), flags: u16::from_be_bytes([c, d]) })
@@ -94,14 +94,14 @@ impl Header {
 pub struct Question {
     /// The name whose records are asked for.
     pub name: Name,
-    /// Which records.
+    /// The type of the records.
     pub kind: Kind,
     /// The class of the records.
     pub class: u16,
 }
 
 impl Question {
-    /// One of the class IN.
+    /// A question of the class IN.
     pub fn new(name: Name, kind: Kind) -> Self {
         Self { name, kind, class: CLASS_IN }
     }
@@ -116,7 +116,7 @@ impl Question {
         message
     }
 
-    /// As a message has it.
+    /// The bytes of the question in a message.
     pub(super) fn emit(&self) -> Vec<u8> {
         [self.name.wire(), &self.kind.0.to_be_bytes(), &self.class.to_be_bytes()].concat()
     }
@@ -131,9 +131,9 @@ pub struct RecordView<'a> {
     pub kind: Kind,
     /// Its class; of an OPT record the size of datagrams that its sender takes.
     pub class: u16,
-    /// In seconds; of an OPT record flags.
+    /// Time for which the record may be kept, in seconds; of an OPT record flags.
     pub ttl_s: u32,
-    /// Where its data begin, for names in them, and the data.
+    /// The data, and the place in the message where they begin, for names in them.
     pub data: (usize, &'a [u8]),
 }
 

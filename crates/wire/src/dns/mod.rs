@@ -24,7 +24,7 @@ pub use zone::{Absence, Found, Source, Zone};
 
 /// The class of the Internet: RFC 1035 section 3.2.4.
 pub const CLASS_IN: u16 = 1;
-/// Any class, in questions: RFC 1035 section 3.2.5.
+/// The class of questions about any class: RFC 1035 section 3.2.5.
 pub const CLASS_ANY: u16 = 255;
 /// Time for which an answer may be kept, in seconds. It is short, because networks of experiments come and go.
 pub const TTL_S: u32 = 60;

@@ -121,7 +121,7 @@ impl Name {
             && own.iter().rev().zip(end.iter().rev()).all(|(one, other)| one.eq_ignore_ascii_case(other))
     }
 
-    /// As a message has it, without compression.
+    /// The bytes of the name in a message, without compression.
     pub fn wire(&self) -> &[u8] {
         &self.0
     }

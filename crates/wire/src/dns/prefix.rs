@@ -26,7 +26,7 @@ pub enum NoPrefix {
 }
 
 impl NoPrefix {
-    /// In words, after "it answered".
+    /// The reason in words, to follow "it answered".
     pub fn words(self) -> String {
         match self {
             Self::NoAnswer => "something else".to_owned(),

@@ -53,7 +53,7 @@ pub enum Data {
 pub struct Record {
     /// The name that has the record.
     pub name: Name,
-    /// For how many seconds it may be kept.
+    /// Time for which the record may be kept, in seconds.
     pub ttl_s: u32,
     /// The content of the record.
     pub data: Data,
@@ -134,19 +134,19 @@ fn with_whole_names(message: &[u8], record: &RecordView<'_>) -> Result<Vec<u8>, 
 }
 
 impl Record {
-    /// One of ours.
+    /// A record of this server.
     pub fn own(name: Name, data: Data) -> Self {
         Self { name, ttl_s: TTL_S, data }
     }
 
-    /// One of a message, whose class is not looked at.
+    /// Reads a record of a message. Its class is not looked at.
     pub(super) fn read(message: &[u8], record: &RecordView<'_>) -> Result<Self, Flaw> {
         // RFC 2181 section 8: with the highest bit it is as good as none.
         let ttl_s = if record.ttl_s >> 31 == 0 { record.ttl_s } else { 0 };
         Ok(Self { name: record.name.clone(), ttl_s, data: Data::read(message, record)? })
     }
 
-    /// For how many seconds it may be kept that something is not there, by the record that says where authority begins: RFC 2308 section 5.
+    /// Time, in seconds, for which the absence of a record may be kept, by this SOA record: RFC 2308 section 5.
     pub(super) fn negative_ttl_s(&self) -> u32 {
         let minimum_s = match &self.data {
             Data::Other(Kind::SOA, data) => data.last_chunk().map_or(0, |last| u32::from_be_bytes(*last)),
@@ -155,7 +155,7 @@ impl Record {
         self.ttl_s.min(minimum_s)
     }
 
-    /// As a message has it whose question is at its usual place and has that name.
+    /// The bytes of the record in a message whose question is at its usual place and has that name.
     pub(super) fn emit(&self, question: &Name) -> Vec<u8> {
         const TO_QUESTION: [u8; 2] = [0xc0, super::HEADER_BYTES as u8];
         let data = self.data.emit();

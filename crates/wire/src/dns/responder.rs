@@ -74,7 +74,7 @@ crate::named! {
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// As it is sent; over TCP after its length.
+    /// The bytes of the answer, without the length that precedes it over TCP.
     pub message: Vec<u8>,
     /// The result of the question.
     pub outcome: Outcome,
@@ -98,7 +98,7 @@ pub struct Responder {
     pub zone: Zone,
     /// The zone whose names it asks another server for, but for those that are in its own; if any.
     pub forwarded: Option<Name>,
-    /// The synthesis of records from those it knows or is told, if any.
+    /// The synthesis of records from those that it knows or learns, if any.
     pub dns64: Option<Dns64>,
 }
 

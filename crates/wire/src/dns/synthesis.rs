@@ -6,7 +6,8 @@ use super::prefix::WELL_KNOWN_ADDRESSES;
 use super::{Absence, Data, Found, Kind, Name, Question, Record, Source};
 use crate::siit::{Ipv6Net, Net, Prefix6};
 
-/// Time for which synthesised records may be kept where no authority is told, in seconds: RFC 6147 section 5.1.7.
+/// Time for which synthesised records may be kept where the answer names no authority, in seconds: RFC 6147 section
+/// 5.1.7.
 const WITHOUT_AUTHORITY_S: u32 = 600;
 
 /// The IPv6 addresses that are none for a client: RFC 6147 section 5.1.4.
@@ -46,8 +47,8 @@ impl Dns64 {
         Self { allows_non_global, ..self }
     }
 
-    /// The answer, by what the source has, or the question that has to be asked first. `validates`: who asks checks signatures itself and wants what is
-    /// signed (CD and DO are set), so that nothing is made up (section 5.5).
+    /// The answer, from the source's records, or the question that has to be asked first. `validates`: the client
+    /// checks signatures itself and wants what is signed (CD and DO are set), so that nothing is made up (section 5.5).
     pub fn answer(&self, source: &impl Source, name: &Name, kind: Kind, validates: bool) -> Result<Answer, Question> {
         let found = source.find(name, kind)?;
         if validates {
@@ -74,7 +75,7 @@ impl Dns64 {
                 Absence::default()
             }
             Found::NoData(absence) => absence,
-            // Also after a failure, or where nobody answered: sections 5.1.2 and 5.1.3.
+            // IPv4 addresses are tried also after a failure, or where nobody answered: sections 5.1.2 and 5.1.3.
             Found::Failed => Absence::default(),
         };
         Ok(match source.find(name, Kind::A)? {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::prefix::{WELL_KNOWN_ADDRESSES, WELL_KNOWN_NAME};
 use super::{Data, Kind, Name, Question, Record};
 
-/// More addresses of a name would make answers that no datagram carries.
+/// Most addresses of a name: more would make answers that no datagram carries.
 const MAX_ADDRESSES: usize = 64;
 const MAX_NAMES: usize = 4096;
 
@@ -28,7 +28,8 @@ pub enum Found {
 pub struct Absence {
     /// The aliases that lead to the name of which there is nothing.
     pub aliases: Vec<Record>,
-    /// Where authority for that begins (SOA), with how long it may be kept. Without one it may not be: RFC 2308 section 5.
+    /// The start of authority over the name (SOA), with the time for which the absence may be kept. Without one it may
+    /// not be kept: RFC 2308 section 5.
     pub authority: Option<Record>,
 }
 

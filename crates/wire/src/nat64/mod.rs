@@ -132,7 +132,7 @@ impl Nat64 {
         }
     }
 
-    /// From IPv6 to IPv4: RFC 6146 sections 3.5 and 3.6.
+    /// Gives an IPv6 packet its addresses and ports in IPv4: RFC 6146 sections 3.5 and 3.6.
     fn out(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>, ports: Option<Ports>) -> Result<Way, Stop<V6Repr>> {
         let (source, destination) = (packet.source(), packet.destination());
         if self.translator.settings().prefixes.iter().any(|prefix| prefix.contains(source)) {
@@ -174,7 +174,7 @@ impl Nat64 {
         Ok(Way { packet: changed, ports: Ports::ABSENT, given })
     }
 
-    /// From IPv4 to IPv6.
+    /// Gives an IPv4 packet its addresses and ports in IPv6.
     fn back(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, ports: Option<Ports>) -> Result<Way, Stop<V4Repr>> {
         let (source, destination) = (packet.source(), packet.destination());
         if !self.table.has(destination) {

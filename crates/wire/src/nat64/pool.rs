@@ -27,9 +27,9 @@ pub struct PoolRange {
 pub struct Pool {
     ranges: Vec<PoolRange>,
     taken: HashMap<(Protocol, Ipv4Addr), Ports>,
-    /// Where the next search begins, if ports are drawn.
+    /// The place where the next search begins, if ports are drawn at random.
     drawn: Option<u64>,
-    /// Which address was the last one to have a free port, if they are not.
+    /// The number of the last address that had a free port, if they are not.
     latest: u64,
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::siit::Upper;
 use crate::{Span, checksum, ipv4, ipv6, protocol};
 
-/// Which of a packet's ports.
+/// The end of a packet whose port is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Source,

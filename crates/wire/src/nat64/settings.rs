@@ -16,7 +16,7 @@ pub struct Settings {
     pub pool: Vec<PoolRange>,
     /// Bindings that are always there: RFC 6146 section 3.5.
     pub bindings: Vec<StaticBinding>,
-    /// Which packets from IPv4 may enter a binding.
+    /// The packets from IPv4 that may enter a binding.
     pub filtering: Filtering,
     /// Times for which sessions stay.
     pub timeouts: Timeouts,
@@ -35,13 +35,13 @@ pub struct StaticBinding {
     pub inside: Inside,
 }
 
-/// Which packets from IPv4 may enter a binding: RFC 4787 section 5.
+/// The packets from IPv4 that may enter a binding: RFC 4787 section 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub enum Filtering {
     #[default]
     EndpointIndependent,
-    /// Those of addresses to which the IPv6 host has sent.
+    /// Packets from addresses to which the IPv6 host has sent.
     AddressDependent,
 }
 

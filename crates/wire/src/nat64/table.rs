@@ -67,7 +67,7 @@ struct Session {
     state: State,
     lifetime: Lifetime,
     expires: Duration,
-    /// In its queue.
+    /// The neighbours in its queue.
     older: Id,
     newer: Id,
 }
@@ -131,7 +131,7 @@ impl fmt::Display for Outside {
 }
 
 impl Table {
-    /// One with the static bindings alone.
+    /// A table with the static bindings alone.
     pub fn new(settings: &Settings) -> Result<Self, String> {
         let timeouts = &settings.timeouts;
         let mut table = Self {

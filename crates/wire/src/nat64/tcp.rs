@@ -22,7 +22,7 @@ impl Event {
     }
 }
 
-/// From where a packet came.
+/// The family that a packet came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Ipv6,

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The octet that is zero in every address: RFC 6052 section 2.2, bits 64 to 71.
 const RESERVED: usize = 8;
-/// Those that a prefix may have: section 2.2.
+/// The lengths that a prefix may have: section 2.2.
 pub const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
 /// 64:ff9b::/96: RFC 6052 section 2.1.
@@ -64,7 +64,7 @@ impl Ipv4Net {
         32_u32.saturating_sub(self.bits.into())
     }
 
-    /// As it is, unless it has bits beyond its length.
+    /// Fails, with the prefix as text, if it has bits beyond its length.
     pub(crate) fn check_canonical(&self) -> Result<(), String> {
         let is_right = self.bits <= 32 && u64::from(self.address.to_bits()) % (1 << self.suffix_bits()) == 0;
         if is_right { Ok(()) } else { Err(self.to_string()) }
@@ -101,7 +101,7 @@ impl Ipv6Net {
         Some(Ipv4Addr::from(found))
     }
 
-    /// In which octets of its addresses the IPv4 address is: RFC 6052 section 2.2.
+    /// The octets of its addresses that the IPv4 address is in: RFC 6052 section 2.2.
     pub fn places(&self) -> [usize; 4] {
         let first = usize::from(self.bits.min(96) / 8);
         [0, 1, 2, 3].map(|index| {
@@ -115,7 +115,7 @@ impl Ipv6Net {
         128_u32.saturating_sub(self.bits.into())
     }
 
-    /// As it is, unless it has bits beyond its length.
+    /// Fails, with the prefix as text, if it has bits beyond its length.
     pub(crate) fn check_canonical(&self) -> Result<(), String> {
         let beyond = self.address.to_bits().checked_shl(self.bits.into()).unwrap_or(0);
         if self.bits <= 128 && beyond == 0 { Ok(()) } else { Err(self.to_string()) }

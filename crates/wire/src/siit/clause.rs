@@ -7,15 +7,15 @@ macro_rules! clauses {
         pub enum Clause { $(#[doc = $words] $clause,)* }
 
         impl Clause {
-            /// All of them.
+            /// All clauses.
             pub const ALL: &'static [Self] = &[$(Self::$clause,)*];
 
-            /// Such as `fragment-needed`.
+            /// The name of the clause, such as `fragment-needed`.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$clause => $name,)* }
             }
 
-            /// Such as `RFC 7915 section 4.1`.
+            /// The section where the clause is written, such as `RFC 7915 section 4.1`.
             pub fn clause(self) -> &'static str {
                 match self { $(Self::$clause => $section,)* }
             }

@@ -114,7 +114,7 @@ impl Translator {
         Ok(Ends { ipv4: if is_quoted { [near4, far4] } else { [far4, near4] }, ipv6 })
     }
 
-    /// The end beyond the IPv4 side: the customer edge itself, or for a border relay whoever is outside.
+    /// The end beyond the IPv4 side: the customer edge itself, or for a border relay a host outside the domain.
     fn near_to_ipv6(&self, domain: &Domain, address: Ipv4Addr, port: Port) -> Result<Ipv6Addr, Clause> {
         match &domain.own {
             Some(own) => by_rule(own, address, port),
@@ -146,7 +146,8 @@ impl Translator {
         }
     }
 
-    /// A router's address behind a customer edge is nobody's outside.
+    /// The IPv6 address of a router that sends an ICMP error. Outside, the address of a router behind a customer edge
+    /// means nothing.
     fn router_to_ipv6_of_own(&self, domain: &Domain, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
         match domain.own {
             Some(_) => self.pooled6(hop_limit).ok_or(Clause::NoMapping),

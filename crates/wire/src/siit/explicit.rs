@@ -106,7 +106,7 @@ fn check_apart(mut prefixes: Vec<(u128, u8, String)>, overlapping: bool) -> Resu
         if first == second && bits == other_bits {
             return Err(format!("{one} is twice in the table, and must map one to one (RFC 7757 section 5)"));
         }
-        // One that holds others comes before them, and the next one is the first of those.
+        // A prefix that holds others comes before them, and the next one is the first of those.
         if !overlapping && second & mask(*bits) == *first {
             return Err(format!(
                 "{one} and {other} of the table overlap, so their addresses do not map one to one (RFC 7757 section 5)"

@@ -21,10 +21,10 @@ pub(crate) struct Upper<'a> {
     pub fragment: Option<Fragment>,
     /// True if there is an extension header behind the Fragment header.
     pub is_extended_fragment: bool,
-    /// Where a routing header says that more nodes are to be passed: RFC 8200 section 4.4.
+    /// The place of the field in a routing header that says that more nodes are to be passed: RFC 8200 section 4.4.
     pub segments_left_at: Option<u32>,
     pub protocol: u8,
-    /// Where in the packet the number of the protocol stands.
+    /// The place in the packet of the number of the protocol.
     pub number_at: u32,
     pub payload: &'a [u8],
 }

@@ -148,7 +148,7 @@ fn error_to_ipv4(translator: &Translator, told: V6Repr, quoted: &[u8]) -> Result
             V4Repr::Unreachable { code, quoted_words, mtu_bytes: 0 }
         }
         V6Repr::PacketTooBig { mtu_bytes } => {
-            // No link of IPv6 has less: RFC 8201 section 4.
+            // No link of IPv6 has a lower MTU: RFC 8201 section 4.
             let mtu6 = mtu_bytes.max(LEAST_MTU6 as u32).min(settings.mtu6);
             let mtu_bytes = (mtu6 - more_bytes_of(quoted)).min(settings.mtu4) as u16;
             V4Repr::Unreachable { code: 4, quoted_words: 0, mtu_bytes }
@@ -189,8 +189,9 @@ fn change_echo(message: &mut [u8], from: [u8; 2], to: [u8; 2], pseudo: [u16; 2])
     field.copy_from_slice(&updated.to_be_bytes());
 }
 
-/// The difference in length between a packet that an ICMPv6 error quotes and the IPv4 packet: RFC 7915 section 5.2 has its Fragment header counted. In the other direction
-/// section 4.2 has it left out, as IPv6 hosts are told one MTU for packets with and without.
+/// The difference in length between a packet that an ICMPv6 error quotes and the IPv4 packet. RFC 7915 section 5.2 has
+/// its Fragment header counted. In the other direction section 4.2 has it left out, as IPv6 hosts are told one MTU for
+/// packets with and without.
 fn more_bytes_of(quoted: &[u8]) -> u32 {
     let upper = ipv6::Packet::parse(Span::whole(quoted).open_ended()).ok().and_then(|packet| Upper::read(&packet).ok());
     let has_fragment_header = upper.is_some_and(|upper| upper.fragment.is_some());

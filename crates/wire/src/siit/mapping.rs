@@ -1,4 +1,4 @@
-//! Which address of the other family stands for an address: RFC 6052, RFC 7757, RFC 6791.
+//! The address of the other family that stands for an address: RFC 6052, RFC 7757, RFC 6791.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,7 +13,7 @@ pub(super) struct Ends {
     pub ipv6: [Ipv6Addr; 2],
 }
 
-/// The addresses of a packet, and of the one in it if it is an ICMP error, as whoever has its session knows them.
+/// The addresses of a packet, and of the one in it if it is an ICMP error, as the owner of its session knows them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Given {
     pub ipv4: [Ipv4Addr; 2],

@@ -60,9 +60,9 @@ pub struct Translator {
     identifications: Identifications,
     /// True if the packet that is translated came out of IPv6 just now: RFC 7757 section 4.2.2.
     is_back: bool,
-    /// The addresses of what is translated, if whoever has its session gives them.
+    /// The addresses of the packet that is translated, if the owner of its session gives them.
     given: Option<Given>,
-    /// The ports of what is translated, if it is a fragment and they are known of its first one.
+    /// The ports of the packet that is translated, if it is a fragment and the ports of the first one are known.
     known: Option<Ports>,
     /// True if the packet that is translated came in fragments that were put together. It may be cut again.
     pub(crate) was_joined: bool,
@@ -71,7 +71,7 @@ pub struct Translator {
 /// The translator's decision about a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// In one word.
+    /// The decision in one word.
     pub verdict: Verdict,
     /// The rule that decided.
     pub clause: Clause,
@@ -90,7 +90,7 @@ pub enum Verdict {
     Dropped,
 }
 
-/// A packet that goes no further. `T`: the header of what its source is told.
+/// A packet that goes no further. `T`: the header of the ICMP error for its source.
 #[derive(Debug)]
 pub(crate) struct Stop<T> {
     pub(crate) clause: Clause,
@@ -180,7 +180,8 @@ impl Translator {
             }
     }
 
-    /// An IPv6 packet with the addresses that whoever has its session gives. Errors are about `original`, which has other ports.
+    /// Translates an IPv6 packet with the addresses that the owner of its session gives. Errors are about `original`,
+    /// which has other ports.
     pub(crate) fn given_to_ipv4(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
         let parsed = [original, packet].map(|bytes| ipv6::Packet::parse(Span::whole(bytes)));
         let [Ok(of_original), Ok(parsed)] = parsed else { return Decision::dropped(Clause::Malformed) };
@@ -202,7 +203,7 @@ impl Translator {
         self.decide(outcome, |translator, told| translator.answer4(original, &of_original, told))
     }
 
-    /// An IPv6 packet that goes no further, as whoever has its session says.
+    /// Answers or drops an IPv6 packet that goes no further by the word of the owner of its session.
     pub(crate) fn stopped6(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>, stop: Stop<V6Repr>) -> Decision {
         self.decide(Err(stop), |translator, told| translator.answer6(bytes, packet, told))
     }

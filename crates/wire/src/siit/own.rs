@@ -70,7 +70,8 @@ impl Decision {
     }
 }
 
-/// Nothing answers a packet from an address that is no host's, or the translator's: RFC 1122 section 3.2.1.3.
+/// The answer to an IPv4 packet. A packet from an address that is no host's, or the translator's, gets none: RFC 1122
+/// section 3.2.1.3.
 fn received4(bytes: &[u8], packet: &ipv4::Packet<'_>) -> Received<V4Repr> {
     check_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()])?;
     let (source, own) = (packet.source(), packet.destination());

@@ -7,7 +7,7 @@ use crate::icmp_error::{QUOTED_V6_BYTES, quoted_v4_bytes};
 /// A packet has at least this length before extensions: RFC 4884 section 3.
 const LEAST_BYTES: usize = 128;
 
-/// From which family to which.
+/// The families between which a packet is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     ToIpv6,
@@ -39,8 +39,8 @@ impl<'a> Quoted<'a> {
 
     /// Appends this in the other family, as far as an error has room for it, and says what the length attribute is.
     ///
-    /// Where not all fits, the packet is cut for the extensions, but not below 128 bytes; then they are left out. They also are where the message has no
-    /// length attribute (`takes_length`) in the other family.
+    /// If there is no room for all, the packet is cut for the extensions, but not below 128 bytes; then the extensions
+    /// are left out. They also are where the message has no length attribute (`takes_length`) in the other family.
     pub fn translate(self, translator: &Translator, takes_length: bool, out: &mut Vec<u8>) -> Result<u8, Clause> {
         let (word_bytes, room) = match self.way {
             Way::ToIpv6 => (8, QUOTED_V6_BYTES),

@@ -14,7 +14,8 @@ pub const PLATEAUS: [u16; 11] = [65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_
 /// The settings of a translator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Those of RFC 6052. The first one is for IPv4 addresses that nothing else maps. There may be none if there is a table.
+    /// The prefixes of RFC 6052. The first one is for IPv4 addresses that nothing else maps. There may be none if there
+    /// is a table.
     pub prefixes: Vec<Prefix6>,
     /// The table of RFC 7757. The longest prefix that fits holds, before those of RFC 6052.
     pub explicit: Vec<(Ipv4Net, Ipv6Net)>,
@@ -41,7 +42,7 @@ pub struct Settings {
     pub errors_from_destination: bool,
     /// UDP without a checksum.
     pub zero_checksum: ZeroChecksum,
-    /// To which IPv4 packets without DF are fragmented: RFC 7915 section 4.
+    /// The MTU to which IPv4 packets without DF are fragmented, in bytes: RFC 7915 section 4.
     pub lowest_ipv6_mtu: u32,
     /// The MTU of the next hop in IPv4, in bytes.
     pub mtu4: u32,

@@ -1,4 +1,4 @@
-//! From IPv6 to IPv4: RFC 7915 section 5.
+//! Translation from IPv6 to IPv4: RFC 7915 section 5.
 
 use super::headers::{Upper, is_of_ipv4_alone};
 use super::icmp::{ECHO4, ECHO6};
@@ -41,7 +41,7 @@ impl Translator {
         }
         let dont_fragment = upper.fragment.is_none() && out.len() > SMALL_BYTES && !self.was_joined;
         if comes_back && dont_fragment && out.len() + MORE_BYTES > self.settings.mtu6 as usize {
-            // It is as long again behind the translator, and whoever sent it is there, too.
+            // The packet is as long again behind the translator, where its sender is, too.
             return Err(Stop::telling(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes: self.settings.mtu6 }));
         }
         let header = ipv4::Repr {
@@ -73,7 +73,8 @@ impl Translator {
         Ok((if upper.fragment.is_some() { Clause::FragmentToIpv4 } else { clause }, vec![out]))
     }
 
-    /// RFC 7757 section 4.2.2. Nobody in IPv4 has sent this packet, so nobody is told of what is wrong with it.
+    /// Translates a packet back to IPv6: RFC 7757 section 4.2.2. Nobody in IPv4 has sent it, so nobody is told of what
+    /// is wrong with it.
     fn back_to_ipv6(&mut self, bytes: &[u8]) -> Outcome<V6Repr> {
         let packet = ipv4::Packet::parse(Span::whole(bytes)).map_err(|_| Clause::Malformed)?;
         self.is_back = true;

@@ -1,4 +1,4 @@
-//! From IPv4 to IPv6: RFC 7915 section 4.
+//! Translation from IPv4 to IPv6: RFC 7915 section 4.
 
 use super::headers::{check_source_route, is_of_ipv6_alone};
 use super::icmp::{ECHO4, ECHO6};

@@ -13,14 +13,14 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Those of addresses. The other parts of the pseudo header are the same in both families.
+    /// The sums of addresses. The other parts of the pseudo header are the same in both families.
     pub fn of(ends: &Ends) -> Self {
         let ipv4 = ends.ipv4.map(|address| address.octets());
         let ipv6 = ends.ipv6.map(|address| address.octets());
         Self { ipv4: checksum::sum(ipv4.as_flattened()), ipv6: checksum::sum(ipv6.as_flattened()) }
     }
 
-    /// Those of ICMP, which has no pseudo header, and of ICMPv6.
+    /// The sums of ICMP, which has no pseudo header, and of ICMPv6.
     pub fn icmp(self, message_bytes: usize) -> Self {
         let length = checksum::sum(&(message_bytes as u32).to_be_bytes());
         Self { ipv4: 0, ipv6: checksum::add(self.ipv6, checksum::add(u16::from(protocol::ICMPV6), length)) }

@@ -12,7 +12,8 @@ const RD: u16 = 0x0100;
 const HOST: &str = "host.example";
 const ADDRESS: &[u8] = &[198, 18, 1, 4];
 const MADE: &str = "2001:db8:64::c612:104";
-/// Both names are the root, then serial, refresh, retry, expire, and for how long nothing may be kept.
+/// The data of a SOA record: both names are the root, then serial, refresh, retry, expire, and the time for which an
+/// absence may be kept.
 const SOA: &[u8] = &[0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 30];
 
 fn mapped() -> Vec<u8> {
@@ -64,7 +65,7 @@ fn rfc6147_5_1_7_an_address_is_made_and_kept_no_longer_than_either_answer() {
         assert_eq!(answers(&reply), [("host.example.".to_owned(), 28, expected, made())]);
         assert!(!Header::parse(&reply.message).expect("a header").is_authoritative());
     }
-    // Without authority 600 s are the most.
+    // Records may be kept for 600 s at most if there is no authority.
     let (reply, _) = resolve(28, |question| match question.kind {
         Kind::AAAA => answer_of(28, 0, [&[], &[]]),
         _ => answer_of(1, 0, [&[(HOST, 1, 86_400, ADDRESS)], &[]]),

@@ -41,7 +41,7 @@ pub fn responder() -> Responder {
     Responder { zone: zone(), forwarded: None, dns64: Some(dns64("2001:db8:64::", 96)) }
 }
 
-/// One that asks another server for the names below `example`.
+/// A resolver that asks another server for the names below `example`.
 pub fn forwarding() -> Responder {
     Responder { forwarded: Some(name("example")), ..responder() }
 }
@@ -145,7 +145,7 @@ pub fn check(responder: &Responder, message: &[u8]) {
         assert!(reply.message.len() <= most, "{} bytes", reply.message.len());
         if let [question] = &answer.questions[..] {
             let asked = &asked.as_ref().expect("it was read").questions;
-            // Case is kept, so that who asks knows its question again.
+            // Case is kept, so that the client recognises its question.
             assert_eq!(asked.len(), 1);
             assert_eq!(question.name.wire(), asked[0].name.wire());
             assert_eq!((question.kind, question.class), (asked[0].kind, asked[0].class));

@@ -48,7 +48,7 @@ fn rfc6147_5_1_2_a_name_that_is_not_there_stays_so() {
     }
 }
 
-/// Has A records, and its AAAA records cannot be asked for.
+/// A source that has A records, and whose AAAA records cannot be asked for.
 struct Broken(Found);
 
 impl Source for Broken {

@@ -99,7 +99,7 @@ pub fn check(settings: &Settings, bytes: &[u8]) -> Decision {
         | Clause::ErrorToIpv4
         | Clause::ChecksumComputed
         | Clause::Hairpin => Verdict::Translated,
-        // Or who sent it must not be told.
+        // These are also dropped, if the sender must not be told.
         Clause::FragmentationNeeded
         | Clause::PacketTooBig
         | Clause::HopLimit

@@ -4,13 +4,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use sixbench_wire::{checksum, ipv4, ipv6, protocol};
 
-/// Between IPv4 hosts, with DF.
+/// The header of a packet between IPv4 hosts, with DF.
 pub fn header4(ends: [Ipv4Addr; 2], protocol: u8) -> ipv4::Repr {
     let plain = ipv4::Repr::new(ends, protocol, 0);
     ipv4::Repr { traffic_class: 0xe1, identification: 0x1234, dont_fragment: true, ..plain }
 }
 
-/// Between IPv6 hosts.
+/// The header of a packet between IPv6 hosts.
 pub fn header6(ends: [Ipv6Addr; 2], next_header: u8) -> ipv6::Repr {
     ipv6::Repr { traffic_class: 0xe1, flow_label: 5, ..ipv6::Repr::new(ends, next_header, 0) }
 }

@@ -52,7 +52,7 @@ fn rfc4443_sections_3_2_and_3_3_later_fragments_in_ipv6() {
     assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::PacketTooBig));
     assert_eq!((&one(&decision)[40..42], &one(&decision)[44..48]), (&[2, 0][..], &1320_u32.to_be_bytes()[..]));
     assert_eq!(one(&decision)[48..], long[..1232]);
-    // They may be an error's, behind these headers too.
+    // These fragments may be an error's, behind these headers too.
     for number in [protocol::ICMPV6, protocol::DESTINATION_OPTIONS, protocol::AUTHENTICATION] {
         assert_eq!(verdict(&last6(later(number, 8))), (Verdict::Dropped, "hop-limit"), "{number}");
     }

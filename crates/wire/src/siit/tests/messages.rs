@@ -214,7 +214,7 @@ fn rfc4884_extensions_to_ipv4() {
     // The packet is cut for the extensions.
     assert_eq!(extended_to_ipv4(528, 0, 40), (127, 548, 40));
     assert_eq!(extended_to_ipv4(1192, 0, 40), (127, 548, 40));
-    // They go where there is no room for both.
+    // The extensions are left out where there is no room for both.
     assert_eq!(extended_to_ipv4(128, 0, 420), (32, 548, 420));
     assert_eq!(extended_to_ipv4(128, 0, 421), (0, 108, 0));
     assert_eq!(extended_to_ipv4(576, 0, 521), (0, 548, 0));

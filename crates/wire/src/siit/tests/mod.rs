@@ -46,7 +46,7 @@ fn server6() -> Ipv6Addr {
     settings(96).prefixes[0].embed(HOST4)
 }
 
-/// Where TCP and UDP have their checksum.
+/// The place of the checksum in TCP and UDP.
 fn checksum_at(protocol: u8) -> Option<usize> {
     match protocol {
         protocol::TCP => Some(16),
