@@ -20,7 +20,7 @@ pub struct Arrivals {
     told_missing: u64,
 }
 
-/// From the first arrival to the last.
+/// The time from the first arrival to the last.
 #[derive(Clone, Copy)]
 struct Window {
     first_ns: u64,
@@ -48,7 +48,7 @@ struct Interval {
 }
 
 impl Arrivals {
-    /// None yet, of a flow of at most `most`.
+    /// Arrivals of a flow of at most `most` datagrams or frames, none so far.
     pub fn new(most: u64, interval_ns: u64) -> Self {
         Self {
             ledger: Ledger::new(most),

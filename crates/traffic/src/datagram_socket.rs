@@ -83,14 +83,14 @@ pub fn wait_for_datagram(socket: &impl AsFd, wait: Duration) -> bool {
     wait_for_any(&[socket.as_fd()], wait)
 }
 
-/// The same of several.
+/// Waits for a datagram or an error of one of several sockets, as [`wait_for_datagram`].
 pub fn wait_for_any(sockets: &[BorrowedFd<'_>], wait: Duration) -> bool {
     let mut fds: Vec<_> = sockets.iter().map(|&socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
     // Where this fails otherwise than by a signal, the next receiving call will tell.
     !matches!(ppoll(&mut fds, Some(TimeSpec::from_duration(wait)), None), Ok(0) | Err(Errno::EINTR))
 }
 
-/// The same until that time of the monotonic clock, and no longer than [`PATIENCE`].
+/// Waits as [`wait_for_datagram`] until that time of the monotonic clock, and no longer than [`PATIENCE`].
 pub fn wait_until(socket: &impl AsFd, monotonic_ns: u64) -> bool {
     let left_ns = monotonic_ns.saturating_sub(clock::monotonic_ns());
     wait_for_datagram(socket, PATIENCE.min(Duration::from_nanos(left_ns)))

@@ -12,7 +12,7 @@ use socket2::Socket;
 
 use crate::{Error, Result, sys};
 
-/// So much of the datagram that an error is about is read: more than any header of ours.
+/// Bytes that are read of the datagram that an error is about: more than any header of ours.
 const QUOTE_BYTES: usize = 64;
 /// Room for `sock_extended_err` with the offender's address, and for what else the socket asked to be told.
 const CONTROL_BYTES: usize = 256;
@@ -33,7 +33,7 @@ pub fn ask_for_errors(socket: &Socket, address: IpAddr) -> Result<()> {
 pub enum Queued {
     /// This host refused it: it is longer than this MTU.
     Refused {
-        /// As the kernel says; of the path, or of the interface.
+        /// The MTU of the path, or of the interface, as the kernel says.
         mtu_bytes: u32,
     },
     /// An ICMP error came.
@@ -123,11 +123,11 @@ pub struct SendTime {
     pub number: u32,
     /// The stage.
     pub stage: Stage,
-    /// On the realtime clock.
+    /// The time on the realtime clock.
     pub realtime_ns: u64,
 }
 
-/// Where a datagram is on its way out.
+/// Places of a datagram on its way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// It enters the queue of the device.
@@ -140,7 +140,7 @@ pub enum Stage {
 const SCM_TSTAMP_SND: u32 = 0;
 const SCM_TSTAMP_SCHED: u32 = 1;
 
-/// The next send time in the queue; nothing where it is empty. What else is in it is passed over.
+/// The next send time in the queue; nothing where it is empty. Other messages in it are passed over.
 pub fn next_send_time(socket: &impl AsFd) -> Option<SendTime> {
     let mut control = vec![0; CONTROL_BYTES];
     loop {

@@ -15,7 +15,7 @@ pub enum Family {
 pub const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
 
 impl Family {
-    /// That of an address.
+    /// The family of an address.
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 }
     }

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-/// So many datagrams each end notes at most: with 12 bytes each, and a third more as Base64, an answer stays small.
+/// Most datagrams that each end notes: with 12 bytes each, and a third more as Base64, an answer stays small.
 pub const MAX_NOTED: usize = 500_000;
 
 /// The sender's: datagram k stands at place k.
@@ -27,7 +27,7 @@ impl SentLog {
         self.payload_bytes.push(payload_bytes as u16);
     }
 
-    /// As the protocol has it.
+    /// The log in the form of the protocol.
     pub fn to_json(&self) -> Value {
         json!({
             "sent_realtime_ns": base64(self.sent_realtime_ns.iter().map(|ns| ns.to_le_bytes())),
@@ -57,7 +57,7 @@ impl ArrivalLog {
         self.received_realtime_ns.push(received_realtime_ns);
     }
 
-    /// As the protocol has it.
+    /// The log in the form of the protocol.
     pub fn to_json(&self) -> Value {
         json!({
             "sequence": base64(self.sequence.iter().map(|sequence| sequence.to_le_bytes())),

@@ -19,12 +19,12 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// So many that the kernel copies, all 0.
+    /// Bytes that the kernel copies, all 0.
     pub fn to_be_copied(length: usize) -> Self {
         Self::at(COPIED_FROM, length)
     }
 
-    /// So many whose pages the kernel sends as they are, all 0: as few pages as can be.
+    /// Bytes whose pages the kernel sends as they are, all 0, in as few pages as can be.
     pub fn to_be_sent(length: usize) -> Self {
         Self::at(0, length)
     }

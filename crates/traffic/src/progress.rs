@@ -12,7 +12,7 @@ pub struct Progress(Arc<Counts>);
 
 #[derive(Default)]
 struct Counts {
-    /// On the monotonic clock; 0 before.
+    /// Time of the first arrival on the monotonic clock; 0 before.
     first_ns: AtomicU64,
     bytes: AtomicU64,
     datagrams: Mutex<Option<Datagrams>>,
@@ -22,9 +22,9 @@ struct Counts {
 /// Counts of a flow's datagrams so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Datagrams {
-    /// Those that came, each once.
+    /// Datagrams that came, each counted once.
     pub unique: u64,
-    /// Those that have not come, though a later one has.
+    /// Datagrams that have not come, though a later one has.
     pub lost_middle: u64,
     /// The interarrival jitter as it is now (RFC 3550 section 6.4.1); absent before the second datagram.
     pub jitter_ns: Option<f64>,
@@ -33,20 +33,20 @@ pub struct Datagrams {
 /// State of TCP senders, by one sample of `TCP_INFO`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sending {
-    /// When it was taken, since the measured window opened.
+    /// Time of the sample, since the measured window opened.
     pub t_ns: u64,
     /// The smoothed round-trip time, a mean over the streams.
     pub rtt_ns: Option<u64>,
     /// The congestion window, a mean over the streams.
     pub cwnd_packets: Option<f64>,
-    /// Over all streams, since the window opened.
+    /// Retransmits over all streams, since the window opened.
     pub retransmits: Option<u64>,
 }
 
 /// Payload that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
-    /// When the first of it came, on the monotonic clock.
+    /// Time of the first arrival, on the monotonic clock.
     pub first_ns: u64,
     /// Payload.
     pub bytes: u64,

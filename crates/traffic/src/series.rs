@@ -18,7 +18,7 @@ impl<T: Clone + Default> Series<T> {
         Self { interval_ns: interval_ns.max(1), max_intervals: MAX_INTERVALS, slots: Vec::new() }
     }
 
-    /// For a window meant to have this length, where it has one: what ends a little after it, such as the last
+    /// A series for a window meant to have this length, where it has one: what ends a little after it, such as the last
     /// transaction, belongs to its last interval rather than to a tiny one of its own.
     pub fn of_window(interval_ns: u64, window_ns: Option<u64>) -> Self {
         let mut series = Self::new(interval_ns);
@@ -68,7 +68,7 @@ impl<T: Clone + Default> Series<T> {
         &self.slots
     }
 
-    /// One list of a value of each interval.
+    /// A list with a value of each interval.
     pub fn column<V>(&self, value: impl FnMut(&T) -> V) -> Vec<V> {
         self.slots.iter().map(value).collect()
     }

@@ -18,8 +18,8 @@ pub use sixbench_packet::{
     option_bytes as socket_option, set_option as set_socket_option, set_option_bytes as set_socket_option_bytes,
 };
 
-/// Waits for events no longer than so, to the nanosecond where the kernel can (`epoll_pwait2`, since Linux 5.11), else cut
-/// to milliseconds. How many came: none where a signal did.
+/// Waits for events no longer than `timeout`, to the nanosecond where the kernel can (`epoll_pwait2`, since Linux
+/// 5.11), else cut to milliseconds. Returns the number of events: none where a signal came.
 pub fn epoll_wait(epoll: &Epoll, events: &mut [EpollEvent], timeout: Duration) -> nix::Result<usize> {
     let time = TimeSpec::from_duration(timeout);
     let most = libc::c_int::try_from(events.len()).unwrap_or(libc::c_int::MAX);

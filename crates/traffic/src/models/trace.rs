@@ -8,7 +8,7 @@ pub const MAX_PACKETS: usize = 65_536;
 /// The most time between two datagrams: an hour.
 const MAX_GAP_NS: u64 = 3_600_000_000_000;
 
-/// As of gaps that are drawn.
+/// The least mean gap, as of gaps that are drawn.
 const MIN_MEAN_GAP_NS: u64 = 1000;
 
 /// Datagrams in the order of time, to be sent again and again.
@@ -20,7 +20,7 @@ pub struct Trace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Packet {
-    /// Since the one before; of the first one, 0.
+    /// Time since the datagram before; 0 for the first one.
     gap_ns: u64,
     payload_bytes: usize,
 }

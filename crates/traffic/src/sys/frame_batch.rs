@@ -9,7 +9,7 @@ use super::mmsg::{AskForSendTimes, empty_message};
 /// Room for some frames. It is made in the thread that uses it.
 pub struct FrameBatch {
     bytes: Vec<u8>,
-    /// From one frame to the next.
+    /// Distance from one frame to the next.
     stride: usize,
     parts: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,

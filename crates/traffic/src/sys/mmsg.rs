@@ -26,7 +26,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// So many datagrams with all that is shared in its place, whose heads are not written yet.
+    /// So many datagrams with the shared bytes in their place, whose heads are not written yet.
     fn of<const N: usize>(&mut self, count: usize, datagram_bytes: usize, rest: &[u8]) -> &mut [u8] {
         let length = count * datagram_bytes;
         if self.datagram_bytes != datagram_bytes || self.bytes.len() < length {
@@ -43,7 +43,7 @@ impl Pieces {
 /// The way of sending a batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
-    /// So many datagrams go to the kernel as one message, to be cut by it (`UDP_SEGMENT`); 1 cuts nothing.
+    /// Number of datagrams that go to the kernel as one message, to be cut by it (`UDP_SEGMENT`); 1 cuts nothing.
     pub segments: usize,
     /// True if the kernel is to note when the first message enters the device's queue, and when the device has it.
     pub is_timed: bool,
@@ -157,7 +157,7 @@ pub struct Received<'a> {
 /// Control messages of one datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// When the kernel received it (`SO_TIMESTAMPNS`).
+    /// Time at which the kernel received it (`SO_TIMESTAMPNS`).
     pub realtime_ns: Option<u64>,
     /// Datagrams the socket had dropped for want of space when this one was queued (`SO_RXQ_OVFL`); absent is none.
     pub drops: Option<u32>,

@@ -21,7 +21,7 @@ const TAGGED_BLOCKS: usize = 64;
 /// A block that is not full is handed over after so long. So the ring holds the frames of 2 s at a low rate, however long the
 /// reader does not get a processor.
 const RETIRE_MS: u32 = 8;
-/// The same in nanoseconds.
+/// [`RETIRE_MS`] in nanoseconds.
 pub const RETIRE_NS: u64 = RETIRE_MS as u64 * 1_000_000;
 /// Offsets in a block (`struct tpacket_block_desc`) ...
 const BLOCK_STATUS_AT: usize = 8;
@@ -52,9 +52,9 @@ struct Request {
 /// A frame that came.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// From the Ethernet header on, without the frame check sequence.
+    /// The frame from the Ethernet header on, without the frame check sequence.
     pub bytes: &'a [u8],
-    /// When the kernel had it, on the realtime clock.
+    /// Time at which the kernel had it, on the realtime clock.
     pub realtime_ns: u64,
 }
 
@@ -71,11 +71,11 @@ struct Found<'a> {
 pub struct Tag {
     /// The interface by which they come.
     pub ifindex: u32,
-    /// Not 0.
+    /// One of so many frames is tagged; not 0.
     pub one_of: u32,
 }
 
-/// Where certain eight bytes are in a frame, which the ring shall have.
+/// A place in frames where certain eight bytes are that the ring looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// True if the place is that of frames of IPv4, false if of IPv6.

@@ -18,17 +18,17 @@ use sixbench_measure::sys::memory::Mapping;
 
 /// A place for a frame: a page, as the driver wants it.
 const CHUNK_BYTES: usize = 4096;
-/// So many frames wait for the receiver at most: 16 MiB, as much as the ring of a packet socket has. A power of two.
+/// Most frames that wait for the receiver: 16 MiB, as much as the ring of a packet socket has. A power of two.
 const RECEIVE_CHUNKS: u32 = 4096;
-/// So many are on their way out at most, likewise.
+/// Most frames on their way out. A power of two.
 const SEND_CHUNKS: u32 = 256;
-/// So many frames are taken before their chunks are the kernel's again.
+/// Frames that are taken before their chunks are given back to the kernel.
 const BURST: u32 = 64;
 /// Frames that go by one call: as many as the kernel takes (TX_BATCH_SIZE).
 pub const AT_ONCE: usize = 32;
 /// Looks at what the kernel has done with the frames of one call, before the next one.
 const LOOKS: usize = 10_000;
-/// When the frame came, in front of it.
+/// Length of the time of arrival in front of a frame.
 const TIME_BYTES: usize = 8;
 /// The longest frame that a place has room for and that veth hands over in one piece: a page less 256 bytes in front
 /// (XDP_PACKET_HEADROOM) and what the kernel keeps at its end.

@@ -92,9 +92,9 @@ struct Probing<'a> {
     batch: ReceiveBatch,
     began_ns: u64,
     sent: u64,
-    /// Those that the kernel did not take, by its reason: there may be no route yet.
+    /// Requests that the kernel did not take, by its reason: there may be no route yet.
     refused: BTreeMap<String, u64>,
-    /// Those that ICMP told of.
+    /// ICMP errors about requests, by name.
     errors: BTreeMap<&'static str, u64>,
 }
 

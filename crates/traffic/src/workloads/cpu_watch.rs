@@ -19,7 +19,7 @@ pub type Edges = mpsc::Sender<u64>;
 /// the first read in it, and nothing delays the last one as much: the window would be too short for its bytes.
 const LEAD_NS: u64 = 2_000_000;
 
-/// When the first sample is due: before the window, and not before the first byte.
+/// Time at which the first sample is due: before the window, and not before the first byte.
 pub fn sample_due_ns(started_ns: u64, warmup_ns: u64) -> u64 {
     started_ns.saturating_add(warmup_ns.saturating_sub(LEAD_NS))
 }
@@ -35,7 +35,7 @@ impl CpuWatch {
         Ok((Self(thread), edges))
     }
 
-    /// The same for a server.
+    /// Starts waiting at a server, as [`CpuWatch::start`].
     pub fn of_server(warmup_ns: u64) -> Result<(Self, Edges)> {
         Self::start(warmup_ns).map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))
     }

@@ -26,7 +26,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// For calls that may wait this long: they are woken before, and then again and again.
+    /// A guard for calls that may wait this long: they are woken before, and then again and again.
     pub fn of_timeout(timeout_ns: u64, stop: &Stop) -> Result<Self> {
         // Nothing has moved for one to two ticks when it wakes.
         Self::start(Duration::from_nanos(timeout_ns / 4).clamp(MIN_TICK, PATIENCE), stop)

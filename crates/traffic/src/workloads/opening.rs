@@ -22,7 +22,7 @@ use crate::{Error, Result, error_queue};
 /// The first wait for an answer; each is twice the one before.
 const FIRST_WAIT_NS: u64 = 100_000_000;
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
-/// After so long without a welcome, there is none.
+/// Longest wait for a welcome.
 const TIMEOUT_NS: u64 = 5_000_000_000;
 /// A server that is told to finish waits so long for a client that never came.
 const FINISH_PATIENCE_NS: u64 = 2_000_000_000;

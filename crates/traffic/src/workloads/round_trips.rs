@@ -20,7 +20,7 @@ struct Slot {
 }
 
 impl RoundTrips {
-    /// None yet, of a window meant to have that length, where it has one.
+    /// Round trips of a window meant to have that length, where it has one; none so far.
     pub fn new(interval_ns: u64, window_ns: Option<u64>) -> Self {
         let series = Series::of_window(interval_ns, window_ns);
         Self { rtt: Times::default(), rtt_jitter: Times::default(), previous_ns: None, series }

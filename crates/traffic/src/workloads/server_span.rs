@@ -7,10 +7,10 @@ use sixbench_measure::{clock, cpu};
 use super::cpu_watch::{CpuWatch, Edges};
 use crate::Result;
 
-/// After so long without a datagram the CPU is sampled, since it may be the end.
+/// Time without a datagram after which the CPU is sampled, since it may be the end.
 pub const QUIET: Duration = Duration::from_millis(20);
 
-/// From the first measured datagram to the first silence of [`QUIET`] after the last one.
+/// The span from the first measured datagram to the first silence of [`QUIET`] after the last one.
 pub struct ServerSpan {
     watch: CpuWatch,
     edges: Edges,
@@ -19,13 +19,14 @@ pub struct ServerSpan {
 }
 
 impl ServerSpan {
-    /// Not yet begun.
+    /// Starts the watch of a span that has not begun.
     pub fn start() -> Result<Self> {
         let (watch, edges) = CpuWatch::of_server(0)?;
         Ok(Self { watch, edges, has_begun: false, quiet: None })
     }
 
-    /// The first measured datagram has come. The sample is taken in another thread and delays no packet.
+    /// Begins the span: the first measured datagram has come. The sample is taken in another thread and delays no
+    /// packet.
     pub fn begin(&mut self) {
         self.has_begun = true;
         // The watch waits for this as long as the edges live.

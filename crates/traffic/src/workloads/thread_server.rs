@@ -38,7 +38,7 @@ pub struct Control {
 pub struct Order {
     /// The request.
     pub finish: Finish,
-    /// When, on the monotonic clock.
+    /// Time of the order, on the monotonic clock.
     pub given_ns: u64,
 }
 

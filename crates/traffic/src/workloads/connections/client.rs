@@ -99,7 +99,7 @@ impl Client<'_> {
         })
     }
 
-    /// All have their turn, in which `begin` begins them, and have succeeded or failed.
+    /// Gives all connections their turn, in which `begin` begins them, until each has succeeded or failed.
     fn go_round(
         &mut self,
         count: u64,

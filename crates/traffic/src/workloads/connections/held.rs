@@ -29,7 +29,7 @@ pub enum Ways {
 }
 
 impl Ways {
-    /// To the ports of the server, the first of which is the endpoint's.
+    /// Destinations at the ports of the server, the first of which is the endpoint's.
     pub fn new(endpoint: &Endpoint, params: &ConnectionsParams) -> Result<Self> {
         let ports = (0..params.server_ports).map(|number| endpoint.port.wrapping_add(number));
         let peers = ports.map(|port| SocketAddr::new(endpoint.peer, port));
@@ -97,7 +97,7 @@ enum Stage {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     Waits,
-    /// The round is over for it; how long it took.
+    /// The round is over for it, after this time.
     Done(u64),
 }
 

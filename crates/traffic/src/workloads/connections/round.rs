@@ -7,8 +7,8 @@ use sixbench_measure::histogram::Times;
 use crate::params::SECOND_NS;
 use crate::workloads::pacing::Interval;
 
-/// Without a rate, so many that began a short time ago wait for an answer at a time. Those that have waited for longer
-/// hold up nobody: with a translator's ports used up, most never get one.
+/// Most connections that began a short time ago and wait for an answer, where there is no rate. Those that have waited
+/// for longer hold up nobody: with a translator's ports used up, most never get one.
 const IN_FLIGHT: u64 = 256;
 const SHORT_NS: u64 = 100_000_000;
 /// Time after which a request without an answer is sent again over UDP, as TCP's SYN is (RFC 6298 section 2).
@@ -22,9 +22,9 @@ pub struct Round {
     started_ns: u64,
     begun: u64,
     waiting: u64,
-    /// Without a rate: the ends of the places of those that are under way at a time.
+    /// Without a rate: the times at which the present places of connections under way become free.
     places: VecDeque<u64>,
-    /// Those that may still wait, in the order in which they began, and when.
+    /// Connections that may still wait, in the order in which they began, and the times of their beginnings.
     pending: VecDeque<(usize, u64)>,
     /// Connections whose request is to be sent again, and when.
     again: VecDeque<(usize, u64)>,
@@ -45,7 +45,7 @@ pub enum Next {
     Begin(u64),
     /// Wait until that time; absent: until something happens.
     WaitUntil(Option<u64>),
-    /// All have begun, and none waits.
+    /// End the round: all have begun, and none waits.
     End,
 }
 
@@ -121,7 +121,7 @@ impl Round {
         *self.failed.entry(reason).or_default() += 1;
     }
 
-    /// One is over. What took longer has left its place before.
+    /// Notes that a connection is over. One that took longer than its place lasts has left it before.
     fn leave(&mut self, took_ns: u64) {
         self.waiting -= 1;
         if took_ns < SHORT_NS {
@@ -129,7 +129,7 @@ impl Round {
         }
     }
 
-    /// The next one that began so long ago that it takes too long if it still waits.
+    /// The next connection that began so long ago that it takes too long if it still waits.
     pub fn overdue(&mut self, now_ns: u64) -> Option<usize> {
         let &(index, begun_ns) = self.pending.front()?;
         if now_ns.saturating_sub(begun_ns) < self.timeout_ns {
@@ -139,7 +139,7 @@ impl Round {
         Some(index)
     }
 
-    /// The next one whose request is to be sent again if it still waits.
+    /// The next connection whose request is to be sent again if it still waits.
     pub fn unanswered(&mut self, now_ns: u64) -> Option<usize> {
         let &(index, due_ns) = self.again.front()?;
         if now_ns < due_ns {
@@ -150,12 +150,12 @@ impl Round {
         Some(index)
     }
 
-    /// From the first beginning to the last success; absent where none succeeded.
+    /// Time from the first beginning to the last success; absent where none succeeded.
     pub fn lasted_ns(&self) -> Option<u64> {
         Some(self.succeeded_ns?.saturating_sub(self.first_and_last_ns?.0))
     }
 
-    /// From the first beginning to the last one; absent where there was none.
+    /// Time from the first beginning to the last one; absent where there was none.
     pub fn offered_ns(&self) -> Option<u64> {
         self.first_and_last_ns.map(|(first_ns, last_ns)| last_ns - first_ns)
     }

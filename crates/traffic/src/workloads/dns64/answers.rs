@@ -7,7 +7,7 @@ use sixbench_measure::histogram::Times;
 
 use super::message::Verdict;
 
-/// As many as identifiers can tell apart.
+/// Number of questions that identifiers can tell apart.
 const PLACES: usize = 1 << 16;
 
 /// The account of all questions.

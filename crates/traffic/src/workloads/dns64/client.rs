@@ -72,7 +72,7 @@ struct Client<'a> {
     first_number: u32,
     due: u64,
     started_ns: u64,
-    /// When the last question was asked.
+    /// Time of the last question.
     last_ns: u64,
     /// Number of questions, those that could not be sent included.
     asked: u64,

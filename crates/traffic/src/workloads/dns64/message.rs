@@ -149,7 +149,7 @@ pub fn reply(asked: &[u8], synthesising: Option<&Prefix6>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Where the zone's name begins in a message that asks for the name; absent where it is in another zone.
+/// The place where the zone's name begins in a message that asks for the name; absent where it is in another zone.
 fn place_of(name: &Name, zone: &Name) -> Option<usize> {
     let (own, end) = (name.wire(), zone.wire());
     let at = own.len().checked_sub(end.len())?;

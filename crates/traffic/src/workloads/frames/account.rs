@@ -46,7 +46,7 @@ impl Account {
         }
     }
 
-    /// From that time of the realtime clock on, frames are late.
+    /// Counts frames as late from that time of the realtime clock on.
     pub fn end_at(&mut self, realtime_ns: u64) {
         self.deadline_ns = Some(realtime_ns);
     }

@@ -11,7 +11,7 @@ use super::{NAME, Settings, next_hop, receiver};
 use crate::session::Endpoint;
 use crate::{Error, Result, datagram_socket};
 
-/// One side's ends.
+/// The addresses of one side.
 #[derive(Clone)]
 pub struct Ends {
     /// Addresses of the path.

@@ -43,9 +43,9 @@ const HEAD_BYTES: usize = 256;
 
 /// The sockets of a side, opened before it knows its frames.
 pub struct Engines {
-    /// Where it receives.
+    /// The receiving end, if this side receives.
     pub intake: Option<Intake>,
-    /// Where it sends by XDP.
+    /// The XDP sender, if there is one.
     pub sender: Option<xsk::Sender>,
     /// The reason why it does not use XDP, where that was wanted.
     pub refused: Option<String>,

@@ -13,7 +13,7 @@ pub struct NativeShare {
 }
 
 impl NativeShare {
-    /// From 0 to 1; it is rounded to a thousandth.
+    /// A share from 0 to 1, which is rounded to a thousandth.
     pub fn new(ratio: f64) -> Self {
         Self { per_mille: (ratio.clamp(0.0, 1.0) * 1000.0).round() as u64 }
     }
@@ -38,7 +38,7 @@ impl NativeShare {
 /// The frames of a flow.
 #[derive(Debug)]
 pub struct Forms {
-    /// Those to each network; the first is the receiver's own address.
+    /// Frames to each network; the first is the receiver's own address.
     own: Vec<Template>,
     native: Option<Template>,
     share: NativeShare,

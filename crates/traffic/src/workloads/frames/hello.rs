@@ -18,7 +18,7 @@ use crate::{Error, Result};
 const PHASE: u8 = 7;
 /// A client asks again after so long.
 const AGAIN: Duration = Duration::from_millis(100);
-/// After so long without an answer, there is none.
+/// Longest wait for an answer.
 const TIMEOUT_NS: u64 = 5_000_000_000;
 /// Longest payload that the server accepts: that of the longest frame over IPv4.
 const MAX_PAYLOAD_BYTES: usize = 9216 - FCS_BYTES - headers_bytes(true);

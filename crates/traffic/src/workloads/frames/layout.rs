@@ -39,7 +39,7 @@ pub fn signature(token: u64) -> u64 {
 pub struct Mark {
     /// Position in its phase, from 0.
     pub sequence: u32,
-    /// When it was sent, on the realtime clock.
+    /// Time of sending, on the realtime clock.
     pub sent_realtime_ns: u64,
     /// Its phase.
     pub phase: Phase,

@@ -23,8 +23,8 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// So many from this one on, such as `198.19.0.0/25`. Absent where it is no prefix, or the last one is beyond the end
-    /// of all addresses.
+    /// So many networks from the first on, such as `198.19.0.0/25`. Absent where it is no prefix, or the last network
+    /// is beyond the end of all addresses.
     pub fn parse(first: &str, count: u64) -> Option<Self> {
         let (address, length) = first.split_once('/')?;
         let (base, bits, is_ipv4) = match address.parse().ok()? {

@@ -52,7 +52,7 @@ struct Packet<'a> {
     extensions: &'a [u8],
     /// The number before `extensions`.
     next_header: u8,
-    /// From UDP's header on, with what pads the frame.
+    /// The bytes from UDP's header on, with the padding of the frame.
     rest: &'a [u8],
     /// True if the IP header is undamaged and its length fits that of UDP.
     is_right: bool,
@@ -93,7 +93,8 @@ impl Sought {
         [without, without + self.sent.1.len()]
     }
 
-    /// Reads a frame from its Ethernet header on, which came at that time. What pads a short frame is not looked at.
+    /// Reads a frame from its Ethernet header on, which came at that time. The padding of a short frame is not looked
+    /// at.
     pub fn read(&self, frame: &[u8], received_realtime_ns: u64) -> Read {
         let is_signed = |at: &usize| frame.get(*at..).is_some_and(|rest| rest.starts_with(&self.signature));
         let Some(at) = self.signature_at().into_iter().find(is_signed) else { return Read::Stray };

@@ -61,7 +61,7 @@ pub struct Incoming<'a> {
 #[derive(Clone, Copy)]
 struct End {
     sent: Option<u64>,
-    /// On the monotonic clock.
+    /// Time at which the end was noted, on the monotonic clock.
     noted_ns: u64,
 }
 

@@ -6,18 +6,18 @@ use crate::workloads::pacing::{Interval, Schedule, Slot};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steps {
     first: Interval,
-    /// From that time after the start of the flow on.
+    /// Another rate, and the time after the start of the flow from which it holds.
     then: Option<(u64, Interval)>,
 }
 
 impl Steps {
-    /// One rate, in frames a second; and the other one from that time on, if any.
+    /// A rate in frames a second, and another one from that time on, if any.
     pub fn new(rate_pps: u64, then: Option<(u64, u64)>) -> Self {
         let then = then.map(|(after_ns, rate_pps)| (after_ns, Interval::of_pps(rate_pps)));
         Self { first: Interval::of_pps(rate_pps), then }
     }
 
-    /// When this frame is due, since the start.
+    /// Due time of this frame, since the start.
     pub fn due_ns(&self, index: u64) -> u64 {
         match self.then {
             Some((after_ns, then)) if index >= self.first.due_before(after_ns) => {

@@ -29,12 +29,12 @@ pub struct Attempts<'a> {
 }
 
 impl<'a> Attempts<'a> {
-    /// None yet.
+    /// Attempts at these routes, none so far.
     pub fn new(routes: &'a [Route]) -> Self {
         Self { routes, under_way: Vec::with_capacity(routes.len()) }
     }
 
-    /// Begins to connect to the address of that number. What ends at once is told.
+    /// Begins to connect to the address of that number. Returns the outcome if the attempt ends at once.
     pub fn begin(&mut self, index: usize) -> Option<Ended> {
         let begun = self.routes[index].open().and_then(|stream| Ok((self.routes[index].connect(&stream)?, stream)));
         match begun {

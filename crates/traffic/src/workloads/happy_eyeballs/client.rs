@@ -127,7 +127,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// One connection by the algorithm. The others that are under way when it succeeds are given up (RFC 8305 section 5).
+    /// Makes a connection by the algorithm. The others that are under way when it succeeds are given up (RFC 8305
+    /// section 5).
     fn race(&self, account: &mut Account) -> Result<Raced> {
         let started_ns = clock::monotonic_ns();
         let deadline_ns = started_ns.saturating_add(self.params.timeout_ns);

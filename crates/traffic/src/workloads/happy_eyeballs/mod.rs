@@ -61,7 +61,7 @@ const MAX_COUNT: u64 = 1_000_000;
 struct EyeballsParams {
     count: u64,
     gap_ns: u64,
-    /// For one connection, however many attempts it takes.
+    /// Time limit for one connection, however many attempts it takes.
     timeout_ns: u64,
     rules: Rules,
     options: TcpOptions,

@@ -10,14 +10,14 @@ pub struct Rules {
     pub attempt_delay_ns: u64,
     /// The Resolution Delay (RFC 8305 section 3): how long the A answer alone waits for the AAAA answer.
     pub resolution_delay_ns: u64,
-    /// When the A answer comes, from the race's beginning.
+    /// Time at which the A answer comes, from the race's beginning.
     pub a_after_ns: u64,
-    /// When the AAAA answer comes.
+    /// Time at which the AAAA answer comes.
     pub aaaa_after_ns: u64,
 }
 
 impl Rules {
-    /// When the addresses of a family are known.
+    /// Time at which the addresses of a family are known.
     pub fn answered_ns(&self, family: Family) -> u64 {
         match family {
             Family::Ipv4 => self.a_after_ns,
@@ -25,7 +25,8 @@ impl Rules {
         }
     }
 
-    /// When the first attempt may begin: at once with the AAAA answer, a Resolution Delay after the A answer without it.
+    /// Time at which the first attempt may begin: at once with the AAAA answer, a Resolution Delay after the A answer
+    /// without it.
     fn opens_ns(&self, families: &[Family]) -> u64 {
         let (has_a, has_aaaa) = (families.contains(&Family::Ipv4), families.contains(&Family::Ipv6));
         match (has_a, has_aaaa) {
@@ -56,7 +57,7 @@ pub struct Race<'a> {
     states: Vec<State>,
     /// The attempt that began last.
     last: Option<usize>,
-    /// When the next one may begin at the earliest.
+    /// Earliest time at which the next one may begin.
     due_ns: u64,
 }
 
@@ -98,7 +99,7 @@ impl<'a> Race<'a> {
         }
     }
 
-    /// When the first address is or was known that has not been tried.
+    /// Time at which the first address is or was known that has not been tried.
     fn next_answer_ns(&self) -> Option<u64> {
         self.unused().map(|index| self.rules.answered_ns(self.families[index])).min()
     }

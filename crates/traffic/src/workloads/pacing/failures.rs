@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::params::SECOND_NS;
 use crate::{Error, Result};
 
-/// When nothing at all could be sent for so long, the run has failed.
+/// Time after which the run has failed if nothing at all could be sent.
 const NO_PROGRESS_NS: u64 = 10 * SECOND_NS;
 
 /// Failures of sending, by the name of the error. Pure: it is told the time.

@@ -20,7 +20,7 @@ const GRACE_NS: u64 = SECOND_NS;
 
 /// The pace of datagrams.
 pub enum Pace {
-    /// As fast as they go, each of this payload.
+    /// Datagrams of this payload, as fast as they go.
     Unpaced(usize),
     /// Each at its due time.
     Scheduled(Box<dyn Schedule>),
@@ -42,7 +42,7 @@ pub struct Flow {
     /// Datagrams that the kernel refused for their size.
     refused: u64,
     first_and_last_ns: Option<(u64, u64)>,
-    /// When the first and the last of those sent were due.
+    /// Due times of the first and the last of those sent.
     first_and_last_due_ns: Option<(u64, u64)>,
     lateness: Times,
 }
@@ -128,12 +128,12 @@ impl Flow {
         self.sent
     }
 
-    /// Their payload.
+    /// Payload of the datagrams that were sent.
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }
 
-    /// When the last one was sent.
+    /// Time of the last datagram that was sent.
     pub fn last_ns(&self) -> Option<u64> {
         self.first_and_last_ns.map(|(_, last_ns)| last_ns)
     }

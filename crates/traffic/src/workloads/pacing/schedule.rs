@@ -14,7 +14,7 @@ const SECOND_NS: u128 = 1_000_000_000;
 /// The place of one datagram in a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    /// When it is due, since the start of the flow, whatever happened to those before it.
+    /// Due time since the start of the flow, whatever happened to those before it.
     pub due_ns: u64,
     /// Its payload.
     pub payload_bytes: usize,
@@ -40,12 +40,12 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// So many datagrams a second.
+    /// The interval of so many datagrams a second.
     pub fn of_pps(rate_pps: u64) -> Self {
         Self { numerator: SECOND_NS, denominator: u128::from(rate_pps.clamp(1, MAX_PPS)) }
     }
 
-    /// So many bits of payload a second, in datagrams of this size.
+    /// The interval of so many bits of payload a second, in datagrams of this size.
     pub fn of_bps(rate_bps: u64, datagram_bytes: usize) -> Self {
         Self {
             numerator: datagram_bytes.max(1) as u128 * 8 * SECOND_NS,
@@ -53,12 +53,12 @@ impl Interval {
         }
     }
 
-    /// One each interval.
+    /// The interval of this length.
     pub fn of_ns(interval_ns: u64) -> Self {
         Self { numerator: u128::from(interval_ns.max(1)), denominator: 1 }
     }
 
-    /// When this datagram is due, since the start; rounded down.
+    /// Due time of this datagram, since the start; rounded down.
     pub fn due_ns(&self, index: u64) -> u64 {
         saturate(u128::from(index) * self.numerator / self.denominator)
     }

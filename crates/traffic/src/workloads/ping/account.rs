@@ -118,7 +118,7 @@ impl Account {
     }
 }
 
-/// When a message was received, on the realtime clock.
+/// Time at which a message was received, on the realtime clock.
 #[derive(Debug, Clone, Copy)]
 pub enum Received {
     /// The time that the kernel noted.

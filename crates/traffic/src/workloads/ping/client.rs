@@ -124,7 +124,7 @@ impl Pinging<'_> {
         }
     }
 
-    /// Until all are answered or the last one has had its time.
+    /// Waits until all are answered or the last one has had its time.
     fn wait_for_answers(&mut self, flow: &Flow) -> Result<()> {
         let Some(last_ns) = flow.last_ns() else { return Ok(()) };
         let ends_ns = last_ns.saturating_add(self.settings.timeout_ns);

@@ -21,7 +21,7 @@ pub struct Mark {
     pub token: u64,
     /// Number of the request, from 0; its low 16 bits are the sequence number of the ICMP header.
     pub number: u64,
-    /// When it was sent.
+    /// Time of sending.
     pub sent_realtime_ns: u64,
 }
 

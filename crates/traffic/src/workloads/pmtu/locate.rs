@@ -1,4 +1,4 @@
-//! Where on a path packets of a size vanish, from what the routers answer to packets whose hop limit ends there.
+//! Finds where on a path packets of a size vanish, from the answers of routers to packets whose hop limit ends there.
 //!
 //! Pure. Hops are counted from the sender: router 1 is the first one, and this host is 0.
 
@@ -28,7 +28,7 @@ pub enum Place {
     Nowhere,
 }
 
-/// Where packets of a size vanish, or are refused.
+/// The place where packets of a size vanish, or are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
     /// The last router they reach.

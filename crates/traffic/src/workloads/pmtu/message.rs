@@ -6,7 +6,7 @@ pub const MESSAGE_BYTES: usize = 32;
 /// The kind of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// To be acknowledged.
+    /// A probe, which is to be acknowledged.
     Probe,
     /// Acknowledges a probe.
     Acknowledgement {

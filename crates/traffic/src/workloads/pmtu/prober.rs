@@ -42,7 +42,7 @@ pub struct Prober {
     hop_limit: Option<u8>,
     /// Events that were read while something else was to be done.
     waiting: VecDeque<Event>,
-    /// All that was sent to probe.
+    /// The cost of all probes.
     pub spent: Spent,
     errors: BTreeMap<&'static str, u64>,
     strays: u64,
@@ -151,7 +151,7 @@ impl Prober {
         df.apply(&self.socket, self.address)
     }
 
-    /// For waiting on it together with something else.
+    /// The socket, for waiting on it together with something else.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }

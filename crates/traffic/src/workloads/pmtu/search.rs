@@ -40,8 +40,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Between the family's minimum (RFC 791: 68 bytes for IPv4; RFC 8200 section 5: 1280 for IPv6) and this maximum,
-    /// the interface's MTU.
+    /// A search between the family's minimum (RFC 791: 68 bytes for IPv4; RFC 8200 section 5: 1280 for IPv6) and this
+    /// maximum, the interface's MTU.
     pub fn new(is_ipv4: bool, maximum_bytes: u32) -> Self {
         let minimum = if is_ipv4 { 68 } else { 1280 };
         let maximum = maximum_bytes.max(minimum);

@@ -49,7 +49,7 @@ struct Listening {
     stop: Stop,
 }
 
-/// The same port for TCP and UDP.
+/// Listens at the same port for TCP and UDP.
 fn listen(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Listening> {
     again_where_taken(PORTS, || {
         let stop = Stop::new(cancel);

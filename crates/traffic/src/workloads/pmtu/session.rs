@@ -33,7 +33,7 @@ pub struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// Its packets may be fragmented, so that it works on any path.
+    /// Prepares the control connection. Its packets may be fragmented, so that it works on any path.
     pub fn new(stream: TcpStream, endpoint: &Endpoint, stop: &'a Stop) -> Result<Self> {
         Df::Clear.apply(&SockRef::from(&stream), endpoint.address)?;
         stream

@@ -145,7 +145,7 @@ impl Transfer {
         Some(mss_bytes + options_bytes + TCP_HEADER_BYTES + self.ip_header_bytes)
     }
 
-    /// Since when data was acknowledged that it sent in packets of that size; absent where it stalled.
+    /// Time from which on it sent acknowledged data in packets of that size; absent where it stalled.
     pub fn converged_ns(&self) -> Option<u64> {
         self.settled.filter(|_| self.is_complete).map(|(_, after_ns)| after_ns)
     }

@@ -72,7 +72,7 @@ pub struct Kernel {
     pub told: Vec<Told>,
     /// Probes that were not acknowledged.
     pub lost: u64,
-    /// All of its probes.
+    /// The cost of all of its probes.
     pub spent: Spent,
 }
 
@@ -192,8 +192,8 @@ pub struct Probed {
     spent: Spent,
 }
 
-/// Searches the path MTU by probes that the peer acknowledges (RFC 8899), and confirms it once. What ICMP says of them is
-/// counted, and not used: it is what this way is to be compared with.
+/// Searches the path MTU by probes that the peer acknowledges (RFC 8899), and confirms it once. ICMP errors about them
+/// are counted, and not used: this way is to be compared with ICMP's.
 pub fn probe(prober: &mut Prober, maximum_bytes: u32, patience_ns: u64) -> Result<Probed> {
     prober.set_df(Df::Probe)?;
     prober.clear()?;

@@ -243,7 +243,7 @@ pub struct PreambleReader {
 }
 
 impl PreambleReader {
-    /// For a connection accepted now.
+    /// A reader for a connection accepted now.
     pub fn new() -> Self {
         let deadline_ns = clock::monotonic_ns().saturating_add(PREAMBLE_TIMEOUT_NS);
         Self { bytes: [0; PREAMBLE_BYTES], have: 0, deadline_ns }

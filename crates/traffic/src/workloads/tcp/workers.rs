@@ -28,7 +28,7 @@ pub struct Starter {
 pub type Worker<T> = JoinHandle<Option<T>>;
 
 impl Workers {
-    /// None yet.
+    /// Workers without a thread so far.
     pub fn new(stop: &Stop) -> Self {
         let (sender, ended) = mpsc::channel();
         Self { stop: stop.clone(), ended, starter: Starter { stop: stop.clone(), ended: sender } }

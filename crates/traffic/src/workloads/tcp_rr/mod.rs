@@ -40,7 +40,7 @@ struct RrParams {
     response_bytes: usize,
     limit: Limit,
     warmup_ns: u64,
-    /// Without a byte moving.
+    /// Longest time in which no byte moves.
     timeout_ns: u64,
     options: TcpOptions,
     interval_ns: u64,

@@ -1,4 +1,4 @@
-//! When the streams of a direction begin at one end: of one session, or of several that share a window.
+//! The moment when the streams of a direction begin at one end: of one session, or of several that share a window.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,9 +14,9 @@ use crate::{Endpoint, Error, Result, Token};
 pub struct Beginning {
     /// Number of streams that have yet to begin, where the last one counts; absent: the first one counts.
     awaited: Option<AtomicU32>,
-    /// On the monotonic clock; 0 before.
+    /// The moment on the monotonic clock; 0 before.
     ns: AtomicU64,
-    /// All who are told of it, as long as they are there.
+    /// The watches that are told of it, as long as they are there.
     watches: Mutex<Vec<Weak<Edges>>>,
 }
 
@@ -30,7 +30,7 @@ pub struct End {
 }
 
 impl Beginning {
-    /// For the streams of a session at one end, with whose [`Edges`] the watch is told of it.
+    /// The beginning of the streams of a session at one end, whose watch is told of it by its [`Edges`].
     ///
     /// # Errors
     /// `bad-params` where sessions that share a window contradict each other.

@@ -17,7 +17,7 @@ const MAX_THREADS: u64 = 64;
 /// Most streams of all sessions that share a window: as many sessions as an agent holds, of as many streams as one can
 /// have.
 const MAX_SHARED_STREAMS: u64 = 64 * MAX_STREAMS;
-/// Without `threads`, another thread for each so many streams, as far as there are cores.
+/// Streams for each of which there is another thread without `threads`, as far as there are cores.
 const STREAMS_A_THREAD: usize = 8;
 
 /// The senders' way of handing data to the kernel.
@@ -52,7 +52,7 @@ pub struct Direction {
 /// The window that sessions of the same trial and agent measure in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedWindow {
-    /// The same for all of them.
+    /// Its name, the same for all of them.
     pub name: String,
     /// Number of streams of all of them, a direction: the window opens when so many have begun.
     pub streams: u32,
@@ -173,8 +173,8 @@ impl StreamParams {
         Some(bytes / streams + u64::from(u64::from(index) < bytes % streams))
     }
 
-    /// When a transfer limited by time has to be over, since its first write: some more than the window, for queues,
-    /// losses and the receiver's reset.
+    /// Time since its first write after which a transfer limited by time has to be over: some more than the window, for
+    /// queues, losses and the receiver's reset.
     pub fn time_limit_ns(&self) -> Option<u64> {
         Some(self.limit.duration_ns()?.saturating_add(self.warmup_ns).saturating_add(STALL_NS).min(3 * MAX_TIME_NS))
     }

@@ -26,7 +26,7 @@ const MIN_BUFFER_BYTES: usize = 64 * 1_024;
 /// The receivers of all streams of a direction.
 pub struct Receivers {
     window: Arc<Window>,
-    /// Open until the streams have ended.
+    /// Keeps the CPU watch at work until the streams have ended.
     edges: Arc<Edges>,
     cpu: CpuWatch,
     threads: Vec<ReceiverThread>,
@@ -43,7 +43,7 @@ struct Window {
     /// Names the peer in errors.
     doing: String,
     progress: Progress,
-    /// When the first byte came, of any stream or of the last of those that share the window.
+    /// Time of the first byte, of any stream or of the last of those that share the window.
     beginning: Arc<Beginning>,
 }
 
@@ -57,7 +57,7 @@ struct Received {
 }
 
 impl Receivers {
-    /// No stream yet, but their threads.
+    /// Starts the threads, without a stream so far.
     pub fn start(starter: &Starter, params: &StreamParams, endpoint: &Endpoint, role: Role) -> Result<Self> {
         let (cpu, edges) = CpuWatch::start(params.warmup_ns)
             .map_err(|e| Error::system("starting to watch the CPU of a receiver", "clone", e))?;
@@ -156,7 +156,7 @@ fn receive(driver: Driver<Receiver>, params: &StreamParams, stop: &Stop) -> Resu
 }
 
 impl Window {
-    /// When the window opens and closes, where that is known.
+    /// Times at which the window opens and closes, where they are known.
     fn edges_ns(&self) -> Option<(u64, u64)> {
         self.beginning.ns().map(|first_byte_ns| self.edges_after(first_byte_ns))
     }
@@ -174,15 +174,15 @@ struct Shared {
     series: Series<u64>,
 }
 
-/// One stream.
+/// The receiver of one stream.
 struct Receiver {
     window: Arc<Window>,
     index: u16,
-    /// Where bytes are the limit.
+    /// Number of bytes to come, where bytes are the limit.
     expected_bytes: Option<u64>,
     stream: TcpStream,
     tally: Tally,
-    /// Unknown until the first byte came that the window counts from.
+    /// Edges of the window, unknown until the first byte came that the window counts from.
     edges_ns: Option<(u64, u64)>,
     progress_ns: u64,
     reads: u64,
@@ -249,7 +249,7 @@ impl Receiver {
         Advance::Moved
     }
 
-    /// At a read, until they are known: those of a window that has not opened.
+    /// Looks for the edges at a read, until they are known: until then those of a window that has not opened.
     #[cold]
     fn look_for_edges(&mut self, now_ns: u64) -> (u64, u64) {
         let is_first = self.tally.received_bytes == 0;

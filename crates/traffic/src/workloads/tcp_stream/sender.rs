@@ -37,16 +37,16 @@ struct Shared {
     message: Message,
     /// Names the peer in errors.
     doing: String,
-    /// When the first write of any stream began; 0 before.
+    /// Time of the first write of any stream; 0 before.
     first_write_ns: AtomicU64,
-    /// From when the window is counted.
+    /// The beginning of the window.
     beginning: Arc<Beginning>,
 }
 
 /// The outcome of one stream.
 struct Sent {
     bytes: u64,
-    /// When the receiver's end was seen.
+    /// Time at which the receiver's end was seen.
     ended_ns: u64,
     completions: Option<Completions>,
 }
@@ -139,7 +139,7 @@ impl Message {
         Self(bytes)
     }
 
-    /// From there to its end, and no more than so many bytes.
+    /// The bytes of the message from there to its end, and no more than so many.
     #[inline]
     fn rest(&self, at: usize, most: u64) -> &[u8] {
         let length = self.0.len();
@@ -148,10 +148,10 @@ impl Message {
     }
 }
 
-/// One stream.
+/// The sender of one stream.
 struct Sender {
     shared: Arc<Shared>,
-    /// Open as long as there are streams.
+    /// Keeps the watch at work as long as there are streams.
     _edges: Arc<Edges>,
     stream: Arc<TcpStream>,
     output: Output,
@@ -159,10 +159,10 @@ struct Sender {
     is_limited: bool,
     left_bytes: u64,
     sent_bytes: u64,
-    /// Where in the message the next write begins.
+    /// Place in the message where the next write begins.
     at: usize,
     bytes_since_clock: usize,
-    /// From the first write of any stream.
+    /// The deadline, which counts from the first write of any stream.
     deadline: Option<Deadline>,
     stall: Stall,
     ended_ns: u64,
@@ -267,7 +267,7 @@ impl Sender {
         Err(tcp_io::lost(&format!("{}, {} ms after the first write", self.shared.doing, lasted_ns / 1_000_000), error))
     }
 
-    /// All is written: waits until the receiver has read it all and closes too.
+    /// Waits, when all is written, until the receiver has read it all and closes too.
     fn wait_for_receiver(&mut self) -> Result<Advance> {
         let doing = &self.shared.doing;
         match (&*self.stream).read(&mut [0]) {
@@ -290,7 +290,7 @@ impl Sender {
     }
 }
 
-/// When a transfer limited by time is overdue.
+/// The deadline of a transfer limited by time.
 struct Deadline {
     started_ns: u64,
     limit_ns: Option<u64>,

@@ -11,15 +11,15 @@ const CANDIDATES_NS: u64 = 2_000_000;
 /// The reads of one stream.
 #[derive(Default)]
 pub struct Tally {
-    /// All, before the window too.
+    /// Bytes of all reads, before the window too.
     pub received_bytes: u64,
     reads: u64,
     before: Recent,
-    /// In the window, the first read included.
+    /// Bytes of the reads in the window, the first one included.
     window_bytes: u64,
     first: Option<Read>,
     window: Recent,
-    /// Between two reads in the window.
+    /// Longest time between two reads in the window.
     longest_gap_ns: u64,
 }
 
@@ -29,11 +29,11 @@ struct Read {
     bytes: u64,
 }
 
-/// The last reads of some.
+/// The last reads, up to [`CANDIDATES`], and the number of all.
 #[derive(Default)]
 struct Recent {
     reads: [Read; CANDIDATES],
-    /// All that there were.
+    /// Number of all reads, those that are not kept included.
     count: usize,
 }
 
@@ -88,7 +88,7 @@ impl Recent {
         &self.reads[..self.count.min(CANDIDATES)]
     }
 
-    /// Until when what came is known.
+    /// Earliest time from which on all reads are known.
     fn reach_ns(&self) -> u64 {
         if self.count > CANDIDATES { self.known().iter().map(|read| read.ns).min().unwrap_or(0) } else { 0 }
     }

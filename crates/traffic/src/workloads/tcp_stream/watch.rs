@@ -51,7 +51,7 @@ struct Watching {
     progress: Progress,
 }
 
-/// All streams at one time.
+/// `TCP_INFO` of all streams at one time.
 struct Sample {
     t_ns: u64,
     all: Combined,
@@ -121,8 +121,8 @@ struct Combined {
 }
 
 impl Combined {
-    /// Counts are sums over all streams. What describes a stream as it is now is a mean over those still at work, or
-    /// over all once none is; the delivery rate is their sum, the least RTT the least of all.
+    /// Combines the streams. Counts are sums over all of them. A value that describes a stream as it is now is a mean
+    /// over those still at work, or over all once none is; the delivery rate is their sum, the least RTT the least.
     fn of(streams: &[TcpInfo]) -> Self {
         let mut now: Vec<_> = streams.iter().filter(|info| info.is_sending).collect();
         if now.is_empty() {
@@ -177,7 +177,7 @@ fn sum(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     values.flatten().fold(None, |sum, value| Some(sum.unwrap_or(0_u64).saturating_add(value)))
 }
 
-/// One list a quantity, `null` where the kernel did not know it. The first sample is the opening, not an interval.
+/// A list for each quantity, `null` where the kernel did not know it. The first sample is the opening, not an interval.
 fn series(samples: &[Sample]) -> Value {
     let ends = samples.get(1..).unwrap_or_default();
     let column = |value: fn(&Combined) -> Value| ends.iter().map(|sample| value(&sample.all)).collect::<Vec<_>>();

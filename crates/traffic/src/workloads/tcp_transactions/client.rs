@@ -20,8 +20,8 @@ use crate::params::Limit;
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, STALL_NS, Stop, connect, io as tcp_io};
 use crate::{Endpoint, Error, Result, sys};
 
-/// In a closed loop, after a failure: so that one which comes at once (no port left, nobody listening) does not make it
-/// spin.
+/// Pause after a failure in a closed loop, so that a failure that comes at once (no port left, nobody listening) does
+/// not make it spin.
 const BACK_OFF_NS: u64 = 1_000_000;
 /// Transactions begun before those in flight have their turn.
 const BEGUN_IN_TURN: usize = 64;
@@ -50,7 +50,7 @@ struct Connecting<'a> {
     epoll: Epoll,
     flights: Slots<Flight>,
     patience: Patience,
-    /// After a failure, nothing begins before.
+    /// Time before which nothing begins, after a failure.
     resume_ns: u64,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Connecting<'a> {
         Ok(result)
     }
 
-    /// Until all is begun that the phase wants, and over.
+    /// Runs until all is begun that the phase wants, and over.
     fn run(&mut self, limit: Limit) -> Result<Phase> {
         let _timers = self.params.rate.map(|_| clock::PreciseTimers::new());
         let tick_ns = (self.params.timeout_ns / 4).clamp(BACK_OFF_NS, PATIENCE.as_nanos() as u64);
@@ -109,7 +109,7 @@ impl<'a> Connecting<'a> {
         }
     }
 
-    /// Begins what is to begin now; what comes next.
+    /// Begins the transactions that are due now. Returns the next action.
     fn begin(&mut self, phase: &mut Phase) -> Result<Next> {
         for _ in 0..BEGUN_IN_TURN {
             let now_ns = clock::monotonic_ns();

@@ -23,7 +23,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For the transactions of a session.
+    /// The plan for the transactions of a session.
     pub fn new(endpoint: &Endpoint, params: &TransactionParams) -> Result<Self> {
         let peer = SocketAddr::new(endpoint.peer, endpoint.port);
         Ok(Self {
@@ -171,7 +171,7 @@ impl Flight {
         }
     }
 
-    /// Nothing where nothing is there.
+    /// Reads bytes; nothing where none are there.
     fn read(&mut self, bytes: &mut [u8]) -> Attempt<Option<usize>> {
         match self.stream.read(bytes) {
             Ok(count) => Ok(Some(count)),

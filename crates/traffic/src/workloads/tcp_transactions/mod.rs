@@ -93,7 +93,7 @@ struct TransactionParams {
     kind: Kind,
     limit: Limit,
     warmup_ns: u64,
-    /// For the handshake, and for the response.
+    /// Time limit for the handshake, and for the response.
     timeout_ns: u64,
     options: TcpOptions,
     interval_ns: u64,

@@ -37,7 +37,8 @@ const WATCHING: &str = "watching the connections of a session";
 const GRACE_NS: u64 = 1_000_000_000;
 /// Length of a wait after the client's proof is closed.
 const WINDING_UP: Duration = Duration::from_millis(1);
-/// After `finish` was asked for, so long without anything is the end, though the client's proof stays open.
+/// Time without anything after which the session is over once `finish` was asked for, though the client's proof stays
+/// open.
 const QUIET_NS: u64 = 250_000_000;
 
 /// Listens for the connections of a session, of whose addresses there are 1 to 256.
@@ -99,14 +100,14 @@ impl Counted for Served {
 }
 
 struct Serving<'a> {
-    /// One for each address.
+    /// A listener for each address.
     listeners: Vec<TcpListener>,
     epoll: Epoll,
     rules: Rules,
     /// Most open connections after the proof.
     max_open: usize,
     accepted_in_turn: usize,
-    /// No more than can be waiting.
+    /// Most connections that are accepted in a turn: no more than can be waiting.
     max_accepted_in_turn: usize,
     /// Time that a connection may stay open.
     patience_ns: u64,
@@ -120,7 +121,7 @@ struct Serving<'a> {
 
 enum ProofState {
     Open(TcpStream),
-    /// Since when.
+    /// The client has closed it, since that time.
     Closed(u64),
 }
 
@@ -225,7 +226,7 @@ impl Serving<'_> {
         }
     }
 
-    /// As many as there lately were: a call in vain costs more than to be told of the next one.
+    /// Accepts as many connections as there lately were: a call in vain costs more than to be told of the next one.
     fn accept_some(&mut self, listener: usize, now_ns: u64) {
         for _ in 0..self.accepted_in_turn {
             let Some((stream, from)) = self.listeners.get(listener).and_then(acceptor::accept) else {
@@ -381,7 +382,7 @@ impl Open {
         }
     }
 
-    /// One byte always fits into the buffer of a connection that has sent nothing yet.
+    /// Sends the answer. One byte always fits into the buffer of a connection that has sent nothing yet.
     fn answer(&mut self, token: &Token) -> bool {
         matches!(self.stream.write(&[response(token)]), Ok(1))
     }

@@ -41,7 +41,7 @@ impl<T> Slots<T> {
         Some(value)
     }
 
-    /// All there are, by number.
+    /// All values by number.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| Some((index, slot.as_ref()?)))
     }

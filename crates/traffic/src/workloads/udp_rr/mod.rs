@@ -39,7 +39,7 @@ impl Workload for UdpRr {
 /// Longer than a round trip where both sides have a core. Where they have not, the peer may be waiting for this one.
 const PATIENCE_OF_SPINNING_NS: u64 = 50_000;
 
-/// Between two looks for a datagram, of which nothing has come for so long.
+/// Pauses between two looks for a datagram, where none has come for `idle_ns`.
 #[inline]
 fn pause(idle_ns: u64) {
     if idle_ns < PATIENCE_OF_SPINNING_NS {

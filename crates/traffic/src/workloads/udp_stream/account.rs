@@ -16,7 +16,7 @@ use crate::session::Endpoint;
 pub struct Incoming<'a> {
     pub bytes: &'a [u8],
     pub source: Option<IpAddr>,
-    /// When the kernel received it, on the realtime clock; absent where it did not tell.
+    /// Time at which the kernel received it, on the realtime clock; absent where it did not tell.
     pub kernel_realtime_ns: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As parameters name them; the first is the default.
+    /// Directions by the names of the parameter; the first is the default.
     pub const NAMES: &[(&str, Self)] = &[("forward", Self::Forward), ("reverse", Self::Reverse), ("both", Self::Both)];
 }
 

@@ -14,7 +14,7 @@ use crate::workloads::tcp::Stop;
 
 /// The kind of these datagrams in [`telling`].
 const PHASE: u8 = 6;
-/// So many are sent, this far apart: one is enough.
+/// Number of these datagrams, sent at a distance: one that arrives is enough.
 const COUNT: usize = 5;
 const DISTANCE: Duration = Duration::from_millis(20);
 

@@ -24,7 +24,7 @@ use crate::{Error, Progress, Result};
 /// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on the
 /// path.
 const MIN_DEFAULT_RCVBUF_BYTES: usize = 16 << 20;
-/// As many datagrams as it has room for, at least.
+/// Least number of datagrams that the receive buffer has room for.
 const DEFAULT_RCVBUF_DATAGRAMS: usize = 512;
 /// Messages taken by one system call ...
 const AT_ONCE: usize = 128;
@@ -66,7 +66,7 @@ pub struct Receiver<'a> {
     receiving: Receiving,
     /// Times that reading the clock takes.
     reading: Times,
-    /// When a datagram of this trial was last taken.
+    /// Time at which a datagram of this trial was last taken.
     last_ns: u64,
     first: Option<First>,
     /// The kernel's count of drops, as the last datagram carried it.
@@ -83,14 +83,14 @@ pub struct Receiver<'a> {
 struct Receiving {
     calls: u64,
     super_packets: u64,
-    /// In super-packets.
+    /// Datagrams that came in super-packets.
     joined_datagrams: u64,
 }
 
 /// The first arrival of the measured flow.
 #[derive(Clone, Copy)]
 struct First {
-    /// On the monotonic clock.
+    /// Time of the arrival on the monotonic clock.
     started_ns: u64,
     /// Number of datagrams that had been dropped before.
     drops: u32,

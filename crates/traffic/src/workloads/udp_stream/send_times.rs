@@ -11,7 +11,7 @@ use socket2::Socket;
 
 use crate::error_queue::{self, Stage};
 
-/// One datagram each so long has its times noted: asking for them, and fetching them, takes some microseconds.
+/// Interval between datagrams whose times are noted: asking for them, and fetching them, takes some microseconds.
 const INTERVAL_NS: u64 = 5_000_000;
 
 /// The times of a sample of a flow's datagrams.
@@ -28,7 +28,7 @@ pub struct SendTimes {
 }
 
 impl SendTimes {
-    /// For a socket whose error queue is otherwise unused, where `is_wanted`.
+    /// Send times of a socket whose error queue is otherwise unused, where `is_wanted`.
     pub fn new(socket: &Socket, is_wanted: bool) -> Self {
         Self {
             reading: clock::reading_times(),
@@ -47,7 +47,7 @@ impl SendTimes {
         self.is_possible && self.asked.is_none() && monotonic_ns >= self.next_ns
     }
 
-    /// One of the sample was sent, with that time in it.
+    /// Notes that a datagram of the sample was sent, with that time in it.
     pub fn note_asked(&mut self, monotonic_ns: u64, sent_realtime_ns: u64) {
         self.next_ns = monotonic_ns + INTERVAL_NS;
         self.asked = Some(sent_realtime_ns);

@@ -31,7 +31,7 @@ pub struct Together {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Segmentation {
-    /// Where that is faster and every datagram is a packet of its own on the link nevertheless.
+    /// Used where it is faster and every datagram is a packet of its own on the link nevertheless.
     Auto,
     Never,
     Always,
