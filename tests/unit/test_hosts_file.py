@@ -282,5 +282,5 @@ def test_a_run_directory_connects_to_no_host_by_itself() -> None:
 
 def test_the_page_starts_no_experiment_with_hosts() -> None:
     text = f"experiment: far\n{HOSTS}topology:\n  nodes: {NODES}\n  links: {LINKS}\n{REST}"
-    with pytest.raises(UsageError, match="connect to other machines; start them with sixbench run"):
+    with pytest.raises(UsageError, match="connects to other machines; start it with sixbench run"):
         checked({"text": text})

@@ -259,12 +259,12 @@ def test_what_changes_an_experiment_is_read_as_the_command_reads_it(client: Test
     [
         (["blocks"], "write it as a.b=c"),
         (["factors.transfr.x=1"], "did you mean"),
-        (["topology.links.r1-r2.jitter-distribution={file: /etc/hostname}"], "names no files of this machine"),
+        (["topology.links.r1-r2.jitter-distribution={file: /etc/hostname}"], "cannot use files of this machine"),
         (["topology.links.r1-r2.jitter-distribution={file: published.yaml}"], "published.yaml"),
         (["title={"], "title"),
-        (["seed=1"] * 51, "is no experiment"),
-        ("seed=1", "is no experiment"),
-        ([5], "is no experiment"),
+        (["seed=1"] * 51, "is not an experiment"),
+        ("seed=1", "is not an experiment"),
+        ([5], "is not an experiment"),
     ],
 )
 def test_changes_that_cannot_be_are_refused_in_words(client: TestClient, settings: Any, words: str) -> None:
@@ -337,7 +337,7 @@ def test_an_experiment_of_the_page_names_no_file_and_no_program_wherever_the_ser
         answer = client.post(address, json={"text": text}, headers=OWN)
         assert answer.status_code == 422
         words = "\n".join(answer.json()["problems"])
-        assert "use sixbench run for that" in words or "hosts" in words
+        assert "use sixbench run instead" in words or "hosts" in words
     assert client.get("/api/jobs").json() == {"jobs": []}
 
 

@@ -32,7 +32,7 @@ def test_an_answer_is_that_of_another_process_and_is_kept_for_its_key_and_words(
 
 def test_errors_of_users_come_back_and_a_bug_leaves_the_server_working(tmp_path: Path) -> None:
     (*errors, afterwards), stderr = scene("errors", tmp_path)
-    words = "a process that reads a run for the page was killed, or ended by a bug, which sixbench ui printed then"
+    words = "the process that read the run was killed, or ended by a bug; sixbench ui printed the reason"
     killed = ["CapabilityError", words]
     assert errors == [
         ["UsageError", "words: usage"],

@@ -107,7 +107,7 @@ def test_a_run_that_goes_on_has_no_answer_and_is_read_again_after_a_rest(
     listed = runs.Runs(tmp_path)
 
     def told() -> tuple[str, int, bool]:
-        one = listed.one("live")
+        one = listed.description("live")
         trials = one["ok_trials"] + one["invalid_trials"] + one["failed_trials"]
         return one["state"], trials, one["answer"] is None
 

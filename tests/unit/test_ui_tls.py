@@ -78,8 +78,8 @@ def test_its_own_certificate_is_for_the_names_by_which_it_is_asked_for(
 @pytest.mark.parametrize(
     ("bind", "name", "words"),
     [
-        ("0.0.0.0", None, "give the name or the address by which browsers reach it with --name"),
-        ("example.org", None, "that is no address"),
+        ("0.0.0.0", None, "give the name or the address that browsers use with --name"),
+        ("example.org", None, "that is not an address"),
         ("::", "a b", "neither a host name nor an address"),
         ("::", "*.example", "neither a host name nor an address"),
         ("::", "", "neither a host name nor an address"),
@@ -116,7 +116,7 @@ def test_certificates_that_cannot_be_used_are_refused_in_words(tmp_path: Path, g
     with pytest.raises(UsageError, match="leave one of them out"):
         identity("::", tls=True, files=(certificate, key))
     (tmp_path / "no.pem").write_text("nonsense")
-    with pytest.raises(UsageError, match="it is no certificate"):
+    with pytest.raises(UsageError, match="has no certificate in PEM form"):
         identity("::", files=(tmp_path / "no.pem", key))
     key.chmod(0o644)
     with pytest.raises(UsageError, match="others may read the private key"):

@@ -140,8 +140,8 @@ def _measure(
     with keeping_trials(writer.directory, again):
         try:
             with Progress(quiet, done) as progress:
-                told = observers(progress, log)
-                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, told, presence=presence)
+                observer = observers(progress, log)
+                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, observer, presence=presence)
         except Interrupted as stop:
             note(f"sixbench: stopped; continue with: {again}")
             return stop.exit_code
@@ -165,14 +165,14 @@ def present(directory: Path, json: bool, *, is_new: bool) -> None:
     from ..store import calibration_to_json, keep_calibration, read_calibration, read_run, write_derived
 
     run = read_run(directory)
-    found = assess(readings(run, METRICS))
-    calibration = calibration_of(run.manifest, found)
+    assessments = assess(readings(run, METRICS))
+    calibration = calibration_of(run.manifest, assessments)
     with contextlib.suppress(StoreError):
         known = read_calibration(calibration.machine, calibration.kernel)
         calibration = replace(calibration, false_alarms=None if known is None else known.false_alarms)
-    document = calibration_to_json(calibration, results_of(found))
-    written = write_derived(run, {"calibration.json": document, "report.html": html(found, run)})
-    say_document(document) if json else say_lines(render(found))
+    document = calibration_to_json(calibration, results_of(assessments))
+    written = write_derived(run, {"calibration.json": document, "report.html": html(assessments, run)})
+    say_document(document) if json else say_lines(render(assessments))
     note(f"report: {written['report.html']}")
     if is_new:
         kept = keep_calibration(document, calibration.machine, calibration.kernel)

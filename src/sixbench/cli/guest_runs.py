@@ -91,7 +91,7 @@ def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
     from ..agent import find_agent
     from ..run.guests import run_on_kernels
 
-    def told(kernel: str, line: str) -> None:
+    def note_line(kernel: str, line: str) -> None:
         if not quiet:
             note(f"{kernel}: {line}")
 
@@ -100,7 +100,7 @@ def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
         note(f"running {manifest.experiment.name} on {listed(manifest.experiment.kernels)}")
     try:
         with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
-            state = run_on_kernels(manifest.experiment, writer, find_agent(), manifest.environment.clock, told)
+            state = run_on_kernels(manifest.experiment, writer, find_agent(), manifest.environment.clock, note_line)
     except Bug:
         writer.set_state("interrupted", time.time_ns())
         raise

@@ -43,8 +43,8 @@ def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")
     kept = {kernel.name: kernel for kernel in kept_kernels()}
     missing = {name: suite for name, suite in DEBIAN_KERNELS.items() if name not in kept}
     if json:
-        found = [asdict(kernel) for kernel in kept.values()]
-        print_json({"schema": "sixbench.kernels/1", "kept": found, "to_fetch": list(missing)})
+        rows = [asdict(kernel) for kernel in kept.values()]
+        print_json({"schema": "sixbench.kernels/1", "kept": rows, "to_fetch": list(missing)})
         return
     for kernel in kept.values():
         built = "".join(f"  with {one}" for one in kernel.built)

@@ -99,11 +99,11 @@ def _blueprint(file: str, name: str | None) -> tuple[Blueprint, ExperimentPath |
     if name is None:
         return Blueprint(topology=read_topology_only(source)), None, source
     experiment = load_experiment(file, [], False, None, None)
-    found = next((path for path in experiment.paths if path.name == name), None)
-    if found is None:
+    path = next((path for path in experiment.paths if path.name == name), None)
+    if path is None:
         names = ", ".join(path.name for path in experiment.paths)
         raise UsageError(f'--path {name}: {experiment.file} has no path "{name}"; it has {names}')
-    return install(found, experiment.topologies[0], experiment.between), found, source
+    return install(path, experiment.topologies[0], experiment.between), path, source
 
 
 def _start_holder(topology: str, lab: str, path: str | None, allow_programs: bool) -> int:

@@ -64,7 +64,7 @@ class Measuring:
         self.log = log
         self.order = list(all_trials(experiment))
         self.total = len(self.order)
-        self.told: Observer = Observers(*([] if log is None else [log]))
+        self.observer: Observer = Observers(*([] if log is None else [log]))
         self.outcomes: list[Outcome] = []
         between = {path.name: machines.addresses[path.family] for path in experiment.paths}
         self.addresses = {name: (one.with_zone(one.client), one.with_zone(one.server)) for name, one in between.items()}
@@ -87,13 +87,13 @@ class Measuring:
         try:
             with Progress(quiet=not self._needs_progress()) as progress:
                 shown = self.shows_intervals and not self.as_json and sys.stderr.isatty()
-                told = self.told = Observers(
+                observer = self.observer = Observers(
                     progress, *([self.log] if self.log else []), *([_Shown(self)] if shown else [])
                 )
-                told.planned(self.experiment, "" if self.writer is None else str(self.writer.directory), 0)
+                observer.planned(self.experiment, "" if self.writer is None else str(self.writer.directory), 0)
                 self._begins()
-                for outcome in measure(self.experiment, self.machines, told if told.wants_values else None):
-                    told.trial_ended(self._ended(outcome))
+                for outcome in measure(self.experiment, self.machines, observer if observer.wants_values else None):
+                    observer.trial_ended(self._ended(outcome))
                     self._begins()
         except (KeyboardInterrupt, SixbenchError) as error:
             self._conclude("interrupted")
@@ -122,8 +122,8 @@ class Measuring:
             timed_ns = expected_ns(combination.workload.params)
             took_ns = sum(outcome.record.elapsed_ns for outcome in self.outcomes)
             each_ns = took_ns // done if done else timed_ns or 0
-            self.told.progress(done, self.total, each_ns * (self.total - done))
-            self.told.trial_begins(self.experiment, combination, self.order[done])
+            self.observer.progress(done, self.total, each_ns * (self.total - done))
+            self.observer.trial_begins(self.experiment, combination, self.order[done])
 
     def _ended(self, outcome: Outcome) -> TrialRecord:
         """Keeps and prints a trial, and returns it as it is kept."""
@@ -143,7 +143,7 @@ class Measuring:
         """Analyses, keeps and prints what there is."""
         if self.writer is not None:
             self.writer.save_manifest(state=state, ended_realtime_ns=time.time_ns())
-        self.told.ended(state, len(self.outcomes))
+        self.observer.ended(state, len(self.outcomes))
         if not self.outcomes:
             return
         run = Run(
@@ -153,7 +153,7 @@ class Measuring:
         )
         analysis = self._analysis(run)
         if self.writer is not None:
-            self.told.report_written(str(_keep(run, analysis)))
+            self.observer.report_written(str(_keep(run, analysis)))
         if self.as_json:
             say_document(printable_json(self._document(run, analysis)))
         else:
@@ -188,11 +188,11 @@ def _keep(run: Run, analysis: Analysis) -> Path:
     """Writes what follows from a run into its directory. Returns the report's file."""
     from ..report import FORMATS
 
-    made = {
+    contents = {
         "report.html": FORMATS["html"].render(run, analysis),
         "findings.json": FORMATS["json"].render(run, analysis),
     }
-    written = write_derived(run, made)
+    written = write_derived(run, contents)
     note(f"report: {written['report.html']}")
     return written["report.html"]
 

@@ -179,21 +179,21 @@ def _show(directory: Path, json: bool, fail_on_change: bool, has_more: bool) -> 
         raise UsageError(
             "there is nothing to repeat; name it after the options: sixbench monitor DIR --every 1h -- run EXPERIMENT"
         )
-    found = read_monitor(directory)
-    return _tell(directory, found, follow(found.occurrences, found.settings), json, fail_on_change)
+    monitor = read_monitor(directory)
+    return _tell(directory, monitor, follow(monitor.occurrences, monitor.settings), json, fail_on_change)
 
 
-def _tell(directory: Path, found: Monitor, followed: list[Followed], json: bool, fail_on_change: bool) -> int:
+def _tell(directory: Path, monitor: Monitor, followed: list[Followed], json: bool, fail_on_change: bool) -> int:
     from ..analysis.monitoring import new_conditions
     from ..report.monitoring import document, render
 
     if json:
-        print_json(document(str(directory), found, followed, new_conditions(found.occurrences)))
+        print_json(document(str(directory), monitor, followed, new_conditions(monitor.occurrences)))
     else:
-        say_lines(render(str(directory), found, followed))
-    for problem in found.problems:
+        say_lines(render(str(directory), monitor, followed))
+    for problem in monitor.problems:
         note(f"sixbench: {problem}; it is left out")
-    if found.problems:
+    if monitor.problems:
         return Exit.USAGE
     return Exit.CHECK_FAILED if fail_on_change and any(one.changed for one in followed) else Exit.DONE
 
@@ -212,8 +212,8 @@ def _repeat(repeating: Repeating, every_ns: int | None, times: int | None, json:
         if one.reason is not None:
             note(f"sixbench: occurrence {one.number} is {one.state}: {one.reason}")
         repeating.make_room()
-        found, followed = repeating.page()
-        code = _tell(writer.directory, found, followed, json, fail_on_change)
+        monitor, followed = repeating.page()
+        code = _tell(writer.directory, monitor, followed, json, fail_on_change)
         if every_ns is None or (times is not None and done >= times):
             return code or (Exit.DONE if whole else Exit.PARTLY)
         first_ns, missed = next_start_ns(first_ns, every_ns, _clock_ns())
@@ -261,9 +261,9 @@ def _write_units(
         "--",
         *command,
     ]
-    made = units(directory.resolve().name, line, Path.cwd(), every_ns)
-    for file in write_into(folder, made):
+    contents = units(directory.resolve().name, line, Path.cwd(), every_ns)
+    for file in write_into(folder, contents):
         say(str(file))
-    timer = next(name for name in made if name.endswith(".timer"))
+    timer = next(name for name in contents if name.endswith(".timer"))
     note(f"Copy both to /etc/systemd/system, then: systemctl enable --now {timer}")
     return Exit.DONE

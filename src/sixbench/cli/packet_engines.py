@@ -141,13 +141,13 @@ def _of_nat64(kind: PacketKind, given: Given, line: Mapping[str, Any], packets: 
 
 def hosts_of(packets: Iterable[bytes]) -> list[IPv6Address]:
     """The sources of IPv6 packets, each once, without those of ICMPv6 errors, which are of any router."""
-    found: dict[IPv6Address, None] = {}
+    sources: dict[IPv6Address, None] = {}
     for packet in packets:
         ends = addresses_of(packet)
         is_error = packet[6:7] == bytes([_ICMPV6]) and packet[40:41] < bytes([_FIRST_INFORMATIONAL])
         if ends is not None and isinstance(ends[0], IPv6Address) and not is_error:
-            found[ends[0]] = None
-    return list(found)
+            sources[ends[0]] = None
+    return list(sources)
 
 
 def _of_napt(given: Given, line: Mapping[str, Any]) -> PassingNetwork:

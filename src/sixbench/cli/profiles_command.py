@@ -53,8 +53,8 @@ def _lines(profile: Profile) -> list[str]:
     from ..report.link_descriptions import direction_words
 
     mtu = f", MTU {profile.mtu_bytes}" if profile.mtu_bytes else ""
-    told = {side: direction_words(direction(own)) for side, own in zip(SIDES, profile.directions, strict=True)}
-    return [f"{profile.name}: {profile.title}{mtu}", f"  down: {told['down']}", f"  up:   {told['up']}"]
+    settings = {side: direction_words(direction(own)) for side, own in zip(SIDES, profile.directions, strict=True)}
+    return [f"{profile.name}: {profile.title}{mtu}", f"  down: {settings['down']}", f"  up:   {settings['up']}"]
 
 
 def _as_json(profile: Profile) -> dict[str, Any]:

@@ -52,24 +52,24 @@ def report(
     from ..store import read_run
     from ..store.atomic import make_parent, write_file
 
-    found = find_format("json" if json else format)
-    if found is None:
+    chosen = find_format("json" if json else format)
+    if chosen is None:
         raise UsageError(f"--format {visible(format)}: there are {', '.join(FORMATS)}")
-    width_in = _width(width, figures, found.name)
+    width_in = _width(width, figures, chosen.name)
     run = read_run(directory)
     analysis = analyse(run, load_paper(run.manifest.paper))
     selection = Selection(workloads=tuple(workload), metrics=tuple(metric))
     if selection:
         analysis = selection.of(analysis)
-    if found.name == "latex":
+    if chosen.name == "latex":
         folder = None if figures is None else _seen_from(out, figures)
         text = latex_for_paper(run, analysis, figures=folder, width_in=width_in, only_results=bool(selection))
-    elif found.name == "terminal" and out is None:
+    elif chosen.name == "terminal" and out is None:
         text = terminal_report(run, analysis)
     else:
-        text = found.render(run, analysis)
+        text = chosen.render(run, analysis)
     if out is None:
-        say_coloured(text) if found.name == "terminal" else say_document(text)
+        say_coloured(text) if chosen.name == "terminal" else say_document(text)
     else:
         make_parent(out)
         write_file(out, text)

@@ -37,8 +37,8 @@ def runs(
     from ..store import run_directories
 
     is_default = directory == DEFAULT_DIRECTORY
-    found = [] if is_default and not directory.exists() else run_directories(directory)
-    listed = sorted(map(listed_run, found), key=lambda one: (one.started_realtime_ns or 0, one.run))
+    directories = [] if is_default and not directory.exists() else run_directories(directory)
+    listed = sorted(map(listed_run, directories), key=lambda one: (one.started_realtime_ns or 0, one.run))
     if json:
         print_json({"schema": "sixbench.runs/1", "directory": str(directory), "runs": [asdict(one) for one in listed]})
     elif not listed:

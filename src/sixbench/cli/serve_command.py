@@ -105,9 +105,9 @@ def _without_mapping(text: str) -> str:
 def listening_words(line: str) -> str:
     """The agent's line of JSON, in words; any other line as it is."""
     try:
-        said = json.loads(line)
-        places = [(str(place["address"]), int(place["port"])) for place in said["listening"]]
-        with_key = bool(said["key"])
+        report = json.loads(line)
+        places = [(str(place["address"]), int(place["port"])) for place in report["listening"]]
+        with_key = bool(report["key"])
     except (ValueError, KeyError, TypeError):
         return line
     where = ", ".join(f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for address, port in places)

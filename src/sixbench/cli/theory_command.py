@@ -98,8 +98,8 @@ def theory(
     if json:
         from ..model.units import parse_rate
 
-        found = [asdict(row) for row in rows]
-        print_json({"schema": "sixbench.theory/1", "rate": rate, "rate_bps": parse_rate(rate), "rows": found})
+        predictions = [asdict(row) for row in rows]
+        print_json({"schema": "sixbench.theory/1", "rate": rate, "rate_bps": parse_rate(rate), "rows": predictions})
     else:
         _print_rows(rows, rate)
 

@@ -32,10 +32,10 @@ class _OneForEachMechanism(GroupedCommands):
         if not self._made:
             from .packet_mechanisms import PACKET_MECHANISMS
 
-            made = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+            app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
             for kind in PACKET_MECHANISMS:
-                made.command(kind.name)(_command(kind))
-            self._made = get_group(made).commands
+                app.command(kind.name)(_command(kind))
+            self._made = get_group(app).commands
         return self._made
 
     @commands.setter
@@ -144,7 +144,7 @@ def _translate(
     if out == STANDARD and sys.stdout.isatty():
         raise UsageError("--out -: standard output is a terminal, and packets are no text; name a file, or a pipe")
     given = _read(kind, own)
-    told = sys.stderr if out == STANDARD else sys.stdout
+    stream = sys.stderr if out == STANDARD else sys.stdout
     with ExitStack() as opened:
         # A network may have to know who sends before it is built. Errors of options come before those of files.
         packets = cache(lambda: opened.enter_context(open_packets(in_)))
@@ -155,24 +155,24 @@ def _translate(
         for passage in journey:
             line = passage.to_json() if as_json else passage.in_words() if explain else None
             if line is not None:
-                _tell(line, told, is_all=out is None)
-        _tell(None, told, is_all=out is None)
+                _tell(line, stream, is_all=out is None)
+        _tell(None, stream, is_all=out is None)
     note(journey.summary())
     return 0
 
 
-def _tell(line: str | None, told: TextIO, *, is_all: bool) -> None:
+def _tell(line: str | None, stream: TextIO, *, is_all: bool) -> None:
     """Prints a line, or what waits to be printed. Who reads it may have gone, as `head` does: then the packets still go
     where they are wanted, unless this is all that is wanted."""
     try:
         if line is None:
-            told.flush()
+            stream.flush()
         else:
-            print(printable_lines(line), file=told)
+            print(printable_lines(line), file=stream)
     except BrokenPipeError:
         if is_all:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), told.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _read(kind: PacketKind, own: dict[str, Any]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def _serve(
     agent = held_agent()  # whoever this process becomes may not get to it
     remark = give_up_root(directory)
 
-    def told(address: str) -> None:
+    def print_address(address: str) -> None:
         note(f"sixbench: open {address}")
         if identity is not None and identity.fingerprint is not None:
             note(
@@ -115,5 +115,5 @@ def _serve(
             note(f"sixbench: {remark}")
 
     with contextlib.suppress(KeyboardInterrupt):
-        serve(directory, listening, site, None if identity is None else identity.context, runner, agent, told)
+        serve(directory, listening, site, None if identity is None else identity.context, runner, agent, print_address)
     return Exit.DONE

@@ -30,8 +30,8 @@ def verify(
     recorded = sum(trial.key in run.manifest.accepted for trial in run.trials)
     others = others_who_may_write(directory)
     if json:
-        found = {"trials": len(run.trials), "recorded": recorded, "problems": problems, "others_may_write": others}
-        print_json({"schema": VERIFY_SCHEMA, "directory": str(directory), **found})
+        summary = {"trials": len(run.trials), "recorded": recorded, "problems": problems, "others_may_write": others}
+        print_json({"schema": VERIFY_SCHEMA, "directory": str(directory), **summary})
     else:
         for problem in problems:
             say(problem)

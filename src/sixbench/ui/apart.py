@@ -1,8 +1,8 @@
-"""Work on whole runs in processes of their own, which end with it: what it took of memory is free then, and it ends at
-once where nobody waits for it any more.
+"""Work on whole runs in separate processes. Each ends with its work, which frees its memory, or as soon as nobody waits
+for the answer any more.
 
-The processes are forked by one that was itself forked before the server had threads. None is started from a file, which
-the server's user might not be able to read.
+The processes are forked from a process that was itself forked before the server had threads. None is started from a
+file, which the server's user might not be able to read.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from ..model.errors import CapabilityError, SixbenchError, StoreError, UsageErro
 from ..model.exit_codes import Exit
 
 IDLE_S = 1.0
-"""Without a question, after which the process that forks the others prepares for them."""
+"""Idle time after which the forking process imports what the work needs."""
 
 Work = Callable[..., Any]
-"""Takes texts and returns what JSON has."""
+"""Takes texts and returns a value that JSON can hold."""
 
 MOST_AT_ONCE = 2
-"""Others wait: each may read a whole run."""
+"""Processes that work at the same time; further questions wait. Each may read a whole run."""
 
 MOST_KEPT_BYTES = 2**25
-"""The largest number of answers that are kept."""
+"""Total size of the answers that are kept."""
 
 _KINDS: dict[str, type[SixbenchError]] = {"usage": UsageError, "store": StoreError, "cannot": CapabilityError}
 
 
 class Apart:
-    """Has work done in other processes. To be made in a process with one thread.
+    """Work in other processes. Create it while this process has one thread.
 
     Args:
         known: the kinds of work, by name.
-        prepare: imports what they need, once, while nothing is asked; it starts no thread.
+        prepare: imports the packages that they need. It is called once, while no question waits, and starts no thread.
     """
 
     def __init__(self, known: Mapping[str, Work], prepare: Callable[[], None]) -> None:
@@ -60,7 +60,7 @@ class Apart:
         """The result of a kind of work. Raises the `UsageError`, `StoreError` or `CapabilityError` that it raised.
 
         Args:
-            key: has changed where the result may have; an answer to the same key and words is kept for a while.
+            key: differs wherever the result may differ; an answer to the same key and words is kept for a while.
         """
         asked = (key, name, words)
         answer = self._answers.pop(asked, None)
@@ -70,10 +70,10 @@ class Apart:
         self._answers[asked] = answer
         while sum(map(len, self._answers.values())) > MOST_KEPT_BYTES:
             self._answers.popitem(last=False)
-        told = json.loads(answer)
-        if "refused" in told:
-            raise _KINDS[told["refused"]](told["words"])
-        return told["answer"]
+        reply = json.loads(answer)
+        if "refused" in reply:
+            raise _KINDS[reply["refused"]](reply["words"])
+        return reply["answer"]
 
     async def _asked(self, question: bytes) -> bytes:
         mine, theirs = socket.socketpair()
@@ -83,10 +83,10 @@ class Apart:
         try:
             answer = await reader.read()
         finally:
-            writer.close()  # which ends the process, if it goes on
+            writer.close()  # the process ends if it still works
         if not answer:
             raise CapabilityError(
-                "a process that reads a run for the page was killed, or ended by a bug, which sixbench ui printed then"
+                "the process that read the run was killed, or ended by a bug; sixbench ui printed the reason"
             )
         return answer
 
@@ -94,31 +94,31 @@ class Apart:
 def _fork_for(server: socket.socket, known: Mapping[str, Work], prepare: Callable[[], None]) -> None:
     """Forks a process for each question, until the server has ended. Does not return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     is_prepared = False
     while True:
         if not is_prepared and not select.select([server], [], [], IDLE_S)[0]:
             prepare()
-            gc.freeze()  # no process that is forked looks through it
+            gc.freeze()  # forked processes need not search what is imported for garbage
             is_prepared = True
         question, descriptors, _, _ = socket.recv_fds(server, 2**16, 1)
         if not question:
             os._exit(0)
         if os.fork() == 0:
             server.close()
-            gc.disable()  # records have no cycles, and looking for some takes a tenth of the time
+            gc.disable()  # records have no cycles, and searching for them takes a tenth of the time
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             _answer_and_end(socket.socket(fileno=descriptors[0]), question, known)
         os.close(descriptors[0])
 
 
 def _answer_and_end(asker: socket.socket, question: bytes, known: Mapping[str, Work]) -> NoReturn:
-    """Ends this process here also where the work has a bug: what stands above in the stack is the server's."""
+    """Answers and ends this process, also where the work has a bug: the callers in the stack belong to the server."""
     try:
         threading.Thread(target=_end_with, args=(asker,), daemon=True).start()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             asker.sendall(_answer(question, known))
-    except Exception:  # noqa: BLE001, it is printed
+    except Exception:  # noqa: BLE001, the traceback is printed
         sys.excepthook(*sys.exc_info())
         os._exit(Exit.BUG)
     os._exit(Exit.DONE)

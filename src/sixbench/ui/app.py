@@ -37,13 +37,13 @@ from .stream import EventStream, Streams
 STATIC = Path(__file__).resolve().parent / "static"
 
 LIST_WITHIN_S = 0.6
-"""For which an answer with the list waits for runs that are being read."""
+"""Longest time for which an answer with the list waits for runs that are being read."""
 
 LIST_LEFT_S = 15.0
-"""A page asks for the list every 5 s. After so long nobody looks at it any more."""
+"""Time without a question for the list after which nobody looks at it any more. A page asks every 5 s."""
 
 LOOK_S = 0.5
-"""Interval of the looks for a client that has left."""
+"""Interval between checks whether a client has left."""
 
 PREPARED = (
     "sixbench.report.latex",
@@ -54,7 +54,7 @@ PREPARED = (
     "sixbench.plan.paper_file",
     "scipy.special",
 )
-"""With the packages that draw, which take most of the time and 40 MB."""
+"""Modules that work on whole runs needs. They import the drawing packages, which take most of the time and 40 MB."""
 
 _Result = TypeVar("_Result")
 
@@ -62,7 +62,7 @@ REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "frame-ancestors 'self'"
 )
-"""A report is whole in itself. It may be a stranger's, so it is a site of its own that can ask nobody anything."""
+"""A report needs no other file. It may come from a stranger, so it has an origin of its own and can make no request."""
 
 Handler = Callable[[Request], Awaitable[Any]]
 
@@ -76,12 +76,12 @@ def application(
     agent: int | None = None,
     apart: Apart | None = None,
 ) -> ASGIApp:
-    """The page over the runs of a directory, behind its guard.
+    """The page for the runs of a directory, behind its guard.
 
     Args:
         stopping: whether the server is about to end.
-        agent: a descriptor of the agent, which decodes packets; None: it is looked for.
-        apart: reads whole runs; None: this process does, which keeps the memory.
+        agent: a descriptor of the agent, which decodes packets; None: the agent is searched for.
+        apart: reads whole runs; None: this process reads them, and keeps the memory.
     """
     page = _Page(directory, runner, stopping, agent, apart)
 
@@ -129,12 +129,12 @@ async def _index(_: Request) -> Response:
 
 
 async def _palette(_: Request) -> Response:
-    """The report's colours, which are the page's."""
+    """The colours of the report, which the page shares."""
     return Response(f"{palette.sheet()}\n{palette.path_classes()}\n", media_type="text/css")
 
 
 async def _report_frame(_: Request) -> Response:
-    """An empty page, which is given a report by the page around it."""
+    """An empty page. The page around it fills it with a report."""
     return FileResponse(STATIC / "report.html", headers={"content-security-policy": REPORT_POLICY})
 
 
@@ -143,12 +143,12 @@ def _refused(error: Exception, code: int) -> Response:
 
 
 async def _cannot(_: Request, error: Exception) -> Response:
-    """What this machine cannot do, or the runner, which may have ended."""
+    """The answer where this machine lacks a capability, or the runner has ended."""
     return _refused(error, 500)
 
 
 async def _left(_: Request, error: Exception) -> Response:
-    """The client left before its request was whole. Nobody hears this."""
+    """The answer to a client that left before its request was complete. Nobody receives it."""
     return _refused(error, 400)
 
 
@@ -175,7 +175,7 @@ class _Page:
         return JSONResponse({"directory": text_of(str(self.runs.directory)), "runs": listed, "jobs": jobs})
 
     async def _listed(self) -> list[dict[str, Any]]:
-        """All runs. Those that are not known yet are read one after the other while somebody asks for the list."""
+        """All runs. Unread runs are read one after the other while somebody asks for the list."""
         if self._apart is None:
             return await anyio.to_thread.run_sync(self.runs.listed)
         self._listed_s = time.monotonic()
@@ -194,15 +194,15 @@ class _Page:
             if began_s - self._listed_s > LIST_LEFT_S:
                 return
             with contextlib.suppress(StoreError, CapabilityError):
-                told = await apart.done(self.runs.changes(name), "listed", name)
-                self.runs.learn(name, told, time.monotonic() - began_s)
+                entry = await apart.done(self.runs.changes(name), "listed", name)
+                self.runs.learn(name, entry, time.monotonic() - began_s)
 
     async def list_jobs(self, _: Request) -> Response:
-        """The runs that the page started, without a look at any other."""
+        """The runs that the page started. No other run is read."""
         return JSONResponse({"jobs": await self.runner.jobs()})
 
     async def one_run(self, request: Request) -> Response:
-        """What the screens of one run need besides its events. One that was started a moment ago has no directory."""
+        """The data on the screens of one run, besides its events. A run that has just been started has no directory."""
         name = request.path_params["name"]
 
         def read() -> dict[str, Any]:
@@ -218,7 +218,7 @@ class _Page:
             return _refused(StoreError(job["words"]) if job is not None and job["words"] else error, 404)
 
     async def events(self, request: Request) -> Any:
-        """What the run does."""
+        """The events of a run, as a stream."""
         name = request.path_params["name"]
         if self.streams.is_full:
             return PlainTextResponse("sixbench ui: too many pages follow this run already; close one\n", 429)
@@ -231,8 +231,8 @@ class _Page:
         return EventStream(self.streams, reader, last, lambda: self._rest(name), look, self._stopping)
 
     async def _rest(self, name: str) -> str | None:
-        """The state of a run that nothing runs any more. One that the page started is over when its process has ended,
-        which takes a moment after it has let go of the directory."""
+        """The state of a run without a process; None while it has one. A run that the page started is over when its
+        process has ended, a moment after that has released the directory."""
         if await self.runner.is_under_way(name):
             return None
         return await anyio.to_thread.run_sync(lambda: rest_of(self.runs, name))
@@ -248,7 +248,7 @@ class _Page:
         return JSONResponse({})
 
     async def resume(self, request: Request) -> Response:
-        """Goes on with an interrupted run, or queues it."""
+        """Resumes an interrupted run, or queues it."""
         try:
             return JSONResponse(await self.runner.resume(request.path_params["name"]), 202)
         except StoreError as error:
@@ -328,16 +328,16 @@ class _Page:
         return self.runs.with_trial(request.path_params["name"], request.path_params["key"])
 
     async def _of_run(
-        self, request: Request, told: Callable[[Run], dict[str, Any]], read: Callable[[Request], Run] | None = None
+        self, request: Request, describe: Callable[[Run], dict[str, Any]], read: Callable[[Request], Run] | None = None
     ) -> Response:
         """The description of a run.
 
         Args:
-            read: the run, as far as it is needed; None: all of it.
+            read: reads the part of the run that is needed; None: all of it.
         """
         chosen = read or (lambda request: self.runs.kept(request.path_params["name"]))
         try:
-            return JSONResponse(await anyio.to_thread.run_sync(lambda: told(chosen(request))))
+            return JSONResponse(await anyio.to_thread.run_sync(lambda: describe(chosen(request))))
         except StoreError as error:
             return _refused(error, 404)
         except UsageError as error:
@@ -369,17 +369,17 @@ class _Page:
         return JSONResponse({"experiments": await anyio.to_thread.run_sync(check.gallery)})
 
     async def shipped(self, request: Request) -> Response:
-        """The text of one."""
+        """The text of a shipped experiment."""
         try:
             return JSONResponse({"text": check.shipped_text(request.path_params["name"])})
         except UsageError as error:
             return _refused(error, 404)
 
     async def check(self, request: Request) -> Response:
-        """What is wrong with an experiment, or how long it takes."""
+        """The problems of an experiment, or its duration."""
         try:
             data = await _body(request)
-            return JSONResponse(await anyio.to_thread.run_sync(lambda: check.told(check.checked(data))))
+            return JSONResponse(await anyio.to_thread.run_sync(lambda: check.described(check.checked(data))))
         except (ExperimentError, UsageError) as error:
             return JSONResponse({"problems": check.problem_lines(error)}, 422)
 
@@ -400,7 +400,7 @@ class _Page:
             return _refused(error, 500)
 
     async def check_measurement(self, request: Request) -> Response:
-        """What is wrong with a measurement to another machine, or its command."""
+        """The problems of a measurement to another machine, or its command."""
         try:
             return JSONResponse({"command": two_machines.command(two_machines.asked(await _body(request)))})
         except UsageError as error:
@@ -415,37 +415,37 @@ class _Page:
         return JSONResponse(await anyio.to_thread.run_sync(learn.lessons))
 
     async def lesson(self, request: Request) -> Response:
-        """A packet's way."""
+        """The path of a packet, step by step."""
         size = request.query_params.get("bytes", "1280")
         try:
             if not size.isdecimal() or len(size) > 5:
                 raise ValueError("a size is a whole number of bytes")
-            found = await anyio.to_thread.run_sync(lambda: learn.lesson(request.path_params["name"], int(size)))
+            lesson = await anyio.to_thread.run_sync(lambda: learn.lesson(request.path_params["name"], int(size)))
         except KeyError:
             return _refused(ValueError("there is no such path"), 404)
         except ValueError as error:
             return _refused(error, 422)
-        return JSONResponse(found)
+        return JSONResponse(lesson)
 
 
 def works(directory: Path) -> dict[str, Work]:
-    """Work on whole runs."""
+    """The kinds of work on whole runs, by name."""
     return {
-        "listed": lambda name: Runs(directory).one(name),
+        "listed": lambda name: Runs(directory).description(name),
         "tables": lambda name, form, table: tables.text(Runs(directory).read(name), form, table),
         "compare": lambda reference, *names: compare.compared(Runs(directory), names, reference),
     }
 
 
 def prepare_works() -> None:
-    """Imports what work on whole runs needs, which takes longer than the work."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process with threads is none to fork
+    """Imports the packages for work on whole runs, which takes longer than the work."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process with threads must not be forked
     for name in PREPARED:
         import_module(name)
 
 
 async def _while_there(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """The result of work that ends when the client leaves. Raises `ClientDisconnect` then."""
+    """The result of work that is cancelled when the client leaves. Raises `ClientDisconnect` then."""
     task = asyncio.create_task(work)
     try:
         while not (await asyncio.wait([task], timeout=LOOK_S))[0]:
@@ -457,7 +457,7 @@ async def _while_there(request: Request, work: Coroutine[Any, Any, _Result]) -> 
 
 
 def _saved(content: bytes, file: str) -> Response:
-    """A file to save. Its name is one of a fixed list."""
+    """A file to save. Its name is from a fixed list."""
     headers = {"content-disposition": f'attachment; filename="{file}"', "content-security-policy": "sandbox"}
     return Response(content, media_type="application/octet-stream", headers=headers)
 

@@ -1,4 +1,4 @@
-"""Asking the runner, which does for the server what needs more rights than it has."""
+"""Questions to the runner, which does the work that needs more rights than the server has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Runner:
     """The runner at the other end of a pair of sockets.
 
     Args:
-        gone: is called when it has ended.
+        gone: is called when the runner has ended.
     """
 
     def __init__(self, here: socket.socket, gone: Callable[[], None] = lambda: None) -> None:
@@ -33,7 +33,7 @@ class Runner:
 
     @contextlib.asynccontextmanager
     async def reached(self) -> AsyncIterator[None]:
-        """It can be asked within this."""
+        """Context in which questions can be asked."""
         reader, writer = await asyncio.open_connection(sock=self._here, limit=LONGEST_ANSWER_BYTES)
         self._writer = writer
         hearing = asyncio.create_task(self._hear(reader))
@@ -53,7 +53,7 @@ class Runner:
         return await self._ask(ask="measure", measurement=measurement)  # type: ignore[no-any-return]
 
     async def resume(self, run: str) -> dict[str, Any]:
-        """Goes on with an interrupted run, or queues it."""
+        """Resumes an interrupted run, or queues it."""
         return await self._ask(ask="resume", run=run)  # type: ignore[no-any-return]
 
     async def stop(self, run: str) -> None:
@@ -65,11 +65,11 @@ class Runner:
         return await self._ask(ask="jobs")  # type: ignore[no-any-return]
 
     async def job(self, run: str) -> dict[str, Any] | None:
-        """One of them; None where the page did not start it."""
+        """The job of a run; None where the page did not start it."""
         return next((job for job in await self.jobs() if job["run"] == run), None)
 
     async def is_under_way(self, run: str) -> bool:
-        """Whether the page started a run of that name, which has not ended."""
+        """True if the page started a run of that name that has not ended."""
         job = await self.job(run)
         return job is not None and job["state"] != "ended"
 
@@ -97,7 +97,7 @@ class Runner:
             while line := await reader.readline():
                 answer = json.loads(line)
                 answered = self._waiting.get(answer["number"])
-                if answered is not None and not answered.done():  # whoever asked may have gone
+                if answered is not None and not answered.done():  # the client may have left
                     answered.set_result(answer)
         finally:
             self._writer = None

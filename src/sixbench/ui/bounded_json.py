@@ -1,4 +1,4 @@
-"""JSON of requests, and of the server's questions to the runner: a stranger may have written both."""
+"""JSON of requests, and of the server's questions to the runner. A stranger may have written both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_DEPTH = 16
 
 
 def read_json(content: bytes) -> Any:
-    """A value of JSON that can be written as JSON again: its numbers are finite, its texts are Unicode, each key stands
+    """A value of JSON that can be written as JSON again: its numbers are finite, its texts are Unicode, each key occurs
     once in its object, and it has at most `MOST_DEPTH` levels. Raises `UsageError`.
 
     The caller bounds the length.
@@ -35,18 +35,18 @@ def read_json(content: bytes) -> Any:
 
 
 def _too_deep() -> UsageError:
-    return UsageError(f"the request is more than {MOST_DEPTH} levels deep; nothing that it may ask for is")
+    return UsageError(f"the request is more than {MOST_DEPTH} levels deep; no valid request is")
 
 
 def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is no number of JSON, or too large")
+        raise ValueError(f"{text[:40]} is not a number that JSON can hold")
     return number
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return found
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise ValueError("a key occurs twice in one object")
+    return entries

@@ -1,4 +1,4 @@
-"""The trials of a run as the events of their ends, each read once for all who look at the run."""
+"""The trials of a run as `trial-ended` events. Each is read once for all viewers of the run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..model.trial import TrialRecord
 from ..store import Changes, Folder, read_briefs, read_run
 
 AT_ONCE = 200
-"""Trials that are read before somebody is told of them: some tenths of a second."""
+"""Trials that are read before their events are sent, which takes some tenths of a second."""
 
 
 class Briefs:
     """The trials of one run directory.
 
     Attributes:
-        events: one a trial, in the order in which they were recorded.
+        events: one for each trial, in the order in which the trials were recorded.
     """
 
     def __init__(self, directory: Folder) -> None:
@@ -32,7 +32,7 @@ class Briefs:
         self._reading = threading.Lock()
 
     def read_more(self) -> bool:
-        """Reads some more of the trials that the run has. Returns whether there may be others. Raises `StoreError`."""
+        """Reads the next trials of the run. Returns whether there may be more. Raises `StoreError`."""
         with self._reading:
             if self._coming is None:
                 self._changes = Changes.of(self._directory)

@@ -1,4 +1,4 @@
-"""Experiments that the page is given: read by the reader that `sixbench run` has, and told with the same words."""
+"""Experiments from the page: read and described as `sixbench run` reads and describes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..run.estimate import estimate
 from .runs import path_steps, topology
 
 NOWHERE = "sixbench-page-without-files/"
-"""The folder of an experiment's other files, which is not there: a page names no files of this machine."""
+"""The folder of an experiment's other files. It does not exist: a page names no files of this machine."""
 
 FILE = "experiment.yaml"
 
@@ -27,12 +27,12 @@ MOST_SETTINGS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """An experiment of the page that can be run.
+    """An experiment from the page that can be run.
 
     Attributes:
-        name: of a shipped one; None where it was written on the page.
+        name: of a shipped experiment; None where it was written on the page.
         text: its file.
-        options: what changes it, as `sixbench run` has it.
+        options: of `sixbench run`, which change it.
     """
 
     experiment: Experiment
@@ -44,12 +44,12 @@ class Checked:
 def gallery() -> list[dict[str, str]]:
     """The shipped experiments, `quickstart` first."""
     names = sorted(shipped_names(), key=lambda name: (name != "quickstart", name))
-    found = []
+    entries = []
     for name in names:
         data = parse_yaml(find_experiment(name).read_text(), name).data
-        told = data if isinstance(data, dict) else {}
-        found.append({"name": name, "title": str(told.get("title", name)), "text": str(told.get("description", ""))})
-    return found
+        keys = data if isinstance(data, dict) else {}
+        entries.append({"name": name, "title": str(keys.get("title", name)), "text": str(keys.get("description", ""))})
+    return entries
 
 
 def shipped_text(name: str) -> str:
@@ -60,23 +60,23 @@ def shipped_text(name: str) -> str:
 
 
 def checked(data: Any) -> Checked:
-    """Reads what the page asks for: `name` of a shipped experiment or `text`, and what changes it: `quick`, `blocks`
-    (a number) and `settings` (a list of texts such as `seed=5`). Raises `UsageError` or `ExperimentError`."""
+    """Reads an experiment from the page: the `name` of a shipped experiment or a `text`, and changes to it: `quick`,
+    `blocks` (a number) and `settings` (a list of texts such as `seed=5`). Raises `UsageError` or `ExperimentError`."""
     if not isinstance(data, dict):
-        raise UsageError("what the page asks for is no experiment")
+        raise UsageError("the request of the page is not an experiment")
     name, text = data.get("name"), data.get("text")
     quick, blocks, settings = data.get("quick", False), data.get("blocks"), data.get("settings", [])
     if not isinstance(quick, bool) or not (blocks is None or type(blocks) is int) or not _are_settings(settings):
-        raise UsageError("what the page asks for is no experiment")
+        raise UsageError("the request of the page is not an experiment")
     is_changed = bool(settings) or blocks is not None
     if isinstance(name, str) and text is None:
         text = shipped_text(name)
-        # A change could name files beside a shipped experiment, which are none of the page's business.
+        # A change could name files beside a shipped experiment, which the page must not read.
         source = parse_yaml(text, NOWHERE + FILE if is_changed else str(find_experiment(name)))
     elif isinstance(text, str) and name is None:
         source = parse_yaml(text, NOWHERE + FILE)
     else:
-        raise UsageError("the page gives the name of an experiment or its text")
+        raise UsageError("the request of the page needs either the name of an experiment or its text")
     if quick:
         source = apply_quick(source)
     source = apply_set(source, settings)
@@ -86,10 +86,10 @@ def checked(data: Any) -> Checked:
         _refuse_files(source)
     experiment = read_experiment(source, MECHANISMS)
     if any(topology.hosts for topology in experiment.topologies):
-        raise UsageError("experiments with hosts connect to other machines; start them with sixbench run")
+        raise UsageError("an experiment with hosts connects to other machines; start it with sixbench run")
     _refuse_programs(experiment)
     if experiment.kernels:
-        raise UsageError("experiments on other kernels run in emulated machines; start them with sixbench run")
+        raise UsageError("an experiment on other kernels runs in emulated machines; start it with sixbench run")
     options = [*(["--quick"] if quick else []), *([] if blocks is None else [f"--blocks={blocks}"])]
     return Checked(
         experiment=experiment, name=name, text=text, options=[*options, *(f"--set={setting}" for setting in settings)]
@@ -97,12 +97,14 @@ def checked(data: Any) -> Checked:
 
 
 def _are_settings(given: Any) -> bool:
-    return isinstance(given, list) and len(given) <= MOST_SETTINGS and all(isinstance(one, str) for one in given)
+    return (
+        isinstance(given, list) and len(given) <= MOST_SETTINGS and all(isinstance(setting, str) for setting in given)
+    )
 
 
-def told(one: Checked) -> dict[str, Any]:
-    """What the page shows of an experiment that is right."""
-    experiment = one.experiment
+def described(checked: Checked) -> dict[str, Any]:
+    """The data that the page shows of a valid experiment."""
+    experiment = checked.experiment
     least, most = trial_counts(experiment)
     estimated = estimate(experiment)
     return {
@@ -112,7 +114,7 @@ def told(one: Checked) -> dict[str, Any]:
         "paths": [path_steps(experiment, path) for path in experiment.paths],
         "trials": f"{least}" if least == most else f"{least} to {most}",
         "duration": ("at least " if estimated.open_ended else "about ") + _time_words(estimated.least_ns),
-        "command": shlex.join(["sixbench", "run", one.name or FILE, *one.options]),
+        "command": shlex.join(["sixbench", "run", checked.name or FILE, *checked.options]),
     }
 
 
@@ -132,7 +134,7 @@ def _time_words(time_ns: int) -> str:
 
 
 def problem_lines(error: ExperimentError | UsageError) -> list[str]:
-    """What is wrong with an experiment: the lines that `sixbench run` prints."""
+    """The problems of an experiment, in the lines that `sixbench run` prints."""
     return [line.replace(NOWHERE, "") for line in str(error).splitlines()]
 
 
@@ -152,13 +154,13 @@ def _refuse_files(source: Source) -> None:
 
     def look(value: Any, path: tuple[Any, ...]) -> None:
         if isinstance(value, dict):
-            for key, one in value.items():
-                look(one, (*path, key))
+            for key, inner in value.items():
+                look(inner, (*path, key))
         elif isinstance(value, list):
-            for number, one in enumerate(value):
-                look(one, (*path, number))
+            for number, inner in enumerate(value):
+                look(inner, (*path, number))
         elif isinstance(value, str) and (value.startswith(_LIKE_FILES) or _is_file_key(path)):
-            problems.append(source.problem(path, "the page names no files of this machine; use sixbench run for that"))
+            problems.append(source.problem(path, "the page cannot use files of this machine; use sixbench run instead"))
 
     look(source.data, ())
     if problems:
@@ -175,8 +177,10 @@ def _refuse_programs(experiment: Experiment) -> None:
     for path in experiment.paths:
         if kernel_file_of(path) is not None:
             raise UsageError(
-                f"paths.{path.name} boots a kernel from files, and the page names no files of this machine; "
-                "use sixbench run for that"
+                f"paths.{path.name} boots a kernel from files, and the page cannot use files of this machine; "
+                "use sixbench run instead"
             )
         if commands_of(path):
-            raise UsageError(f"paths.{path.name} runs commands, and the page starts none; use sixbench run for that")
+            raise UsageError(
+                f"paths.{path.name} runs commands, which the page does not allow; use sixbench run instead"
+            )

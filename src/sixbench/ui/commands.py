@@ -1,4 +1,4 @@
-"""Commands that the runner starts, and what they say."""
+"""Commands that the runner starts, and their output."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import IO, Literal
 
 Ended = Callable[[int, IO[bytes]], None]
-"""Gets the exit code of a command, and the file with what it said."""
+"""Gets the exit code of a command, and the file with its output."""
 
 
 class Commands:
-    """Each goes on in a session of its own, and ends by itself.
+    """Commands in sessions of their own, so that they outlive the page.
 
     Args:
-        selector: calls the data of what is ready.
+        selector: its user calls the data of each descriptor that is ready.
     """
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
@@ -26,17 +26,17 @@ class Commands:
     def begin(
         self, command: Sequence[str], ended: Ended, *, heard: Literal["stdout", "stderr"]
     ) -> subprocess.Popen[bytes]:
-        """Begins one. `ended` is called when it has ended.
+        """Starts a command. `ended` is called when it has ended.
 
         Args:
-            heard: which of its outputs is kept until then; the other goes nowhere.
+            heard: the output that is kept until then; the other is discarded.
         """
-        said = tempfile.TemporaryFile()  # noqa: SIM115, it is closed when the command has ended
+        output = tempfile.TemporaryFile()  # noqa: SIM115, `over` closes it
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=said if heard == "stdout" else subprocess.DEVNULL,
-            stderr=said if heard == "stderr" else subprocess.DEVNULL,
+            stdout=output if heard == "stdout" else subprocess.DEVNULL,
+            stderr=output if heard == "stderr" else subprocess.DEVNULL,
             start_new_session=True,
         )
         descriptor = os.pidfd_open(process.pid)  # Linux 5.3
@@ -44,8 +44,8 @@ class Commands:
         def over() -> None:
             self._selector.unregister(descriptor)
             os.close(descriptor)
-            with said:
-                ended(process.wait(), said)
+            with output:
+                ended(process.wait(), output)
 
         self._selector.register(descriptor, selectors.EVENT_READ, over)
         return process

@@ -18,7 +18,7 @@ from .runs import Runs, combination
 
 MOST_RUNS = 6
 BEFORE_THE_END = ("running", "interrupted")
-"""States of runs that have not reached their planned end. They have no verdicts."""
+"""States of runs before their planned end, which have no verdicts."""
 
 
 def compared(runs: Runs, names: Sequence[str], reference: str = "") -> dict[str, Any]:
@@ -27,17 +27,17 @@ def compared(runs: Runs, names: Sequence[str], reference: str = "") -> dict[str,
     Args:
         reference: the run that the others are compared with; empty: the oldest.
 
-    Raises `UsageError` where these are no two to six runs or the reference is none of them, and `StoreError`.
+    Raises `UsageError` unless these are two to six different runs and the reference is among them, and `StoreError`.
     """
     if not 2 <= len(names) <= MOST_RUNS or len(set(names)) < len(names):
         raise UsageError(f"name two to {MOST_RUNS} different runs")
     if reference and reference not in names:
-        raise UsageError(f"{shown(reference)} is none of the runs that are compared")
-    found = {name: runs.read(name) for name in names}
-    read = dict(sorted(found.items(), key=lambda one: (one[1].manifest.started_realtime_ns, one[0])))
+        raise UsageError(f"the reference {shown(reference)} is not among the compared runs")
+    by_name = {name: runs.read(name) for name in names}
+    read = dict(sorted(by_name.items(), key=lambda item: (item[1].manifest.started_realtime_ns, item[0])))
     reference = reference or next(iter(read))
     return {
-        "runs": [runs.one(name) for name in read],
+        "runs": [runs.description(name) for name in read],
         "reference": reference,
         "heads": list(HEADS),
         "against": [_against(reference, read[reference], name, read[name]) for name in read if name != reference],
@@ -47,19 +47,19 @@ def compared(runs: Runs, names: Sequence[str], reference: str = "") -> dict[str,
 
 def _against(old_name: str, old: Run, new_name: str, new: Run) -> dict[str, Any]:
     """A run against the reference, or why there is no verdict."""
-    told: dict[str, Any] = {"run": new_name, "reference": old_name}
+    answer: dict[str, Any] = {"run": new_name, "reference": old_name}
     unfinished = [name for name, run in ((old_name, old), (new_name, new)) if state_of(run) in BEFORE_THE_END]
     if unfinished:
-        return told | {"refused": f"{' and '.join(unfinished)}: not at the planned end, so there is no verdict yet"}
+        return answer | {"refused": f"{' and '.join(unfinished)}: not at the planned end, so there is no verdict yet"}
     try:
         comparison = compare_runs(old, new)
     except UsageError as error:
-        return told | {"refused": str(error)}
-    found, left_out = tables(comparison)
-    return told | {
+        return answer | {"refused": str(error)}
+    shown_tables, left_out = tables(comparison)
+    return answer | {
         "confidence": comparison.confidence,
-        "settings": [{"name": one.name, "old": one.old, "new": one.new} for one in comparison.settings],
-        "tables": [{"heading": heading, "rows": [list(row) for row in rows]} for heading, rows in found],
+        "settings": [{"name": setting.name, "old": setting.old, "new": setting.new} for setting in comparison.settings],
+        "tables": [{"heading": heading, "rows": [list(row) for row in rows]} for heading, rows in shown_tables],
         "left_out": left_out,
         "lacking": [line.strip() for line in lacking_lines(comparison.lacking) if line.strip()],
         "conclusion": conclusion(comparison).strip(),
@@ -67,15 +67,15 @@ def _against(old_name: str, old: Run, new_name: str, new: Run) -> dict[str, Any]
 
 
 def _places(read: dict[str, Run]) -> list[dict[str, Any]]:
-    """The values of all trials, invalid ones too: one place a workload with its levels, one row a run and path. A
-    path has the colour of the oldest run that has it."""
+    """The values of all trials, also of invalid ones: a place for each workload with its levels, a row for each run and
+    path. A path has its colour in the oldest run that contains it."""
     colours: dict[str, str] = {}
     for run in read.values():
         colours = colours_of_paths(run.manifest.experiment) | colours
     places: dict[str, dict[str, Any]] = {}
     for name, run in read.items():
         experiment = run.manifest.experiment
-        described = {one.name: combination(experiment, index) for index, one in enumerate(experiment.combinations)}
+        described = {item.name: combination(experiment, index) for index, item in enumerate(experiment.combinations)}
         for trial in run.trials:
             about = described[trial.combination]
             place = places.setdefault(

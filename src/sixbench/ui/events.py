@@ -1,7 +1,7 @@
-"""The events of a run for the page: those of its log, or what the run directory itself tells where there is none.
+"""The events of a run for the page: from its log, or from the run directory where there is no log.
 
-Each event has a number, which never changes: its line in the log, or its place among the recorded trials. So a page
-whose stream was cut goes on behind the last one that it has.
+Each event has a number that never changes: its line in the log, or its place among the recorded trials. So a page
+whose stream was cut continues after the last event that it has.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ LOG_SUFFIX = ".events.jsonl"
 """The log of run NAME is NAME.events.jsonl, beside its directory."""
 
 CHUNK_BYTES = 2**20
-"""The part of a log that is read before an event is sent."""
+"""Part of a log that is read before an event is sent."""
 CHUNKS_AT_ONCE = 32
-"""Parts without an event that are read one after the other: a tenth of a second."""
+"""Parts without an event that are read one after the other, in a tenth of a second."""
 RECENT_BYTES = 2**22
-"""Of the values of a trial that has lasted long: some 20,000 values."""
+"""Part of a log from which the values of a long trial are sent: some 20,000 values."""
 LONGEST_LINE_BYTES = 2**24
-"""`planned` names all combinations; 100,000 of them are some megabytes."""
+"""Longest line of a log. `planned` names all combinations; 100,000 of them take some megabytes."""
 
 _VALUES = ("values", "sender-values")
 _IS_OF_VALUES = re.compile(rb'"event": ?"(sender-)?values"')
 _STARTS = (b'"event": "trial-started"', b'"event":"trial-started"')
-"""As the events of a log are written. Within a text a quotation mark is escaped, so no text looks like them."""
+"""The beginning of a trial, as logs have it. Quotation marks within a text are escaped, so no text looks like this."""
 _OF_VALUES = tuple(b'{"event": "%s", ' % name.encode() for name in _VALUES)
-"""The beginning of most lines of a log, which is found in less time than what it may have of other orders of keys."""
+"""The usual beginning of lines with values. It is found faster than `_IS_OF_VALUES`, which allows any order."""
 
 
 class LogReader:
     """Reads a log as it grows.
 
-    Values that nobody would see are left out: those of trials after which another one began, and of the trial under way
-    those before the newest `RECENT_BYTES` that the log had when it was opened.
+    Values that nobody would see are left out: those of trials before the newest one, and of the newest trial those
+    before the last `RECENT_BYTES` of the log as it was opened.
 
     Attributes:
         number: that of the last event that was read.
-        has_more: whether the log had more than was read the last time.
+        has_more: whether the log continued after the last read.
     """
 
     source = "log"
@@ -62,11 +62,11 @@ class LogReader:
         self.has_more = True
 
     def close(self) -> None:
-        """Nothing is read any more."""
+        """Closes the log."""
         self._file.close()
 
     def more(self) -> list[tuple[int, dict[str, Any]]]:
-        """The events in the next `CHUNK_BYTES` that have any. A line that is none keeps its number and is left out."""
+        """The events of the next chunk that has any. A line that is not an event keeps its number and is left out."""
         for _ in range(CHUNKS_AT_ONCE):
             events = self._of_chunk()
             if events or not self.has_more:
@@ -83,34 +83,34 @@ class LogReader:
         if len(self._half) >= LONGEST_LINE_BYTES:
             self._half = b""
         first = self.number + 1
-        numbered = [one for one in enumerate(lines[:old], first) if not one[1].startswith(_OF_VALUES)]
-        numbered = [one for one in numbered if not _IS_OF_VALUES.search(one[1])]
+        numbered = [(number, line) for number, line in enumerate(lines[:old], first) if not line.startswith(_OF_VALUES)]
+        numbered = [(number, line) for number, line in numbered if not _IS_OF_VALUES.search(line)]
         self.number += len(lines)
-        found: list[tuple[int, dict[str, Any]]] = []
+        events: list[tuple[int, dict[str, Any]]] = []
         for number, line in [*numbered, *enumerate(lines[old:], first + old)]:
             try:
-                found.append((number, check_event(json.loads(line))))
+                events.append((number, check_event(json.loads(line))))
             except (ValueError, RecursionError):
                 continue
-        return found
+        return events
 
 
 def _recent_from(file: BufferedReader) -> int:
-    """The byte of a log before which no value is shown: that at which the last trial begins, if it is a recent one."""
+    """The byte of a log before which no value is shown: the start of the last trial, if it is recent."""
     begin = max(0, os.fstat(file.fileno()).st_size - RECENT_BYTES)
     return begin + max(0, _last_start(os.pread(file.fileno(), RECENT_BYTES, begin)))
 
 
 def _last_start(content: bytes) -> int:
-    """The byte of the last event that says that a trial begins; -1: there is none."""
+    """The byte of the last event at which a trial begins; -1: there is none."""
     return max(content.rfind(words) for words in _STARTS)
 
 
 class RecordReader:
-    """Reads the trials that a run directory has, as if they were a log.
+    """Reads the trials of a run directory as if they were a log.
 
     Attributes:
-        has_more: whether the run had more than was read the last time.
+        has_more: whether the run had more trials after the last read.
     """
 
     source = "records"
@@ -122,10 +122,10 @@ class RecordReader:
         self.has_more = True
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing: no file stays open."""
 
     def more(self) -> list[tuple[int, dict[str, Any]]]:
-        """The events that are new, some at once. Raises `StoreError`."""
+        """The next new events, at most `AT_ONCE`. Raises `StoreError`."""
         briefs = self._runs.briefs(self._name)
         if self.number == 0:
             run = self._runs.outline(self._name)
@@ -142,7 +142,7 @@ class RecordReader:
 
 
 def rest_of(runs: Runs, name: str) -> str | None:
-    """The state of a run that no process runs; None while one does, or has not made its directory yet."""
+    """The state of a run without a process; None while it has one, or has no directory yet."""
     try:
         run_directory = runs.folder(name)
         if not holds_run(run_directory) or is_being_run(run_directory):
@@ -157,7 +157,7 @@ Reader = LogReader | RecordReader
 
 
 def reader_of(runs: Runs, name: str) -> Reader:
-    """What tells of a run. Raises `StoreError` where there is neither a log nor a run of that name."""
+    """The reader of a run's events. Raises `StoreError` where there is neither a log nor a run of that name."""
     try:
         folder = Folder.open(runs.directory)
     except OSError as error:
@@ -173,7 +173,7 @@ def reader_of(runs: Runs, name: str) -> Reader:
 
 
 def without_old_values(events: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
-    """Without the values of trials that have ended since, which nobody would see."""
+    """The events without the values of earlier trials, which nobody would see."""
     begun = [event["key"] for _, event in events if event["event"] == "trial-started"]
     if not begun:
         return events

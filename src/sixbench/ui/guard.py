@@ -1,10 +1,10 @@
-"""Who is served: a browser that has the token, asking for this server by one of its names, from its own page.
+"""Access to the server: for a browser with the token that asks for one of the server's names from the server's page.
 
 A page of another site can make a browser ask this server too, and a name of that site can be made to mean 127.0.0.1
 (DNS rebinding). Hence the checks of `Host`, `Origin` and `Sec-Fetch-Site`, and the token.
 
-The page shows the token in the header `Authorization` of each request, and holds it for its origin, which has the port.
-There is no cookie: browsers send those of a host to the servers on all of its ports, whoever's they are.
+The page sends the token in the header `Authorization` of each request, and keeps it for its origin, which includes the
+port. There is no cookie, because browsers send the cookies of a host to the servers on all of its ports.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ MOST_BODY_BYTES = 2**18
 """The largest experiment that the page takes."""
 
 SERVED = "has-shown-the-token"
-"""In the `state` of a request's scope: whether it has."""
+"""Key in the `state` of a request's scope: true if the request has shown the token."""
 
 OPEN = ("/", "/report")
 OPEN_BELOW = "/static/"
-"""Files for anybody: the page without anything in it."""
+"""Files that are served without a token: the page without any data."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Nothing comes from elsewhere, and nothing is written into the page itself."""
+"""Nothing is loaded from elsewhere, and the page has no inline script."""
 
 _ALWAYS = {
     "cache-control": "no-store",
@@ -43,10 +43,10 @@ _ALWAYS = {
 
 
 class Guard:
-    """Refuses all but the requests of the page, and adds the headers that every answer has.
+    """Refuses all requests but those of the page, and adds the headers of every answer.
 
     Args:
-        token: what the printed address has behind `#`.
+        token: the part of the printed address after `#`.
     """
 
     def __init__(self, app: ASGIApp, token: str, site: Site) -> None:
@@ -56,7 +56,7 @@ class Guard:
         self._hosts = frozenset(site.hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a request, or says why not."""
+        """Serves a request, or refuses it with the reason."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -73,7 +73,10 @@ class Guard:
         has_token = self._has_token(scope)
         refusal = self._refusal(scope)
         if refusal is None and not is_open and not has_token:
-            refusal = 403, "the page has no token, or that of another server; open the address that sixbench ui printed"
+            refusal = (
+                403,
+                "the page has no token, or the token of another server; open the address that sixbench ui printed",
+            )
         scope.setdefault("state", {})[SERVED] = refusal is None and has_token
         if refusal is None:
             await self._app(scope, receive, answer)
@@ -81,24 +84,24 @@ class Guard:
             await _refuse(*refusal, is_open)(scope, receive, answer)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """The status and the words with which a request is refused; None: it is served."""
+        """The status and the reason with which a request is refused; None: it is served."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host not in self._hosts or len(headers.getlist("host")) != 1:
-            return 421, "the request names another server"
+            return 421, "the request is for another server name"
         origin = headers.get("origin")
         if origin is not None and origin != f"{self._site.scheme}://{host}":
-            return 403, "another site's page asks"
+            return 403, "the request comes from the page of another site"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return 403, "another site's page asks"
+            return 403, "the request comes from the page of another site"
         if scope["method"] == "POST":
             if origin is None:
-                return 403, "a request that changes something has to name its origin"
+                return 403, "a request that changes something must name its origin"
             length = headers.get("content-length", "")
             if not length.isdecimal() or int(length) > MOST_BODY_BYTES:
-                return 413, f"a request has at most {MOST_BODY_BYTES} bytes, and says how many"
+                return 413, f"a request must state its length, of at most {MOST_BODY_BYTES} bytes"
         elif scope["method"] not in ("GET", "HEAD"):
-            return 405, "there is GET and POST"
+            return 405, "only GET, HEAD and POST are allowed"
         return None
 
     def _has_token(self, scope: Scope) -> bool:

@@ -1,6 +1,6 @@
-"""Runs that the page starts: one at a time, the others wait in a queue. Each is a `sixbench run` of its own.
+"""Runs that the page starts: one at a time, the others wait in a queue. Each is a separate `sixbench run`.
 
-A run is in a session of its own and writes into files, so that it goes on when the page ends.
+A run has its own session and writes into files, so that it continues when the page ends.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ LAST_WORDS_BYTES = 4000
 
 @dataclass(kw_only=True)
 class Job:
-    """A run that was asked for.
+    """A run that was requested.
 
     Attributes:
         name: of its directory.
-        words: what the command said at its end, where that was no success.
-        key: the descriptor of the file that has the key of a measurement, which ends with it.
+        words: the last lines of the command where it did not succeed.
+        key: the descriptor of the file with the key of a measurement. It is closed at the end of the job.
     """
 
     name: str
@@ -50,13 +50,13 @@ class Job:
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def end(self) -> None:
-        """It is over, and with it the file that has the key, if there is one."""
+        """Marks the job as ended, and closes the file with the key, if there is one."""
         self.state = "ended"
         if self.key is not None:
             os.close(self.key)
             self.key = None
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         return {
             "run": self.name,
             "title": self.title,
@@ -67,22 +67,22 @@ class Job:
 
 
 class Jobs:
-    """The runs of the page, in the order in which they were asked for."""
+    """The runs of the page, in the order in which they were requested."""
 
     def __init__(self, directory: Path, commands: Commands) -> None:
         self._directory = directory
         self._commands = commands
         self._jobs: dict[str, Job] = {}
 
-    def told(self) -> list[dict[str, Any]]:
-        return [job.told() for job in self._jobs.values()]
+    def summaries(self) -> list[dict[str, Any]]:
+        return [job.summary() for job in self._jobs.values()]
 
     def is_under_way(self, name: str) -> bool:
-        """Whether the page started a run of that name, which has not ended."""
+        """True if the page started a run of that name that has not ended."""
         return name in self._jobs and self._jobs[name].state != "ended"
 
     def start(self, asked: Checked) -> Job:
-        """Queues a run of an experiment that was read and checked. Raises `UsageError` where too many wait,
+        """Queues a run of a checked experiment. Raises `UsageError` where too many wait,
         `WriteError` or `StoreError` where nothing can be written."""
         self._refuse_too_many()
         self._make_directory()
@@ -110,8 +110,8 @@ class Jobs:
         return self._queue(Job(name=name, command=command, title=asked.title, key=key))
 
     def resume(self, name: str, run_directory: Path, title: str) -> Job:
-        """Queues what an interrupted run lacks. Its log goes on where it has one, which is a file of this directory.
-        Raises `UsageError` where too many wait."""
+        """Queues the rest of an interrupted run, and continues its log if this directory has one. Raises `UsageError`
+        where too many wait."""
         self._refuse_too_many()
         place = self._directory.resolve()
         place = place if run_directory == self._directory else place / run_directory.name
@@ -121,13 +121,13 @@ class Jobs:
         return self._queue(Job(name=name, command=command, title=title))
 
     def stop(self, name: str) -> None:
-        """Ends a run that is under way as Ctrl-C does, or takes it from the queue.
+        """Ends a run that has started as Ctrl-C does, or removes it from the queue.
 
-        By SIGTERM: a run inherits that SIGINT is ignored, as it is in what a script starts with `&`.
+        It sends SIGTERM, because a run inherits an ignored SIGINT, such as from a script that starts it with `&`.
         """
         job = self._jobs[name]
         if job.process is None:
-            job.words = "taken from the queue"
+            job.words = "removed from the queue"
             job.end()
         else:
             with contextlib.suppress(ProcessLookupError):
@@ -141,7 +141,7 @@ class Jobs:
 
     def _refuse_too_many(self) -> None:
         if sum(job.state == "waiting" for job in self._jobs.values()) >= MOST_WAITING:
-            raise UsageError(f"{MOST_WAITING} runs wait already; stop one of them first")
+            raise UsageError(f"{MOST_WAITING} runs are waiting already; remove one of them first")
 
     def _queue(self, job: Job) -> Job:
         self._jobs[job.name] = job
@@ -164,12 +164,14 @@ class Jobs:
         if job is None or any(job.state == "running" for job in jobs):
             return
         job.state = "running"
-        job.process = self._commands.begin(job.command, lambda code, said: self._ended(job, code, said), heard="stderr")
+        job.process = self._commands.begin(
+            job.command, lambda code, output: self._ended(job, code, output), heard="stderr"
+        )
 
-    def _ended(self, job: Job, code: int, said: IO[bytes]) -> None:
+    def _ended(self, job: Job, code: int, output: IO[bytes]) -> None:
         job.exit_code = code
         if code != 0:
-            job.words = _end_of(said)
+            job.words = _end_of(output)
         job.end()
         self._begin_next()
 
@@ -185,7 +187,7 @@ class Jobs:
 
 
 def _end_of(file: IO[bytes]) -> str:
-    """The last lines of what a command said."""
+    """The last lines of a command's output."""
     size = file.seek(0, 2)
     file.seek(max(0, size - LAST_WORDS_BYTES))
     lines = file.read().decode(errors="replace").splitlines()

@@ -1,4 +1,4 @@
-"""A packet's way through each mechanism, step by step: what a teacher would show. Nothing is built or sent."""
+"""The path of a packet through each mechanism, step by step, as a teacher would show it. Nothing is built or sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..theory import NotPredicted, predict
 from .runs import network_of, topology
 
 EXPERIMENT = "what-each-costs"
-"""It has every mechanism over one small network."""
+"""The shipped experiment with every mechanism over one small network."""
 
 MOST_PACKET_BYTES = 9000
 LEAST_PACKET_BYTES = IPV6.size_bytes + UDP.size_bytes
@@ -41,16 +41,16 @@ def lessons() -> dict[str, Any]:
 
 
 def lesson(name: str, packet_bytes: int) -> dict[str, Any]:
-    """The way of a UDP packet that leaves the client with so many bytes. Raises `KeyError` where there is no such path,
-    `ValueError` where no packet has that size."""
+    """The path of a UDP packet that leaves the client with that size. Raises `KeyError` where there is no such path,
+    `ValueError` where the size is not allowed."""
     if not LEAST_PACKET_BYTES <= packet_bytes <= MOST_PACKET_BYTES:
         raise ValueError(f"a packet of the lessons has {LEAST_PACKET_BYTES} to {MOST_PACKET_BYTES} bytes")
     path = next((path for path in _experiment().paths if path.name == name), None)
     network = None if path is None else network_of(_experiment(), path)
     if path is None or network is None:
         raise KeyError(name)
-    own = IPV4 if network.family == 4 else IPV6
-    payload_bytes = packet_bytes - own.size_bytes - UDP.size_bytes
+    header = IPV4 if network.family == 4 else IPV6
+    payload_bytes = packet_bytes - header.size_bytes - UDP.size_bytes
     steps = [_step(crossing, payload_bytes) for crossing in network.crossings]
     for before, step in pairwise(steps):
         step["nat44"] = _nat44(network, before, step)
@@ -91,7 +91,7 @@ def _step(crossing: Crossing, payload_bytes: int) -> dict[str, Any]:
 def _nat44(network: Network, before: dict[str, Any], step: dict[str, Any]) -> dict[str, Any] | None:
     """The source that the NAT44 of the node between two steps gives the packet; None where it has none.
 
-    `is_first`: the packet comes as plain IPv4, so that this is before a translator or a tunnel takes it.
+    `is_first`: the packet arrives as plain IPv4, so the NAT44 acts before a translator or a tunnel.
     """
     nat44 = next((stage[step["near"]].nat44 for stage in network.stages if step["near"] in stage), None)
     if nat44 is None:
@@ -102,7 +102,7 @@ def _nat44(network: Network, before: dict[str, Any], step: dict[str, Any]) -> di
 
 
 def _fate(network: Network, payload_bytes: int, engine: str | None) -> dict[str, Any]:
-    """What theory says becomes of the packets: their sizes on each link once all is known, and what happens first."""
+    """The fate of the packets by theory: their sizes on each link once the path MTU is known, and the losses before."""
     try:
         prediction = predict(network, payload_bytes, "kernel", engine)
     except (NotPredicted, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Where the page is listened for, and by which names it is asked for there."""
+"""The address and port of the page, its names, and its TLS."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def identity_for(
 
     Args:
         bind: the address to listen on.
-        name: by which browsers ask; None: as the certificate or the address says.
-        is_own: whether a certificate that signs itself is wanted.
+        name: in the address that browsers use; None: from the certificate or from `bind`.
+        is_own: whether to make a self-signed certificate.
     """
     address = _address(bind)
     if name is not None and not _is_name(name):
         raise UsageError(f"--name {name}: that is neither a host name nor an address")
     if certificate is None and key is not None:
-        raise UsageError("--key belongs to a certificate; give that with --certificate FILE")
+        raise UsageError("--key belongs to a certificate; give the certificate with --certificate FILE")
     if certificate is not None and is_own:
         raise UsageError("--tls makes a certificate and --certificate gives one; leave one of them out")
     if not address.is_loopback and certificate is None and not is_own:
@@ -40,16 +40,16 @@ def identity_for(
             "--key FILE, or reach it on loopback from another machine with: ssh -L 8066:127.0.0.1:8066 HOST"
         )
     given = None if certificate is None else given_identity(certificate, key)
-    own = [] if address.is_unspecified else [str(address), *(["localhost"] if address.is_loopback else [])]
+    addresses = [] if address.is_unspecified else [str(address), *(["localhost"] if address.is_loopback else [])]
     first = [name] if name is not None else list(given.names) if given is not None else []
-    names = tuple(dict.fromkeys([*first, *own]))
+    names = tuple(dict.fromkeys([*first, *addresses]))
     if not names:
-        raise UsageError(f"--bind {bind}: give the name or the address by which browsers reach it with --name HOST")
+        raise UsageError(f"--bind {bind}: give the name or the address that browsers use with --name HOST")
     return names, own_identity(names) if is_own else given
 
 
 def listen(bind: str, port: int) -> socket.socket:
-    """A socket that listens. Raises `UsageError`, and `CapabilityError` where the port is taken."""
+    """A listening socket. Raises `UsageError`, and `CapabilityError` where the port is taken."""
     address = _address(bind)
     listening = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)
     try:
@@ -65,7 +65,7 @@ def listen(bind: str, port: int) -> socket.socket:
 
 
 def site_of(listening: socket.socket, names: tuple[str, ...], *, is_tls: bool) -> Site:
-    """The site that is listened for."""
+    """The site of a listening socket."""
     return Site(names=names, port=listening.getsockname()[1], is_tls=is_tls)
 
 
@@ -73,7 +73,9 @@ def _address(bind: str) -> IPv4Address | IPv6Address:
     try:
         return ip_address(bind)
     except ValueError:
-        raise UsageError(f"--bind {bind}: that is no address; give 127.0.0.1 or ::1, or one of this machine") from None
+        raise UsageError(
+            f"--bind {bind}: that is not an address; give 127.0.0.1, ::1, or another address of this machine"
+        ) from None
 
 
 def _is_name(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""A page's look at a run, of which the run knows (`run.other_runs`)."""
+"""Announcement to a run that a page shows it (`run.other_runs`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..store import Folder
 
 
 class Look:
-    """Announced from when the run has a directory until this is closed.
+    """A page that shows a run. It is announced from the time when the run has a directory until this is closed.
 
     Args:
         folder: the run's directory. Raises `StoreError` while there is none.
@@ -23,7 +23,7 @@ class Look:
         self._here: socket.socket | None = None
 
     def announce(self) -> None:
-        """Tells the run that it is looked at, once."""
+        """Announces the page to the run, once."""
         if self._announced:
             return
         try:
@@ -34,6 +34,6 @@ class Look:
         self._announced = True
 
     def close(self) -> None:
-        """The run is looked at no more."""
+        """Ends the announcement."""
         if self._here is not None:
             self._here.close()

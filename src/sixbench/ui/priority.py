@@ -1,4 +1,4 @@
-"""The page's server gives way to what measures."""
+"""Low priority for the page's server, so that it does not disturb measurements."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ..lab.placement import pin
 from ..lab.steering import usable_processors
 
 NICE = 5
-"""A third of the weight of others (setpriority(2)). At 19 it did not answer for a minute on a busy machine."""
+"""A third of the usual weight (setpriority(2)). At 19 the server did not answer for a minute on a busy machine."""
 
 OF_NODES = 2
-"""A path's nodes are on the first processor, or on the first two (`lab.placement`, `lab.steering`)."""
+"""Processors of a path's nodes: the first, or the first two (`lab.placement`, `lab.steering`)."""
 
 
 def give_way() -> None:
-    """Gives this process less weight than others have, and puts it off the processors that runs put their nodes on, as
-    far as there are others. What the kernel refuses is left as it is: the page is no less right then."""
+    """Gives this process less weight than others, and moves it off the processors of the nodes, if there are others.
+    A step that the kernel refuses is left out: the page shows the same."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
     with contextlib.suppress(OSError):
@@ -25,9 +25,9 @@ def give_way() -> None:
 
 
 def left_by_nodes(usable: tuple[int, ...]) -> tuple[int, ...]:
-    """The processors for what has to disturb no node; all where there is one only.
+    """The processors for processes that must not disturb nodes; all where there is only one.
 
     Args:
-        usable: those that there are, in the order in which runs take them.
+        usable: all usable processors, in the order in which runs take them.
     """
     return usable[min(OF_NODES, max(0, len(usable) - 1)) :]

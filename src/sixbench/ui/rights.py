@@ -15,16 +15,16 @@ def give_up_root(directory: Path) -> str | None:
     """Gives up root's rights, where this process has them. Raises `CapabilityError`.
 
     Args:
-        directory: that has the runs.
+        directory: holds the runs.
 
     Returns:
-        What people should know of it; None: nothing.
+        A remark to print; None: there is none.
     """
     user = ordinary_user()
     if user is None:
         return None
     closed = become(user, [*_packages(), _nearest(directory)])
-    # It warns where its user has no home for its cache of fonts, as nobody has none.
+    # matplotlib warns where its user has no home directory for its cache of fonts, such as the user nobody.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     if not closed:
         return None
@@ -34,11 +34,11 @@ def give_up_root(directory: Path) -> str | None:
 
 
 def _packages() -> list[Path]:
-    """Where this Python and its packages are, with the agent beside it."""
-    places = [Path(sys.executable).parent, *(Path(one) for one in sys.path if os.path.isabs(one))]
-    return [one for one in dict.fromkeys(places) if one.is_dir()]
+    """The directories of this Python, with the agent, and of its packages."""
+    places = [Path(sys.executable).parent, *(Path(entry) for entry in sys.path if os.path.isabs(entry))]
+    return [place for place in dict.fromkeys(places) if place.is_dir()]
 
 
 def _nearest(directory: Path) -> Path:
-    """The directory, or where it is to be."""
-    return next(one for one in (directory.absolute(), *directory.absolute().parents) if one.exists())
+    """The directory, or the nearest parent that exists."""
+    return next(place for place in (directory.absolute(), *directory.absolute().parents) if place.exists())

@@ -1,4 +1,4 @@
-"""The runner: it starts, resumes and stops runs for the page's server, which may do none of that itself.
+"""The runner: it starts, resumes and stops runs for the page's server, which has no right to do so.
 
 The server asks over a pair of sockets that nobody else has, one JSON object a line. Each question has one answer with
 its number: `{"number": 7, "answer": ...}`, or `{"number": 7, "refused": KIND, "words": ...}` (`KINDS`). The number is
@@ -11,8 +11,8 @@ null where the question has none.
     {"number": 11, "ask": "jobs"}
     {"number": 12, "ask": "doctor"}
 
-There is nothing else. What the server says is a stranger's here: experiments and measurements are read by the readers
-that the commands have, and a run is a directory right below that of the page.
+There are no other questions. The runner does not trust the server: experiments and measurements are read by the readers
+of the commands, and a run is a directory directly below that of the page.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ LONGEST_QUESTION_BYTES = 2**21
 """The largest request of the page (`guard.MOST_BODY_BYTES`), with each byte escaped in JSON."""
 
 KINDS: dict[str, type[SixbenchError]] = {"usage": UsageError, "store": StoreError, "cannot": CapabilityError}
-"""Why something is refused: it is asked for wrongly, there is no such run, or this machine cannot do it."""
+"""Reasons to refuse a question: it is wrong, there is no such run, or this machine cannot do it."""
 
 
 def run_for(server: socket.socket, directory: Path) -> None:
-    """Answers until the server closes its end. Runs that go on then are left alone.
+    """Answers until the server closes its end. Runs that have not ended by then continue.
 
     Args:
-        directory: that of the page, which has the runs.
+        directory: the page's, which holds the runs.
     """
     with selectors.DefaultSelector() as selector:
         runner = _Runner(directory, Commands(selector))
@@ -54,11 +54,11 @@ def run_for(server: socket.socket, directory: Path) -> None:
 
         def hear() -> None:
             nonlocal heard
-            said = server.recv(2**16)
-            *questions, heard = (heard + said).split(b"\n")
+            part = server.recv(2**16)
+            *questions, heard = (heard + part).split(b"\n")
             for question in questions:
                 server.sendall(runner.answer(question) + b"\n")
-            if not said or len(heard) > LONGEST_QUESTION_BYTES:
+            if not part or len(heard) > LONGEST_QUESTION_BYTES:
                 selector.unregister(server)
 
         selector.register(server, selectors.EVENT_READ, hear)
@@ -82,7 +82,7 @@ class _Runner:
             "measure": self._measure,
             "resume": self._resume,
             "stop": self._stop,
-            "jobs": lambda _: self._jobs.told(),
+            "jobs": lambda _: self._jobs.summaries(),
             "doctor": lambda _: self._doctor.sentence(),
         }
 
@@ -105,7 +105,7 @@ class _Runner:
     def _answer(self, asked: dict[str, Any]) -> Any:
         kind = asked.get("ask")
         if not isinstance(kind, str) or kind not in self._asked:
-            raise UsageError(f"{shown(kind)} is no question to the runner")
+            raise UsageError(f"{shown(kind)} is not a question to the runner")
         return self._asked[kind](asked)
 
     def _start(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -132,18 +132,18 @@ class _Runner:
             interrupt_run(self._runs.folder(name))
 
     def _queued(self, job: Job) -> dict[str, Any]:
-        return job.told() | {"waits": job.state == "waiting"}
+        return job.summary() | {"waits": job.state == "waiting"}
 
 
 def _question(line: bytes) -> dict[str, Any]:
     asked = read_json(line)
     if not isinstance(asked, dict):
-        raise UsageError(f"{shown(asked)} is no question to the runner")
+        raise UsageError(f"{shown(asked)} is not a question to the runner")
     return asked
 
 
 def _name(asked: dict[str, Any]) -> str:
     name = asked.get("run")
     if not isinstance(name, str):
-        raise UsageError("a run is named by its directory")
+        raise UsageError("the question names no run; a run is named by its directory")
     return name

@@ -1,4 +1,4 @@
-"""The runs below a directory: each is named by one component, and reached without following a link."""
+"""The runs below a directory. Each is named by one component of a path, and no link is followed to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..model.errors import StoreError, UsageError
 from ..model.experiment import Experiment
 from ..model.metric import METRICS
 from ..model.network import Network
-from ..model.path import Path as Way
+from ..model.path import Path as NetworkPath
 from ..model.quoting import printable, text_of
 from ..model.topology import Link
 from ..model.workloads import WORKLOADS
@@ -33,36 +33,36 @@ FILES = {
     "experiment.yaml": "the experiment as it was",
     "manifest.json": "machine, versions, settings and command",
 }
-"""What can be downloaded of a run, with what it is."""
+"""The files of a run that can be downloaded, with their contents in words."""
 
 MOST_LISTED = 500
 
 MOST_KEPT = 4
-"""Runs of which something is kept in memory. The events of 5,000 trials take some 10 MB."""
+"""Runs whose manifests and events are kept in memory. The events of 5,000 trials take some 10 MB."""
 
 _Value = TypeVar("_Value")
 
 REST = 20
-"""A run that goes on is not read again until so many times as long has passed as that took: 10,000 trials take seconds,
-and the page is to disturb nobody."""
+"""Pause before a run that is under way is read again, in multiples of the time that reading it took: 10,000 trials take
+seconds, and the page must not disturb measurements."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Listed:
-    """What was told of a run.
+    """The description of a run as it was last read.
 
     Attributes:
-        changes: what its directory had then.
-        again_s: when a run that goes on may be read again.
+        changes: the state of its directory at that time.
+        again_s: the time from which a run that is under way may be read again.
     """
 
     changes: Changes
-    told: dict[str, Any]
+    description: dict[str, Any]
     again_s: float
 
 
 class Runs:
-    """The runs right below a directory, or the one that the directory is."""
+    """The runs directly below a directory, or the run that the directory itself holds."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -73,11 +73,11 @@ class Runs:
         self._briefs: OrderedDict[str, tuple[object, Briefs]] = OrderedDict()
 
     def folder(self, name: str) -> Folder:
-        """The directory of a run. Raises `StoreError` where the name is none of a directory here, or that is a link."""
+        """The directory of a run. Raises `StoreError` where no directory here has that name, or it is a link."""
         try:
             if self._is_one:
                 if name != self.directory.resolve().name:
-                    raise StoreError(f"{printable(name)[:80]} is no run here")
+                    raise StoreError(f"there is no run {printable(name)[:80]} here")
                 return Folder.open(self.directory)
             return Folder.open(self.directory).folder(name)
         except OSError as error:
@@ -88,7 +88,7 @@ class Runs:
         return read_run(self.folder(name))
 
     def with_trial(self, name: str, key: str) -> Run:
-        """A run with one of its trials alone, if it has that. Raises `StoreError`."""
+        """A run with only one of its trials, if it has that trial. Raises `StoreError`."""
         return read_run(self.folder(name), only=(key,))
 
     def outline(self, name: str) -> Run:
@@ -103,7 +103,7 @@ class Runs:
         return _recent(self._briefs, name, os.fstat(inside.descriptor).st_ino, lambda: Briefs(inside))
 
     def kept(self, name: str) -> Run:
-        """A run, read once for as long as nothing is added to it. Raises `StoreError`."""
+        """A run, which is read again only after it has changed. Raises `StoreError`."""
         inside = self.folder(name)
         key = Changes.of(inside)
         known = self._kept
@@ -120,22 +120,23 @@ class Runs:
         """The descriptions of all runs, the newest first.
 
         Args:
-            at_once: whether of runs that are not known yet only that is told which their manifests say. They are
-                marked as `unread`.
+            at_once: whether runs that have not been read yet are described by their manifests alone, and marked as
+                `unread`.
         """
         try:
-            names = [one.resolve().name if self._is_one else one.name for one in run_directories(self.directory)]
+            folders = run_directories(self.directory)
         except UsageError:
             return []  # there is no such directory yet
-        found = [self._at_once(name) if at_once else self.one(name) for name in names[-MOST_LISTED:]]
-        return sorted(found, key=lambda one: (one["started_realtime_ns"] or 0, one["run"]), reverse=True)
+        names = [folder.resolve().name if self._is_one else folder.name for folder in folders]
+        descriptions = [self._at_once(name) if at_once else self.description(name) for name in names[-MOST_LISTED:]]
+        return sorted(descriptions, key=lambda run: (run["started_realtime_ns"] or 0, run["run"]), reverse=True)
 
     def _at_once(self, name: str) -> dict[str, Any]:
-        """The description of a run that was read, or that of its manifest."""
+        """The description of a run that was read, or else the one from its manifest."""
         try:
             known = self._listed.get(name)
-            if known is not None and _is_told(known, Changes.of(self.folder(name)), time.monotonic()):
-                return known.told
+            if known is not None and _is_current(known, Changes.of(self.folder(name)), time.monotonic()):
+                return known.description
             run = self.outline(name)
             manifest, environment = run.manifest, run.manifest.environment
             brief = ListedRun(
@@ -150,69 +151,72 @@ class Runs:
                 state=state_of(run),
             )
         except StoreError:
-            return self.one(name)  # its problem
+            return self.description(name)  # with the problem
         facts = {"kernel": environment.kernel.split(" ")[0], "machine": environment.cpu, "unread": True}
-        return _told(brief) | facts
+        return _as_data(brief) | facts
 
     def changes(self, name: str) -> str:
-        """A mark that differs once a run has gone on or was reported. Raises `StoreError`."""
+        """A mark that differs after a run has continued or was reported. Raises `StoreError`."""
         return repr(Changes.of(self.folder(name)))
 
-    def learn(self, name: str, told: dict[str, Any], took_s: float) -> None:
-        """Keeps what another process found of a run for the list. Raises `StoreError`."""
+    def learn(self, name: str, description: dict[str, Any], took_s: float) -> None:
+        """Keeps the description of a run that another process has read. Raises `StoreError`."""
         again_s = time.monotonic() + REST * took_s
-        self._listed[name] = _Listed(changes=Changes.of(self.folder(name)), told=told, again_s=again_s)
+        self._listed[name] = _Listed(changes=Changes.of(self.folder(name)), description=description, again_s=again_s)
 
-    def one(self, name: str) -> dict[str, Any]:
-        """The description of a run. All of it is read, unless it is known."""
+    def description(self, name: str) -> dict[str, Any]:
+        """The description of a run. The whole run is read, unless its description is current."""
         try:
             inside = self.folder(name)
             changes = Changes.of(inside)
         except StoreError as error:
-            return _told(ListedRun(run=text_of(name), directory=name, problem=str(error)))
+            return _as_data(ListedRun(run=text_of(name), directory=name, problem=str(error)))
         known = self._listed.get(name)
         began_s = time.monotonic()
-        if known is not None and _is_told(known, changes, began_s):
-            return known.told
+        if known is not None and _is_current(known, changes, began_s):
+            return known.description
         try:
             run = read_run(inside)
             environment = run.manifest.environment
-            told = _told(listed(run)) | {"kernel": environment.kernel.split(" ")[0], "machine": environment.cpu}
+            description = _as_data(listed(run)) | {
+                "kernel": environment.kernel.split(" ")[0],
+                "machine": environment.cpu,
+            }
         except StoreError as error:
-            told = _told(ListedRun(run=text_of(name), directory=name, problem=str(error)))
-        told["run"] = text_of(name)
+            description = _as_data(ListedRun(run=text_of(name), directory=name, problem=str(error)))
+        description["run"] = text_of(name)
         now_s = time.monotonic()
-        self._listed[name] = _Listed(changes=changes, told=told, again_s=now_s + REST * (now_s - began_s))
-        return told
+        self._listed[name] = _Listed(changes=changes, description=description, again_s=now_s + REST * (now_s - began_s))
+        return description
 
 
 def _recent(
     known: OrderedDict[str, tuple[object, _Value]], name: str, key: object, make: Callable[[], _Value]
 ) -> _Value:
-    """The value made of a run with that key, or made now. Those of the runs that were asked for last are kept."""
-    found = known.pop(name, None)
-    value = found[1] if found is not None and found[0] == key else make()
+    """The value that is kept for a run with that key, or a new value. Values of the runs used last are kept."""
+    entry = known.pop(name, None)
+    value = entry[1] if entry is not None and entry[0] == key else make()
     known[name] = key, value
     while len(known) > MOST_KEPT:
         known.popitem(last=False)
     return value
 
 
-def _told(one: ListedRun) -> dict[str, Any]:
-    told = asdict(one)
-    del told["directory"]
-    return told
+def _as_data(run: ListedRun) -> dict[str, Any]:
+    data = asdict(run)
+    del data["directory"]
+    return data
 
 
-def _is_told(known: _Listed, changes: Changes, now_s: float) -> bool:
-    if known.told["state"] != "running":
+def _is_current(known: _Listed, changes: Changes, now_s: float) -> bool:
+    if known.description["state"] != "running":
         return known.changes == changes
     is_same = (known.changes.manifest, known.changes.findings) == (changes.manifest, changes.findings)
     return is_same and now_s < known.again_s
 
 
 def described(name: str, run: Run, files: list[str]) -> dict[str, Any]:
-    """What the screens of one run show of it, besides its events."""
+    """The data on the screens of one run, besides its events."""
     experiment = run.manifest.experiment
     environment = run.manifest.environment
     return {
@@ -229,31 +233,32 @@ def described(name: str, run: Run, files: list[str]) -> dict[str, Any]:
         "topology": topology(experiment),
         "paths": [path_steps(experiment, path) for path in experiment.paths],
         "combinations": [combination(experiment, number) for number in range(len(experiment.combinations))],
-        "files": [{"name": one, "what": FILES[one]} for one in files],
+        "files": [{"name": file, "what": FILES[file]} for file in files],
     }
 
 
 def combination(experiment: Experiment, number: int) -> dict[str, Any]:
     """A combination in the words that reports use."""
-    one = experiment.combinations[number]
-    metric = METRICS[WORKLOADS[one.workload.kind].primary]
-    title = ", ".join(part for part in (words.workload_title(one.workload.kind), words.levels(one.levels)) if part)
+    chosen = experiment.combinations[number]
+    workload = chosen.workload.kind
+    metric = METRICS[WORKLOADS[workload].primary]
+    title = ", ".join(part for part in (words.workload_title(workload), words.levels(chosen.levels)) if part)
     return {
-        "name": one.name,
-        "workload": one.workload.kind,
+        "name": chosen.name,
+        "workload": workload,
         "title": title,
         "metric": words.metric_in_sentence(metric.name),
         "unit": metric.unit,
-        "paths": [path.name for path in experiment.paths_of(one)],
+        "paths": [path.name for path in experiment.paths_of(chosen)],
     }
 
 
 def topology(experiment: Experiment) -> dict[str, Any] | None:
-    """The first form of the network: nodes, and links with their settings in all forms. None: it was between two
-    machines.
+    """The first form of the network: nodes, and links with their settings in all forms. None: the measurement was
+    between two machines.
 
-    A link's `rates` has the rate, as `50/10 Mbit/s` where it is another in each direction, and `mtus` the MTU; levels
-    stand one after the other. `words` has everything, direction by direction.
+    A link's `rates` has the rate, as `50/10 Mbit/s` where it differs by direction, and `mtus` the MTU, each level by
+    level. `words` has all settings, direction by direction.
     """
     if not experiment.topologies:
         return None
@@ -279,7 +284,7 @@ def topology(experiment: Experiment) -> dict[str, Any] | None:
 
 
 def _rates(link: Link) -> str:
-    """The rate of both directions; empty where neither has one."""
+    """The rates of both directions; empty where neither is limited."""
     rates_bps = [direction.rate_bps for direction in link.directions]
     divisor, unit = words.common_scale(rates_bps, "bit/s")
     texts = ["unlimited" if rate is None else f"{rate / divisor:.6g}" for rate in rates_bps]
@@ -287,19 +292,19 @@ def _rates(link: Link) -> str:
 
 
 def _settings(forms: Sequence[Link]) -> str:
-    """All settings of a link, with its direction where these differ."""
-    found = []
+    """All settings of a link, by direction where they differ."""
+    texts = []
     for link in forms:
-        ways = [direction_words(direction) for direction in link.directions]
-        if ways[0] == ways[1]:
-            found.append(ways[0])
+        directions = [direction_words(direction) for direction in link.directions]
+        if directions[0] == directions[1]:
+            texts.append(directions[0])
         else:
-            found += [f"from {end.node}: {text}" for end, text in zip(link.ends, ways, strict=True) if text]
-    return "; ".join(dict.fromkeys(filter(None, found)))
+            texts += [f"from {end.node}: {text}" for end, text in zip(link.ends, directions, strict=True) if text]
+    return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
-def network_of(experiment: Experiment, path: Way) -> Network | None:
-    """A path in the first form of the network; None where there is none, or the path cannot be in it."""
+def network_of(experiment: Experiment, path: NetworkPath) -> Network | None:
+    """The first form of the network with a path in it; None where there is no network, or it cannot hold the path."""
     if not experiment.topologies:
         return None
     try:
@@ -308,8 +313,8 @@ def network_of(experiment: Experiment, path: Way) -> Network | None:
         return None
 
 
-def path_steps(experiment: Experiment, path: Way) -> dict[str, Any]:
-    """A path, the name of its colour, and the wires that its packets cross with the headers that they have there."""
+def path_steps(experiment: Experiment, path: NetworkPath) -> dict[str, Any]:
+    """A path, the name of its colour, and the links that its packets cross with their headers there."""
     network = network_of(experiment, path)
     return {
         "name": path.name,

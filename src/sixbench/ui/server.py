@@ -1,4 +1,4 @@
-"""Serving: with limits on connections, and without patience for slow clients."""
+"""The HTTP server, with limits on connections and on the time that clients may take."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ from .guard import SERVED
 from .site import Site
 
 MOST_CONNECTIONS = 200
-"""A page has two or three. For one more, the oldest connection ends that has not shown the token."""
+"""Open connections; a page has two or three. A further connection closes the oldest that has not shown the token."""
 
 REQUEST_WITHIN_S = 10.0
-"""How long a client may take for its first request."""
+"""Longest time that a client may take for its first request."""
 
 IDLE_S = 15
 
 
 class Impatient(H11Protocol):
-    """A connection that ends where no request has come in time, and where others need its place.
+    """A connection that is closed if no request arrives in time, or if another connection needs its place.
 
-    Those that have shown the token stay, so whoever was served stays served.
+    Connections that have shown the token stay open.
     """
 
     def connection_made(self, transport: Any) -> None:
-        """Begins to wait for a request."""
+        """Starts to wait for a request."""
         super().connection_made(transport)
         self.loop.call_later(REQUEST_WITHIN_S, self._end_if_silent)
         self._began_s = self.loop.time()
-        others = [one for one in self.connections if one is not self and not one.transport.is_closing()]
+        others = [other for other in self.connections if other is not self and not other.transport.is_closing()]
         if len(others) >= MOST_CONNECTIONS:
-            strangers = [one for one in others if isinstance(one, Impatient) and one.is_stranger]
+            strangers = [other for other in others if isinstance(other, Impatient) and other.is_stranger]
             if strangers:
-                min(strangers, key=lambda one: one._began_s).refuse(b"408 Request Timeout")
+                min(strangers, key=lambda stranger: stranger._began_s).refuse(b"408 Request Timeout")
             else:
                 self.refuse(b"429 Too Many Requests")
 
     @property
     def is_stranger(self) -> bool:
-        """Whether it has not shown the token, and is not being answered."""
+        """True if the client has not shown the token, and no answer is under way."""
         cycle: Any = self.cycle  # None before the first request
         return cycle is None or (cycle.response_complete and not cycle.scope["state"].get(SERVED, False))
 
     def refuse(self, status: bytes) -> None:
-        """Ends it with that status."""
+        """Closes the connection with that status."""
         self.transport.write(b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
         self.transport.close()
 
@@ -65,10 +65,10 @@ class Impatient(H11Protocol):
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """Waits for a TLS handshake no longer than for a request."""
+    """An event loop that waits for a TLS handshake no longer than for a request."""
 
     async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
-        """As any other loop, but for that."""
+        """As in other loops, with the time limit on the handshake."""
         if more.get("ssl") is not None:
             more["ssl_handshake_timeout"] = REQUEST_WITHIN_S
         return await super().create_server(*args, **more)
@@ -81,17 +81,17 @@ def serve(
     tls: ssl.SSLContext | None,
     runner: socket.socket,
     agent: int | None,
-    told: Callable[[str], None],
+    print_address: Callable[[str], None],
 ) -> None:
     """Serves the page until it is interrupted, or the runner ends.
 
     Args:
-        runner: this end of the pair of sockets to it.
+        runner: the server's end of the pair of sockets to the runner.
         agent: a descriptor of the agent; None: there is none.
-        told: gets the address that has the token.
+        print_address: is called with the address that contains the token.
     """
     token = secrets.token_urlsafe(24)
-    # Connections that have not finished their handshake are in no list, and hold a descriptor each.
+    # A connection before the end of its handshake is not counted, but holds a descriptor.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -114,8 +114,8 @@ def serve(
         timeout_graceful_shutdown=2,
     )
     config.load()
-    config.ssl = tls  # made before rights were given up, which the key's file may need
+    config.ssl = tls  # created before rights were given up, since the file of its key may need them
     server = uvicorn.Server(config)
-    told(f"{site.address}#token={token}")
+    print_address(f"{site.address}#token={token}")
     with asyncio.Runner(loop_factory=_Loop) as loop:
         loop.run(server.serve(sockets=[listening]))

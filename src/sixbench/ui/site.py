@@ -1,4 +1,4 @@
-"""The names by which the page is asked for."""
+"""The names and the address of the page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where the page is.
+    """The address of the page.
 
     Attributes:
-        names: host names and addresses by which browsers may ask, the one that is printed first.
-        is_tls: whether it is served over TLS.
+        names: host names and addresses that browsers may use. The first is printed.
+        is_tls: whether the page is served over TLS.
     """
 
     names: tuple[str, ...]
@@ -28,20 +28,20 @@ class Site:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What the header `Host` may be (RFC 9110 section 7.2): a browser leaves the scheme's usual port out."""
+        """The allowed values of the header `Host` (RFC 9110 section 7.2). Browsers omit the scheme's usual port."""
         port = "" if self.port == _USUAL_PORTS[self.scheme] else f":{self.port}"
         return tuple(f"{in_address(name)}{port}" for name in self.names)
 
     @property
     def address(self) -> str:
-        """Of the page, without the token."""
+        """The address of the page, without the token."""
         return f"{self.scheme}://{self.hosts[0]}/"
 
 
 def in_address(name: str) -> str:
-    """A name as an address has it: as browsers write it, with IPv6 addresses in brackets (RFC 3986 section 3.2.2)."""
+    """A name in the form of a URL: in lower case, with IPv6 addresses in brackets (RFC 3986 section 3.2.2)."""
     try:
-        found = ip_address(name)
+        parsed = ip_address(name)
     except ValueError:
         return name.lower()
-    return f"[{found}]" if found.version == 6 else str(found)
+    return f"[{parsed}]" if parsed.version == 6 else str(parsed)

@@ -1,4 +1,4 @@
-"""Server-sent events: what is new of a run, at most twice a second, for as long as somebody reads it."""
+"""Server-sent events of a run, at most twice a second, for as long as a client reads them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .look import Look
 
 EVERY_S = 0.5
 SLOWEST_S = 20.0
-"""How long a client may take to read what was sent. One that is slower is let go, and may come again."""
+"""Longest time that a client may take to read a message. A slower client is disconnected, and may connect again."""
 
 MOST_STREAMS = 16
-"""How many pages are told at the same time."""
+"""Streams that may be open at the same time."""
 
 _ID = re.compile(r"(log|records)-([0-9]{1,12})")
 
 
 class Streams:
-    """How many streams there are."""
+    """The number of open streams."""
 
     def __init__(self, most: int = MOST_STREAMS) -> None:
         self._most = most
@@ -40,18 +40,18 @@ class Streams:
 
     @property
     def is_full(self) -> bool:
-        """Whether no other may be opened."""
+        """True if no further stream may be opened."""
         return self._open >= self._most
 
 
 class EventStream:
-    """An answer that goes on until the run is over, or the client goes away or is too slow.
+    """An answer that lasts until the run is over, or the client leaves or is too slow.
 
     Args:
         last_id: the `Last-Event-ID` of the request.
-        rest: the state of the run where no process runs it any more; None: one does, or is about to.
-        look: tells the run that it is looked at, until it is closed.
-        stopping: whether the server ends.
+        rest: the state of a run without a process; None: it has one, or is about to.
+        look: announces to the run that a page shows it, until it is closed.
+        stopping: whether the server is about to end.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class EventStream:
         self._known = int(match[2]) if match is not None and match[1] == reader.source else 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends what is new."""
+        """Sends the events that are new."""
         headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
         with self._streams:
             gone = asyncio.create_task(_gone(receive))
@@ -91,16 +91,16 @@ class EventStream:
         if not self._known:
             await _give(send, "event: reset\ndata: {}\n\n")
         while not gone.done() and not self._stopping():
-            # Asked before it is read on, so that nothing is missed that was written before the end.
+            # The state is read before the events, so that no event from before the end is missed.
             state = await self._rest()
             if state is None:
                 await anyio.to_thread.run_sync(self._look.announce)
             events = await anyio.to_thread.run_sync(self._reader.more)
-            new = [one for one in events if one[0] > self._known]
+            new = [(number, event) for number, event in events if number > self._known]
             if new:
                 self._known = self._reader.number
-                told = [event for _, event in without_old_values(new)]
-                await _give(send, _message(f"{self._reader.source}-{self._known}", told))
+                shown = [event for _, event in without_old_values(new)]
+                await _give(send, _message(f"{self._reader.source}-{self._known}", shown))
             elif not self._reader.has_more and not events and state is not None:
                 await _give(send, f"event: over\ndata: {json.dumps({'state': state})}\n\n")
                 return

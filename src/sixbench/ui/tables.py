@@ -1,5 +1,5 @@
-"""The report as LaTeX or Markdown, for a paper, or as CSV, for a spreadsheet: what `sixbench report` writes. Of an
-experiment that reproduces a paper, each of the paper's tables by itself, with ours beside it, as well."""
+"""The report as LaTeX or Markdown, for a paper, or as CSV, for a spreadsheet, as `sixbench report` writes it. Also each
+table of a reproduced paper, with the values of the run beside those of the paper."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ FORMS = ("latex", "md", "csv")
 
 
 def titles(run: Run) -> dict[str, Any]:
-    """The paper's tables by name and title. Raises as `text` does."""
+    """The tables of the paper, by name and title. Raises as `text` does."""
     _refuse_before_the_end(run)
     paper = load_paper(run.manifest.paper)
     tables = () if paper is None else paper.tables
-    return {"tables": [{"name": one.name, "title": one.title} for one in tables if one.columns]}
+    return {"tables": [{"name": table.name, "title": table.title} for table in tables if table.columns]}
 
 
 def text(run: Run, form: str, name: str | None = None) -> dict[str, Any]:
-    """The report in one of `FORMS`; with `name` that table of the paper alone. Raises `UsageError` where there is no
-    such form or table, or where the run is not at its planned end: it has no verdicts yet."""
+    """The report in one of `FORMS`; with `name` only that table of the paper. Raises `UsageError` where there is no
+    such form or table, or where the run is not at its planned end, because it has no verdicts before."""
     if form not in FORMS:
-        raise UsageError(f"there are {listed(FORMS)}")
+        raise UsageError(f"there is no such form of tables; there are {listed(FORMS)}")
     _refuse_before_the_end(run)
     analysis = analyse(run, load_paper(run.manifest.paper))
     if name is None:
         return {"text": FORMATS[form].render(run, analysis), "suffix": FORMATS[form].suffix}
-    found = next((one for one in analysis.tables if one.name == name), None)
-    if found is None:
-        has = listed([one.name for one in analysis.tables]) if analysis.tables else "none"
-        raise UsageError(f"the paper has no {printable(name)}; of its tables there are {has}")
-    from ..report import paper_tables  # matplotlib, which takes long, comes with it
+    table = next((table for table in analysis.tables if table.name == name), None)
+    if table is None:
+        available = listed([table.name for table in analysis.tables]) if analysis.tables else "none"
+        raise UsageError(f"the paper has no table {printable(name)}; its tables here: {available}")
+    from ..report import paper_tables  # imports matplotlib, which takes long
 
-    return {"text": paper_tables.render(run, found, form), "suffix": paper_tables.suffix(found, form)}
+    return {"text": paper_tables.render(run, table, form), "suffix": paper_tables.suffix(table, form)}
 
 
 def _refuse_before_the_end(run: Run) -> None:

@@ -1,7 +1,7 @@
-"""TLS for a page that is served beyond loopback: a certificate that the user gives, or one that signs itself.
+"""TLS for a page that is served beyond loopback: a certificate that the user gives, or a self-signed one.
 
-The latter is made anew at each start, and nothing of it is kept. Whoever opens the page compares its fingerprint with
-the printed one.
+A self-signed certificate is made at each start and not kept. The user compares the fingerprint in the browser with the
+printed one.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ..model.errors import UsageError
 from ..model.files import open_regular
 
 VALID = timedelta(days=90)
-"""Browsers let people go on to one that they do not know only while it is valid. A server runs for days at most."""
+"""Lifetime of a self-signed certificate. Browsers accept an unknown one, on request, only while it is valid."""
 
 _MOST_BYTES = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """What a server shows of itself.
+    """The TLS identity of a server.
 
     Attributes:
-        names: that its certificate is for, less those that stand for many (`*.example.org`).
-        fingerprint: of a certificate that signs itself, SHA-256 as browsers show it.
+        names: the names in its certificate, without wildcards (`*.example.org`).
+        fingerprint: SHA-256 of a self-signed certificate, as browsers show it; None: an authority signed it.
     """
 
     context: ssl.SSLContext
@@ -41,15 +41,15 @@ class Identity:
 
 
 def own_identity(names: Sequence[str]) -> Identity:
-    """A new certificate for these names, which signs itself."""
+    """A new self-signed certificate for these names."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     now = datetime.now(UTC)
-    private = ec.generate_private_key(ec.SECP256R1())  # browsers know no certificates of Ed25519
-    valid = now - timedelta(days=1), now + VALID  # clocks differ
+    private = ec.generate_private_key(ec.SECP256R1())  # browsers do not support Ed25519 certificates
+    valid = now - timedelta(days=1), now + VALID  # the clock of the browser may be behind
     certificate, key = self_signed(private, "sixbench ui", serial=secrets.randbits(128) + 1, valid=valid, names=names)
     digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).digest()
-    held = os.memfd_create("certificate", os.MFD_CLOEXEC)  # what reads certificates takes files only
+    held = os.memfd_create("certificate", os.MFD_CLOEXEC)  # OpenSSL reads certificates only from files
     try:
         os.write(held, (key + certificate).encode())
         context = _context(Path(f"/proc/self/fd/{held}"), None)
@@ -59,10 +59,10 @@ def own_identity(names: Sequence[str]) -> Identity:
 
 
 def given_identity(certificate: Path, key: Path | None) -> Identity:
-    """A certificate, and those between it and its authority, from a file of PEM. Raises `UsageError`.
+    """A certificate with its intermediate certificates, from a PEM file. Raises `UsageError`.
 
     Args:
-        key: the file of its private key. None: that is in the same file.
+        key: the file with its private key. None: the key is in the same file.
     """
     from cryptography import x509
 
@@ -73,24 +73,24 @@ def given_identity(certificate: Path, key: Path | None) -> Identity:
         names = x509.load_pem_x509_certificates(content)[0].extensions.get_extension_for_class(
             x509.SubjectAlternativeName
         )
-        found = [
+        alternatives = [
             *names.value.get_values_for_type(x509.DNSName),
             *map(str, names.value.get_values_for_type(x509.IPAddress)),
         ]
     except x509.ExtensionNotFound:
-        found = []
+        alternatives = []
     except ValueError as error:
-        raise UsageError(f"--certificate {certificate}: it is no certificate as PEM: {error}") from None
-    return Identity(context=_context(certificate, key), names=tuple(name for name in found if "*" not in name))
+        raise UsageError(f"--certificate {certificate}: the file has no certificate in PEM form: {error}") from None
+    return Identity(context=_context(certificate, key), names=tuple(name for name in alternatives if "*" not in name))
 
 
 def _context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        context.load_cert_chain(certificate, key, password=lambda: b"")  # without it, OpenSSL asks at the terminal
+        context.load_cert_chain(certificate, key, password=lambda: b"")  # or else OpenSSL asks at the terminal
     except ssl.SSLError as error:
         raise UsageError(
-            f"--certificate {certificate}: there is no private key for it in {key or certificate}, or that needs a "
+            f"--certificate {certificate}: there is no private key for it in {key or certificate}, or the key needs a "
             f"passphrase ({error.reason}); give an unencrypted one with --key FILE"
         ) from None
     return context

@@ -1,5 +1,5 @@
-"""One trial of a run: what became of it, its series, and its packets. A run may be a stranger's, so everything is
-bounded, and files are given only as the run recorded them."""
+"""One trial of a run: its status, its series, and its packets. A run may come from a stranger, so all sizes are
+limited, and files are served only as the run recorded them."""
 
 from __future__ import annotations
 
@@ -23,36 +23,42 @@ from ..store import PACKETS, REVERSE_PACKETS, SERIES, TRIAL, Run
 CAPTURE = ".pcapng"
 
 MOST_FILE_BYTES = 2**26
-"""The largest file of a trial that is given. A capture has some 17 MiB at most, the packets of a log some 10 MiB."""
+"""Largest file of a trial that is served. A capture has some 17 MiB at most, the packets of a log some 10 MiB."""
 
 MOST_VALUES = 2**18
-"""Values of a trial's series that are drawn: an hour has 36,000 intervals of each."""
+"""Values of a trial's series that are drawn. An hour has 36,000 intervals of each series."""
 
 MOST_DRAWN = 24
 """Series of a trial that are drawn."""
 
 MOST_LARGEST = 20
-"""The largest packets of a link that are shown with a trial. A record of sixbench has 4."""
+"""Largest packets of a link that are shown with a trial. A record of sixbench has 4."""
 
 PACKETS_AT_ONCE = 100
-"""Packets of a capture that are decoded for a page of them."""
+"""Packets of a capture that are decoded and shown at a time."""
 
 _UNITS = {"bps": "bit/s", "ns": "ns"}
-"""The units of quantities by the end of their name. Others are in it as they are."""
+"""Units of quantities, by the last part of their name. Other names have no unit."""
 
 
 def trials(experiment: Experiment, ended: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """All trials in brief.
 
     Args:
-        ended: the event of the end of each.
+        ended: the `trial-ended` event of each trial.
     """
-    names = {one.name: index for index, one in enumerate(experiment.combinations)}
+    numbers = {combination.name: index for index, combination in enumerate(experiment.combinations)}
     return {
         "trials": [
-            {"key": one["key"], "block": one["block"], "combination": names[one["combination"]], "path": one["path"]}
-            | {"status": one["status"], "repeat": one.get("repeat")}
-            for one in ended
+            {
+                "key": event["key"],
+                "block": event["block"],
+                "combination": numbers[event["combination"]],
+                "path": event["path"],
+                "status": event["status"],
+                "repeat": event.get("repeat"),
+            }
+            for event in ended
         ]
     }
 
@@ -61,10 +67,10 @@ def trial(run: Run, key: str) -> dict[str, Any]:
     """A trial. Raises `StoreError` where there is none."""
     record = _record(run, key)
     files = [name for name in _files(run.manifest.experiment) if _has(run, key, name)]
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "key": key,
         "status": record.status,
-        "reasons": [{"kind": one.kind, "text": one.text} for one in record.reasons],
+        "reasons": [{"kind": reason.kind, "text": reason.text} for reason in record.reasons],
         "notes": list(record.notes),
         "files": files,
         "links": _packets(record, files),
@@ -72,8 +78,8 @@ def trial(run: Run, key: str) -> dict[str, Any]:
     try:
         drawn = _series(run, key)
     except StoreError as error:
-        return told | {"series": [], "series_left_out": 0, "series_problem": str(error)}
-    return told | {"series": drawn[:MOST_DRAWN], "series_left_out": max(0, len(drawn) - MOST_DRAWN)}
+        return facts | {"series": [], "series_left_out": 0, "series_problem": str(error)}
+    return facts | {"series": drawn[:MOST_DRAWN], "series_left_out": max(0, len(drawn) - MOST_DRAWN)}
 
 
 def file(run: Run, key: str, name: str) -> bytes | None:
@@ -85,14 +91,14 @@ def file(run: Run, key: str, name: str) -> bytes | None:
 
 
 def packets(run: Run, key: str, link: str, first: int, agent: int | None = None) -> dict[str, Any]:
-    """Packets of a trial on a link in the order in which they were captured, from that one on, by their headers.
+    """Packets of a trial on a link with their headers, in the order in which they were captured.
 
     Args:
-        first: how many there are before it.
-        agent: a descriptor of the agent; None: it is looked for.
+        first: number of packets to skip.
+        agent: a descriptor of the agent; None: the agent is searched for.
 
     Raises:
-        StoreError: there is no such capture, or it is damaged.
+        StoreError: there is no such capture, or the capture is damaged.
         CapabilityError, AgentError: the agent cannot decode them.
     """
     content = file(run, key, link + CAPTURE)
@@ -100,25 +106,25 @@ def packets(run: Run, key: str, link: str, first: int, agent: int | None = None)
         raise StoreError(f"the trial has no packets of {link}")
     try:
         records = read_capture(io.BytesIO(content))
-        start_ns, found = None, []
+        start_ns, chosen = None, []
         for index, record in enumerate(islice(records, first + PACKETS_AT_ONCE + 1)):
             start_ns = record.time_ns if index == 0 else start_ns
             if index >= first:
-                found.append(record)
+                chosen.append(record)
     except CaptureError as error:
         raise StoreError(f"{key}/{link}{CAPTURE}: {error}") from error
-    if any(one.link_type != ETHERNET for one in found):
-        raise StoreError(f"{key}/{link}{CAPTURE}: it has packets that are no Ethernet frames")
-    shown = found[:PACKETS_AT_ONCE]
+    if any(record.link_type != ETHERNET for record in chosen):
+        raise StoreError(f"{key}/{link}{CAPTURE}: it has packets that are not Ethernet frames")
+    shown = chosen[:PACKETS_AT_ONCE]
     binary = find_agent() if agent is None else Path(f"/proc/self/fd/{agent}")
-    frames = [Frame(data=one.data, wire_bytes=one.original_bytes) for one in shown]
+    frames = [Frame(data=record.data, wire_bytes=record.original_bytes) for record in shown]
     decoded = decode_frames(binary, frames, agent)
     return {
         "packets": [
             _packet(packet) | {"number": first + index, "after_ns": _after_ns(record, start_ns)}
             for index, (record, packet) in enumerate(zip(shown, decoded, strict=True), start=1)
         ],
-        "more": len(found) > PACKETS_AT_ONCE,
+        "more": len(chosen) > PACKETS_AT_ONCE,
     }
 
 
@@ -138,7 +144,7 @@ def _links(experiment: Experiment) -> list[str]:
 
 
 def _files(experiment: Experiment) -> list[str]:
-    """The names that files of a trial can have."""
+    """The possible names of a trial's files."""
     return [TRIAL, SERIES, PACKETS, REVERSE_PACKETS, *(link + CAPTURE for link in _links(experiment))]
 
 
@@ -148,43 +154,43 @@ def _has(run: Run, key: str, name: str) -> bool:
 
 
 def _packets(record: TrialRecord, files: list[str]) -> list[dict[str, Any]]:
-    """What was seen on each link of the way, in its order: the largest packets by their headers, as the agent decoded
-    them, and the file of all that were kept."""
+    """The packets on each link of the path, in order: the largest with their headers, as the agent decoded them, and
+    the file with all kept packets."""
     return [
         {
-            "link": one.link,
-            "node": one.node,
-            "captured": one.captured_packets,
-            "not_captured": one.capture_dropped,
-            "stacks": [{"stack": words.protocols(stack), "packets": count} for stack, count in one.stacks.items()],
-            "packets": [_packet(packet) for packet in one.packets[:MOST_LARGEST]],
-            "file": one.link + CAPTURE if one.link + CAPTURE in files else None,
+            "link": segment.link,
+            "node": segment.node,
+            "captured": segment.captured_packets,
+            "not_captured": segment.capture_dropped,
+            "stacks": [{"stack": words.protocols(stack), "packets": count} for stack, count in segment.stacks.items()],
+            "packets": [_packet(packet) for packet in segment.packets[:MOST_LARGEST]],
+            "file": segment.link + CAPTURE if segment.link + CAPTURE in files else None,
         }
-        for one in record.evidence.segments or ()
+        for segment in record.evidence.segments or ()
     ]
 
 
 def _series(run: Run, key: str) -> list[dict[str, Any]]:
-    """Each quantity of each source over time, with `None` where others of the source have a value and it has none."""
+    """Each quantity of each source over time, with `None` at times when only others of the source have a value."""
     from ..store.series import read_series
 
     content = run.recorded_file(key, SERIES, MOST_FILE_BYTES)
     if content is None:
         return []
-    found = []
+    series = []
     for source, columns in read_series(content, f"{key}/{SERIES}", MOST_VALUES).items():
         names = [name for name in columns if not name.endswith(":t_ns")]
         times = sorted({int(t) for name in names for t in columns[f"{name}:t_ns"]})
         for name in names:
             values = dict(zip(map(int, columns[f"{name}:t_ns"]), columns[name], strict=True))
-            found.append(_told_series(source, name, times, [values.get(t) for t in times]))
-    return found
+            series.append(_drawn_series(source, name, times, [values.get(t) for t in times]))
+    return series
 
 
-def _told_series(source: str, name: str, times: list[int], values: list[float | None]) -> dict[str, Any]:
+def _drawn_series(source: str, name: str, times: list[int], values: list[float | None]) -> dict[str, Any]:
     title, unit = name.replace("_", " "), ""
     if name == "bytes":
-        # What arrived in each interval, as a rate over it.
+        # The bytes that arrived in each interval become a rate.
         title, unit = "goodput", "bit/s"
         values = [
             None if value is None or end <= start else 8e9 * value / (end - start)
@@ -193,8 +199,8 @@ def _told_series(source: str, name: str, times: list[int], values: list[float | 
     elif name.rpartition("_")[2] in _UNITS:
         title, _, ending = title.rpartition(" ")
         unit = _UNITS[ending]
-    told = {"source": source.replace("_", " "), "title": title, "unit": unit, "t_ns": times, "values": values}
-    return told | {"of_intervals": name == "bytes"}
+    drawn = {"source": source.replace("_", " "), "title": title, "unit": unit, "t_ns": times, "values": values}
+    return drawn | {"of_intervals": name == "bytes"}
 
 
 def _packet(packet: KeptPacket) -> dict[str, Any]:
@@ -206,7 +212,7 @@ def _packet(packet: KeptPacket) -> dict[str, Any]:
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
-    """A header: its name, its length, whence and where to, and what else it says."""
+    """A header: its name, its length, its source and destination, and its other fields."""
     values = {name: value for name, value in asdict(layer).items() if value not in (None, (), "")}
     ends: dict[str, Any] = {}
     if isinstance(layer, IpHeader):
@@ -214,16 +220,16 @@ def _layer(layer: Layer) -> dict[str, Any]:
     elif isinstance(layer, TransportHeader):
         ends = {"from": _port(values.pop("source_port", None)), "to": _port(values.pop("destination_port", None))}
     name, size = words.protocol(values.pop("kind")), values.pop("bytes", None)
-    return {"name": name, "bytes": size, **ends, "rest": ", ".join(_said(*one) for one in values.items())}
+    return {"name": name, "bytes": size, **ends, "rest": ", ".join(_field_words(*item) for item in values.items())}
 
 
 def _port(number: int | None) -> str | None:
     return None if number is None else f"port {number}"
 
 
-def _said(name: str, value: Any) -> str:
+def _field_words(name: str, value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(_said(f"{name}_{key}", inner) for key, inner in value.items() if inner is not None)
+        return ", ".join(_field_words(f"{name}_{key}", inner) for key, inner in value.items() if inner is not None)
     if name.endswith("_bytes"):
         return f"{name.removesuffix('_bytes').replace('_', ' ')} {value} bytes"
     shown = ("yes" if value else "no") if isinstance(value, bool) else value

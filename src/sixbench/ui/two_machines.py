@@ -1,4 +1,4 @@
-"""A measurement to another machine, as the page asks for it: the options of `sixbench measure`, read before anything is
+"""A measurement to another machine, as the page requests it: the options of `sixbench measure`, read before anything is
 started. The key is a secret: it is in no file, no command line and no answer."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PORT = 5210
 """The default of `sixbench serve`."""
 
 INTERVAL = ("-i", "0.2")
-"""Streams are asked so often, unless the options say otherwise, so that there is something to see."""
+"""Interval of the values of streams, unless the options set another, so that the page has values to show."""
 
 _HOST = re.compile(r"[0-9A-Za-z][0-9A-Za-z.:%_-]*(,[0-9A-Za-z:][0-9A-Za-z.:%_-]*)?|::[0-9A-Fa-f:.]*")
 _KEY = re.compile(r"[0-9A-Fa-f]{64}")
@@ -64,9 +64,9 @@ class Asked:
     """A measurement that can be started.
 
     Attributes:
-        words: of the command `sixbench measure`, without the key.
-        key: 64 hexadecimal digits; None: the other machine wants none.
-        title: in words.
+        words: the arguments of `sixbench measure`, without the key.
+        key: 64 hexadecimal digits; None: the other machine has no key.
+        title: the measurement in words.
     """
 
     words: list[str]
@@ -79,7 +79,7 @@ def asked(data: Any) -> Asked:
     if not isinstance(data, dict) or not all(
         isinstance(data.get(name, ""), str) for name in ("host", "key", "options")
     ):
-        raise UsageError("what the page asks for is no measurement")
+        raise UsageError("the request of the page is not a measurement")
     host, key, port = data.get("host", "").strip(), data.get("key", "").strip(), data.get("port", PORT)
     if not _HOST.fullmatch(host) or len(host) > 300:
         raise UsageError("give the name or the address of a machine, or its addresses of both families with a comma")
@@ -101,13 +101,14 @@ def asked(data: Any) -> Asked:
     )
 
 
-def command(one: Asked) -> str:
-    """The same for a terminal, with a file in place of the key."""
-    return shlex.join(["sixbench", "measure", *one.words, *(["--key", "FILE"] if one.key else [])])
+def command(measurement: Asked) -> str:
+    """The same command for a terminal, with a file in place of the key."""
+    key = ["--key", "FILE"] if measurement.key else []
+    return shlex.join(["sixbench", "measure", *measurement.words, *key])
 
 
 def held_key(key: str) -> int:
-    """A file that is nowhere, which only this user can read, with the key in it. Whoever closes it ends it.
+    """The descriptor of a file in memory with the key, which only this user can read. Closing it removes the file.
 
     `/proc/PID/fd/N` names it for processes of this user.
     """
@@ -118,25 +119,26 @@ def held_key(key: str) -> int:
 
 
 def path_mtus(run: Run) -> dict[str, Any]:
-    """The path MTU of each direction, of the last trial of each path, hop by hop as far as they are known."""
+    """The path MTU of each direction in the last trial of each path, with the known hops."""
     last = {record.path: record for record in run.trials if record.workload == pmtu.KIND.name}
-    return {"ways": [way for record in last.values() for way in _ways(record)]}
+    return {"ways": [direction for record in last.values() for direction in _directions(record)]}
 
 
-def _ways(record: TrialRecord) -> list[dict[str, Any]]:
+def _directions(record: TrialRecord) -> list[dict[str, Any]]:
     if "forward" not in record.client or "reverse" not in record.server:
         return []
     return [
         {
             "path": record.path,
             "direction": name,
-            "facts": [{"name": label, "value": value} for label, value in facts(way)],
+            "facts": [{"name": label, "value": value} for label, value in facts(measured)],
             "hops": [
-                {"index": index, "address": address} for index, address in enumerate(way.get("hops") or (), start=1)
+                {"index": index, "address": address}
+                for index, address in enumerate(measured.get("hops") or (), start=1)
             ],
-            "limiting": (way.get("limiting_hop") or {}).get("index"),
+            "limiting": (measured.get("limiting_hop") or {}).get("index"),
         }
-        for name, way in directions(record)
+        for name, measured in directions(record)
     ]
 
 
@@ -153,32 +155,32 @@ def _split(text: str) -> list[str]:
 def _read(text: str) -> tuple[dict[str, Any], tuple[Family, ...]]:
     """The options by their names in `MeasureOptions`, with `blocks`, and the families. Raises `UsageError`."""
     words = iter(_split(text))
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     families: list[Family] = []
     for word in words:
         if word in _FAMILIES:
-            families += [one for one in _FAMILIES[word] if one not in families]
+            families += [family for family in _FAMILIES[word] if family not in families]
         elif word in _FLAGS:
-            found[_FLAGS[word]] = True
+            options[_FLAGS[word]] = True
         elif word in _VALUES:
-            _put(found, word, next(words, ""))
+            _put(options, word, next(words, ""))
         else:
             known = ", ".join([*_FAMILIES, *_FLAGS, *_VALUES])
             raise UsageError(
-                f"{printable(word)[:40]} is no option here; there are {known}, each with a space before its value"
+                f"{printable(word)[:40]} is not an option here; there are {known}, each with a space before its value"
             )
-    return found, tuple(sorted(families))
+    return options, tuple(sorted(families))
 
 
-def _put(found: dict[str, Any], option: str, value: str) -> None:
+def _put(options: dict[str, Any], option: str, value: str) -> None:
     name = _VALUES[option]
     if not _VALUE.fullmatch(value):
         raise UsageError(f"{option} lacks its value")
     if name == "settings":
-        found[name] = (*found.get(name, ()), value)
+        options[name] = (*options.get(name, ()), value)
     elif name in _COUNTS:
         if not value.isdecimal() or not 1 <= int(value) <= 10**9:
-            raise UsageError(f"{option}: {printable(value)} is no number from 1 on")
-        found[name] = int(value)
+            raise UsageError(f"{option}: {printable(value)} is not a number from 1 on")
+        options[name] = int(value)
     else:
-        found[name] = value
+        options[name] = value
