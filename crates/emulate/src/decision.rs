@@ -8,15 +8,15 @@ use crate::spec::{Chosen, GilbertElliott, Impairments, Loss};
 /// The fate of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Decision {
-    /// It vanishes; nothing else happens to it.
+    /// The packet vanishes; nothing else happens to it.
     pub is_lost: bool,
-    /// It comes twice.
+    /// The packet comes twice.
     pub is_duplicated: bool,
     /// The bit that is flipped: this number modulo the number of bits.
     pub flipped: Option<u64>,
-    /// It is not delayed.
+    /// The packet is not delayed.
     pub overtakes: bool,
-    /// It is held back until so many later packets have passed.
+    /// The packet is held back until so many later packets have passed.
     pub late_by: Option<u64>,
     /// The delay of the packet.
     pub delay_ns: u64,
@@ -41,7 +41,7 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// From the first packet on.
+    /// The decisions from the first packet on.
     pub fn new(impairments: Impairments) -> Self {
         let random = |stream| Random::new(impairments.seed, stream, 0);
         Self {

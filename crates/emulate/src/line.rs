@@ -1,4 +1,4 @@
-//! One direction of a link: what becomes of a packet that has come.
+//! One direction of a link, which decides on each packet that has come.
 
 use sixbench_wire::{Span, ethernet, ipv4, ipv6, protocol, virtio};
 
@@ -14,7 +14,7 @@ pub const GIVE_UP_NS: u64 = 500_000_000;
 
 /// A direction of a link.
 pub struct Line {
-    /// Where its packets leave.
+    /// The socket by which its packets leave.
     pub socket: std::rc::Rc<PacketSocket>,
     /// Counts and times of its packets.
     pub record: Record,
@@ -25,7 +25,7 @@ pub struct Line {
 
 /// A packet that is held back.
 struct Held {
-    /// Until the packet of this number has passed.
+    /// Number of the packet after which it leaves.
     passes_after: u64,
     gives_up_ns: u64,
     length: usize,

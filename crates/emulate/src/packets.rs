@@ -37,16 +37,16 @@ impl Pool {
 /// The arrival of a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived {
-    /// When its turn on the wire came, on the monotonic clock.
+    /// Time at which its turn on the wire came, on the monotonic clock.
     pub at_ns: u64,
-    /// Among the numbered packets of its direction; `None` for a copy.
+    /// Number among the numbered packets of its direction; `None` for a copy.
     pub number: Option<u64>,
 }
 
 /// A packet that is to leave.
 #[derive(Debug)]
 pub struct Departure {
-    /// On the monotonic clock.
+    /// Due time on the monotonic clock.
     pub due_ns: u64,
     /// Packets due at the same time leave as they came.
     pub order: u64,

@@ -17,25 +17,25 @@ pub struct Record {
     pub packets: u64,
     /// Packets of address resolution and the like, which are delayed and nothing else.
     pub control_packets: u64,
-    /// Chosen to vanish.
+    /// Packets that were chosen to vanish.
     pub lost: u64,
-    /// The datagrams among them that carry a mark, by their numbers; `None`: none is looked for.
+    /// The datagrams among them that carry a mark, by their numbers; `None` where no mark is looked for.
     pub marked: Option<Marked>,
-    /// Sent twice.
+    /// Packets that were sent twice.
     pub duplicated: u64,
-    /// Sent with a flipped bit.
+    /// Packets that were sent with a flipped bit.
     pub corrupted: u64,
-    /// Sent without delay.
+    /// Packets that were sent without delay.
     pub overtaking: u64,
-    /// Held back.
+    /// Packets that were held back.
     pub late: u64,
-    /// Held back, and let go because nothing more came.
+    /// Packets that were held back, and let go because nothing more came.
     pub late_given_up: u64,
-    /// Dropped for want of memory.
+    /// Packets that were dropped for want of memory.
     pub no_room: u64,
-    /// Refused by the kernel when they were sent.
+    /// Packets that the kernel refused when they were sent.
     pub send_errors: u64,
-    /// Lost by the packet socket before the emulator saw them.
+    /// Packets that the packet socket lost before the emulator saw them.
     pub socket_drops: u64,
     /// Packets whose arrival the kernel did not note.
     pub user_timestamps: u64,
@@ -55,7 +55,8 @@ pub struct Marked {
 
 /// A datagram's header lies within so many bytes of its packet: behind the deepest stack that is measured.
 const SEARCHED_BYTES: usize = 256;
-/// From the mark on: number, send time, and the phase, which is 1 for what is measured.
+/// Places from the beginning of the mark on: of the number, before the send time, and of the phase, which is 1 for
+/// measured datagrams.
 const SEQUENCE_AT: usize = 8;
 const PHASE_AT: usize = 24;
 /// Frames have the inverted mark, and from there on a number and a time, whose first bit is set in the warm-up.

@@ -41,9 +41,9 @@ impl AsFd for PacketSocket {
 pub struct Arrival {
     /// Length with the virtual header.
     pub length: usize,
-    /// When the kernel saw it.
+    /// Time at which the kernel saw it.
     pub monotonic_ns: u64,
-    /// The kernel did not say, and it is when it was read.
+    /// True if the kernel gave no time, so that it is the time at which the packet was read.
     pub is_user_time: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// For up to `count` packets.
+    /// Memory for up to `count` packets.
     pub fn new(count: usize) -> Self {
         // SAFETY: all zeros is a valid value.
         let header: libc::mmsghdr = unsafe { mem::zeroed() };

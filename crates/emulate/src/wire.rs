@@ -17,9 +17,9 @@ const CATCHING_UP: u64 = 2;
 pub struct Wire {
     /// 0: packets take no time.
     bits_per_s: u64,
-    /// When the last packet has entered it.
+    /// Time at which the last packet has entered it.
     free_ns: u64,
-    /// When the last packet has left it.
+    /// Time from which on the next packet may leave, where packets keep their order.
     follows_ns: u64,
 }
 
@@ -34,15 +34,16 @@ impl Wire {
         self.bits_per_s = bits_per_s;
     }
 
-    /// When the turn of a packet comes that arrived then: when those before it are on the wire. It does not wait for
-    /// itself, as it does not at the limiter.
+    /// The time at which the turn of a packet comes that arrived at `arrived_ns`: when those before it are on the wire.
+    /// It does not wait for itself, as it does not at the limiter.
     pub fn enter(&mut self, arrived_ns: u64, wire_bytes: u64) -> u64 {
         let enters_ns = arrived_ns.max(self.free_ns);
         self.free_ns = enters_ns + self.time_ns(wire_bytes);
         enters_ns
     }
 
-    /// When a packet leaves that may by then; where they keep their order, not before the one that entered before it.
+    /// The time at which a packet leaves that may at `due_ns`; where packets keep their order, not before the one that
+    /// entered before it.
     pub fn leave(&mut self, due_ns: u64, wire_bytes: u64, in_order: bool) -> u64 {
         let leaves_ns = if in_order { due_ns.max(self.follows_ns) } else { due_ns };
         self.follows_ns = leaves_ns + self.time_ns(wire_bytes) / CATCHING_UP;

@@ -31,7 +31,7 @@ use crate::{Error, Result};
 
 /// Packets in one system call.
 const BATCH: usize = 32;
-/// As many events as are read at once.
+/// Most events that are read at once.
 const EVENTS: usize = 32;
 /// The event of the orders; those of links are the numbers of their lines.
 const ORDERS: u64 = u64::MAX;
@@ -339,7 +339,7 @@ impl Work {
         self.links.get(link).copied().ok_or_else(|| Error::Missing(link.to_owned()))
     }
 
-    /// When something is to be done next.
+    /// The time at which something is to be done next.
     fn next_ns(&self) -> Option<u64> {
         let holding = self.holding.iter().filter_map(|line| self.lines[*line].as_ref());
         let given_up = holding.filter_map(|side| side.line.gives_up_ns()).min();

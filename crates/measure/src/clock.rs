@@ -54,7 +54,8 @@ pub struct PreciseTimers {
 }
 
 impl PreciseTimers {
-    /// Where the kernel refuses, timers stay as they were: lateness is measured, not assumed.
+    /// Makes the thread's timers precise. Where the kernel refuses, they stay as they were: lateness is measured, not
+    /// assumed.
     pub fn new() -> Self {
         let before = prctl::get_timerslack().ok();
         let _ = prctl::set_timerslack(1);

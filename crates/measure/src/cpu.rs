@@ -39,7 +39,7 @@ pub struct Sample {
     pub tick_ns: u64,
     /// The machine's cores.
     pub cores: Vec<Core>,
-    /// Since the start of a machine of one core, how long it was idle, to the nanosecond.
+    /// Idle time since the start of a machine of one core, to the nanosecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ns: Option<u64>,
     /// This process in user space.
@@ -51,9 +51,9 @@ pub struct Sample {
 /// The two edges of a measured window.
 #[derive(Debug, Clone, Serialize)]
 pub struct Span {
-    /// At its start.
+    /// The sample at its start.
     pub from: Sample,
-    /// At its end.
+    /// The sample at its end.
     pub to: Sample,
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::histogram::Times;
 
-/// All that is told about the delays of a flow.
+/// Measures of the delays of a flow.
 #[derive(Default)]
 pub struct Delays {
     one_way: Times,

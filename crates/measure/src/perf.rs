@@ -25,7 +25,7 @@ pub const INSTRUCTIONS: Event = Event { kind: PERF_TYPE_HARDWARE, config: 1 };
 /// context switches.)
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
-    /// In words, for messages.
+    /// Its name in messages.
     pub name: &'static str,
     /// The two events.
     pub events: [Event; 2],
@@ -52,9 +52,9 @@ struct Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
     counts: [u64; 2],
-    /// For how long it was asked to count.
+    /// Time for which it was asked to count.
     enabled_ns: u64,
-    /// For how long it had counters.
+    /// Time for which it had counters.
     running_ns: u64,
 }
 

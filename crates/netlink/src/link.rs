@@ -12,7 +12,7 @@ const TYPE_AT: usize = 2;
 const INDEX_AT: usize = 4;
 const FLAGS_AT: usize = 8;
 
-/// An interface. What the kernel does not tell is absent.
+/// An interface. Properties that the kernel does not tell are absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// Its number in the namespace.
@@ -25,7 +25,7 @@ pub struct Link {
     pub carrier_losses: Option<u32>,
     /// The kind of its queueing discipline, such as `tbf`.
     pub queue: Option<String>,
-    /// Into how many packets a super-packet may be cut that it takes; 1: it takes none.
+    /// Number of packets into which a super-packet may be cut that it takes; 1: it takes none.
     pub max_segments: Option<u32>,
     /// The interface of the same namespace that it is joined to: a veth's other end, or what it stands on.
     pub joined_to: Option<u32>,
@@ -91,7 +91,7 @@ impl Client {
 mod tests {
     use super::*;
 
-    /// As the kernel describes an interface `e0` that is up and has lost its carrier 3 times.
+    /// The kernel's description of an interface `e0` that is up and has lost its carrier 3 times.
     fn e0() -> Request {
         let structure: Vec<u8> = [0_u32, 7, 0x1043, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
         Request::new(libc::RTM_NEWLINK, &structure)

@@ -64,7 +64,8 @@ impl<'a> Message<'a> {
 pub struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
-    /// Those behind a structure of `fixed_bytes`, or in an attribute (0). `None` where the structure or one of them is cut off.
+    /// The attributes behind a structure of `fixed_bytes`, or in an attribute (0). `None` where the structure or one of
+    /// them is cut off.
     pub fn after(fixed_bytes: usize, body: &'a [u8]) -> Option<Self> {
         let attributes = body.get(fixed_bytes..)?;
         let mut rest = attributes;
@@ -124,7 +125,7 @@ impl Request {
         self
     }
 
-    /// As it is sent.
+    /// The bytes of the request as it is sent.
     pub fn numbered(mut self, flags: i32, sequence: u32) -> Vec<u8> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());

@@ -17,7 +17,7 @@ const STATISTICS_QUEUE: u16 = 3;
 pub struct Queue {
     /// The interface's index.
     pub link: u32,
-    /// Such as `tbf`.
+    /// Its kind, such as `tbf`.
     pub kind: String,
     /// The major number of its handle: 1 of what tc(8) writes `1:`.
     pub major: u32,
@@ -57,7 +57,7 @@ impl Client {
 mod tests {
     use super::*;
 
-    /// As the kernel describes a `tbf` on the interface of index 7 that dropped 300 packets and has one.
+    /// The kernel's description of a `tbf` on the interface of index 7 that dropped 300 packets and has one.
     fn tbf() -> Request {
         let bytes = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_ne_bytes()).collect() };
         let statistics = Request::new(0, &[]).with(1, &[0; 12]).with(STATISTICS_QUEUE, &bytes(&[1, 2, 300, 4, 5]));

@@ -32,7 +32,7 @@ pub struct Route {
 /// The kind of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteKind {
-    /// They are sent.
+    /// Packets are sent.
     Unicast,
     /// The address is the node's own.
     Local,

@@ -44,10 +44,10 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// All frames that come, and those that go and ask for it.
+    /// Settings that stamp all frames that come, and those that go and ask for it.
     pub const ALL: Self = Self { flags: 0, tx_type: TX_ON, rx_filter: FILTER_ALL };
 
-    /// As the kernel's structure has them.
+    /// The words of the kernel's structure.
     pub fn words(self) -> [u32; SETTING_WORDS] {
         [self.flags, self.tx_type, self.rx_filter]
     }
@@ -97,7 +97,7 @@ fn read_abilities(words: &[u32; INFO_WORDS]) -> Abilities {
 mod tests {
     use super::*;
 
-    /// As drivers of Linux 6.1 say.
+    /// Words that drivers of Linux 6.1 give.
     const VETH: [u32; INFO_WORDS] = [0x41, 0x1a, u32::MAX, 0, 0, 0, 0, 0, 0, 0, 0];
     /// 82574L.
     const E1000E: [u32; INFO_WORDS] = [0x41, 0x5f, 0, 0b11, 0, 0, 0, 0b1_0100_0111_0011, 0, 0, 0];

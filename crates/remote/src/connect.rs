@@ -179,7 +179,7 @@ impl Caller<'_> {
     }
 }
 
-/// At least a moment: no time at all would be for ever.
+/// The time that is left, at least a moment: no time at all would be for ever.
 fn left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
 }

@@ -19,7 +19,7 @@ const MAC_BYTES: usize = 16;
 /// Time for which a cookie is good: twice the time that a client has for all of its attempts.
 pub const LIFETIME: Duration = Duration::from_secs(10);
 
-/// When it was given (milliseconds since the server began, big endian), and the MAC.
+/// The time when it was given (milliseconds since the server began, big endian), and the MAC.
 pub type Cookie = [u8; COOKIE_BYTES];
 
 /// The cookie of a client that has none.

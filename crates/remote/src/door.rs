@@ -75,11 +75,11 @@ struct Waiting {
 enum News {
     /// More has to come.
     Nothing,
-    /// It has ended.
+    /// The connection has ended.
     Gone,
-    /// It will never be what it should be.
+    /// The bytes cannot become a client's first ones.
     Unfit,
-    /// All that a client says first.
+    /// The client's first bytes are complete.
     Opening(Opening),
 }
 

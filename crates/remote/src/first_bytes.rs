@@ -31,7 +31,7 @@ pub enum Unfit {
     NoKey,
 }
 
-/// All that a client says before it is answered.
+/// The bytes that a client sends before it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
     /// The preamble with its cookie. The handshake covers it.
@@ -91,7 +91,7 @@ pub fn preamble(has_key: bool, cookie: &Cookie) -> [u8; PREAMBLE_BYTES] {
 /// The server's answer to the first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It goes on: with a key the second message of the handshake follows, and then the lines.
+    /// The connection goes on: with a key the second message of the handshake follows, and then the lines.
     GoOn,
     /// Come again, in a connection of its own, with this.
     Retry(Cookie),

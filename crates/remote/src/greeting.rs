@@ -28,7 +28,7 @@ pub type Ciphers = Option<Arc<StatelessTransportState>>;
 /// The reason why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// It ended, or too little came in time.
+    /// The connection ended, or too little came in time.
     #[error(
         "the connection ended in its first bytes: {0}; the server may be under load, or another program uses that port"
     )]
@@ -36,7 +36,7 @@ pub enum Refusal {
     /// Something else listens or connects there.
     #[error("the program there is not a sixbench agent; give the port of `sixbench serve` with -p")]
     Foreign,
-    /// Another release.
+    /// The other end is of another release.
     #[error(
         "the server speaks version {0} of the transport, and this agent speaks version {VERSION}; install the agent of the same release"
     )]

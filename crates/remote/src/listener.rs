@@ -23,7 +23,7 @@ use crate::{Error, Result};
 /// may give up before their turn.
 const BACKLOG: i32 = 512;
 
-/// Where a server listens.
+/// The addresses at which a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
     /// Addresses of control and of data connections.

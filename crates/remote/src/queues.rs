@@ -16,7 +16,7 @@ const QUEUES_LOG2: u32 = 6;
 /// Number of sockets of an address.
 pub const QUEUES: usize = 1 << QUEUES_LOG2;
 
-/// Where the source address is in its header (RFC 791 section 3.1, RFC 8200 section 3), from `SKF_NET_OFF` on.
+/// Place of the source address in its header (RFC 791 section 3.1, RFC 8200 section 3), from `SKF_NET_OFF` on.
 const IPV4_SOURCE: u32 = 12;
 const IPV6_SOURCE: u32 = 8;
 const NETWORK_HEADER: u32 = libc::SKF_NET_OFF as u32;

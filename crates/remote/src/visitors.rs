@@ -10,9 +10,10 @@ use crate::slots::{Number, Slots};
 
 /// Time limit from the door to the first request.
 const GREETING_TIME: Duration = Duration::from_secs(2);
-/// So many may wait here; of the network that most of them come from, the longest waiting makes room for the next.
+/// Most connections that may wait here; of the network that most of them come from, the longest waiting makes room for
+/// the next.
 const MAX_WAITING: usize = 64;
-/// So many are more than good clients ever are.
+/// Number of waiting connections that is more than good clients ever make.
 const MANY: usize = 16;
 
 /// All connections of a server.
@@ -33,22 +34,22 @@ struct State {
 
 struct Waiting {
     number: Number,
-    /// To end it: whoever reads from it sees its end then.
+    /// The socket, to end the connection: whoever reads from it sees its end then.
     stream: TcpStream,
     deadline: Instant,
 }
 
-/// One connection, until this is dropped.
+/// A connection, until this is dropped.
 pub struct Visit {
     visitors: Arc<Visitors>,
     number: Number,
     is_client: bool,
 }
 
-/// There are as many clients as there may be.
+/// The error that there are as many clients as there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full {
-    /// So many.
+    /// The number of clients that there may be.
     pub max_clients: usize,
 }
 
@@ -128,7 +129,7 @@ impl Waiting {
 }
 
 impl Visit {
-    /// It has said who it is, and stays as long as it likes.
+    /// Notes that it has said who it is: it stays as long as it likes.
     ///
     /// # Errors
     /// `Full` where there is no room for another client.

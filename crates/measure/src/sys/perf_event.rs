@@ -26,7 +26,7 @@ struct Attributes {
     sample_period: u64,
     sample_type: u64,
     read_format: u64,
-    /// Bits; none of them: it counts from the start on, in user space and in the kernel.
+    /// Bits, all of them 0: the event counts from the start on, in user space and in the kernel.
     flags: u64,
     wakeup_events: u32,
     breakpoint_type: u32,

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 
 /// Time limit of a renewal.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between renewals, whatever lifetime the broker names: half of the least one that ours has.
+/// Shortest interval between renewals, whatever lifetime the broker names: half of the least one that ours has.
 const LEAST_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The request `broker-request`.

@@ -1,4 +1,4 @@
-//! One end of a broker's tunnel: 6in4 to a fixed peer (RFC 4213), with an address.
+//! An end of a broker's tunnel: 6in4 to a fixed peer (RFC 4213), with an address.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ pub type SharedTunnels = Arc<Mutex<Tunnels>>;
 /// Keys of `tunnel-add` that a broker's tunnel sets itself.
 const SET_ALREADY: [&str; 5] = ["device", "outer", "payload", "local", "mapping"];
 
-/// An end as it is wanted.
+/// The parameters of an end.
 #[derive(Debug, Clone, Copy)]
 pub struct End<'a> {
     /// Its device.

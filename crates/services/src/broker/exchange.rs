@@ -30,9 +30,9 @@ pub enum Trouble {
 /// Limits of the time that a line may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience<'a> {
-    /// Until then; `None`: for ever.
+    /// Time at which the wait ends; `None`: never.
     pub deadline: Option<Instant>,
-    /// Or until this says so.
+    /// The order that ends the wait.
     pub stop: Option<&'a Stop>,
 }
 
@@ -47,7 +47,7 @@ impl Patience<'_> {
     }
 }
 
-/// Reads a line, and returns it without its end. What comes after it is not looked at. The socket must not block.
+/// Reads a line, and returns it without its end. Bytes behind it are not looked at. The socket must not block.
 pub fn read_line(mut socket: &Socket, patience: Patience<'_>) -> std::result::Result<Vec<u8>, Trouble> {
     let mut line = vec![0; MAX_LINE_BYTES + 1];
     let mut length = 0;

@@ -21,7 +21,7 @@ pub struct Pool {
 pub struct Lease {
     /// Its place in the pool.
     pub number: u32,
-    /// Where it ends.
+    /// Time at which it ends.
     pub expires: Instant,
 }
 
@@ -96,12 +96,12 @@ impl Leases {
         expired.into_iter().filter_map(|client| self.release(client)).collect()
     }
 
-    /// When the next lease ends.
+    /// Time at which the next lease ends.
     pub fn next_expiry(&self) -> Option<Instant> {
         self.by_client.values().map(|lease| lease.expires).min()
     }
 
-    /// All of them.
+    /// All leases by client.
     pub fn iter(&self) -> impl Iterator<Item = (IpAddr, Lease)> {
         self.by_client.iter().map(|(&client, &lease)| (client, lease))
     }

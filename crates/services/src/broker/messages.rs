@@ -24,7 +24,7 @@ pub struct Question {
 pub enum Action {
     /// A lease, or more time for the one it has.
     Create,
-    /// To give it back.
+    /// The return of the lease.
     Release,
 }
 
@@ -34,7 +34,7 @@ pub enum Action {
 pub enum Answer {
     /// The lease.
     Granted(Granted),
-    /// It is given back.
+    /// The lease is returned.
     Released,
     /// A reason of [`Refusal`].
     Refused(String),

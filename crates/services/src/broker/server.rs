@@ -152,7 +152,7 @@ impl Broker {
         Ok(Self { port, desk, worker: Some(worker) })
     }
 
-    /// Where clients find it.
+    /// The port at which clients find it.
     pub fn port(&self) -> u16 {
         self.port
     }

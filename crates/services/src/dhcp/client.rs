@@ -30,14 +30,14 @@ pub struct Request {
     pub timeout_ns: u64,
 }
 
-/// That the link can do without IPv4, and who told it.
+/// A server's answer that the link can do without IPv4.
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs)]
 pub struct Told {
     pub server: Ipv4Addr,
     /// The address that the client does not ask for.
     pub offered: Ipv4Addr,
-    /// For how long the client does without IPv4.
+    /// Time for which the client does without IPv4.
     pub wait_s: u32,
     pub asked: u64,
     pub took_ns: u64,

@@ -35,11 +35,11 @@ struct Taken {
 /// The outcome of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is answered.
+    /// The answer to the message.
     Answered(Message),
     /// It is followed, and no answer is due.
     Followed,
-    /// One of the protocol document's reasons.
+    /// The message is ignored, for one of the protocol document's reasons.
     Ignored(&'static str),
 }
 

@@ -95,7 +95,7 @@ sixbench_wire::named! {
 /// An ICMPv6 message as it arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived<'a> {
-    /// From the type on.
+    /// The message from its type on.
     pub message: &'a [u8],
     /// Source address of the packet.
     pub source: Ipv6Addr,

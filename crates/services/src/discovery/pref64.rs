@@ -45,7 +45,7 @@ impl Pref64 {
         Net { address, bits }.check()
     }
 
-    /// The option. Of a prefix that [`Pref64::check`] refuses it says nothing of use.
+    /// The option. It is of no use for a prefix that [`Pref64::check`] refuses.
     pub fn encode(&self) -> [u8; BYTES] {
         let code = LENGTHS.iter().position(|&bits| bits == self.prefix.bits).unwrap_or(LENGTHS.len());
         let units = self.lifetime_s.min(MAX_LIFETIME_S).div_ceil(UNIT_S);

@@ -42,7 +42,8 @@ pub fn solicit(request: &Request) -> Result<Solicited> {
     solicit_for(request, "", |_| Some(())).map(|(solicited, ())| solicited)
 }
 
-/// The same until a router answers with what is wanted, which `find` finds. `wanted`: that in words, such as ` with a prefix`.
+/// Solicits until a router answers with the part that `find` looks for, or the time is over. `wanted` names that part
+/// in words, such as ` with a prefix`.
 pub fn solicit_for<T>(
     request: &Request,
     wanted: &str,

@@ -15,7 +15,7 @@ const CHUNK_BYTES: usize = 4096;
 #[derive(Debug)]
 pub struct Connection {
     pub stream: TcpStream,
-    /// Not yet a whole message: at most the longest one and a chunk.
+    /// Bytes that are not yet a whole message: at most the longest one and a chunk.
     inbox: Vec<u8>,
     /// Bytes that the other side has not taken yet. Until it has, nothing more is read from it.
     outbox: Vec<u8>,
@@ -27,11 +27,11 @@ pub struct Connection {
 /// The reply to a message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
-    /// It is answered.
+    /// The answer to the message.
     Now(Vec<u8>),
-    /// Its answer is given to [`Connection::deliver`].
+    /// The answer is given to [`Connection::deliver`] later.
     Later,
-    /// It is none, which ends the connection.
+    /// The bytes are no message, which ends the connection.
     Nothing,
 }
 
@@ -56,7 +56,7 @@ impl Connection {
         Self { stream, inbox: Vec::new(), outbox: Vec::new(), is_waiting: false, deadline }
     }
 
-    /// One to a server, which may still be on its way, by which it is asked.
+    /// A connection to a server, which may still be on its way, with the question that is sent by it.
     pub fn asking(stream: TcpStream, question: &[u8], deadline: Instant) -> Self {
         let mut connection = Self { deadline, ..Self::new(stream) };
         connection.deliver(question);

@@ -126,7 +126,7 @@ fn net(prefix: Prefix) -> Net<Ipv6Addr> {
     Net { address: prefix.address, bits: prefix.bits }
 }
 
-/// Those of one address. They never block.
+/// The sockets of one address. They never block.
 struct Sockets {
     udp: UdpSocket,
     tcp: TcpListener,
@@ -147,7 +147,7 @@ impl Sockets {
 /// The client whose message is answered.
 #[derive(Debug, Clone, Copy)]
 enum Client {
-    /// Its address, and which of the sockets it asked.
+    /// The client's address, and the index of the sockets that it asked.
     Datagram(usize, SocketAddr),
     /// The number of its connection.
     Connection(u64),

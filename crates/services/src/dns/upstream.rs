@@ -45,7 +45,7 @@ pub struct Case<C> {
 }
 
 impl<C> Case<C> {
-    /// One for which nothing was asked yet.
+    /// A case for which nothing was asked yet.
     pub fn new(client: C, message: &[u8]) -> Self {
         Self { client, message: message.to_vec(), learned: Vec::new() }
     }
@@ -68,10 +68,10 @@ pub struct Upstream<C> {
     ports: Vec<UdpSocket>,
     random: Secrets,
     waiting: HashMap<Key, Waiting<C>>,
-    /// When each is asked again or given up: in the order of time.
+    /// Times at which questions are asked again or given up, in order.
     due: VecDeque<(Instant, Key, u64)>,
     serial: u64,
-    /// Those whose answers did not fit a datagram.
+    /// Questions whose answers did not fit a datagram.
     streams: Vec<(Connection, u16, Waiting<C>)>,
     /// Counts of its questions.
     pub tally: Tally,

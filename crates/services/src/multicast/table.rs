@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// As many interfaces as the kernel's table has, but the one that never is: MAXVIFS is 32.
+/// Number of interfaces that the kernel's table has room for, but the one that is never there: MAXVIFS is 32.
 pub const MAX_INTERFACES: usize = 31;
 /// An interface of the table that is never there: packets whose source is not behind any of the interfaces have to come from this one.
 pub const NOWHERE: u16 = 31;
@@ -16,9 +16,9 @@ pub const MRT_ADD_MFC: libc::c_int = 204;
 /// Tell of packets that come from elsewhere.
 pub const MRT_ASSERT: libc::c_int = 207;
 
-/// Sent on where the TTL is more than this.
+/// Packets are sent on where the TTL is more than this.
 const TTL_THRESHOLD: u8 = 1;
-/// Not sent on.
+/// Packets are not sent on.
 const TTL_NEVER: u8 = 255;
 /// The interface is named by its index: VIFF_USE_IFINDEX.
 const BY_INDEX: u8 = 8;
@@ -74,11 +74,11 @@ pub fn upcall(message: &[u8]) -> Option<Upcall> {
 /// Sums over all interfaces of `/proc/net/ip_mr_vif`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Passed {
-    /// Accepted.
+    /// Packets that were accepted.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the accepted packets.
     pub bytes: u64,
-    /// Sent.
+    /// Packets that were sent.
     pub copies: u64,
 }
 

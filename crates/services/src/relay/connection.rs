@@ -22,7 +22,7 @@ pub struct Connection {
     is_connected: bool,
 }
 
-/// One direction.
+/// One direction of a session.
 #[derive(Debug, Default)]
 struct Flow {
     /// Bytes that the other side has not taken yet, at most what was read at once. Until it has, nothing more is read:

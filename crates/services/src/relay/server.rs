@@ -40,7 +40,7 @@ const BACKLOG: i32 = 4096;
 /// Connections or datagrams that are accepted before others get their turn.
 const AT_ONCE: usize = 64;
 const EVENTS: usize = 128;
-/// At least the largest datagram.
+/// Length of the buffer: at least the largest datagram.
 const BUFFER_BYTES: usize = 1 << 18;
 
 const STOP: u64 = 0;

@@ -21,7 +21,7 @@ const TAGGED_BLOCKS: usize = 64;
 /// A block that is not full is handed over after so long. So the ring holds the frames of 2 s at a low rate, however long the
 /// reader does not get a processor.
 const RETIRE_MS: u32 = 8;
-/// [`RETIRE_MS`] in nanoseconds.
+/// `RETIRE_MS` in nanoseconds.
 pub const RETIRE_NS: u64 = RETIRE_MS as u64 * 1_000_000;
 /// Offsets in a block (`struct tpacket_block_desc`) ...
 const BLOCK_STATUS_AT: usize = 8;
