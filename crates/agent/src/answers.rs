@@ -17,7 +17,7 @@ const MAX_RESPONSE_BYTES: usize = 64 << 20;
 /// A response of this length has taken several times as much memory; an idle node should not go on holding that.
 const LARGE_RESPONSE_BYTES: usize = 256 << 10;
 
-/// Where responses go.
+/// The output that responses are written to.
 pub struct Answers {
     output: Mutex<Box<dyn Write + Send>>,
 }
@@ -38,13 +38,13 @@ enum Body<'a> {
 }
 
 impl Answers {
-    /// On standard output, without the buffer of [`io::stdout`].
+    /// Responses on standard output, without the buffer of [`io::stdout`].
     pub fn on_stdout() -> io::Result<Self> {
         let output = io::stdout().as_fd().try_clone_to_owned()?;
         Ok(Self::to(File::from(output)))
     }
 
-    /// On anything that sends what is written at once.
+    /// Responses on any output that sends what is written at once.
     pub fn to(output: impl Write + Send + 'static) -> Self {
         Self { output: Mutex::new(Box::new(output)) }
     }

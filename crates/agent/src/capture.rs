@@ -27,7 +27,7 @@ use crate::sys::{PacketSocket, Received};
 const MAX_CAPTURES: usize = 16;
 const MAX_PACKETS: usize = 4096;
 const MAX_SNAPLEN_BYTES: usize = 65_535;
-/// All data of a capture: in hex it is twice as long, and a response must stay under 64 MiB.
+/// Most bytes of data of a capture: in hex it is twice as long, and a response must stay under 64 MiB.
 const MAX_DATA_BYTES: usize = 16 << 20;
 /// Least bytes of each packet that are read, so that its addresses are found however little is kept: an Ethernet
 /// header, tags, and an IPv4 header with all options or an IPv6 header with some extensions.
@@ -138,7 +138,7 @@ struct Recorder {
     socket: PacketSocket,
     /// Readable (hung up) once the capture is to stop.
     stopped: OwnedFd,
-    /// When it began to see packets.
+    /// Time at which it began to see packets.
     started_ns: Option<u64>,
 }
 
@@ -214,7 +214,7 @@ impl Recorder {
                 None => (),
                 Some(full @ (Ended::Packets | Ended::Bytes)) => return Ok(full),
                 Some(ended) => {
-                    // Those that came in time and wait in the socket still belong to the capture.
+                    // Packets that came in time and wait in the socket still belong to the capture.
                     self.socket.refuse_more().map_err(|error| self.start.failed("setsockopt", error))?;
                     return Ok(self.read(record, &mut buffer, usize::MAX)?.unwrap_or(ended));
                 }

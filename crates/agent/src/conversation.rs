@@ -12,10 +12,10 @@ use crate::job::{Job, shielded};
 use crate::lines::Line;
 use crate::protocol::{self, Request};
 
-/// When a request is answered.
+/// The answer to a request, now or later.
 pub enum Reply {
     Now(Value),
-    /// When a thread has done the job; other requests are answered meanwhile.
+    /// The answer follows when a thread has done the job; other requests are answered meanwhile.
     Later(Job),
 }
 
@@ -27,7 +27,7 @@ pub trait Asker: Send + Sync + 'static {
     /// The longest request.
     const MAX_REQUEST_BYTES: usize;
 
-    /// Where answers go.
+    /// The output of answers.
     fn answers(&self) -> &Answers;
 
     /// An answer could not be written.

@@ -239,7 +239,7 @@ impl Hosted {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        // Where it is gone before it has read that, it says why.
+        // A process that has gone before it read the start says why.
         let _ = send(input, start);
         let mut ended = None;
         for line in BufReader::new(output).lines() {

@@ -103,7 +103,7 @@ impl Commands {
     }
 }
 
-/// One of the places for commands, from acceptance to the end.
+/// A place for a command, from acceptance to the end.
 struct Place(Arc<Commands>);
 
 impl Drop for Place {
@@ -199,7 +199,7 @@ impl Drop for Running<'_> {
 
 fn remaining(deadline: Option<Instant>) -> PollTimeout {
     let Some(deadline) = deadline else { return PollTimeout::NONE };
-    // Rounded up, so that the deadline is over when poll says so; a longer wait is done in parts.
+    // The time is rounded up, so that the deadline is over when poll returns; a longer wait is done in parts.
     let millis = deadline.saturating_duration_since(Instant::now()).as_nanos().div_ceil(1_000_000);
     PollTimeout::from(u16::try_from(millis).unwrap_or(u16::MAX))
 }
@@ -233,7 +233,7 @@ impl Input {
     }
 }
 
-/// One of the command's outputs.
+/// An output of the command.
 struct Output<P> {
     pipe: Option<P>,
     kept: Vec<u8>,

@@ -18,7 +18,7 @@ pub fn to_value(result: &impl Serialize) -> Outcome {
 /// An error response.
 #[derive(Debug, Clone, Serialize)]
 pub struct Failure {
-    /// One of the protocol document's codes.
+    /// The code, one of the protocol document's.
     pub code: &'static str,
     /// A sentence: the work, its object, and what went wrong.
     pub message: String,

@@ -8,7 +8,8 @@ use crate::failure::{Failure, Outcome};
 /// The rest of an operation: what it returns is the answer.
 pub type Job = Box<dyn FnOnce() -> Outcome + Send>;
 
-/// Does `work`. A panic is an `internal` failure of this one request: whatever the work held is dropped, the node lives on.
+/// Does `work`. A panic is an `internal` failure of this one request: the state that the work held is dropped, the node
+/// lives on.
 pub fn shielded<T>(op: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         Err(Failure::new("internal", format!("{op}: a fault of the agent: {}", panic_message(panic.as_ref()))))

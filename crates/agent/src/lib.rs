@@ -58,7 +58,7 @@ use args::Invocation;
 
 /// A usage error.
 const EXIT_USAGE: u8 = 2;
-/// This machine cannot, or does not permit it.
+/// The machine cannot do what was asked, or does not permit it.
 const EXIT_CANNOT: u8 = 3;
 
 /// The program: what the command line asks for.

@@ -27,7 +27,7 @@ impl<R: BufRead> Lines<R> {
         Self { input, limit_bytes, line: Vec::new() }
     }
 
-    /// The next line; `None` at the end of the input. An unfinished line before the end is dropped: whoever wrote it is gone.
+    /// The next line; `None` at the end of the input. An unfinished line before the end is dropped: its writer is gone.
     #[allow(clippy::should_implement_trait)] // A line borrows from this, which an iterator's item cannot.
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.read(true)

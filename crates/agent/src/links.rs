@@ -18,7 +18,7 @@ pub struct Link {
 #[derive(Debug, Serialize)]
 pub struct Queue {
     kind: String,
-    /// As tc(8) writes it, such as `1:`.
+    /// The handle, as tc(8) writes it, such as `1:`.
     handle: String,
     dropped: u32,
     waiting: u32,

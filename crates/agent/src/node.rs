@@ -94,7 +94,7 @@ struct Node {
     answers: Answers,
     commands: Arc<Commands>,
     lent: Option<Lent>,
-    /// Those of interfaces that it was lent.
+    /// The VLANs of interfaces that it was lent.
     vlans: Mutex<Vlans>,
     awake: Mutex<Awake>,
     sessions: Sessions,
@@ -109,9 +109,9 @@ struct Conversation {
     drops: Drops,
     timers: Timers,
     perf: Perf,
-    /// Also the tunnel broker's and its clients'.
+    /// The tunnels, also those of the tunnel broker and of its clients.
     tunnels: Arc<Mutex<Tunnels>>,
-    /// Also the bring-up's of one.
+    /// The translators, also one that is being brought up.
     translators: Arc<Mutex<Translators>>,
     emulation: Emulation,
     device: Device,

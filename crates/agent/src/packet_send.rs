@@ -23,7 +23,7 @@ const MAX_FRAME_BYTES: usize = 65_535 + HEADER_BYTES;
 #[serde(deny_unknown_fields)]
 pub struct Request {
     interface: String,
-    /// From the Ethernet header on, in hexadecimal.
+    /// The frame from the Ethernet header on, in hexadecimal.
     frame: String,
 }
 

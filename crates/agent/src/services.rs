@@ -18,7 +18,7 @@ use sixbench_services::{Error, Result};
 use crate::failure::{Failure, Outcome, to_value};
 use crate::job::Job;
 
-/// On which a node is a router, or a DHCP server.
+/// Most devices on which a node is a router, or a DHCP server.
 const MAX_DEVICES: usize = 64;
 const MAX_LEASES: usize = 64;
 
@@ -206,7 +206,7 @@ impl Services {
     }
 }
 
-/// A device whose lease is being worked on; it is nobody's when this is dropped.
+/// A device whose lease is being worked on; it is free again when this is dropped.
 struct Reservation {
     leases: Leases,
     device: String,
@@ -266,7 +266,7 @@ impl Drop for Reservation {
     }
 }
 
-/// Where a service on a device goes, `what` it makes of the node.
+/// The entry for a service on a device; `what` it makes of the node.
 fn room<'a, S>(
     services: &'a mut BTreeMap<String, S>,
     device: &str,

@@ -27,15 +27,15 @@ pub struct Serve {
     session: String,
     /// Its name.
     pub workload: String,
-    /// To listen on.
+    /// The address to listen on.
     pub address: IpAddr,
-    /// Absent: whoever has the token.
+    /// The client's address. Absent: any client that has the token.
     pub peer: Option<IpAddr>,
     /// Further addresses, listened on with the same port.
     #[serde(default)]
     pub also: Vec<Pair>,
     token: Token,
-    /// Not yet checked.
+    /// The parameters, not yet checked.
     #[serde(default)]
     pub params: Map<String, Value>,
 }
@@ -86,7 +86,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// No sessions yet, and room for so many.
+    /// A table without sessions, and with room for so many.
     pub fn new(find: Find, most: usize) -> Self {
         Self { find, table: Arc::new(Table::new(most)) }
     }
@@ -195,7 +195,7 @@ fn with_further(first: Endpoint, also: &[Pair]) -> Result<Vec<Endpoint>, Failure
     std::iter::once(Ok(first)).chain(further).collect()
 }
 
-/// The peer of a server that serves whoever has the token.
+/// The peer of a server that serves any client that has the token.
 fn anybody(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -213,7 +213,7 @@ mod tests {
     use crate::job::shielded;
     use crate::protocol::{self, Request};
 
-    /// Does what `params` tells it to, until it is cancelled.
+    /// A workload that does what `params` says, until it is cancelled.
     struct Puppet;
 
     struct PuppetServer(Cancel, bool);

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Silence(Sender<()>);
 
 impl Silence {
-    /// Does `then` once it was silent for so long.
+    /// Does `then` after so long a silence.
     pub fn watch(longest: Duration, then: impl FnOnce() + Send + 'static) -> Self {
         let (broken, heard) = channel();
         thread::spawn(move || {

@@ -24,7 +24,8 @@ pub fn ignore_interrupts() -> io::Result<()> {
     }
 }
 
-/// Lets this process live through what asks it to end: a terminal or a connection that goes, and whoever ends a session.
+/// Makes this process ignore signals that ask it to end: those of a terminal or a connection that goes, and of the end
+/// of a session.
 pub fn ignore_requests_to_end() -> io::Result<()> {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE] {
         // SAFETY: SIG_IGN runs no code of ours.
@@ -75,7 +76,7 @@ pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
 pub struct Counters(Mapping);
 
 impl Counters {
-    /// So many that nobody has yet, all 0, and what another process takes them by.
+    /// New counters, all 0, and the descriptor by which another process shares them.
     pub fn shared(count: usize) -> io::Result<(OwnedFd, Self)> {
         // SAFETY: the name ends with 0; what the call returns is a descriptor that nobody else owns.
         let memory = unsafe {
@@ -89,7 +90,7 @@ impl Counters {
         Self::of(memory.as_fd(), count).map(|counters| (memory, counters))
     }
 
-    /// Those of another process, which has made no fewer.
+    /// The counters of another process, which has made no fewer.
     pub fn of(memory: BorrowedFd<'_>, count: usize) -> io::Result<Self> {
         let bytes = count * size_of::<AtomicU64>();
         let made = File::from(memory.try_clone_to_owned()?).metadata()?.len();
@@ -179,7 +180,7 @@ pub struct PacketSocket(OwnedFd);
 pub struct Received {
     /// Its length on the device, of which the buffer has the first bytes.
     pub wire_bytes: usize,
-    /// When the kernel saw it, on the realtime clock.
+    /// Time at which the kernel saw it, on the realtime clock.
     pub realtime_ns: Option<u64>,
     /// True if the device sends it.
     pub outgoing: bool,

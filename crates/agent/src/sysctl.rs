@@ -23,7 +23,7 @@ pub struct Request {
 /// Sets what is to be set, in the order of the request, then gets what is to be got. The first failure ends it.
 pub fn apply(request: &Request) -> Outcome {
     for (name, value) in &request.set.0 {
-        // The kernel shows this directory as it is in the network namespace of whoever opens the file.
+        // The kernel shows this directory as it is in the network namespace of the process that opens the file.
         fs::write(path(name)?, value)
             .map_err(|error| Failure::system(format_args!("setting {name} to {value:?}"), "write", error))?;
     }

@@ -17,7 +17,7 @@ const STATISTICS: &str = "/proc/thread-self/net/stat/nf_conntrack";
 /// The kernel's slabs, of the whole machine, and for root alone.
 const SLABS: &str = "/proc/slabinfo";
 const SLAB: &str = "nf_conntrack";
-/// The columns of [`STATISTICS`] that are told. `insert` counts only what user space put in (seen with
+/// The columns of [`STATISTICS`] that are reported. `insert` counts only entries that user space put in (seen with
 /// Linux 6.18): the rise of the count tells of the others.
 const TOLD: [&str; 4] = ["insert", "insert_failed", "drop", "early_drop"];
 
@@ -53,7 +53,7 @@ pub fn answer(request: &Request) -> Outcome {
     Ok(answer)
 }
 
-/// Without connection tracking in the kernel the answer is empty.
+/// Reads the counters. Without connection tracking in the kernel the answer is empty.
 fn read() -> Outcome {
     let mut answer = json!({});
     let (Some(sessions), Some(most)) = (setting("nf_conntrack_count")?, setting("nf_conntrack_max")?) else {
@@ -83,7 +83,7 @@ fn setting(name: &str) -> Result<Option<u64>, Failure> {
     Ok(Some(number))
 }
 
-/// A line of names, then a line of hexadecimal numbers for each processor: the sums of those that are told.
+/// Reads a line of names, then a line of hexadecimal numbers for each processor: the sums of those that are reported.
 fn parse_statistics(text: &str) -> BTreeMap<&'static str, u64> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();

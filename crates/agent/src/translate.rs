@@ -26,7 +26,7 @@ use crate::capture::hex;
 enum Told {
     Tunnel {
         tunnel: Box<Spec>,
-        /// Other ends of the same node.
+        /// The other ends of the same node.
         #[serde(default)]
         others: Vec<Spec>,
         #[serde(default)]
@@ -46,7 +46,7 @@ enum Told {
 #[serde(deny_unknown_fields)]
 struct Question {
     packet: String,
-    /// Since any instant.
+    /// Time since any instant, in nanoseconds.
     #[serde(default)]
     time_ns: u64,
 }
@@ -66,7 +66,7 @@ struct Answer {
 #[serde(untagged)]
 enum Said {
     Answer(Answer),
-    /// At the end: how many fragments came for nothing.
+    /// The last line: the number of fragments that came for nothing.
     End {
         fragments_in_vain: u64,
     },
@@ -206,7 +206,7 @@ impl Way {
         if !self.mechanism.joins(packet, self.packets.held.holds(packet)) {
             return self.answer_one(packet, Came::Whole, time);
         }
-        // Those that came before the first one of a datagram without a checksum wait for its ports.
+        // Fragments that came before the first one of a datagram without a checksum wait for its ports.
         let mut together = match self.waited_for(packet) {
             Ok(waited) => waited,
             Err(clause) => return Answer::by("dropped", clause, &[]),

@@ -34,7 +34,8 @@ fn a_command_that_cannot_be_started_says_why() {
 #[test]
 fn large_inputs_and_outputs_pass_at_once_and_are_bounded() {
     let mut agent = Agent::here().greeted();
-    // More than a pipe holds in either direction: whoever writes all before reading would wait for ever.
+    // This is more than a pipe holds in either direction: a program that writes all before it reads would wait for
+    // ever.
     let input = "x".repeat(900_000);
     let answer = agent.ok("exec", json!({"argv": ["tee", "/dev/stderr"], "stdin": input}));
     assert_eq!(answer["stdout"].as_str().map(str::len), Some(900_000));

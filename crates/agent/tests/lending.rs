@@ -39,7 +39,7 @@ fn names(node: &mut Agent) -> Vec<String> {
     links.as_array().expect("a list").iter().filter_map(name).collect()
 }
 
-/// All that an interface has, but what changes by itself.
+/// The state of an interface, except for what changes by itself.
 fn state(machine: &mut Agent) -> (Value, String, String) {
     let mut found: Value =
         serde_json::from_str(&machine.exec(&["ip", "-j", "-d", "address", "show", "dev", "e1"])).expect("JSON");
@@ -138,7 +138,7 @@ fn what_the_kernel_gave_back_is_restored() {
     let mut node = begin(&machine, "e1").greeted();
     let keeper = keeper_of(&node);
     let stopped = Pid::from_raw(node.pid() as i32);
-    // Neither can do anything about the other's end.
+    // Neither process can do anything about the other's end.
     kill(stopped, Signal::SIGSTOP).expect("it runs");
     kill(keeper, Signal::SIGKILL).expect("it runs");
     node.kill();

@@ -60,7 +60,7 @@ impl Chain {
         self.nodes[node].shell(command)
     }
 
-    /// Has a router let no message through, and send none, that tells of an MTU.
+    /// Makes a router pass no message, and send none, that tells of an MTU.
     fn filter(&mut self, router: usize) {
         self.shell(
             router,
@@ -71,7 +71,7 @@ impl Chain {
         );
     }
 
-    /// Has a router say nothing of packets that expire.
+    /// Makes a router send no error about packets that expire.
     fn silence(&mut self, router: usize) {
         self.shell(
             router,
@@ -124,7 +124,7 @@ impl Chain {
     }
 }
 
-/// All three ways come to this.
+/// Checks that all three ways give this MTU.
 fn agree(found: &Value, mtu: u32) {
     for way in ["kernel_bytes", "probed_bytes", "tcp_bytes"] {
         assert_eq!(found[way], mtu, "{way}");
@@ -166,7 +166,7 @@ fn routers_tell_of_a_path_that_becomes_narrower_and_again() {
             let hop = &forward["limiting_hop"];
             assert_eq!((&hop["index"], &hop["reported_mtu_bytes"]), (&json!(2), &json!(1400)));
             assert_eq!(hop["address"], Chain::towards_client(family, 2));
-            // From the other end it is the first router.
+            // It is the first router as seen from the other end.
             assert_eq!(
                 (&reverse["limiting_hop"]["index"], &reverse["limiting_hop"]["reported_mtu_bytes"]),
                 (&json!(1), &json!(1400))
@@ -193,7 +193,7 @@ fn it_is_named(router: usize) {
         let [forward, reverse] = chain.measure(family, 300 * MS);
         assert_eq!((&forward["kernel_bytes"], &forward["kernel"]["silent"]), (&json!(1500), &json!(true)));
         assert_eq!(forward["probed_bytes"], 1400);
-        // Behind the last router is the server, whose TCP tells the MSS of its own interface.
+        // The server is behind the last router, and its TCP tells the MSS of its own interface.
         let tcp_bytes = if router == 10 { json!(1400) } else { Value::Null };
         assert_eq!((&forward["tcp_bytes"], &forward["tcp"]["stalled"]), (&tcp_bytes, &json!(router != 10)));
         let hole = &forward["black_hole"];

@@ -64,7 +64,7 @@ fn outer_packets_are_fragmented_and_reassembled_where_that_is_allowed() {
         for (sender, receiver) in [(&one, &other), (&other, &one)] {
             let slow = packets(sender, "slow.outer-too-big");
             assert!(slow > 1000, "{sender}");
-            // While the next hop was unknown, others were slow too.
+            // Other packets were slow, too, while the next hop was unknown.
             let unresolved = packets(sender, "slow.neighbour-unresolved");
             assert!(packets(sender, "slow_encapsulated") <= slow + unresolved, "{sender}");
             let received = packets(receiver, "slow_decapsulated");
@@ -194,7 +194,7 @@ fn every_packet_is_one_tunnels() {
         for router in [ROUTER_1, ROUTER_2] {
             chain.shell(router, "ip link set e1 mtu 1300");
         }
-        // These come in fragments, which only the kernel puts together.
+        // These packets come in fragments, which only the kernel puts together.
         let long = chain.shell(HOST_1, "ping -c 10 -i 0.01 -w 10 -s 1400 2001:db8:2::2");
         for words in [words, long] {
             assert!(has_answers(&words, 10) && !words.contains("duplicates"), "{words}");
@@ -302,7 +302,7 @@ fn fragments_that_never_complete_take_bounded_memory() {
         let [held, most] = [held, most].map(|number| number.trim().parse::<u64>().expect("a number"));
         // The last one may begin below the threshold.
         assert!(held < most + 10_000, "{held} {most}");
-        // They are given up when their time is over, and others have room again.
+        // The fragments are given up when their time is over, and others have room again.
         let recovered = "until ping -c 1 -W 1 -s 1400 2001:db8:2::2 >/dev/null; do :; done";
         chain.shell(HOST_1, recovered);
         let failed = "awk '/^Ip: [0-9]/ {print $17}' /proc/net/snmp";

@@ -126,7 +126,8 @@ fn six_over_four(chain: &mut Chain) -> Proof {
         chain.add(router, tunnel("sb0", &format!("10.0.0.{from}"), &mapping));
         chain.shell(router, &format!("ip address add 2001:db8:5::{from}/64 dev sb0 nodad"));
         chain.shell(router, &format!("ip route add 2001:db8:{to}::/64 via fe80::a00:{to} dev sb0"));
-        // All nodes, the device's link-local address, and what was asked for; as the kernel writes them.
+        // The groups are all nodes, that of the device's link-local address, and that of the address asked for; as the
+        // kernel writes them.
         let groups = chain.shell(router, "cat /proc/net/igmp");
         for group in ["0100C0EF".to_owned(), format!("{from:02X}00C0EF"), format!("{from:02X}07C0EF")] {
             assert!(groups.contains(&group), "{group}: {groups}");

@@ -19,7 +19,7 @@ pub fn greeting(data: &[u8]) {
     let _ = greet(&mut Stranger { says: data, hears: 0 }, None, &NO_COOKIE);
 }
 
-/// Says what it has; what it is told is counted.
+/// A peer that sends the bytes that it has, and counts those that it gets.
 struct Stranger<'a> {
     says: &'a [u8],
     hears: usize,

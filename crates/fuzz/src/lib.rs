@@ -28,7 +28,7 @@ pub use translator::translator;
 /// A target by its name, which its folder in the corpus has too.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// Those that any user can run.
+/// The targets that any user can run.
 pub const TARGETS: [Target; 9] = [
     ("request_lines", request_lines),
     ("greeting", greeting),
@@ -41,5 +41,5 @@ pub const TARGETS: [Target; 9] = [
     ("netlink", netlink),
 ];
 
-/// Those that load programs into the kernel, for which they need root.
+/// The targets that load programs into the kernel, for which they need root.
 pub const TARGETS_OF_ROOT: [Target; 2] = [("bpf_encapsulate", bpf_encapsulate), ("bpf_decapsulate", bpf_decapsulate)];

@@ -1,4 +1,4 @@
-//! The lines that the agent reads from whoever drives it.
+//! The lines that the agent reads from its orchestrator.
 
 use std::io::BufReader;
 

@@ -188,7 +188,7 @@ pub struct Row {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Count {
-    /// As on the wire: a segment counts as what it will be cut into.
+    /// Packets as on the wire: a segment counts as the packets that it will be cut into.
     pub packets: u64,
     /// Bytes of the inner packets.
     pub bytes: u64,
@@ -209,7 +209,7 @@ pub struct State {
 /// The verdict of a program on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Not for this tunnel.
+    /// The packet is not for this tunnel.
     Pass,
     /// Carried by the fast path.
     Done,

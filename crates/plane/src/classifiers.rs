@@ -15,14 +15,15 @@ use crate::sys;
 use crate::vlan::UNTAG;
 use crate::{Error, Result};
 
-/// Where a program is among those of a device. Without TCX the kernel has those of one priority in an order of its own.
+/// The place of a program among those of a device. Without TCX the kernel has those of one priority in an order of its
+/// own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Before all others, whenever these come.
+    /// The place before all other programs, whenever these come.
     First,
-    /// Before those that are there already, behind one that is [`Place::First`].
+    /// The place before programs that are there already, behind one that is [`Place::First`].
     Early,
-    /// Behind those that are there already.
+    /// The place behind programs that are there already.
     Last,
 }
 
@@ -42,7 +43,7 @@ impl Classifiers {
         Ok(Self { ebpf, owner, features })
     }
 
-    /// Has the kernel verify a program. It does not run yet.
+    /// Lets the kernel verify a program. It does not run yet.
     pub fn verify(&mut self, name: &str) -> Result<()> {
         let verified = self.program(name).and_then(|program| program.load().map_err(|error| Refusal::of(&error)));
         verified.map_err(|refusal| self.failed("loading the programs of", refusal))
@@ -92,7 +93,7 @@ impl Classifiers {
         read().map_err(|refusal| self.failed("reading the counters of", refusal))
     }
 
-    /// Does something to a map.
+    /// Writes to a map by the given function.
     pub fn write<T>(
         &mut self,
         map: &str,
@@ -126,7 +127,7 @@ impl Classifiers {
     }
 }
 
-/// Before all others but the program that takes off a VLAN's tag.
+/// The order before all programs but the one that takes off a VLAN's tag.
 fn early(interface: &str, direction: TcAttachType) -> std::result::Result<LinkOrder, Refusal> {
     let (_, there) = SchedClassifier::query_tcx(interface, direction).map_err(|error| Refusal::of(&error))?;
     let untag = there.iter().find(|program| program.name_as_str() == Some(UNTAG));

@@ -42,11 +42,12 @@ pub fn commands(spec: &Spec) -> String {
     let has_neighbours = spec.mapping.uses_groups();
     // Below IPv6's least MTU a device has no IPv6, and refuses settings of it: RFC 8200 section 5.
     let no_addresses = if mtu_bytes < MIN_IPV6_MTU_BYTES { "" } else { " addrgenmode none" };
-    // But outer IPv6 packets are routed from the far end.
+    // The far end needs IPv6 even so, as outer IPv6 packets are routed from it.
     let far_bytes = mtu_bytes.max(MIN_IPV6_MTU_BYTES);
     let lines = [
         format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {far_bytes}"),
-        // No neighbours to be found: every packet goes into the tunnel. In 6over4 they are found by IPv4 multicast.
+        // Without neighbours to be found, every packet goes into the tunnel. In 6over4 they are found by IPv4
+        // multicast.
         format!("link set {near} arp {}{no_addresses}", if has_neighbours { "on" } else { "off" }),
         format!("link set {far} arp off addrgenmode none up"),
         String::new(),

@@ -1,4 +1,5 @@
-//! Where the kernel drops packets in some namespaces, why, and which datagrams of a trial they were: `bpf/drops.bpf.c`.
+//! The places where the kernel drops packets in some namespaces, the reasons, and the datagrams of a trial among them:
+//! `bpf/drops.bpf.c`.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +16,12 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/drops.b
 
 /// The purpose that errors name.
 const WATCHING: &str = "for dropped packets";
-/// Since then the tracepoint tells the receiving socket.
+/// First kernel whose tracepoint tells the receiving socket.
 const SOCKET_SINCE: (u8, u8) = (6, 11);
 
-/// As many namespaces can be watched: MAX_WATCHED in `bpf/drops.h`.
+/// Most namespaces that can be watched: MAX_WATCHED in `bpf/drops.h`.
 pub const MAX_WATCHED: usize = 1024;
-/// Ranges of sequence numbers that are told of one place; what is beyond them is only counted.
+/// Most ranges of sequence numbers that are listed for a place; packets beyond them are only counted.
 const MAX_RANGES: usize = 4096;
 
 /// `struct drop_place` as the kernel shares it.
@@ -45,7 +46,7 @@ pub struct Dropped {
     /// The device, where the kernel knows it; not for sockets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Where at the device.
+    /// The packet's place at the device.
     pub side: Side,
     /// The kernel's name of the reason, such as `NETFILTER_DROP`; `reason N` where it has none.
     pub reason: String,
@@ -55,9 +56,9 @@ pub struct Dropped {
     /// The protocol number in the outermost IP header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
-    /// All packets, as on the wire.
+    /// Number of all packets, as on the wire.
     pub packets: u64,
-    /// Those that carry the trial's datagrams, of its warm-up and measured.
+    /// Number of packets that carry the trial's datagrams: of its warm-up, and measured.
     pub warmup: u64,
     /// See `warmup`.
     pub measured: u64,
@@ -73,11 +74,11 @@ pub struct Dropped {
 pub enum Side {
     /// The kernel does not say.
     Unknown,
-    /// Behind the device that received it.
+    /// The packet was behind the device that received it.
     Ingress,
-    /// On its way out of the device.
+    /// The packet was on its way out of the device.
     Egress,
-    /// At a socket.
+    /// The packet was at a socket.
     Socket,
 }
 
@@ -121,7 +122,7 @@ impl Drops {
     }
 }
 
-/// Where a datagram was dropped, and the first and the last number of those that it stands for.
+/// The place where a datagram was dropped, and the first and the last number of those that it stands for.
 fn parse_record(record: &[u8]) -> Option<(RawPlace, (u64, u64))> {
     let record: &[u8; RECORD_BYTES] = record.try_into().ok()?;
     let place = *record.first_chunk::<32>()?;

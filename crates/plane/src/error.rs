@@ -15,7 +15,7 @@ pub enum Error {
     BadSpec {
         /// The tunnel's device.
         device: String,
-        /// One sentence.
+        /// The contradiction, in one sentence.
         reason: String,
     },
     /// A tunnel of that name is there.
@@ -29,7 +29,7 @@ pub enum Error {
     BadTranslator {
         /// The translator's device.
         device: String,
-        /// One sentence.
+        /// The contradiction, in one sentence.
         reason: String,
     },
     /// A translator or another device of that name is there.
@@ -43,7 +43,7 @@ pub enum Error {
     System {
         /// The work that failed, and its object.
         doing: String,
-        /// Which call, or which command.
+        /// The call or the command.
         call: &'static str,
         /// The system's words.
         source: io::Error,

@@ -45,7 +45,7 @@ impl Groups {
                 let join = |socket: &Socket| socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index));
                 match sockets.last().map(join) {
                     Some(Ok(())) => continue,
-                    // This one has no room for more.
+                    // The last socket has no room for more memberships.
                     Some(Err(error)) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
                     Some(Err(error)) => return Err(failed("setsockopt(IP_ADD_MEMBERSHIP)")(error)),
                     None => {}

@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::{Error, Result};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tunnel.bpf.o"));
-/// For kernels that cannot fetch a number and add to it in one go.
+/// The programs for kernels that cannot fetch a number and add to it in one go.
 static OBJECT_WITH_LOCK: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tunnel-5.10.bpf.o"));
 
 /// The program on the tunnel device's egress.
@@ -50,7 +50,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// Those of the kernel that runs. One that does not say its version is taken for a new one.
+    /// The features of the kernel that runs. A kernel that does not say its version is taken for a new one.
     pub fn here() -> Self {
         let is_since = |(major, minor)| {
             !KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(major, minor, 0))

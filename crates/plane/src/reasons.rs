@@ -33,7 +33,7 @@ impl Reasons {
         Self(names.into_iter().map(|(number, name)| (number, name.to_owned())).collect())
     }
 
-    /// Such as `NETFILTER_DROP`; `reason N` of a number without a name.
+    /// The name of a reason, such as `NETFILTER_DROP`; `reason N` for a number without a name.
     pub fn name(&self, number: u32) -> String {
         self.0.get(&number).cloned().unwrap_or_else(|| format!("reason {number}"))
     }

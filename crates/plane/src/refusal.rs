@@ -21,7 +21,7 @@ pub struct Refusal {
     pub reason: String,
     /// The error number of the system call.
     pub errno: Option<i32>,
-    /// Which capabilities this process lacks in the first user namespace, where that is why.
+    /// Capabilities that this process lacks in the first user namespace, where that is the reason.
     pub missing_capabilities: Vec<&'static str>,
     /// The kernel that is needed, where this one is older.
     pub needed_kernel: Option<String>,
@@ -82,7 +82,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// Those of CAP_BPF and CAP_NET_ADMIN that this process lacks; CAP_SYS_ADMIN is as good as both.
+/// The capabilities, of CAP_BPF and CAP_NET_ADMIN, that this process lacks; CAP_SYS_ADMIN is as good as both.
 fn missing_capabilities() -> io::Result<Vec<&'static str>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();

@@ -19,7 +19,7 @@ const WATCHING: &str = "the timers of queues";
 const WATCHDOG: &str = "qdisc_watchdog";
 const KERNEL_SYMBOLS: &str = "/proc/kallsyms";
 
-/// As many devices can be watched: `MAX_DEVICES` in `bpf/timers.h`.
+/// Most devices that can be watched: `MAX_DEVICES` in `bpf/timers.h`.
 pub const MAX_DEVICES: usize = 4096;
 const NAME_BYTES: usize = 16;
 

@@ -44,7 +44,7 @@ impl Tracepoints {
         Ok(loaded)
     }
 
-    /// From now on the programs run.
+    /// Attaches the programs, which run from now on.
     pub fn attach(&mut self) -> Result<()> {
         for (name, _) in self.programs {
             let program = self.program(name)?;
@@ -54,7 +54,7 @@ impl Tracepoints {
         Ok(())
     }
 
-    /// From now on they do not.
+    /// Detaches the programs, which run no more.
     pub fn detach(&mut self) {
         self.links.clear();
     }

@@ -75,9 +75,9 @@ pub struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunTimeRequest {
-    /// From now on, and tell what was measured so far.
+    /// Measures from now on, and returns what was measured so far.
     Start,
-    /// No more, and tell what was measured since.
+    /// Stops, and returns what was measured since the start.
     Stop,
 }
 

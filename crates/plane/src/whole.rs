@@ -47,7 +47,7 @@ pub struct Carried {
     pub verdict: Verdict,
     /// The reason.
     pub outcome: Outcome,
-    /// Where that is written, such as `RFC 4213 section 3.6`, if it is.
+    /// The section where that is written, such as `RFC 4213 section 3.6`, if there is one.
     pub section: Option<&'static str>,
 }
 

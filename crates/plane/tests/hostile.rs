@@ -111,7 +111,7 @@ fn nested(random: &mut Random, depth: usize) -> Vec<u8> {
         packet = if is_ipv6 { ipv6(random, protocol, &packet) } else { ipv4(random, protocol, &packet) };
         protocol = if is_ipv6 { 41 } else { 4 };
     }
-    // As the payload of a GRE tunnel's outer packet.
+    // Some packets are the payload of a GRE tunnel's outer packet.
     if depth > 0 && random.one_in(4) { gre(random, protocol, &packet) } else { packet }
 }
 

@@ -26,7 +26,7 @@ fn ends(outer: &str, payload: &str) -> [Spec; 2] {
     })
 }
 
-/// Any IPv6 packet that a node may send, which is not a tunnel's.
+/// An IPv6 packet that a node may send, which is not a tunnel's.
 fn ipv6_packet() -> impl Strategy<Value = Vec<u8>> {
     let address = (0x2000_u16..0x4000, any::<[u8; 14]>()).prop_map(|(first, rest)| {
         let mut octets = [0; 16];
@@ -47,7 +47,7 @@ fn ipv6_packet() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Any IPv4 packet likewise, with options.
+/// An IPv4 packet likewise, with options.
 fn ipv4_packet() -> impl Strategy<Value = Vec<u8>> {
     let address = (1_u32..0x7f00_0000).prop_filter("0/8", |bits| bits >> 24 != 0).prop_map(Ipv4Addr::from_bits);
     (any::<[u8; 6]>(), 0_usize..=10, address.clone(), address, vec(any::<u8>(), 0..1380)).prop_map(

@@ -44,7 +44,7 @@ fn ip(arguments: &str) {
     assert!(status.success(), "ip {arguments}");
 }
 
-/// Until a packet has that outcome: the tick is over in which the route was looked up.
+/// Runs until a packet has that outcome: then the tick is over in which the route was looked up.
 fn until<T: PartialEq + std::fmt::Debug>(outcome: T, mut run: impl FnMut() -> T) {
     let end = Instant::now() + PATIENCE;
     while run() != outcome {
@@ -137,7 +137,8 @@ fn a_longer_packet_is_looked_up_by_its_own_length() {
     }
 }
 
-/// From 192.0.2.2 to 192.0.2.1, with a datagram in it whose source is the ISATAP address of the sender in that network.
+/// A packet from 192.0.2.2 to 192.0.2.1, with a datagram in it whose source is the ISATAP address of the sender in that
+/// network.
 fn isatap_packet(network: u16) -> Vec<u8> {
     let mut inner = ipv6_packet(64);
     inner[8..24].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, network, 0, 0, 0x5efe, 0xc000, 0x0202).octets());

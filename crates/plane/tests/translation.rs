@@ -258,10 +258,10 @@ fn packets_that_come_back_are_what_the_core_makes_of_them() {
 struct Mapped {
     is_ipv6: bool,
     protocol: u8,
-    /// Which of the addresses that the rule has, and which port set.
+    /// The numbers of the rule's address and of its port set.
     host: u32,
     psid: u16,
-    /// Which of its ports; any port where it has none.
+    /// The number of the port in its port set; any port where it has none.
     port: Index,
     other_port: Option<u16>,
     far_port: u16,

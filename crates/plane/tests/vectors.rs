@@ -24,7 +24,7 @@ struct Vector {
     _description: String,
     tunnel: Value,
     program: String,
-    /// Where the mechanism goes by it, or it is not the device's own.
+    /// The destination in the Ethernet header, if the mechanism depends on it or it is not the device's own.
     #[serde(default)]
     ethernet_destination: Option<String>,
     packet: String,
@@ -33,7 +33,7 @@ struct Vector {
     packet_out: Option<String>,
 }
 
-/// All of them, with their names.
+/// All vectors, with their names.
 fn vectors() -> Vec<(String, Vector)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
     let vector = |path: PathBuf| {
@@ -65,7 +65,7 @@ fn every_vector_has_its_outcome_on_linux_5_10() {
     });
 }
 
-/// Those that are expected to have any, of which there are at least so many.
+/// Checks the vectors that have an expected outcome, of which there are at least so many.
 fn all_vectors_have_their_outcome(features: Features, least: usize, expected: impl Fn(Vector) -> Option<Vector>) {
     let Some(bench) = Bench::build() else { return };
     let mut wrong = Vec::new();

@@ -160,7 +160,7 @@ fn gre_takes_what_is_for_its_end_for_an_outer_packet() {
     let peer = spec("ipv4", "gre", "192.0.2.2", "192.0.2.1", json!({}));
     let carried = whole(&peer).carry(&outer);
     assert_eq!((carried.outcome, carried.verdict), (Outcome::Decapsulated, Verdict::Through(vec![packet])));
-    // To this end it is only one more packet to carry.
+    // For this end it is only one more packet to carry.
     assert_eq!(whole(&tunnel).carry(&outer).outcome, Outcome::RoutingLoop);
 }
 

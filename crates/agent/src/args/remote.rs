@@ -10,7 +10,7 @@ use sixbench_remote::{Addresses, Family, Target};
 /// The port of control connections.
 const DEFAULT_PORT: u16 = 5210;
 const DEFAULT_MAX_CLIENTS: usize = 8;
-/// Both directions of the 128 streams that a session may have.
+/// Most flows of a client: both directions of the 128 streams that a session may have.
 const DEFAULT_MAX_CLIENT_FLOWS: usize = 256;
 /// Most flows of all clients. With some threads for each session, this is far from what a process may have (`ulimit
 /// -u`, `pids.max`).

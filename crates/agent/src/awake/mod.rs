@@ -21,8 +21,8 @@ use crate::sys::{self, Counters};
 pub use spinner::{COMMAND, run as run_spinners};
 use spinner::{READY, Seen};
 
-/// While it is open, processors wake within the microseconds that were written to it (Documentation/power/pm_qos_interface of
-/// Linux).
+/// The device that, while it is open, makes processors wake within the microseconds that were written to it
+/// (Documentation/power/pm_qos_interface of Linux).
 const LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// The work that errors name.
@@ -85,7 +85,7 @@ impl Spinners {
         sys::tie_to_this_thread(&mut command);
         let mut child = command.spawn().map_err(|error| Failure::system(DOING, "clone", error))?;
         let said = child.stdout.take();
-        // From here on it is ended by `drop`.
+        // The process is ended by `drop` from here on.
         let spinners = Self { processors: processors.to_vec(), counters, child };
         let mut said =
             BufReader::new(said.ok_or_else(|| Failure::new("internal", format!("{DOING}: it has no output")))?);
@@ -111,7 +111,7 @@ impl Spinners {
 
 impl Drop for Spinners {
     fn drop(&mut self) {
-        // Where it has ended already, there is nothing to end.
+        // A process that has ended already need not be ended.
         let _ = (self.child.kill(), self.child.wait());
     }
 }

@@ -50,7 +50,7 @@ const PENDING_EVERY_NS: u64 = 20_000;
 /// ms.
 const YIELDS_EVERY_NS: u64 = 200_000;
 
-/// Is that process, until it is killed.
+/// Runs as that process, until it is killed.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let number = |argument: OsString| argument.to_str().and_then(|text| text.parse().ok());
     let Some(processors) = arguments.into_iter().map(number).collect::<Option<Vec<usize>>>() else {
@@ -69,7 +69,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn spin(processors: &[usize]) -> Result<Infallible, Failure> {
     let counters = Counters::of(io::stdin().as_fd(), Seen::COUNTERS * processors.len())
         .map_err(|error| Failure::system("sharing memory with the agent", "mmap", error))?;
-    // As long as this process.
+    // The memory is shared for as long as this process lives.
     let counters: &'static Counters = Box::leak(Box::new(counters));
     for (&processor, seen) in processors.iter().zip(Seen::each(counters)) {
         let (told, hears) = mpsc::channel();
@@ -100,7 +100,7 @@ fn watch(processor: usize, seen: &Seen<'_>, told: &Sender<Result<(), Failure>>) 
 
 /// Observations of a spinner so far. Only the spinner writes them.
 pub struct Seen<'a> {
-    /// When it began.
+    /// Time at which the spinner began.
     started_ns: &'a AtomicU64,
     /// Time for which nothing else ran since then.
     idle_ns: &'a AtomicU64,
@@ -110,7 +110,7 @@ impl<'a> Seen<'a> {
     /// Number of counters of one spinner. No other spinner's are in the same line of a processor's cache.
     pub const COUNTERS: usize = 16;
 
-    /// Those of all spinners.
+    /// The observations of all spinners.
     pub fn each(counters: &'a Counters) -> impl Iterator<Item = Seen<'a>> {
         counters.all().chunks_exact(Self::COUNTERS).map(|own| Self { started_ns: &own[0], idle_ns: &own[1] })
     }
@@ -197,7 +197,7 @@ mod tests {
         (0..CpuSet::count()).find(|&one| allowed.is_set(one).unwrap()).unwrap()
     }
 
-    /// Does something while a spinner is on that processor.
+    /// Does `work` while a spinner is on that processor.
     fn beside_a_spinner(processor: usize, work: impl FnOnce(&Seen<'_>)) {
         let (_memory, counters) = Counters::shared(Seen::COUNTERS).unwrap();
         let seen = Seen::each(&counters).next().unwrap();
@@ -229,7 +229,8 @@ mod tests {
                 while Instant::now() < until {}
                 Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap())
             });
-            // Not all of the 50 ms: the scheduler may give the spinner, or another test, a tick of them.
+            // The work may get less than all of the 50 ms: the scheduler may give the spinner, or another test, a tick
+            // of them.
             let worked = worker.join().unwrap();
             let busy_ns = seen.busy_ns();
             assert!(busy_ns + 500_000 >= u64::try_from(worked.as_nanos()).unwrap(), "{busy_ns} of {worked:?}");

@@ -45,7 +45,7 @@ const FIRST_TO_GO: &str = "1000";
 pub enum Status {
     /// The program is ready.
     Ready { after_ns: u64 },
-    /// Nothing runs any more.
+    /// The program and all others have ended.
     Ended(Ended),
 }
 
@@ -73,7 +73,7 @@ pub enum Ended {
     },
 }
 
-/// Is that process, until the program ends. When this one ends, the kernel ends all others of the namespace.
+/// Runs as that process, until the program ends. When this one ends, the kernel ends all others of the namespace.
 pub fn run() -> ExitCode {
     if std::process::id() != 1 {
         return crate::complain(&format!("{COMMAND} is for the agent itself, in a namespace of processes"), 2);
@@ -222,7 +222,7 @@ fn went(status: WaitStatus, was_ready: bool) -> Ended {
     Ended::Went {
         how: how(status),
         was_ready,
-        // To every process of the namespace but this one (kill(2)).
+        // This signals every process of the namespace but this one (kill(2)).
         left_others: kill(Pid::from_raw(-1), None).is_ok(),
         largest_bytes: u64::try_from(largest_kib).unwrap_or(0) << 10,
     }

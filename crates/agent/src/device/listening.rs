@@ -1,4 +1,4 @@
-//! Where sockets of the node's namespace wait for others: of TCP those that listen, of UDP those without a peer.
+//! Sockets of the node's namespace that wait for others: TCP sockets that listen, UDP sockets without a peer.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ const MAX_TOLD: usize = 64;
 /// TCP_LISTEN, as /proc/net/tcp has it.
 const LISTENS: &str = "0A";
 
-/// All of them, such as `tcp 0.0.0.0:53`.
+/// All of these sockets, such as `tcp 0.0.0.0:53`.
 pub fn read() -> io::Result<Vec<String>> {
     let mut found = BTreeSet::new();
     for (file, protocol) in [("tcp", "tcp"), ("tcp6", "tcp"), ("udp", "udp"), ("udp6", "udp")] {

@@ -41,7 +41,7 @@ pub fn read(holder: u32, reset_peak: bool) -> io::Result<Usage> {
     }
     while let Some(parent) = parents.pop() {
         for pid in children(&processes, parent) {
-            // One that ends meanwhile is in its parent's time.
+            // The time of a process that ends meanwhile is in its parent's.
             used.cpu_ns += running_ns(pid).unwrap_or(0) + processes[&pid].ended_ticks * ns_a_tick;
             used.peak_memory_bytes += peak_bytes(pid).unwrap_or(0);
             used.processes += 1;
@@ -63,7 +63,7 @@ fn all() -> io::Result<HashMap<i32, Process>> {
     let mut found = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // Others end meanwhile.
+        // Some processes end meanwhile.
         if let Some(process) = fs::read_to_string(format!("/proc/{pid}/stat")).ok().as_deref().and_then(parse) {
             found.insert(pid, process);
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The output of `ip`, which is JSON.
 pub fn ip(arguments: &[&str]) -> Result<Value, String> {
     let text = said("ip", arguments)?;
-    // Where there is nothing to tell, `ip` may print nothing at all.
+    // If there is nothing to report, `ip` may print nothing at all.
     let text = if text.trim().is_empty() { "[]" } else { &text };
     serde_json::from_str(text).map_err(|error| format!("reading what ip {} says: {error}", arguments.join(" ")))
 }

@@ -26,7 +26,7 @@ const OFFLOADS: [(&str, &str); 5] = [
 /// The words of `ip route` for a route's present state, which is no part of the route.
 const STATES: [&str; 4] = ["linkdown", "dead", "offload", "trap"];
 
-/// An interface of the machine, as it is told to people who look for one to borrow.
+/// An interface of the machine, as it is listed for people who look for one to borrow.
 #[derive(Debug, Serialize)]
 pub struct Told {
     interface: String,
@@ -48,7 +48,7 @@ struct Stamps {
     receives: bool,
 }
 
-/// All interfaces. Nothing is touched.
+/// Lists all interfaces. Nothing is touched.
 pub fn look() -> Result<Vec<Told>, String> {
     let uses = Uses::look()?;
     let told = |link: &Value| {

@@ -24,10 +24,10 @@ pub const RETURN: &str = "--return";
 /// The argument by which it lends an interface that is in use, too.
 pub const EVEN_IN_USE: &str = "--even-in-use";
 
-/// Is that process, until standard input ends and the interfaces are home.
+/// Runs as that process, until standard input ends and the interfaces are home.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let node = getppid();
-    // Whoever ends a session of SSH must not end this before it is done.
+    // A user who ends a session of SSH must not end this process before it is done.
     let _ = (setsid(), sys::ignore_requests_to_end());
     let mut names: Vec<String> = arguments.into_iter().map(|name| name.to_string_lossy().into_owned()).collect();
     // Claims that are made in one order never wait for each other. An option comes first.

@@ -61,9 +61,9 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Has it move the interfaces into this process's namespace.
+    /// Makes the keeper move the interfaces into this process's namespace.
     pub fn take(&mut self) -> Result<(), String> {
-        // Where it has ended, it has said why.
+        // A keeper that has ended has said why.
         let _ = writeln!(self.stdin, "{TAKE}");
         self.hear(TAKEN)
     }
@@ -115,7 +115,7 @@ impl Lent {
     }
 }
 
-/// Has a new keeper bring the interfaces home.
+/// Starts a new keeper that brings the interfaces home.
 fn return_again(home: &File, wanted: &Wanted) -> Result<(), String> {
     setns(home, CloneFlags::CLONE_NEWNET)
         .map_err(|errno| format!("entering the machine's network namespace: {errno}"))?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ask::{ip, said};
 
-/// Where the connection of SSH is told, as sshd(8) does: client's address and port, server's address and port.
+/// The variable with the connection of SSH, by sshd(8): client's address and port, server's address and port.
 const SSH: &str = "SSH_CONNECTION";
 /// The advice of most objections.
 const ANOTHER: &str = "name another one";

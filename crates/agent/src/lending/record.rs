@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sixbench_netlink::Client;
 use sixbench_packet::stamping::{self, Setting};
 
-/// Where records are. It is empty after the machine has started, when all interfaces are home anyway.
+/// The directory of records. It is empty after the machine has started, when all interfaces are home anyway.
 const DIRECTORY: &str = "/run/sixbench/lent";
 /// Time in which a keeper brings interfaces home, for which the next one waits.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -85,7 +85,7 @@ impl Record {
     }
 }
 
-/// As `ip` writes it.
+/// The address as `ip` writes it.
 fn text_of(address: [u8; 6]) -> String {
     address.map(|byte| format!("{byte:02x}")).join(":")
 }
@@ -185,7 +185,7 @@ pub fn mend_all() -> Result<Vec<String>, String> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let interface = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".json"));
         let Some(interface) = interface else { continue };
-        // One that is lent now is nobody else's business.
+        // An interface that is lent now is left alone.
         if let Some(claim) = Claim::try_make(interface)? {
             if claim.mend()? {
                 mended.push(interface.to_owned());

@@ -21,7 +21,7 @@ pub fn carry(channel: Channel, target: &Target) -> ExitCode {
     };
     let requests = move || match copy(&mut io::stdin().lock(), &mut writer) {
         Ok(()) => process::exit(0),
-        // The other thread sees the end as well, and says so.
+        // The other thread sees the end as well, and reports it.
         Err(_) => thread::park(),
     };
     if let Err(error) = thread::Builder::new().name("requests".to_owned()).spawn(requests) {

@@ -33,9 +33,9 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// The state that all clients share.
 pub struct Host {
-    /// In `hello`.
+    /// The name in the answer to `hello`.
     pub name: String,
-    /// Where sessions are bound.
+    /// The addresses that sessions are bound to.
     pub listening: Listening,
     /// The limits on their requests.
     pub limits: Limits,
@@ -89,7 +89,7 @@ struct Shared {
     sessions: Sessions,
     flows: ClientFlows,
     began: Instant,
-    /// When it last asked something, since it began.
+    /// Time of its last request, in milliseconds since it began.
     heard_ms: AtomicU64,
 }
 

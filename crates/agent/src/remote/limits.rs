@@ -8,7 +8,8 @@ use crate::failure::Failure;
 
 /// Sessions that a client may have at a time.
 pub const MAX_SESSIONS: usize = 8;
-/// Beyond `--max-duration`, for what comes before and after the measured time: a session that is older is cancelled.
+/// Time beyond `--max-duration`, for what comes before and after the measured time: a session that is older is
+/// cancelled.
 const GRACE: Duration = Duration::from_secs(30);
 const MAX_STREAMS: u128 = 128;
 /// Connections of `tcp-connect` and `tcp-crr` at once.

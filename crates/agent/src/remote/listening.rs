@@ -1,4 +1,4 @@
-//! Where the sockets of a client's sessions are bound.
+//! The addresses that the sockets of a client's sessions are bound to.
 
 use std::net::{IpAddr, UdpSocket};
 

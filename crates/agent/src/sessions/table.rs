@@ -45,7 +45,7 @@ pub struct Reservation {
 pub type Served = (Reservation, Box<dyn Server>);
 
 impl Table {
-    /// No sessions yet, and room for so many.
+    /// A table without sessions, and with room for so many.
     pub fn new(most: usize) -> Self {
         Self { most, sessions: Mutex::default() }
     }
@@ -102,7 +102,7 @@ impl Table {
         }
     }
 
-    /// Tells whoever works on a session to end.
+    /// Tells the workload of a session to end.
     pub fn raise(&self, session: &str) -> Result<(), Failure> {
         find_in(&mut self.lock(), session).map(|session| session.cancel.raise())
     }

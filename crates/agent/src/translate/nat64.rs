@@ -1,4 +1,4 @@
-//! The settings of a stateful translator as they are told.
+//! The settings of a stateful translator as users give them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use sixbench_plane::told::Written;
 use sixbench_wire::nat64::{self, Inside, Outside, PoolRange, StaticBinding};
 use sixbench_wire::siit;
 
-/// More than anybody waits, and less than what nanoseconds can count.
+/// Longest timeout, in seconds: more than anybody waits, and less than what nanoseconds can count.
 const MAX_TIMEOUT_S: u32 = 30 * 24 * 3600;
 
-/// As `docs/protocol.md` has them; what is not told is as [`nat64::Settings`] has it by default.
+/// The settings as `docs/protocol.md` has them. A setting that is left out is as [`nat64::Settings`] has it by default.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {

@@ -1,4 +1,4 @@
-//! The settings of a translator as they are told.
+//! The settings of a translator as users give them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use sixbench_plane::spec::Prefix;
 use sixbench_plane::told::{ToldRule, Written};
 use sixbench_wire::siit::{self, Clause, Domain, Net};
 
-/// As `docs/protocol.md` has them; what is not told is as [`siit::Settings`] has it by default.
+/// The settings as `docs/protocol.md` has them. A setting that is left out is as [`siit::Settings`] has it by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
@@ -81,18 +81,18 @@ impl From<Settings> for siit::Settings {
 }
 
 impl Settings {
-    /// This prefix in the place of any.
+    /// Replaces the prefixes by this one.
     pub fn set_prefix(&mut self, prefix: Prefix) {
         self.prefixes = vec![Written(Net { address: prefix.address, bits: prefix.bits })];
     }
 
-    /// UDP without a checksum gets one unless something else is told: RFC 6146 section 3.4.
+    /// Makes UDP without a checksum get one, unless the settings say otherwise: RFC 6146 section 3.4.
     pub fn computing(mut self) -> Self {
         self.zero_checksum.get_or_insert(ZeroChecksum::Compute);
         self
     }
 
-    /// Writes what is told over what is there.
+    /// Writes these settings over those that are there.
     fn change(self, settings: &mut siit::Settings) {
         settings.prefixes = nets(&self.prefixes);
         settings.explicit = self.explicit.iter().map(|(ipv4, ipv6)| (ipv4.0, ipv6.0)).collect();

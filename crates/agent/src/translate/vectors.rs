@@ -40,7 +40,7 @@ fn every_vector_of_a_translator_has_its_outcome() {
     let names: BTreeSet<_> = Clause::ALL.iter().map(|clause| clause.name().to_owned()).collect();
     let found: BTreeSet<_> =
         [stateless, stateful, tunnelled].into_iter().flatten().filter(|reason| names.contains(reason)).collect();
-    // These are only counted, with the packet that shows that it is too late.
+    // These clauses are only counted, with the packet that shows that it is too late.
     let counted = [Clause::FirstFragmentMissing, Clause::TooManyFragments];
     let all = Clause::ALL.iter().filter(|clause| !counted.contains(clause));
     assert_eq!(found, all.map(|clause| clause.name().to_owned()).collect());

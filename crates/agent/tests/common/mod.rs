@@ -38,7 +38,7 @@ impl Agent {
     pub fn in_own_namespace() -> Option<Self> {
         let mut agent = Self::start(&["node", "--name", "n1"]);
         let hello = b"{\"id\": 0, \"op\": \"hello\", \"protocol\": 1, \"version\": \"test\"}\n";
-        // Where the agent has given up already, its end tells why.
+        // If the agent has given up already, its end tells why.
         let _ = agent.stdin.as_mut().expect("a pipe").write_all(hello);
         match agent.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
@@ -241,7 +241,7 @@ pub fn in_namespace_of(node: &Agent) -> Command {
 /// The token of all sessions of the tests.
 pub const TOKEN: &str = "00112233445566778899aabbccddeeff";
 
-/// `serve` of a workload, for whoever has the token.
+/// The request `serve` of a workload, for any client that has the token.
 pub fn session(name: &str, workload: &str, address: &str, params: &Value) -> Value {
     json!({"session": name, "workload": workload, "address": address, "token": TOKEN, "params": params})
 }
@@ -282,7 +282,7 @@ impl Fifo {
         self.0.to_str().expect("UTF-8")
     }
 
-    /// Waits until somebody writes a line, and returns a handle that ends when all writers are gone.
+    /// Waits until a process writes a line, and returns a handle that ends when all writers are gone.
     pub fn first_line(&self) -> (String, Receiver<()>) {
         let path = self.0.clone();
         let (line_sender, line) = channel();

@@ -77,7 +77,8 @@ fn good_client_beside_24_bad_ones(key: Option<&KeyFile>) {
         })
         .collect();
     begun.wait();
-    // They are there, some for two seconds; a good one that waited for them would not come to its end before they do.
+    // The bad clients are there, some for two seconds; a good one that waited for them would not come to its end before
+    // they do.
     let mut remote = server.connect().greeted();
     let mut local = Agent::here().greeted();
     let (_, finished) = trial(&mut remote, &mut local, "udp-rr", "127.0.0.1", &json!({"count": 50}));

@@ -1,4 +1,4 @@
-//! A server under load: cookies, who gives way, and what clients are told.
+//! A server under load: cookies, the clients that give way, and the codes that clients get.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -74,7 +74,7 @@ fn under_load_only_who_brings_its_own_cookie_comes_in() {
     let ask = |from, cookie: &[u8; COOKIE_BYTES]| answer(dial_from(&server, from), cookie);
     let (_, cookie) = ask([127, 0, 0, 1], &[0; COOKIE_BYTES]);
     let cookie = cookie.expect("it is under load");
-    // Another address, other bytes, and none.
+    // The server refuses the cookie from another address, and with other bytes.
     assert_eq!(ask([127, 0, 0, 2], &cookie).0, RETRY);
     let mut changed = cookie;
     changed[COOKIE_BYTES - 1] ^= 1;
@@ -89,11 +89,11 @@ fn under_load_only_who_brings_its_own_cookie_comes_in() {
 fn the_crowd_of_one_network_gives_way_and_is_told_why() {
     let server = server(None);
     let good = dial_from(&server, [127, 0, 1, 1]);
-    // More than there is room for, from many addresses of one /24.
+    // There are more of these than there is room for, from many addresses of one /24.
     let mut crowd: Vec<_> = (0..PLACES + 8).map(|number| dial_from(&server, [127, 0, 9, number as u8])).collect();
     assert_eq!(code(&mut crowd[0]), UNDER_LOAD);
     assert!(is_open(&good));
-    // Nobody of it stays for ever.
+    // None of the crowd stays for ever.
     assert_eq!(code(&mut crowd[PLACES + 7]), TOO_SLOW);
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::common::{Agent, in_namespace_of, join, session, with};
 use crate::server::{KeyFile, Server, run};
 
-/// Where the client reaches the server, and the server's own address.
+/// The addresses at which the client reaches the server: those of the NAT, and not the server's own.
 const PUBLIC: [&str; 2] = ["10.1.0.9", "2001:db8:1::9"];
 
 fn build() -> Option<[Agent; 3]> {

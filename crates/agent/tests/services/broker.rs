@@ -76,7 +76,7 @@ fn a_client_gets_a_tunnel_keeps_it_and_gives_it_back() {
     );
     star.hosts[0].shell("ping -c 3 -i 0.01 -W 5 2001:db8:b00::1");
 
-    // Another one is next to it, and they reach each other.
+    // Another host's address is next to it, and they reach each other.
     assert_eq!(star.obtain(1)["address"], "2001:db8:b00:1::2/64");
     star.hosts[0].shell("ip -6 route add default dev sb0");
     star.hosts[1].shell("ip -6 route add default dev sb0; ping -c 3 -i 0.01 -W 5 -s 1432 -M do 2001:db8:b00::2");

@@ -66,7 +66,7 @@ fn solicitations_of_strangers_are_ignored_and_counted() {
     send(255, &[133, 1, 0, 0, 0, 0, 0, 0]);
     send(255, &[133, 0, 0, 0, 0, 0]);
     send(255, &[133, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-    // They came before this one, which is answered.
+    // These solicitations came before this one, which is answered.
     host.ok("router-solicit", json!({"device": "e0"}));
     let counters = router.ok("advertise-stop", json!({"device": "e0"}));
     assert_eq!(counters["ignored"], json!({"hop-limit": 1, "code": 1, "length": 1, "option-length": 1}), "{counters}");

@@ -99,7 +99,7 @@ fn multicast_is_forwarded_once_and_never_in_circles() {
     let first = ring.router_1.ok("multicast-counters", json!({}));
     assert_eq!((&first["packets"], &first["bytes"], &first["sources"]), (&json!(22), &json!(bytes), &json!(1)));
     assert_eq!(first["copies"], 2 * 22);
-    // Both got everything twice: the second router from the first one, the first from the second.
+    // Both routers got everything twice: the second router from the first one, the first from the second.
     let second = ring.router_2.ok("multicast-stop", json!({}));
     assert_eq!((&second["packets"], &second["wrong_interface"]), (&json!(22), &json!(22)));
     assert_eq!(second["copies"], 2 * 21);

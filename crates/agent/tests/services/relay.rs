@@ -51,7 +51,7 @@ fn patient(stream: TcpStream) -> TcpStream {
     stream
 }
 
-/// A connection that the relay resets: at once, or when somebody reads.
+/// Checks that the relay resets a connection: at once, or when the client reads.
 fn is_reset(client: &Agent, server: SocketAddr) {
     let refused = within(client, move || {
         TcpStream::connect(server).and_then(|stream| patient(stream).read(&mut [0; 1])).expect_err("a reset")
@@ -80,7 +80,7 @@ fn streams_pass_whole_in_both_directions_and_end_one_after_the_other() {
     let (far, from) = listener.accept().expect("a connection");
     let mut far = patient(far);
     assert_eq!(from.ip().to_string(), "198.18.1.1");
-    // More than all buffers on the way have room for: who sends has to wait until somebody reads.
+    // This is more than all buffers on the way have room for: the sender has to wait until the receiver reads.
     let sent: Vec<u8> = (0..24_000_000_u32).map(|number| (number % 251) as u8).collect();
     let copy = sent.clone();
     let mut writing = near.try_clone().expect("a socket");
@@ -155,7 +155,7 @@ fn datagrams_pass_between_a_pair_until_it_is_silent() {
             socket
         })
         .collect();
-    // One of them is fragmented on either leg.
+    // One datagram is fragmented on either leg.
     let datagrams: [&[u8]; 3] = [b"one", b"", &[7; 4000]];
     let mut buffer = [0; 5000];
     for datagram in datagrams {

@@ -17,7 +17,7 @@ const SEND_BUFFER_BYTES: usize = 64 << 20;
 /// The socket that outer packets, and errors about them, are received from.
 pub fn receiver(spec: &Spec) -> io::Result<Socket> {
     let (socket, is_ipv6) = (raw(spec)?, spec.outer == Family::Ipv6);
-    // IPv6's is told beside the packet, IPv4's stands in it.
+    // The kernel gives the traffic class of IPv6 beside the packet; IPv4's TOS is in the packet.
     if is_ipv6 {
         socket.set_recv_tclass_v6(true)?;
     }
@@ -30,7 +30,8 @@ pub fn receiver(spec: &Spec) -> io::Result<Socket> {
     }
     socket.bind(&local(spec))?;
     if let Some(peer) = spec.mapping.peer() {
-        // Then other tunnels' packets do not come here. Without a route there yet, they do, and are dropped by their source.
+        // A connected socket gets no packets of other tunnels. Without a route there yet, it does, and drops them by
+        // their source.
         let _ = socket.connect(&SocketAddr::new(peer, 0).into());
     }
     Ok(socket)

@@ -12,12 +12,12 @@ pub struct SlowCounts {
     pub encapsulated: Count,
     /// Received.
     pub decapsulated: Count,
-    /// Neither, by reason.
+    /// Dropped, by reason.
     pub drops: BTreeMap<Outcome, Count>,
 }
 
 impl SlowCounts {
-    /// From the counters of both threads.
+    /// The counts of both threads.
     pub(super) fn of(sender: &Mutex<ThreadCounts>, receiver: &Mutex<ThreadCounts>) -> Self {
         let [sender, receiver] = [sender, receiver].map(|counts| lock(counts).clone());
         let mut drops = sender.drops;
@@ -45,7 +45,7 @@ impl ThreadCounts {
     }
 }
 
-/// For a batch, or to read.
+/// Locks the counts, for a batch or to read them.
 pub fn lock(counts: &Mutex<ThreadCounts>) -> MutexGuard<'_, ThreadCounts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -47,7 +47,7 @@ pub fn is_unreachable(outer: Family, kind: u8, code: u8) -> bool {
     }
 }
 
-/// That the packet is longer than the tunnel now takes: RFC 8201, RFC 1191.
+/// Error for a packet that is longer than the tunnel now takes: RFC 8201, RFC 1191.
 pub fn too_big(mtu_bytes: u32) -> Told {
     let next_hop_bytes = u16::try_from(mtu_bytes).unwrap_or(u16::MAX);
     Told {
@@ -93,7 +93,7 @@ pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
         && (inner.protocol != protocol::ICMP || matches!(kind, Some(0 | 8 | 13..=18)))
 }
 
-/// Tells the source of a packet, if it may be told. The kernel chooses the source address and the way.
+/// Sends an error to the source of a packet, if that may be told. The kernel chooses the source address and the way.
 pub fn send(told: Told, packet: &[u8], inner: &Inner) -> io::Result<()> {
     if !may_be_told(packet, inner) {
         return Ok(());
@@ -108,7 +108,7 @@ pub fn send(told: Told, packet: &[u8], inner: &Inner) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     if inner.version == 4 {
         socket.set_tos_v4(u32::from(TOS))?;
-        // As the kernel's own.
+        // The kernel's own errors may be fragmented, too.
         sys::set_dont_fragment(&socket, false, false)?;
     }
     socket.send_to(&told.message(packet, inner), &SocketAddr::new(to, 0).into()).map(|_| ())

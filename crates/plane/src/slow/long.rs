@@ -34,7 +34,7 @@ impl LongWay {
     }
 }
 
-/// For `tc -batch`.
+/// The lines for `tc -batch`.
 fn commands(near: &str, far: &str) -> String {
     let [_, _, octets @ ..] = MARK;
     let mark = u32::from_be_bytes(octets);

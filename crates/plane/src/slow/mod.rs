@@ -50,7 +50,7 @@ pub(crate) const BATCH: usize = 64;
 pub struct Rivals {
     /// True if there are any.
     pub are_there: bool,
-    /// Those that a packet is offered to before this tunnel.
+    /// The tunnels that are offered a packet before this one.
     pub first: Arc<[Spec]>,
 }
 

@@ -9,7 +9,7 @@ use sixbench_wire::{Span, checksum, tcp};
 
 use super::rules::Inner;
 
-/// Before the packet: a virtual header and an Ethernet header.
+/// The bytes before a packet: a virtual header and an Ethernet header.
 pub type FrameHead = [u8; virtio::HEADER_BYTES + ETHERNET_BYTES];
 
 /// A frame that came out of the device's far end, with the checksum that was left to the device.

@@ -22,7 +22,7 @@ pub struct OnLink {
 }
 
 impl OnLink {
-    /// For the device of that index, in the namespace of this thread.
+    /// The test for the device of that index, in the namespace of this thread.
     pub fn open(ifindex: u32) -> io::Result<Self> {
         Ok(Self { client: Client::open()?, ifindex, known: HashMap::new() })
     }

@@ -19,7 +19,7 @@ use crate::device::Device;
 use crate::spec::{Family, Spec};
 use crate::sys::{self, FarSocket, Message, ReceiveBatch, Received, SendBatch};
 
-/// One direction of a tunnel.
+/// The receiving direction of a tunnel.
 pub struct Receiver {
     spec: Spec,
     near_ifindex: u32,
@@ -185,7 +185,7 @@ impl Receiver {
         head
     }
 
-    /// Takes an error that the carrier told, and tells the source of the packet. False if there was none.
+    /// Takes an error that the carrier reported, and tells the source of the packet. False if there was none.
     fn relay_error(&self, buffer: &mut [u8]) -> bool {
         let Ok(Some(error)) = sys::receive_error(&self.carrier, buffer) else { return false };
         if self.spec.mapping.peer().is_some_and(|peer| error.destination.is_some_and(|to| to != peer)) {

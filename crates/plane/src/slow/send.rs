@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::spec::Spec;
 use crate::sys::{self, Destination, FarSocket, Message, ReceiveBatch, SendBatch};
 
-/// One direction of a tunnel.
+/// The sending direction of a tunnel.
 pub struct Sender {
     spec: Spec,
     far: FarSocket,
@@ -117,8 +117,8 @@ impl Sender {
         }
     }
 
-    /// RFC 4213 section 3.2.2, RFC 2473 sections 7.1 and 7.2: what IPv6 guarantees, and what may be fragmented, is fragmented; of others the source is
-    /// told.
+    /// Fragments a packet that is too long, if IPv6 guarantees its length, or it may be fragmented. The source of
+    /// others is told: RFC 4213 section 3.2.2, RFC 2473 sections 7.1 and 7.2.
     fn send_too_big(&self, packet: &Outgoing<'_>, outbox: &mut SendBatch) -> Result<(), Outcome> {
         let inner = &packet.inner;
         if !inner.dont_fragment || (inner.version == 6 && packet.packet.len() <= 1280) {

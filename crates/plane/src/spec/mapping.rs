@@ -8,7 +8,7 @@ use sixbench_wire::map::{Rule, check_rules};
 use crate::abi::{self, Address, Address4};
 use crate::told::ToldRule;
 
-/// More than a node has addresses.
+/// Most groups: more than a node has addresses.
 const MAX_GROUPS: usize = 256;
 
 /// The rule by which the outer destination follows from the inner packet.
@@ -16,7 +16,7 @@ const MAX_GROUPS: usize = 256;
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 #[allow(missing_docs)]
 pub enum Mapping {
-    /// One peer: RFC 4213, RFC 2473, RFC 2784.
+    /// A tunnel to one peer: RFC 4213, RFC 2473, RFC 2784.
     Fixed { remote: IpAddr },
     /// RFC 3056.
     #[serde(rename = "6to4")]
@@ -227,7 +227,7 @@ impl Mapping {
                 tunnel.is_border_relay = (*is_border_relay).into();
             }
             Self::SixOverFour { .. } => tunnel.mapping = abi::mapping::SIX_OVER_FOUR,
-            // No program knows it.
+            // No program supports MAP.
             Self::Map(_) => {}
             Self::Isatap { routers } => {
                 tunnel.mapping = abi::mapping::ISATAP;

@@ -134,7 +134,7 @@ pub enum PathMtu {
 pub enum DontFragment {
     Clear,
     Set,
-    /// As the inner packet; an IPv6 packet counts as one that may not be fragmented.
+    /// The DF of the inner packet; an IPv6 packet counts as one that may not be fragmented.
     Inherit,
 }
 

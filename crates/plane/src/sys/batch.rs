@@ -28,7 +28,7 @@ pub struct ReceiveBatch {
     names: Vec<libc::sockaddr_in6>,
     controls: Vec<Control>,
     _parts: Vec<libc::iovec>,
-    /// They point to all of the above, which is on the heap and never resized.
+    /// Headers that point to all of the above, which is on the heap and never resized.
     headers: Vec<libc::mmsghdr>,
     /// Number of packets that the last call received.
     count: usize,
@@ -46,7 +46,7 @@ pub struct Received<'a> {
 }
 
 impl ReceiveBatch {
-    /// For `count` packets of at most `packet_bytes`.
+    /// Buffers for `count` packets of at most `packet_bytes`.
     pub fn new(count: usize, packet_bytes: usize) -> Self {
         // SAFETY: all zeros is a valid value.
         let name: libc::sockaddr_in6 = unsafe { mem::zeroed() };
@@ -97,7 +97,7 @@ impl ReceiveBatch {
         let packets = self.data.chunks_exact_mut(self.packet_bytes);
         let notes = self.names.iter().zip(&self.controls);
         packets.zip(&self.headers[..self.count]).zip(notes).map(|((packet, header), (name, control))| {
-            // Not of the same type in every C library.
+            // This field's type differs among C libraries.
             let control_bytes: usize = header.msg_hdr.msg_controllen as _;
             let length = (header.msg_len as usize).min(packet.len());
             Received {
@@ -127,14 +127,14 @@ pub struct Message<'a> {
     pub head: &'a [u8],
     /// Sent after it.
     pub body: &'a [u8],
-    /// Where to; a socket that is bound to a device needs none.
+    /// The destination; a socket that is bound to a device needs none.
     pub destination: Option<Destination>,
 }
 
 /// The fields of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Destination {
-    /// Where to.
+    /// The address to send to.
     pub address: IpAddr,
     /// TTL or hop limit, at least 1.
     pub ttl: u8,

@@ -23,7 +23,7 @@ pub enum ErrorOrigin {
 pub struct ReceivedError {
     /// Number of bytes of the packet's payload that are quoted.
     pub length: usize,
-    /// Where the packet was sent.
+    /// The destination that the packet was sent to.
     pub destination: Option<IpAddr>,
     /// The origin of the error.
     pub origin: ErrorOrigin,

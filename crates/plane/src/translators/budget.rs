@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// As many as Linux sends in a second of all kinds (`net.ipv4.icmp_msgs_per_sec`), and as many at once.
+/// Errors a second, and at once: as many as Linux sends of all kinds (`net.ipv4.icmp_msgs_per_sec`).
 const ERRORS_PER_SECOND: u32 = 1000;
 const PAUSE: Duration = Duration::from_nanos(1_000_000_000 / ERRORS_PER_SECOND as u64);
 

@@ -11,7 +11,7 @@ use crate::counters::Traffic;
 
 /// The reason of packets that the node did not take back.
 const NOT_SENT: &str = "not-sent";
-/// The reason of packets whose source would have been told of an error, had it not been told of so many already.
+/// The reason of packets whose source is not told of an error, as too many errors were sent already.
 const NOT_TOLD: &str = "error-limit";
 /// The reason of packets for which the kernel had no memory.
 const NO_ROOM: &str = "no-room";
@@ -19,7 +19,7 @@ const NO_ROOM: &str = "no-room";
 /// The counters of one thread.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// From IPv4, and from IPv6.
+    /// The packets translated from IPv4, and from IPv6.
     translated: [Traffic; 2],
     by_clause: [BTreeMap<Clause, Traffic>; 3],
     not_sent: Traffic,
@@ -37,7 +37,7 @@ pub struct TranslatorReport {
     pub to_ipv4: Traffic,
     /// Packets among these that user space translated, by the clause that decided.
     pub slow: BTreeMap<&'static str, Traffic>,
-    /// Those whose source was told of an error instead, by clause.
+    /// Packets whose source was told of an error instead, by clause.
     pub answered: BTreeMap<&'static str, Traffic>,
     /// Dropped, by clause.
     pub drops: BTreeMap<&'static str, Traffic>,

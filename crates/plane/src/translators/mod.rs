@@ -192,9 +192,9 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
 #[derive(Debug, Clone, Copy)]
 enum Came {
     Whole,
-    /// In so many fragments, which were put together.
+    /// The packet came in so many fragments, which were put together.
     Joined(Amount),
-    /// It is one, and its first one has these ports.
+    /// The packet is a fragment, and the first one of its packet has these ports.
     Fragment(Ports),
 }
 

@@ -24,13 +24,14 @@ pub enum Told {
 #[derive(Debug, Clone, Copy)]
 pub struct CarrierError<'a> {
     pub told: Told,
-    /// To which end the packet went.
+    /// The end that the packet went to.
     pub destination: IpAddr,
-    /// As much of the inner packet as the error quotes, if that holds its addresses: routers may quote 8 bytes behind an IPv4 header (RFC 792).
+    /// The first part of the inner packet that the error quotes, if that holds its addresses: routers may quote 8 bytes
+    /// behind an IPv4 header (RFC 792).
     pub inner: Option<(&'a [u8], Inner)>,
 }
 
-/// The error that a packet of the outer family to this end is. `None`: it is none.
+/// Reads a packet of the outer family to this end as an error. `None` if it is none.
 pub fn read<'a>(spec: &Spec, packet: &'a [u8]) -> Option<Result<CarrierError<'a>, Outcome>> {
     let (version, message) = match spec.outer {
         Family::Ipv4 => (Version::V4, message4(spec, packet)?),
@@ -46,7 +47,7 @@ pub fn read<'a>(spec: &Spec, packet: &'a [u8]) -> Option<Result<CarrierError<'a>
 
 fn about<'a>(spec: &Spec, message: &Message<'a>) -> Option<CarrierError<'a>> {
     let told = match message.mtu_bytes() {
-        // No link has less: RFC 8201 section 4, RFC 791 section 3.2.
+        // No link has a lower MTU: RFC 8201 section 4, RFC 791 section 3.2.
         Some(mtu_bytes) if spec.outer == Family::Ipv6 => Told::TooBig(mtu_bytes.max(MIN_IPV6_MTU_BYTES)),
         Some(mtu_bytes) => Told::TooBig(mtu_bytes.max(MIN_IPV4_MTU_BYTES)),
         None if icmp::is_unreachable(spec.outer, message.kind(), message.code()) => Told::Unreachable,

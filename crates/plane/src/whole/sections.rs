@@ -1,4 +1,4 @@
-//! Where what was decided is written.
+//! The sections of RFCs that decisions follow.
 
 use super::Way;
 use crate::abi::Outcome;

@@ -31,7 +31,8 @@ const UNBOUND: Told = Told {
 };
 
 impl Whole {
-    /// Tells the source of a packet what the carrier said of the outer one. Where the error quotes too little to say whose that was, nobody is told.
+    /// Tells the source of a packet of the carrier's error about the outer one. If the error quotes too little to show
+    /// the packet's source, nobody is told.
     pub(super) fn pass_on(&mut self, error: &CarrierError<'_>, overhead_bytes: u32) -> (Outcome, Verdict) {
         let not_told = (Outcome::CarrierError, Verdict::Dropped);
         let mtu_bytes = match error.told {
@@ -50,8 +51,8 @@ impl Whole {
         (Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes), packet, &inner))
     }
 
-    /// True if the source of a packet is told that a path takes no more than this. Others' outer packets are fragmented: RFC 2473 sections 7.1 and 7.2,
-    /// RFC 4213 section 3.2.2.
+    /// True if the source of a packet is told that a path takes no more than this. If not, the outer packets are
+    /// fragmented: RFC 2473 sections 7.1 and 7.2, RFC 4213 section 3.2.2.
     pub(super) fn is_told_of_path(&self, inner: &Inner, mtu_bytes: u32) -> bool {
         let least_bytes = if inner.version == 6 { MIN_IPV6_MTU_BYTES } else { 0 };
         inner.dont_fragment && inner.bytes > mtu_bytes.max(least_bytes) as usize

@@ -16,7 +16,7 @@ pub fn cut(packet: &[u8], inner: &Inner, mtu_bytes: usize) -> Vec<Vec<u8>> {
     let (first, payload) = packet.split_at(inner.header_bytes);
     let later = with_copied_options(first);
     let field = u16::from_be_bytes([packet[6], packet[7]]);
-    // At least 8: no header has more than 60 bytes, and no MTU is less than 68.
+    // There is room for at least 8 bytes: no header has more than 60 bytes, and no MTU is less than 68.
     let room = (mtu_bytes - inner.header_bytes) / FRAGMENT_UNIT_BYTES * FRAGMENT_UNIT_BYTES;
     let count = payload.len().div_ceil(room);
     let piece = |index: usize| {

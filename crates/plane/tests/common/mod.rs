@@ -34,7 +34,7 @@ pub struct Loaded {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
     pub outcome: Outcome,
-    /// From the IP header on; `None` where the packet was dropped.
+    /// The packet from the IP header on; `None` where it was dropped.
     pub packet: Option<Vec<u8>>,
     /// The Ethernet header as the program left it.
     pub ethernet: Vec<u8>,
@@ -79,7 +79,7 @@ impl Bench {
         self.load_with(spec, Features::here())
     }
 
-    /// As for a kernel with these features.
+    /// Loads the programs as for a kernel with these features.
     pub fn load_with(&self, spec: &Spec, features: Features) -> Loaded {
         let mut tunnel = spec.compile().expect("a tunnel");
         tunnel.near_ifindex = self.device.near_ifindex;

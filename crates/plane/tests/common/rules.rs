@@ -21,7 +21,7 @@ pub fn check(spec: &Spec, packet: &[u8], seed: u64) {
     if let (Ok((at, before)), Ok(range)) = (seen, taken) {
         let after = rules::Inner::read(&payload[range.clone()]);
         assert_eq!(at, range.start);
-        // Only ECN changes, and nothing outside the header.
+        // The ECN field alone changes, and nothing outside the header.
         assert_eq!(after.map(|after| (after.bytes, after.tos & !3)), Ok((before.bytes, before.tos & !3)));
         assert_eq!(&payload[at + before.header_bytes..], &packet[at + before.header_bytes..]);
         let _ = offload::virtual_header(&payload[range], &before, 1400);

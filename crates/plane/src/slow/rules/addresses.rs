@@ -1,4 +1,4 @@
-//! Which addresses mean what: `bpf/addresses.h`. IPv4 addresses are numbers in the host's order.
+//! The meaning of addresses: `bpf/addresses.h`. IPv4 addresses are numbers in the host's order.
 
 use std::net::Ipv4Addr;
 

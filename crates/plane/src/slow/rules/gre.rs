@@ -26,13 +26,14 @@ impl Header {
         Self { octets, bytes: spec.gre_bytes() }
     }
 
-    /// As it is sent.
+    /// The bytes of the header.
     pub fn as_bytes(&self) -> &[u8] {
         &self.octets[..self.bytes]
     }
 }
 
-/// Where the packet behind a GRE header begins, and its IP version. The checksum, which the fast path leaves to us, is checked.
+/// The place where the packet behind a GRE header begins, and its IP version. Checks the checksum, which the fast path
+/// leaves to us.
 pub fn strip(gre_key: Option<u32>, payload: &[u8]) -> Result<(usize, u8), Outcome> {
     let fixed: &[u8; 4] = payload.first_chunk().ok_or(Outcome::InnerTruncated)?;
     let flags = u16::from_be_bytes([fixed[0], fixed[1]]);

@@ -33,7 +33,7 @@ pub struct Inner {
     pub is_later_fragment: bool,
     /// The address of the sender.
     pub source: Address,
-    /// Where it goes.
+    /// The address of the destination.
     pub destination: Address,
     /// Its ports, if it is a fragment and they are known of its first one.
     pub ports: Option<Ports>,

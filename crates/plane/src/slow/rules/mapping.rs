@@ -1,4 +1,4 @@
-//! From inner to outer addresses, and back: `bpf/mapping*.h`.
+//! The mapping of inner to outer addresses, and back: `bpf/mapping*.h`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,7 +13,7 @@ use crate::spec::{Mapping, Spec};
 /// ff02::2.
 const ALL_ROUTERS: [u8; 16] = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
-/// Where a packet is to be sent that leaves the device for that link-layer address.
+/// The outer destination of a packet that leaves the device for that link-layer address.
 pub fn destination(spec: &Spec, inner: &Inner, packet: &[u8], link_layer: [u8; 6]) -> Result<IpAddr, Outcome> {
     let local = local_ipv4(spec);
     let (found, is_martian) = match spec.mapping {

@@ -68,8 +68,9 @@ pub fn encapsulate(spec: &Spec, inner: &Inner, packet: &[u8], link_layer: [u8; 6
     Ok(outer)
 }
 
-/// Where in `payload` (what follows the outer IP header of a packet that arrived whole from `source`) the inner packet is; its ECN field is
-/// written. `ports`: if the inner packet is a fragment and they are known, those of its first one. `is_on_link` says of an IPv6 address whether the node routes it to the tunnel's device without a gateway.
+/// The range of the inner packet in `payload`, which follows the outer IP header of a packet that arrived whole from
+/// `source`; its ECN field is written. `ports`: those of its first fragment, if the inner packet is a fragment and they
+/// are known. `is_on_link` is true for an IPv6 address that the node routes to the tunnel's device without a gateway.
 pub fn decapsulate(
     spec: &Spec,
     source: &Address,
@@ -86,7 +87,7 @@ pub fn decapsulate(
     Ok(range)
 }
 
-/// Where in `payload` the inner packet begins, and its header: [`decapsulate`] without writing.
+/// The place where the inner packet begins in `payload`, and its header: [`decapsulate`] without writing.
 pub fn inspect(
     spec: &Spec,
     source: &Address,
