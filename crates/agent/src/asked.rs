@@ -28,8 +28,8 @@ impl From<io::Error> for End {
     }
 }
 
-/// Answers standard input on standard output until it ends. `answer` takes a line, or at the end none, and gives what it is answered, if anything, or
-/// why it is refused.
+/// Answers standard input on standard output until it ends. `answer` takes a line, or at the end none, and gives what
+/// it is answered, if anything, or why it is refused.
 pub fn on_standard_streams<A: Serialize>(
     command: &str,
     answer: impl FnMut(Option<&[u8]>) -> Result<Option<A>, String>,

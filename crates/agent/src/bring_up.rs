@@ -26,7 +26,8 @@ pub struct BringUp {
     ip: Vec<String>,
 }
 
-/// Asks whether IPv4 can be done without, if it is to, learns the prefix, makes the translator with it, and the routes into it. All times are of the monotonic clock, which nodes of one machine share.
+/// Asks whether IPv4 can be done without, if it is to, learns the prefix, makes the translator with it, and the routes
+/// into it. All times are of the monotonic clock, which nodes of one machine share.
 pub fn bring_up(translators: &Arc<Mutex<Translators>>, request: BringUp) -> Job {
     let shared = Arc::clone(translators);
     Box::new(move || {

@@ -68,7 +68,8 @@ struct Capture {
 }
 
 impl Captures {
-    /// Begins a capture, which then works in a thread of its own. Unless it is to wait first, it sees packets when this returns.
+    /// Begins a capture, which then works in a thread of its own. Unless it is to wait first, it sees packets when this
+    /// returns.
     pub fn start(&mut self, start: Start) -> Outcome {
         start.check()?;
         let count = self.by_name.len();

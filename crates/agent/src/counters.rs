@@ -10,8 +10,8 @@ use sixbench_measure::clock;
 use crate::failure::{Failure, Outcome};
 use crate::links;
 
-/// The calling thread's view: `/proc/net` would be that of the process's first thread, which is the same here, but would not be for a
-/// thread in a namespace of its own.
+/// The calling thread's view: `/proc/net` would be that of the process's first thread, which is the same here, but
+/// would not be for a thread in a namespace of its own.
 const DIRECTORY: &str = "/proc/thread-self/net";
 
 /// Groups of counters: protocol, then name.
@@ -145,8 +145,8 @@ fn parse_reassembly(text: &str) -> BTreeMap<&'static str, Reassembly> {
         .collect()
 }
 
-/// `softnet_stat`: a line of hexadecimal numbers for each processor, of which the twelfth is the packets that wait for it (Linux 5.10).
-/// They are the whole machine's.
+/// `softnet_stat`: a line of hexadecimal numbers for each processor, of which the twelfth is the packets that wait for
+/// it (Linux 5.10). They are the whole machine's.
 fn parse_softnet(text: &str) -> Option<u64> {
     text.lines().map(|line| u64::from_str_radix(line.split_ascii_whitespace().nth(11)?, 16).ok()).sum()
 }

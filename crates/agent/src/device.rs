@@ -1,7 +1,7 @@
 //! `device-start`, `device-counters`, `device-log`: a device under test, which is anyone's program in this node.
 //!
-//! It runs in mount and process namespaces of its own, whose first process is `init`. That one is killed with the agent, and
-//! everything in the namespace with it.
+//! It runs in mount and process namespaces of its own, whose first process is `init`. That one is killed with the
+//! agent, and everything in the namespace with it.
 
 mod init;
 mod listening;

@@ -46,7 +46,8 @@ fn default_timeout_ns() -> u64 {
 /// The commands that run now.
 #[derive(Default)]
 pub struct Commands {
-    /// Each leads a process group of its own. An entry goes before its leader is reaped: until then its number is not used again.
+    /// Each leads a process group of its own. An entry goes before its leader is reaped: until then its number is not
+    /// used again.
     groups: Mutex<HashSet<Pid>>,
     /// Commands accepted and not yet done.
     accepted: AtomicUsize,
@@ -263,7 +264,8 @@ impl<P: Read + AsFd> Output<P> {
         Ok(self.pipe.is_some())
     }
 
-    /// Reads what a command that has ended left in the pipe. Whoever else holds the pipe may write on, but is not listened to for long.
+    /// Reads what a command that has ended left in the pipe. Whoever else holds the pipe may write on, but is not
+    /// listened to for long.
     fn drain(&mut self) -> io::Result<()> {
         for _ in 0..MAX_OUTPUT_BYTES / CHUNK_BYTES {
             if !self.read()? {

@@ -10,7 +10,8 @@
 //! which it lets do less; `translate` takes packets through a mechanism and `decode` tells their headers, without a
 //! node; [`protocol`] has the form of requests.
 //!
-//! It is a library so that fuzzers reach what reads a stranger's bytes ([`lines`], [`protocol`]). `unsafe` only in `sys`.
+//! It is a library so that fuzzers reach what reads a stranger's bytes ([`lines`], [`protocol`]). `unsafe` only in
+//! `sys`.
 
 mod answers;
 mod args;

@@ -10,7 +10,8 @@ const KEPT_CAPACITY_BYTES: usize = 64 << 10;
 pub enum Line<'a> {
     /// A line without its end.
     Complete(&'a [u8]),
-    /// A line longer than the limit; it was skipped to its end without being held in memory (by [`Lines::next_within`]: was not).
+    /// A line longer than the limit; it was skipped to its end without being held in memory (by [`Lines::next_within`]:
+    /// was not).
     TooLong,
 }
 

@@ -24,8 +24,8 @@ pub struct Queue {
     waiting: u32,
 }
 
-/// The interfaces of the namespace of this thread, and the disciplines of each, by name. The latter are absent where the kernel has no traffic
-/// control.
+/// The interfaces of the namespace of this thread, and the disciplines of each, by name. The latter are absent where
+/// the kernel has no traffic control.
 type Found = (BTreeMap<String, Link>, Option<BTreeMap<String, Vec<Queue>>>);
 
 /// Reads what there is at this moment.

@@ -27,7 +27,8 @@ pub struct Request {
     frame: String,
 }
 
-/// The sockets that have sent, by the index of their interface. Closing one takes up to 20 ms (`synchronize_net`), so they stay.
+/// The sockets that have sent, by the index of their interface. Closing one takes up to 20 ms (`synchronize_net`), so
+/// they stay.
 #[derive(Default)]
 pub struct Senders(HashMap<u32, OwnedFd>);
 

@@ -7,8 +7,8 @@ use sixbench_traffic::path_mtu::{FLUSH_IPV4, forget_ipv4};
 
 use crate::failure::{Failure, Outcome};
 
-/// Forgets path MTUs and redirects of both families. The answer has the number of IPv6 exceptions that there were; the kernel
-/// does not tell those of IPv4.
+/// Forgets path MTUs and redirects of both families. The answer has the number of IPv6 exceptions that there were; the
+/// kernel does not tell those of IPv4.
 pub fn forget() -> Outcome {
     forget_ipv4()
         .map_err(|error| Failure::system(format_args!("forgetting path MTUs by {FLUSH_IPV4}"), "write", error))?;

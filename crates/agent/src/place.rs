@@ -33,7 +33,8 @@ fn refused(processors: &[usize], error: Errno) -> Failure {
     Failure::system(format_args!("running on the processors {processors:?}"), "sched_setaffinity", error)
 }
 
-/// A process and its descendants (`proc_tid_children(5)`); those that have ended since, or that the kernel tells nobody, are left out.
+/// A process and its descendants (`proc_tid_children(5)`); those that have ended since, or that the kernel tells
+/// nobody, are left out.
 fn place_process(pid: u32, wanted: &CpuSet) -> Result<(), Errno> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     for thread in threads {

@@ -22,7 +22,8 @@ use crate::job::Job;
 const MAX_DEVICES: usize = 64;
 const MAX_LEASES: usize = 64;
 
-/// The services of this node. Only the thread that reads requests starts and stops them; broker and leases work on its tunnels.
+/// The services of this node. Only the thread that reads requests starts and stops them; broker and leases work on its
+/// tunnels.
 pub struct Services {
     tunnels: Arc<Mutex<Tunnels>>,
     forwarder: Option<Forwarder>,

@@ -158,8 +158,8 @@ impl Sessions {
         Ok(Value::Object(answer))
     }
 
-    /// Cancels a session. Where a `run` or `finish` is at work on it, that is answered and ends it, and there is nothing more to do here;
-    /// the job ends a server.
+    /// Cancels a session. Where a `run` or `finish` is at work on it, that is answered and ends it, and there is
+    /// nothing more to do here; the job ends a server.
     pub fn cancel(&self, session: &str) -> Result<Option<Job>, Failure> {
         self.table.raise(session)?;
         Ok(self.table.take(session)?.map(|(reservation, server)| -> Job {

@@ -10,8 +10,8 @@ use crate::args::Options;
 use crate::lending::{Keeper, Lent};
 use crate::sys;
 
-/// Ties this process to its parent and, unless it is to stay here, gives it a network namespace, with the interfaces that it
-/// borrows. The error is for the user.
+/// Ties this process to its parent and, unless it is to stay here, gives it a network namespace, with the interfaces
+/// that it borrows. The error is for the user.
 pub fn prepare(options: &Options) -> Result<Option<Lent>, String> {
     let parent = getppid();
     set_pdeathsig(Signal::SIGKILL)

@@ -36,13 +36,13 @@ pub fn ignore_requests_to_end() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes `command` a child that the kernel kills when the thread that spawns it ends, and with it the agent. It starts with the
-/// default disposition of every signal.
+/// Makes `command` a child that the kernel kills when the thread that spawns it ends, and with it the agent. It starts
+/// with the default disposition of every signal.
 pub fn tie_to_this_thread(command: &mut Command) {
     let agent = std::process::id();
     let prepare = move || {
-        // SAFETY: plain system calls, allowed between fork and exec; SIG_DFL runs no code of ours. That SIGKILL and SIGSTOP refuse
-        // it does not matter.
+        // SAFETY: plain system calls, allowed between fork and exec; SIG_DFL runs no code of ours. That SIGKILL and
+        // SIGSTOP refuse it does not matter.
         unsafe {
             for signal in 1..=31 {
                 libc::signal(signal, libc::SIG_DFL);
@@ -131,7 +131,8 @@ const MOST_PTP_SAMPLES: usize = 25;
 const PTP_SYS_OFFSET_EXTENDED: u32 = (3 << 30) | ((size_of::<PtpOffsets>() as u32) << 16) | ((b'=' as u32) << 8) | 9;
 const _: () = assert!(size_of::<PtpOffsets>() == 16 + 25 * 3 * 16);
 
-/// Readings of the hardware clock that is open: the system's realtime clock before, the hardware clock, the system's after.
+/// Readings of the hardware clock that is open: the system's realtime clock before, the hardware clock, the system's
+/// after.
 pub fn hardware_times(clock: BorrowedFd<'_>) -> io::Result<Vec<[PtpTime; 3]>> {
     let times = [[PtpTime::default(); 3]; MOST_PTP_SAMPLES];
     let mut offsets = PtpOffsets { samples: MOST_PTP_SAMPLES as u32, reserved: [0; 3], times };
@@ -145,7 +146,8 @@ pub fn hardware_times(clock: BorrowedFd<'_>) -> io::Result<Vec<[PtpTime; 3]>> {
 /// The kernel's release and the machine's architecture.
 pub fn kernel_and_machine() -> io::Result<(String, String)> {
     let mut names = MaybeUninit::<libc::utsname>::zeroed();
-    // SAFETY: the call fills in the structure, whose fields are strings that end in zero; zeros are valid before that too.
+    // SAFETY: the call fills in the structure, whose fields are strings that end in zero; zeros are valid before that
+    // too.
     unsafe {
         if libc::uname(names.as_mut_ptr()) == -1 {
             return Err(io::Error::last_os_error());
@@ -191,7 +193,8 @@ pub struct Received {
 /// Destination and source, which stand before the tag in an Ethernet frame.
 const ADDRESSES_BYTES: usize = 12;
 
-/// Room for the control messages of the timestamp (32 bytes on 64-bit machines) and of the tag (40 bytes), aligned as the kernel writes them.
+/// Room for the control messages of the timestamp (32 bytes on 64-bit machines) and of the tag (40 bytes), aligned as
+/// the kernel writes them.
 #[repr(C, align(8))]
 struct Control([u8; 128]);
 
@@ -204,7 +207,8 @@ impl PacketSocket {
         Ok(Self(fd))
     }
 
-    /// Lets the kernel hold so many bytes of packets that were not read yet, beyond `net.core.rmem_max` where that is permitted.
+    /// Lets the kernel hold so many bytes of packets that were not read yet, beyond `net.core.rmem_max` where that is
+    /// permitted.
     pub fn set_buffer_bytes(&self, bytes: usize) -> io::Result<()> {
         sixbench_packet::set_receive_buffer(self, bytes)
     }
@@ -231,8 +235,8 @@ impl PacketSocket {
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = control.0.len() as _;
-        // MSG_TRUNC: the packet's length is returned, however short the buffer is.
-        // SAFETY: every pointer in `message` is to a local or to `buffer`, with its length, and all live through the call.
+        // MSG_TRUNC: the packet's length is returned, however short the buffer is. SAFETY: every pointer in `message`
+        // is to a local or to `buffer`, with its length, and all live through the call.
         let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
         if received < 0 {
             let error = io::Error::last_os_error();
@@ -282,15 +286,16 @@ impl AsFd for PacketSocket {
 /// The kernel's timestamp among the control messages.
 ///
 /// # Safety
-/// `message` must have been filled in by `recvmsg`, and its control buffer must be there.
-unsafe fn timestamp_ns(message: &libc::msghdr) -> Option<u64> {
+/// `message` must have been filled in by `recvmsg`, and its control buffer must be there. fe fn timestamp_ns(message:
+/// &libc::msghdr) -> Option<u64> {
     // SAFETY: the caller's promise. The data of a message of this type is a `timespec`.
     let time: libc::timespec = unsafe { control_message(message, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) }?;
     let seconds = u64::try_from(time.tv_sec).ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }
 
-/// The VLAN tag that the packet has on the wire and that the kernel, or the device, has moved out of it: its protocol and what follows that.
+/// The VLAN tag that the packet has on the wire and that the kernel, or the device, has moved out of it: its protocol
+/// and what follows that.
 ///
 /// # Safety
 /// As for [`timestamp_ns`].
@@ -325,8 +330,8 @@ unsafe fn control_message<T>(message: &libc::msghdr, level: libc::c_int, kind: l
     }
 }
 
-/// Puts a tag behind the addresses of a frame of `wire_bytes`, of which the buffer has the first ones, and tells how long it is then. The buffer's
-/// end is lost where it is full.
+/// Puts a tag behind the addresses of a frame of `wire_bytes`, of which the buffer has the first ones, and tells how
+/// long it is then. The buffer's end is lost where it is full.
 fn put_back(tag: [u8; TAG_BYTES], buffer: &mut [u8], wire_bytes: usize) -> usize {
     let kept = wire_bytes.min(buffer.len());
     let end = (kept + TAG_BYTES).min(buffer.len());

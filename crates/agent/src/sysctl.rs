@@ -36,8 +36,8 @@ pub fn apply(request: &Request) -> Outcome {
     Ok(json!({ "values": values }))
 }
 
-/// The file of a name. In `net.ipv4.ip_forward` dots are separators; in a name with slashes they are not, since interfaces
-/// may have dots in their names: `net/ipv4/conf/eth0.1/forwarding`.
+/// The file of a name. In `net.ipv4.ip_forward` dots are separators; in a name with slashes they are not, since
+/// interfaces may have dots in their names: `net/ipv4/conf/eth0.1/forwarding`.
 fn path(name: &str) -> Result<PathBuf, Failure> {
     let relative = if name.contains('/') { name.to_owned() } else { name.replace('.', "/") };
     let mut parts = relative.split('/');

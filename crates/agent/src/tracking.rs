@@ -39,8 +39,8 @@ pub struct Request {
     forget: bool,
 }
 
-/// Forgets if asked to, and reads. `forgotten` tells whether this kernel can forget, which takes `nf_conntrack_netlink`, and
-/// `forget_ns` how long that took.
+/// Forgets if asked to, and reads. `forgotten` tells whether this kernel can forget, which takes
+/// `nf_conntrack_netlink`, and `forget_ns` how long that took.
 pub fn answer(request: &Request) -> Outcome {
     let begun_ns = clock::monotonic_ns();
     let forgotten = request.forget.then(|| tracking::forget_all().is_ok());

@@ -1,4 +1,5 @@
-//! `sixbench-agent translate`: packets through a mechanism without a node, a JSON object a line, as `docs/protocol.md` describes.
+//! `sixbench-agent translate`: packets through a mechanism without a node, a JSON object a line, as `docs/protocol.md`
+//! describes.
 
 mod nat64;
 pub mod siit;
@@ -84,7 +85,7 @@ enum Came {
     Whole,
     /// Its fragments were put together.
     Joined,
-    /// It is one, and its first one has these ports.
+    /// The packet is a fragment, and the first one of its packet has these ports.
     Fragment(Ports),
 }
 

@@ -1,4 +1,5 @@
-//! Interfaces that a node borrows are home again, as they were, however it ends. These need permission to make namespaces.
+//! Interfaces that a node borrows are home again, as they were, however it ends. These need permission to make
+//! namespaces.
 
 mod common;
 

@@ -183,8 +183,8 @@ fn a_namespace_ends_with_its_agent() {
     other.exec(&["ip", "link", "show", "there"]);
     other.kill();
     other.wait();
-    // The kernel takes the namespace down in its own time; `ip monitor` would tell, but may start too late, so the link is used: a
-    // veth without its peer is gone.
+    // The kernel takes the namespace down in its own time; `ip monitor` would tell, but may start too late, so the link
+    // is used: a veth without its peer is gone.
     let gone = one.ok("exec", json!({"argv": ["sh", "-c", "while ip link show here >/dev/null 2>&1; do :; done"]}));
     assert_eq!(gone["exit"], 0);
 }

@@ -11,7 +11,8 @@ const MS: u64 = 1_000_000;
 /// Long enough for a machine that has other things to do.
 const PROBE_TIMEOUT_NS: u64 = 60 * MS;
 
-/// A host, routers and a host, in a line. Link k joins nodes k and k + 1; router k is node k, and sends on link k to the last.
+/// A host, routers and a host, in a line. Link k joins nodes k and k + 1; router k is node k, and sends on link k to
+/// the last.
 struct Chain {
     nodes: Vec<Agent>,
 }

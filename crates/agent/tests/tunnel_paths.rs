@@ -74,8 +74,8 @@ fn outer_packets_are_fragmented_and_reassembled_where_that_is_allowed() {
     }
 }
 
-/// The other end has a larger MTU: what it sends is reassembled and goes on by the MTU of the next link, whatever that of the tunnel is (RFC 4213 section 3.2,
-/// RFC 2473 section 3.3). Linux's own tunnels take it likewise.
+/// The other end has a larger MTU: what it sends is reassembled and goes on by the MTU of the next link, whatever that
+/// of the tunnel is (RFC 4213 section 3.2, RFC 2473 section 3.3). Linux's own tunnels take it likewise.
 #[test]
 #[ignore = "needs root: it loads BPF programs"]
 fn what_is_reassembled_may_be_longer_than_the_device() {

@@ -9,7 +9,8 @@ mod held;
 
 use crate::tunnels::tunnels;
 
-/// Packets of which the first bytes were captured. The first two bytes say how long the whole was, and by what it begins.
+/// Packets of which the first bytes were captured. The first two bytes say how long the whole was, and by what it
+/// begins.
 pub fn layers(data: &[u8]) {
     let Some((&[more, link], captured)) = data.split_first_chunk() else { return };
     let link = if link & 1 == 0 { Link::Ethernet } else { Link::Ip };
@@ -18,7 +19,8 @@ pub fn layers(data: &[u8]) {
     let _ = outermost_addresses(link, span);
 }
 
-/// Packets to and from a tunnel, by the slow path's rules. The first byte chooses the tunnel, the second what the packet came with.
+/// Packets to and from a tunnel, by the slow path's rules. The first byte chooses the tunnel, the second what the
+/// packet came with.
 pub fn slow_path(data: &[u8]) {
     let Some((&[tunnel, seed], packet)) = data.split_first_chunk() else { return };
     let tunnels = tunnels();

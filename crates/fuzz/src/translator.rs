@@ -8,7 +8,8 @@ use sixbench_wire::{checksum, protocol};
 #[path = "../../wire/tests/siit/held.rs"]
 mod held;
 
-/// A packet to a translator. The first byte chooses the translator; by the second, checksums are as they are, or those of the IPv4 header and of ICMP are right.
+/// A packet to a translator. The first byte chooses the translator; by the second, checksums are as they are, or those
+/// of the IPv4 header and of ICMP are right.
 pub fn translator(data: &[u8]) {
     static SETTINGS: OnceLock<Vec<Settings>> = OnceLock::new();
     let Some((&[translator, mends], packet)) = data.split_first_chunk() else { return };

@@ -34,8 +34,8 @@ pub fn far_name(near: &str) -> String {
     format!("{near}.far")
 }
 
-/// The commands that make the pair, for `ip -batch`. They are carried out one after the other. The near end stays down: no packet is to come
-/// before the programs are attached.
+/// The commands that make the pair, for `ip -batch`. They are carried out one after the other. The near end stays down:
+/// no packet is to come before the programs are attached.
 pub fn commands(spec: &Spec) -> String {
     let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
     let mac = spec.near_mac().map(|octet| format!("{octet:02x}")).join(":");
@@ -62,8 +62,8 @@ pub fn opening_commands(spec: &Spec) -> String {
     format!("link set {near} up\n{}", address.unwrap_or_default())
 }
 
-/// Settings of the far end, in order. Outer packets are routed as if they came from there, so it forwards; it has no addresses, so that
-/// nothing is sent to it and it says nothing.
+/// Settings of the far end, in order. Outer packets are routed as if they came from there, so it forwards; it has no
+/// addresses, so that nothing is sent to it and it says nothing.
 pub fn settings(spec: &Spec) -> Vec<(String, &'static str)> {
     let far = far_name(&spec.device);
     vec![
@@ -111,7 +111,8 @@ impl Device {
         }
     }
 
-    /// Waits until the node knows the address as its own: the kernel sees to that after it has answered (net/ipv6/addrconf.c, addrconf_dad_work).
+    /// Waits until the node knows the address as its own: the kernel sees to that after it has answered
+    /// (net/ipv6/addrconf.c, addrconf_dad_work).
     fn wait_for(&self, address: Ipv6Addr) -> io::Result<()> {
         let mut client = Client::open()?;
         let end = Instant::now() + PATIENCE;

@@ -18,7 +18,8 @@ pub struct Groups {
     _sockets: Vec<Socket>,
 }
 
-/// The groups that a node with this tunnel is in: of all nodes, of its own link-local address, and those that are asked for.
+/// The groups that a node with this tunnel is in: of all nodes, of its own link-local address, and those that are asked
+/// for.
 pub fn groups(spec: &Spec) -> Vec<Ipv4Addr> {
     let (Mapping::SixOverFour { groups }, IpAddr::V4(local)) = (&spec.mapping, spec.local) else { return Vec::new() };
     let [.., c, d] = local.octets();

@@ -7,9 +7,9 @@
 //! where packets are dropped ([`drops`]) and how late queues' timers are ([`timers`]). It knows neither the agent's
 //! protocol nor the formats of packets (`sixbench-wire`).
 //!
-//! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the ingress of each
-//! device below decapsulates and hands the packet to the near end. Routes, path MTU and addresses are the near end's, as with a tunnel
-//! device of the kernel. `unsafe` only in [`sys`].
+//! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the
+//! ingress of each device below decapsulates and hands the packet to the near end. Routes, path MTU and addresses are
+//! the near end's, as with a tunnel device of the kernel. `unsafe` only in [`sys`].
 
 pub mod abi;
 mod classifiers;

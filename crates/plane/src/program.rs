@@ -29,8 +29,8 @@ const TCX_SINCE: (u8, u8) = (6, 6);
 /// Atomic additions that return the old value.
 const FETCH_AND_ADD_SINCE: (u8, u8) = (5, 12);
 
-/// `bpf_skb_adjust_room` with `BPF_F_ADJ_ROOM_DECAP_L3_IPV4` and `_IPV6`. Without, IPv4 packets in IPv6 that are shorter
-/// than an IPv6 header go by the slow path.
+/// `bpf_skb_adjust_room` with `BPF_F_ADJ_ROOM_DECAP_L3_IPV4` and `_IPV6`. Without, IPv4 packets in IPv6 that are
+/// shorter than an IPv6 header go by the slow path.
 const DECAP_FLAGS_SINCE: (u8, u8) = (6, 3);
 
 /// Maps that count against the memory cgroup, rather than against the memory that a process may lock.

@@ -92,7 +92,8 @@ fn missing_capabilities() -> io::Result<Vec<&'static str>> {
 fn missing(status: &str, uid_map: &str) -> Vec<&'static str> {
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or_default();
     let mut effective = u64::from_str_radix(line.trim(), 16).unwrap_or(u64::MAX);
-    // bpf() looks at the first user namespace, which has all user numbers; in another one capabilities say nothing there.
+    // bpf() looks at the first user namespace, which has all user numbers; in another one capabilities say nothing
+    // there.
     if uid_map.split_whitespace().ne(["0", "0", "4294967295"]) {
         effective = 0;
     }

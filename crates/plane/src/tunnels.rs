@@ -134,7 +134,8 @@ impl Tunnels {
         Ok(report)
     }
 
-    /// Every tunnel's counters, or one's. Run time is measured (Linux 5.8) of all programs of the machine: it costs each run some tens of nanoseconds.
+    /// Every tunnel's counters, or one's. Run time is measured (Linux 5.8) of all programs of the machine: it costs
+    /// each run some tens of nanoseconds.
     pub fn counters(
         &mut self,
         device: Option<&str>,

@@ -1,4 +1,5 @@
-//! A VLAN (IEEE 802.1Q) that is all that an interface carries: what leaves is tagged, and the tag is taken off what arrives.
+//! A VLAN (IEEE 802.1Q) that is all that an interface carries: what leaves is tagged, and the tag is taken off what
+//! arrives.
 //!
 //! The interface stays what it is for routes, addresses and queues, and captures on it see the tag. So it is the same
 //! on kernels with VLAN devices and on those without. Frames that arrive without the tag are dropped, and the kernel

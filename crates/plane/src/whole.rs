@@ -1,5 +1,5 @@
-//! Whole packets through one end of a tunnel, without a device: what the slow path's rules decide, and what the node does around them. Bytes in, bytes and
-//! reasons out.
+//! Whole packets through one end of a tunnel, without a device: what the slow path's rules decide, and what the node
+//! does around them. Bytes in, bytes and reasons out.
 //!
 //! Left out here: fragments of outer packets, which the caller puts together before ([`Whole::joins`]), and mappings
 //! that ask a link for its neighbours (6over4) or the node for its routes (ISATAP).
@@ -36,7 +36,8 @@ pub struct Whole {
     /// The identification of the next outer packet that is fragmented, or may be: RFC 6864 section 4, RFC 8200 section
     /// 4.5.
     identification: u32,
-    /// Sizes of a tunnel's packets that the paths to other ends take, as the carrier's errors have said: RFC 2473 section 8.1, RFC 4213 section 3.2.2.
+    /// Sizes of a tunnel's packets that the paths to other ends take, as the carrier's errors have said: RFC 2473
+    /// section 8.1, RFC 4213 section 3.2.2.
     path_mtus: HashMap<IpAddr, u32>,
 }
 
@@ -119,7 +120,7 @@ impl Whole {
         self.carry_by(packet, None)
     }
 
-    /// The same of a packet that is or carries a fragment whose first one has these ports.
+    /// The same for a packet that is or carries a fragment whose first one has these ports.
     pub fn carry_fragment(&mut self, packet: &[u8], ports: Ports) -> Carried {
         self.carry_by(packet, Some(ports))
     }
@@ -278,8 +279,8 @@ impl Whole {
         }
     }
 
-    /// Treatment of a packet that is longer than the path to another end takes, as an error has said. Outer IPv4 packets without DF are fragmented by who
-    /// sends them: RFC 4213 section 3.2.1.
+    /// Treatment of a packet that is longer than the path to another end takes, as an error has said. Outer IPv4
+    /// packets without DF are fragmented by who sends them: RFC 4213 section 3.2.1.
     fn beyond_the_path(&self, outer: &Outer, inner: &Inner, mtu_bytes: u32) -> Length {
         let may_be_cut = outer.destination.is_ipv4() && !outer.dont_fragment;
         if may_be_cut || !self.is_told_of_path(inner, mtu_bytes) { Length::CutsOuter } else { Length::IsTold }

@@ -1,4 +1,5 @@
-//! MAP-E without a device: what a customer edge sends comes out of the border relay as it was, and nothing that the rule does not allow.
+//! MAP-E without a device: what a customer edge sends comes out of the border relay as it was, and nothing that the
+//! rule does not allow.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

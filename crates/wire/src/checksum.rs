@@ -25,14 +25,15 @@ pub fn is_valid_upper_layer(pseudo_header: u16, bytes: &[u8]) -> bool {
     upper_layer(pseudo_header, bytes) == 0
 }
 
-/// A computed UDP checksum of zero is sent as all ones, since zero means that there is none: RFC 768, RFC 8200 section 8.1.
+/// A computed UDP checksum of zero is sent as all ones, since zero means that there is none: RFC 768, RFC 8200 section
+/// 8.1.
 pub fn never_zero(checksum: u16) -> u16 {
     if checksum == 0 { 0xffff } else { checksum }
 }
 
 /// The checksum after a part of what it covers changed from `old` to `new`: RFC 1624 equation 3. The parts may differ
-/// in length, as when addresses of one family replace those of the other; each must begin at an even offset of what the checksum
-/// covers, and only the last part of that may be odd in length.
+/// in length, as when addresses of one family replace those of the other; each must begin at an even offset of what the
+/// checksum covers, and only the last part of that may be odd in length.
 pub fn update(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     update_sum(checksum, sum(old), sum(new))
 }

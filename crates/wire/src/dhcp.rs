@@ -1,5 +1,5 @@
-//! DHCP for IPv4: [RFC 2131](https://www.rfc-editor.org/rfc/rfc2131#section-2), options of RFC 2132, and the one by which a server tells clients
-//! to do without IPv4 ([RFC 8925](https://www.rfc-editor.org/rfc/rfc8925)). No I/O.
+//! DHCP for IPv4: [RFC 2131](https://www.rfc-editor.org/rfc/rfc2131#section-2), options of RFC 2132, and the one by
+//! which a server tells clients to do without IPv4 ([RFC 8925](https://www.rfc-editor.org/rfc/rfc8925)). No I/O.
 //!
 //! Nothing here panics, whatever the bytes.
 
@@ -10,7 +10,8 @@ pub const SERVER_PORT: u16 = 67;
 /// The UDP port of clients.
 pub const CLIENT_PORT: u16 = 68;
 
-/// The option IPv6-Only Preferred: RFC 8925 section 3.1. A client that can do without IPv4 asks for it, and a server answers with a time.
+/// The option IPv6-Only Preferred: RFC 8925 section 3.1. A client that can do without IPv4 asks for it, and a server
+/// answers with a time.
 pub const IPV6_ONLY_PREFERRED: u8 = 108;
 /// A client does without IPv4 for at least as long: MIN_V6ONLY_WAIT of RFC 8925 section 3.4.
 pub const MIN_V6ONLY_WAIT_S: u32 = 300;
@@ -188,7 +189,8 @@ impl Message {
         bytes
     }
 
-    /// Reads the payload of a datagram. Options that are not understood, or whose values have another length than theirs, are skipped.
+    /// Reads the payload of a datagram. Options that are not understood, or whose values have another length than
+    /// theirs, are skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self, Flaw> {
         let (fixed, options) = bytes.split_at_checked(FIXED_BYTES).ok_or(Flaw::Length)?;
         if fixed[FIXED_BYTES - COOKIE.len()..] != COOKIE {

@@ -22,7 +22,8 @@ pub fn cut6(header: &ipv6::Repr, fragment: Fragment, payload: &[u8], most: usize
     pieces(payload, room, part)
 }
 
-/// An IPv4 packet without options in fragments of at most `most` bytes, of which at least 28 are needed. It may be a fragment itself.
+/// An IPv4 packet without options in fragments of at most `most` bytes, of which at least 28 are needed. It may be a
+/// fragment itself.
 pub fn cut4(header: &ipv4::Repr, payload: &[u8], most: usize) -> Vec<Vec<u8>> {
     let part = |start: usize, piece: &[u8], is_last: bool| {
         let header = ipv4::Repr {

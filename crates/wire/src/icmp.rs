@@ -66,8 +66,8 @@ impl<'a> Message<'a> {
         Some(Echo { is_reply, identifier: be16(a, b), sequence: be16(c, d) })
     }
 
-    /// The MTU of the next hop, of a Packet Too Big (RFC 4443 section 3.2) or Fragmentation Needed (RFC 1191 section 4).
-    /// A zero, as routers before RFC 1191 send it, is none.
+    /// The MTU of the next hop, of a Packet Too Big (RFC 4443 section 3.2) or Fragmentation Needed (RFC 1191 section
+    /// 4). A zero, as routers before RFC 1191 send it, is none.
     pub fn mtu_bytes(&self) -> Option<u32> {
         let [_, _, _, _, bytes @ ..] = *self.header;
         let mtu_bytes = match (self.version, self.kind(), self.code()) {
@@ -84,8 +84,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The header of an ICMP message but for its checksum: what there is to write. `quoted_words` is the length attribute of RFC 4884 section 4: how
-/// much is quoted before its extensions, or 0 where there are none.
+/// The header of an ICMP message but for its checksum: what there is to write. `quoted_words` is the length attribute
+/// of RFC 4884 section 4: how much is quoted before its extensions, or 0 where there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum V4Repr {
@@ -114,7 +114,7 @@ pub enum V4Repr {
     },
 }
 
-/// The same of ICMPv6, in words of 64 bits.
+/// The same for ICMPv6, in words of 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum V6Repr {

@@ -9,7 +9,7 @@ use crate::{checksum, ipv4, ipv6, protocol};
 const MOST_V4_BYTES: usize = 576;
 /// The most of a packet that an ICMP error quotes.
 const QUOTED_V4_BYTES: usize = MOST_V4_BYTES - ipv4::HEADER_BYTES - HEADER_BYTES;
-/// The same of ICMPv6: what fits IPv6's least MTU, by RFC 4443 section 2.4 (c).
+/// The same for ICMPv6: what fits IPv6's least MTU, by RFC 4443 section 2.4 (c).
 pub const QUOTED_V6_BYTES: usize = 1280 - ipv6::HEADER_BYTES - HEADER_BYTES;
 
 /// The hop limit of errors: RFC 1700.
@@ -29,12 +29,13 @@ fn summed(told: V4Repr, quoted: &[u8]) -> Vec<u8> {
     [&told.emit_summed(checksum::sum(quoted)), quoted].concat()
 }
 
-/// The same of ICMPv6. It lacks its checksum, which raw sockets write: RFC 3542 section 3.1.
+/// The same for ICMPv6. It lacks its checksum, which raw sockets write: RFC 3542 section 3.1.
 pub fn v6_message(told: V6Repr, about: &[u8]) -> Vec<u8> {
     [&told.emit(0), quote(about, QUOTED_V6_BYTES)].concat()
 }
 
-/// An error about a packet, with an IPv4 header that has this type of service and identification. A link of that MTU carries it whole.
+/// An error about a packet, with an IPv4 header that has this type of service and identification. A link of that MTU
+/// carries it whole.
 pub fn v4_packet(
     told: V4Repr,
     about: &[u8],

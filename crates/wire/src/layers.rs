@@ -9,8 +9,8 @@ use crate::ipv4::{self, Fragment};
 use crate::ipv6::{self, Extension};
 use crate::{Defect, Flaw, Span, arp, dhcp, gre, icmp, protocol, tcp, teredo, udp, vxlan};
 
-/// A packet with more layers than this is not read to its end: an Ethernet header, eight IP headers one inside the other, with GRE
-/// between some, and what they carry.
+/// A packet with more layers than this is not read to its end: an Ethernet header, eight IP headers one inside the
+/// other, with GRE between some, and what they carry.
 pub const MAX_LAYERS: usize = 16;
 
 /// The header that a packet begins with.
@@ -22,8 +22,8 @@ pub enum Link {
     Ip,
 }
 
-/// A header, or why there are no more. `bytes` is the header's length; where the rest of the packet is not decoded, the captured
-/// length of that rest.
+/// A header, or why there are no more. `bytes` is the header's length; where the rest of the packet is not decoded, the
+/// captured length of that rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -96,7 +96,8 @@ pub enum Layer {
         bytes: usize,
         vni: u32,
     },
-    /// An IPv6 packet follows. `bytes` counts the authentication and the origin indication, of which most packets have neither.
+    /// An IPv6 packet follows. `bytes` counts the authentication and the origin indication, of which most packets have
+    /// neither.
     Teredo {
         bytes: usize,
     },
@@ -176,8 +177,8 @@ pub fn outermost_addresses(link: Link, packet: Span<'_>) -> Option<(IpAddr, IpAd
     Layers::new(link, packet).find_map(|layer| layer.addresses())
 }
 
-/// Walks through a packet's layers. Whatever the bytes, it ends after at most [`MAX_LAYERS`] + 1 layers, whose `bytes` are
-/// together at most what was captured.
+/// Walks through a packet's layers. Whatever the bytes, it ends after at most [`MAX_LAYERS`] + 1 layers, whose `bytes`
+/// are together at most what was captured.
 #[derive(Debug, Clone)]
 pub struct Layers<'a> {
     rest: Span<'a>,

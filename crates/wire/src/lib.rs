@@ -1,11 +1,11 @@
 //! Packet formats, checksums and address mappings.
 //!
-//! Takes bytes, gives values, and bytes of values: no I/O, no clock, no `unsafe`. Called by `agent` (header captures), `plane`, `emulate`,
-//! `services` and `traffic`.
+//! Takes bytes, gives values, and bytes of values: no I/O, no clock, no `unsafe`. Called by `agent` (header captures),
+//! `plane`, `emulate`, `services` and `traffic`.
 //!
-//! Each format has a module with a view of its bytes (`Packet`, `Datagram`, ...): its `parse` checks every length once, so that
-//! no accessor panics, whatever the bytes. [`layers`] walks from view to view and gives the values that captures report.
-//! A view reads from a [`Span`]: bytes of which a capture may have kept only the first.
+//! Each format has a module with a view of its bytes (`Packet`, `Datagram`, ...): its `parse` checks every length once,
+//! so that no accessor panics, whatever the bytes. [`layers`] walks from view to view and gives the values that
+//! captures report. A view reads from a [`Span`]: bytes of which a capture may have kept only the first.
 //!
 //! Formats that are written too have a `Repr`: a plain value, `parse`d from a view, of which `emit` makes the header.
 //! The bytes after a header are no part of it and are never copied here. So a checksum that covers more than the header

@@ -1,6 +1,7 @@
 //! The address arithmetic of MAP: RFC 7597 sections 5 and 6, which RFC 7599 shares.
 //!
-//! A [`Rule`] says which IPv6 address a customer edge has by its IPv4 address and one of its ports, and the other way round.
+//! A [`Rule`] says which IPv6 address a customer edge has by its IPv4 address and one of its ports, and the other way
+//! round.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -193,8 +194,9 @@ impl Rule {
         })
     }
 
-    /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port set: RFC 7597 sections 5.2 and 6. One that has an IPv4 prefix has such an
-    /// address for each IPv4 address in it, which MAP-T needs; that of MAP-E is the one for the prefix's first: [`Self::tunnel_end`].
+    /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port set: RFC 7597 sections 5.2 and 6.
+    /// One that has an IPv4 prefix has such an address for each IPv4 address in it, which MAP-T needs; that of MAP-E is
+    /// the one for the prefix's first: [`Self::tunnel_end`].
     pub fn address(&self, ipv4: Ipv4Addr, psid: u16) -> Ipv6Addr {
         let embedded_bits = self.ea_bits.saturating_sub(self.suffix_bits());
         let suffix = u64::from(ipv4.to_bits()) & ((1 << self.suffix_bits()) - 1);

@@ -46,7 +46,8 @@ impl<'a> Segment<'a> {
         self.header[13] & 0x80 != 0
     }
 
-    /// The reset that answers the segment where nothing listens, without its checksum: RFC 9293 section 3.10.7.1. `None`: it is a reset itself.
+    /// The reset that answers the segment where nothing listens, without its checksum: RFC 9293 section 3.10.7.1.
+    /// `None`: it is a reset itself.
     pub fn reset(&self) -> Option<[u8; HEADER_BYTES]> {
         const FIN: u8 = 1;
         const SYN: u8 = 2;

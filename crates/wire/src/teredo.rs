@@ -13,7 +13,8 @@ const PREFIX: [u8; 4] = [0x20, 0x01, 0, 0];
 /// Length of an origin indication: RFC 4380 section 5.1.1.
 const ORIGIN_BYTES: usize = 8;
 
-/// Length of an authentication encapsulation without client identifier and authentication value: RFC 4380 section 5.1.1.
+/// Length of an authentication encapsulation without client identifier and authentication value: RFC 4380 section
+/// 5.1.1.
 const AUTHENTICATION_BYTES: usize = 13;
 
 /// The header and payload of a datagram in which an IPv6 packet follows.
@@ -24,8 +25,9 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the payload of a datagram. `None` for what is no Teredo: any program may send UDP between these ports. Teredo ends with its
-    /// IPv6 packet, which has the address of a Teredo client in it unless it goes to a server or comes from one.
+    /// Reads the payload of a datagram. `None` for what is no Teredo: any program may send UDP between these ports.
+    /// Teredo ends with its IPv6 packet, which has the address of a Teredo client in it unless it goes to a server or
+    /// comes from one.
     pub fn parse(span: Span<'a>, ports: [u16; 2]) -> Option<Self> {
         let (mut header_bytes, mut payload) = (0, span);
         for bytes_of in [authentication_bytes, origin_bytes] {

@@ -1,5 +1,5 @@
-//! `struct virtio_net_hdr` (`linux/virtio_net.h`), which packet sockets put before a frame: the work that was left to a device. Its numbers are in the
-//! host's order.
+//! `struct virtio_net_hdr` (`linux/virtio_net.h`), which packet sockets put before a frame: the work that was left to a
+//! device. Its numbers are in the host's order.
 
 use crate::checksum;
 

@@ -1,4 +1,5 @@
-//! Virtual reassembly: the ports of later fragments, which the first one alone has (RFC 6146 section 3.4, RFC 7597 section 8.3.3).
+//! Virtual reassembly: the ports of later fragments, which the first one alone has (RFC 6146 section 3.4, RFC 7597
+//! section 8.3.3).
 //!
 //! Fragments are not put together. If the first fragment has come, others go on at once, with its ports. Until then
 //! they wait for it, within bounds (`held_fragments` has them). It has no clock: the caller gives the time.
@@ -46,8 +47,8 @@ impl Default for VirtualReassembly {
 }
 
 impl VirtualReassembly {
-    /// Says what becomes of a packet, from its IP header on. `carrier` is what waits: the packet, or one in which it is. `now` is the time since any instant, and
-    /// never goes back.
+    /// Says what becomes of a packet, from its IP header on. `carrier` is what waits: the packet, or one in which it
+    /// is. `now` is the time since any instant, and never goes back.
     pub fn take(&mut self, packet: &[u8], carrier: &[u8], now: Duration) -> Taken {
         match self.held.note(packet, carrier, now) {
             Noted::NoFragment => Taken::Whole,

@@ -17,8 +17,8 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a header. `None` for what is none: any program may send UDP to that port. A header has the flag of a valid identifier and zeros
-    /// where they are reserved.
+    /// Reads a header. `None` for what is none: any program may send UDP to that port. A header has the flag of a valid
+    /// identifier and zeros where they are reserved.
     pub fn parse(span: Span<'a>) -> Option<Self> {
         let header: &[u8; HEADER_BYTES] = span.first().ok()?;
         let (_, payload) = span.split(HEADER_BYTES).ok()?;

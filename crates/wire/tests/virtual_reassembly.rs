@@ -1,4 +1,5 @@
-//! Virtual reassembly: fragments in any order have the ports of the first one, nothing overlaps, and nothing grows without bound.
+//! Virtual reassembly: fragments in any order have the ports of the first one, nothing overlaps, and nothing grows
+//! without bound.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;

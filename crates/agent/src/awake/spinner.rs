@@ -1,13 +1,13 @@
 //! `keep-awake`: the process whose threads spin, each on its processor.
 //!
-//! Each reads the clock all the time. Where two readings are further apart than a round of its loop takes, the processor did something
-//! else: an interrupt, the network's work after it, another thread. So it also measures how long its processor was busy, which the
-//! kernel only samples at each tick.
+//! Each reads the clock all the time. Where two readings are further apart than a round of its loop takes, the
+//! processor did something else: an interrupt, the network's work after it, another thread. So it also measures how
+//! long its processor was busy, which the kernel only samples at each tick.
 //!
-//! Within its group a thread of the idle class yields at once. To others it yields as its group does since Linux 6.12, which is by the
-//! group's share (sched(7), "The autogroup feature"). So these threads have a session of their own with the least share. In the nodes'
-//! session they took a third of a processor from programs of other sessions, and where two runs had some, other programs waited for up
-//! to 0.3 s.
+//! Within its group a thread of the idle class yields at once. To others it yields as its group does since Linux 6.12,
+//! which is by the group's share (sched(7), "The autogroup feature"). So these threads have a session of their own with
+//! the least share. In the nodes' session they took a third of a processor from programs of other sessions, and where
+//! two runs had some, other programs waited for up to 0.3 s.
 //!
 //! Even so, they do not always yield to one thread. The kernel leaves work that remains for the network after an
 //! interrupt or a system call to a thread of its own (`ksoftirqd`), which then waited for the next tick, and timers of
@@ -39,7 +39,8 @@ pub const COMMAND: &str = "keep-awake";
 /// Line printed once each processor is kept awake. Where that is not possible, the reason is printed instead, as JSON.
 pub const READY: &str = "ready";
 
-/// Readings of the clock that are further apart had something between them. A round takes 30 to 80 ns, an interrupt 1000 or more.
+/// Readings of the clock that are further apart had something between them. A round takes 30 to 80 ns, an interrupt
+/// 1000 or more.
 const GAP_NS: u64 = 500;
 
 /// Longest time, in nanoseconds, for which the kernel's own work for networks waits behind a spinner.
@@ -163,8 +164,8 @@ impl PendingWork {
         Ok(Self { socket })
     }
 
-    /// Lets the kernel do it now. To say how much there is to read, it locks the socket's queue against softirqs, and does what is
-    /// pending when it unlocks it.
+    /// Lets the kernel do it now. To say how much there is to read, it locks the socket's queue against softirqs, and
+    /// does what is pending when it unlocks it.
     fn run(&self) {
         let mut readable: libc::c_int = 0;
         // SAFETY: the socket is open, and the kernel writes one integer.

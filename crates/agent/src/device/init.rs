@@ -1,5 +1,5 @@
-//! The first process in a device's namespaces: makes its private directory, starts the program, and tells when it is ready
-//! and how it ended.
+//! The first process in a device's namespaces: makes its private directory, starts the program, and tells when it is
+//! ready and how it ended.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};

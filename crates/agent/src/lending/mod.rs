@@ -1,9 +1,10 @@
 //! Interfaces of the machine that a node borrows, and that go home whatever happens.
 //!
-//! Besides the node, a second process ([`keeper`]) stays in the machine's own namespace. It examines and records the interfaces, moves
-//! them into the node's namespace, and brings them back when its input ends. This is so when the node ends, however it ends. Where
-//! the keeper is killed, the node has another one bring them back, and ends. Where both are killed at once, the kernel gives real interfaces back
-//! by itself, and the record ([`record`]) has what else they had: the next keeper on the machine restores it.
+//! Besides the node, a second process ([`keeper`]) stays in the machine's own namespace. It examines and records the
+//! interfaces, moves them into the node's namespace, and brings them back when its input ends. This is so when the node
+//! ends, however it ends. Where the keeper is killed, the node has another one bring them back, and ends. Where both
+//! are killed at once, the kernel gives real interfaces back by itself, and the record ([`record`]) has what else they
+//! had: the next keeper on the machine restores it.
 
 mod ask;
 mod examine;

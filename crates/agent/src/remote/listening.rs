@@ -13,8 +13,9 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// The address to bind for a client that reaches this machine by `wanted`, over a control connection that has `control` at this end. It is never one
-    /// that is not listened on. Behind a NAT, or a name that stands for several machines, this machine does not have `wanted`.
+    /// The address to bind for a client that reaches this machine by `wanted`, over a control connection that has
+    /// `control` at this end. It is never one that is not listened on. Behind a NAT, or a name that stands for several
+    /// machines, this machine does not have `wanted`.
     ///
     /// # Errors
     /// `refused` where nothing of the family is listened on.

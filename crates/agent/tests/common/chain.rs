@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Agent, join, trial, with};
 
-/// A host, two routers and a host; IPv4 and IPv6 on every link, and no IPv6 route between the hosts but through tunnels.
+/// A host, two routers and a host; IPv4 and IPv6 on every link, and no IPv6 route between the hosts but through
+/// tunnels.
 pub struct Chain {
     pub nodes: [Agent; 4],
     /// The engine of the tunnels that are added.
@@ -49,7 +50,8 @@ impl Chain {
         }
     }
 
-    /// A configured tunnel between the routers, whose addresses begin so, as the way to what is behind them; `changes` of its keys.
+    /// A configured tunnel between the routers, whose addresses begin so, as the way to what is behind them; `changes`
+    /// of its keys.
     pub fn tunnel_between_routers(&mut self, outer: &str, payload: &str, mtu_bytes: u32, changes: &Value) {
         for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
             let ends = [format!("{outer}{from}"), format!("{outer}{to}")];
@@ -69,7 +71,8 @@ impl Chain {
         assert!(answer["ifindex"].as_u64() > Some(0), "{answer}");
     }
 
-    /// Pings there, with the longest packets that fit the tunnel and with some that do not, and sends TCP both ways, with offloads on and off.
+    /// Pings there, with the longest packets that fit the tunnel and with some that do not, and sends TCP both ways,
+    /// with offloads on and off.
     pub fn proves_itself(&mut self, client: usize, server: usize, to: &str, mtu_bytes: u32) {
         let is_ipv6 = to.contains(':');
         let headers = if is_ipv6 { 48 } else { 28 };

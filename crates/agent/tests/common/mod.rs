@@ -33,8 +33,8 @@ impl Agent {
         Self::start(&["node", "--name", "here", "--here"])
     }
 
-    /// A greeted agent in a namespace of its own. `None`, with the reason printed, where the machine does not permit it; a failure where
-    /// it is expected to.
+    /// A greeted agent in a namespace of its own. `None`, with the reason printed, where the machine does not permit
+    /// it; a failure where it is expected to.
     pub fn in_own_namespace() -> Option<Self> {
         let mut agent = Self::start(&["node", "--name", "n1"]);
         let hello = b"{\"id\": 0, \"op\": \"hello\", \"protocol\": 1, \"version\": \"test\"}\n";
@@ -61,8 +61,8 @@ impl Agent {
         }
     }
 
-    /// A greeted agent in a namespace that others made for it, without some capabilities, as setpriv(1) writes them. `None` where the machine does not
-    /// permit it.
+    /// A greeted agent in a namespace that others made for it, without some capabilities, as setpriv(1) writes them.
+    /// `None` where the machine does not permit it.
     pub fn in_own_namespace_without(capabilities: &str) -> Option<Self> {
         Self::in_own_namespace()?;
         let mut command = Command::new("unshare");
@@ -246,7 +246,8 @@ pub fn session(name: &str, workload: &str, address: &str, params: &Value) -> Val
     json!({"session": name, "workload": workload, "address": address, "token": TOKEN, "params": params})
 }
 
-/// A trial between addresses of two nodes, client first; the server knows its peer by the address at which it sees it. The results of both.
+/// A trial between addresses of two nodes, client first; the server knows its peer by the address at which it sees it.
+/// The results of both.
 pub fn trial(
     nodes: &mut [Agent],
     [client, server]: [usize; 2],

@@ -93,7 +93,7 @@ fn the_crowd_of_one_network_gives_way_and_is_told_why() {
     let mut crowd: Vec<_> = (0..PLACES + 8).map(|number| dial_from(&server, [127, 0, 9, number as u8])).collect();
     assert_eq!(code(&mut crowd[0]), UNDER_LOAD);
     assert!(is_open(&good));
-    // None of the crowd stays for ever.
+    // No client of the crowd stays for ever.
     assert_eq!(code(&mut crowd[PLACES + 7]), TOO_SLOW);
 }
 

@@ -1,4 +1,5 @@
-//! A client behind a masquerading router, and a server whose address is the router's: neither knows how the other sees it.
+//! A client behind a masquerading router, and a server whose address is the router's: neither knows how the other sees
+//! it.
 
 use serde_json::json;
 

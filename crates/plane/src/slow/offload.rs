@@ -32,9 +32,10 @@ pub fn complete(frame: &mut [u8]) -> Option<Frame<'_>> {
 
 /// The virtual header for `packet`, whose header is `inner`, on its way into a device of that MTU.
 ///
-/// A raw socket gives packets as they are in the kernel: where a veth brought them, the checksum is still left to the device; and where the receiving
-/// device put TCP segments together (GRO), they are longer than any link's MTU. Both have the sum of the pseudo header as checksum, and are given back as what
-/// they are. (A checksum that is complete and happens to be that number is right too if it is computed again.)
+/// A raw socket gives packets as they are in the kernel: where a veth brought them, the checksum is still left to the
+/// device; and where the receiving device put TCP segments together (GRO), they are longer than any link's MTU. Both
+/// have the sum of the pseudo header as checksum, and are given back as what they are. (A checksum that is complete and
+/// happens to be that number is right too if it is computed again.)
 pub fn virtual_header(packet: &[u8], inner: &Inner, mtu_bytes: usize) -> virtio::Repr {
     let none = virtio::Repr::default();
     let offset_bytes: u16 = match inner.protocol {

@@ -247,7 +247,8 @@ impl Spec {
         }
     }
 
-    /// The link-local address of the tunnel's end, where its mechanism says which: RFC 4213 section 3.7, RFC 5214 section 6.2.
+    /// The link-local address of the tunnel's end, where its mechanism says which: RFC 4213 section 3.7, RFC 5214
+    /// section 6.2.
     pub fn link_local(&self) -> Option<Ipv6Addr> {
         let IpAddr::V4(local) = self.local else { return None };
         let [high, low] = [0, 2].map(|at| u16::from_be_bytes([local.octets()[at], local.octets()[at + 1]]));

@@ -20,8 +20,8 @@ const CONTROL_BYTES: usize = 64;
 const INT_MESSAGE_BYTES: usize = unsafe { libc::CMSG_SPACE(mem::size_of::<libc::c_int>() as u32) } as usize;
 const _: () = assert!(2 * INT_MESSAGE_BYTES <= CONTROL_BYTES);
 
-/// Buffers for packets that are received by one `recvmmsg`, made in the thread that uses them. Their memory is taken from the system as it
-/// is used.
+/// Buffers for packets that are received by one `recvmmsg`, made in the thread that uses them. Their memory is taken
+/// from the system as it is used.
 pub struct ReceiveBatch {
     packet_bytes: usize,
     data: Vec<u8>,
@@ -77,8 +77,8 @@ impl ReceiveBatch {
             header.msg_hdr.msg_controllen = CONTROL_BYTES as _;
         }
         self.count = 0;
-        // SAFETY: every pointer in `headers` is to `_parts`, `names` or `controls`, and of these to `data`, with its length: all are on the heap,
-        // never resized, and live as long as `self`. Nobody else looks at them meanwhile.
+        // SAFETY: every pointer in `headers` is to `_parts`, `names` or `controls`, and of these to `data`, with its
+        // length: all are on the heap, never resized, and live as long as `self`. Nobody else looks at them meanwhile.
         let result = unsafe {
             libc::recvmmsg(
                 socket.as_fd().as_raw_fd(),
@@ -185,8 +185,8 @@ impl SendBatch {
                     controls.next().map_or(ptr::null_mut(), |control| control.0.as_mut_ptr().cast());
             }
         }
-        // SAFETY: every pointer in `headers` is to the lists above, and of `parts` to the messages' slices, which the kernel only reads;
-        // all have the lengths that are given, and live through the call.
+        // SAFETY: every pointer in `headers` is to the lists above, and of `parts` to the messages' slices, which the
+        // kernel only reads; all have the lengths that are given, and live through the call.
         let result = unsafe {
             libc::sendmmsg(socket.as_fd().as_raw_fd(), self.headers.as_mut_ptr(), self.headers.len() as u32, 0)
         };

@@ -60,8 +60,8 @@ pub fn receive_error(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option
     let Some(length) = none_when_empty(check(result))? else { return Ok(None) };
     let mut received =
         ReceivedError { length, destination: address_of(&name), origin: ErrorOrigin::Other, kind: 0, code: 0 };
-    // SAFETY: the kernel has filled in `message`, and `control`, which it points to, is still there. A message of these types begins with
-    // that structure.
+    // SAFETY: the kernel has filled in `message`, and `control`, which it points to, is still there. A message of these
+    // types begins with that structure.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(&raw const message);
         while !header.is_null() {

@@ -1,4 +1,5 @@
-//! The only `unsafe` of this crate, here and in the modules below: promises about structures that the kernel shares, and system calls that no crate wraps.
+//! The only `unsafe` of this crate, here and in the modules below: promises about structures that the kernel shares,
+//! and system calls that no crate wraps.
 
 use std::io;
 use std::mem;
@@ -19,7 +20,8 @@ pub use errors::{ErrorOrigin, ReceivedError, receive_error, set_receive_errors};
 pub use far::FarSocket;
 pub use sixbench_packet::{set_receive_buffer, set_send_buffer};
 
-// SAFETY: plain integers and arrays of them, without padding (asserted by the sizes and offsets in `abi`): every pattern of bits is a value.
+// SAFETY: plain integers and arrays of them, without padding (asserted by the sizes and offsets in `abi`): every
+// pattern of bits is a value.
 unsafe impl aya::Pod for abi::Tunnel {}
 // SAFETY: as above.
 unsafe impl aya::Pod for abi::Count {}
@@ -92,7 +94,8 @@ pub fn test_run(program: BorrowedFd<'_>, packet: &[u8], ifindex: u32, repeat: u3
         ctx_in: context.as_ptr() as u64,
         ..TestRunAttributes::default()
     };
-    // SAFETY: the structure is as long as it says, and the buffers that it points to have the lengths it names; all live through the call.
+    // SAFETY: the structure is as long as it says, and the buffers that it points to have the lengths it names; all
+    // live through the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -108,7 +111,8 @@ pub fn test_run(program: BorrowedFd<'_>, packet: &[u8], ifindex: u32, repeat: u3
     Ok(TestRun { action: attributes.retval as i32, packet: out, duration_ns: attributes.duration })
 }
 
-/// Lets the kernel fragment what the socket sends (over IPv4 by DF clear), or forbids it: then too long a packet is EMSGSIZE.
+/// Lets the kernel fragment what the socket sends (over IPv4 by DF clear), or forbids it: then too long a packet is
+/// EMSGSIZE.
 pub fn set_dont_fragment(socket: &impl AsFd, is_ipv6: bool, is_set: bool) -> io::Result<()> {
     let (level, name, value) = match (is_ipv6, is_set) {
         (false, false) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),

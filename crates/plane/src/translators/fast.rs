@@ -79,8 +79,9 @@ fn compile(
     Ok(translator)
 }
 
-/// A customer edge's own rule, or the only one of a border relay. `None`: the program does not do what is asked for, which are several rules, End-user IPv6
-/// prefixes of more than 64 bits, and customer edges with an IPv4 prefix. It then leaves all packets to the slow path.
+/// A customer edge's own rule, or the only one of a border relay. `None`: the program does not do what is asked for,
+/// which are several rules, End-user IPv6 prefixes of more than 64 bits, and customer edges with an IPv4 prefix. It
+/// then leaves all packets to the slow path.
 fn rule_of(domain: &Domain) -> Option<abi::Rule> {
     let (rule, is_edge) = match (&domain.own, &domain.rules[..]) {
         (Some(own), []) => (own, true),
@@ -108,7 +109,8 @@ fn rule_of(domain: &Domain) -> Option<abi::Rule> {
 }
 
 impl Program {
-    /// Loads the program for a device with that index, for a kernel with these features. It does not run yet. `through_node`: IPv4 packets come in at the device.
+    /// Loads the program for a device with that index, for a kernel with these features. It does not run yet.
+    /// `through_node`: IPv4 packets come in at the device.
     pub fn load(
         device: &str,
         settings: &siit::Settings,

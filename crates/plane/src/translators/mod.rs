@@ -1,6 +1,8 @@
 //! The translators of a node.
 //!
-//! A translator is a veth pair. Packets of either family are routed into its near end, and come in at it as packets of the other, which the node forwards. So the node takes one from the hop limit twice: when it forwards a packet into the device, and when it forwards the translation. [`sixbench_wire::siit`] decides.
+//! A translator is a veth pair. Packets of either family are routed into its near end, and come in at it as packets of
+//! the other, which the node forwards. So the node takes one from the hop limit twice: when it forwards a packet into
+//! the device, and when it forwards the translation. [`sixbench_wire::siit`] decides.
 
 mod budget;
 mod counting;
@@ -162,7 +164,8 @@ impl Drop for Running {
     }
 }
 
-/// The commands that make the translator's pair of devices, for `ip -batch`. The near end stays down: no packet is to come before the program is attached.
+/// The commands that make the translator's pair of devices, for `ip -batch`. The near end stays down: no packet is to
+/// come before the program is attached.
 fn commands(spec: &TranslatorSpec) -> String {
     let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
     let mac = MAC.map(|octet| format!("{octet:02x}")).join(":");

@@ -7,8 +7,9 @@ use super::Whole;
 use crate::abi::Outcome;
 
 impl Whole {
-    /// Looks at an IPv4 packet that is to be carried: as a router does that takes the hop (RFC 1812 sections 5.2.2 and 5.3.7), and, where a port decides whose a
-    /// packet is, at the ICMP message in which one stands (RFC 5508 section 4.1). Packets of IPv6 pass.
+    /// Looks at an IPv4 packet that is to be carried: as a router does that takes the hop (RFC 1812 sections 5.2.2 and
+    /// 5.3.7), and, where a port decides whose a packet is, at the ICMP message in which one stands (RFC 5508 section
+    /// 4.1). Packets of IPv6 pass.
     pub(super) fn check_forwarded(&self, bytes: &[u8]) -> Result<(), Outcome> {
         let Ok(packet) = ipv4::Packet::parse(Span::whole(bytes)) else { return Ok(()) };
         if self.node.takes_hop {

@@ -16,8 +16,8 @@ pub const ETHERNET_BYTES: usize = 14;
 /// The prefix that is on-link on the tunnel device, besides link-local addresses.
 pub const ON_LINK: &str = "2001:db8:5::/64";
 
-/// A namespace, for this thread, with a device that everything is routed to, and a tunnel device, which has the prefix [`ON_LINK`] and a gateway
-/// to 2001:db8:6::/64.
+/// A namespace, for this thread, with a device that everything is routed to, and a tunnel device, which has the prefix
+/// [`ON_LINK`] and a gateway to 2001:db8:6::/64.
 pub struct Bench {
     device: Device,
     underlay_ifindex: u32,

@@ -1,8 +1,11 @@
-//! The Domain Name System, as far as a resolver for a closed network with DNS64 needs it: RFC 1035, RFC 6891, RFC 6147, RFC 7050.
+//! The Domain Name System, as far as a resolver for a closed network with DNS64 needs it: RFC 1035, RFC 6891, RFC 6147,
+//! RFC 7050.
 //!
-//! [`Name`] and [`Message`] read what anybody may send: every length and pointer is checked, and the work is bounded by the length of the message.
-//! [`Zone`] has the names of a network. [`Dns64`] says what a question is answered with, given any [`Source`] of records. [`Responder`] makes the
-//! message that answers a message, or says what another server has to be asked first; [`told_in`] reads what that says. [`prefixes_in`] learns a translator's prefix from the answer to [`question`].
+//! [`Name`] and [`Message`] read what anybody may send: every length and pointer is checked, and the work is bounded by
+//! the length of the message. [`Zone`] has the names of a network. [`Dns64`] says what a question is answered with,
+//! given any [`Source`] of records. [`Responder`] makes the message that answers a message, or says what another server
+//! has to be asked first; [`told_in`] reads what that says. [`prefixes_in`] learns a translator's prefix from the
+//! answer to [`question`].
 
 mod forward;
 mod message;

@@ -13,7 +13,8 @@ const MAX_LABEL_BYTES: usize = 63;
 /// The two highest bits of a length say what it is: RFC 1035 section 4.1.4.
 const POINTER: u8 = 0xc0;
 
-/// A domain name: its labels as they were written, each after its length, the root's last. Names that differ only in case are equal (RFC 4343).
+/// A domain name: its labels as they were written, each after its length, the root's last. Names that differ only in
+/// case are equal (RFC 4343).
 #[derive(Clone)]
 pub struct Name(Vec<u8>);
 
@@ -23,8 +24,8 @@ impl Name {
         Self(vec![0])
     }
 
-    /// Reads the name that begins at an offset of a message, and gives the offset behind it. A pointer leads only to what comes before the labels that it ends,
-    /// so that no pointers make a circle.
+    /// Reads the name that begins at an offset of a message, and gives the offset behind it. A pointer leads only to
+    /// what comes before the labels that it ends, so that no pointers make a circle.
     pub fn read(message: &[u8], offset: usize) -> Result<(Self, usize), Flaw> {
         let mut wire = Vec::new();
         let (mut at, mut begin, mut behind) = (offset, offset, None);
@@ -81,7 +82,8 @@ impl Name {
         Self(wire)
     }
 
-    /// The bits that a name below ip6.arpa has, first ones first, and how many they are; `None` of another name. RFC 3596 section 2.5.
+    /// The bits that a name below ip6.arpa has, first ones first, and how many they are; `None` of another name. RFC
+    /// 3596 section 2.5.
     pub fn reversed_ipv6(&self) -> Option<(u128, u32)> {
         let labels: Vec<&[u8]> = self.labels().collect();
         let (digits, suffix) = labels.split_at_checked(labels.len().checked_sub(2)?)?;

@@ -43,7 +43,8 @@ pub fn question(id: u16) -> Vec<u8> {
     Question::new(well_known_name(), Kind::AAAA).asked(id)
 }
 
-/// The prefixes that the answer to the question of that number tells, each once, in the order of its records. At least one.
+/// The prefixes that the answer to the question of that number tells, each once, in the order of its records. At least
+/// one.
 pub fn prefixes_in(message: &[u8], id: u16) -> Result<Vec<Prefix6>, NoPrefix> {
     let is_answer = |header: Header| header.is_response() && header.id == id && header.opcode() == 0;
     if !Header::parse(message).is_some_and(is_answer) {
@@ -72,8 +73,9 @@ pub fn prefixes_in(message: &[u8], id: u16) -> Result<Vec<Prefix6>, NoPrefix> {
     if found.is_empty() { Err(NoPrefix::NotFound) } else { Ok(found) }
 }
 
-/// The prefixes by which a resolver made these addresses of the well-known ones. An address in which these are at several places counts for
-/// the places at which another address has the other of the two, if that is one place (section 3: "the node MUST ensure a 32-bit IPv4 address value is present only once").
+/// The prefixes by which a resolver made these addresses of the well-known ones. An address in which these are at
+/// several places counts for the places at which another address has the other of the two, if that is one place
+/// (section 3: "the node MUST ensure a 32-bit IPv4 address value is present only once").
 fn prefixes_of(addresses: &[Ipv6Addr]) -> Vec<Prefix6> {
     let mut found = Vec::new();
     for &address in addresses {

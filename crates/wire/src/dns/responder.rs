@@ -103,7 +103,8 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// The answer to a message, whatever its bytes are, or what has to be asked first. `learned`: what was asked for this message until now.
+    /// The answer to a message, whatever its bytes are, or what has to be asked first. `learned`: what was asked for
+    /// this message until now.
     pub fn reply(&self, message: &[u8], transport: Transport, learned: &[Learned]) -> Result<Next, Ignored> {
         let header = Header::parse(message).ok_or(Ignored::Short)?;
         if header.is_response() {

@@ -84,7 +84,8 @@ impl Dns64 {
         })
     }
 
-    /// The answer with AAAA records in the place of A records, and with the aliases before them as they are. Section 5.1.7 says how long they may be kept.
+    /// The answer with AAAA records in the place of A records, and with the aliases before them as they are. Section
+    /// 5.1.7 says how long they may be kept.
     fn made(&self, records: Vec<Record>, absence: Absence) -> Answer {
         let most_s = absence.authority.as_ref().map_or(WITHOUT_AUTHORITY_S, Record::negative_ttl_s);
         let made: Vec<Record> = records

@@ -46,7 +46,8 @@ pub trait Source {
     fn find(&self, name: &Name, kind: Kind) -> Result<Found, Question>;
 }
 
-/// The names of a network with their addresses, the names of the addresses, and `ipv4only.arpa`. There are no others, so that it is the authority for the root.
+/// The names of a network with their addresses, the names of the addresses, and `ipv4only.arpa`. There are no others,
+/// so that it is the authority for the root.
 #[derive(Debug, Clone)]
 pub struct Zone(BTreeMap<Name, Vec<Data>>);
 

@@ -40,7 +40,7 @@ impl Flow {
         }
     }
 
-    /// The same of an IPv4 packet.
+    /// The same for an IPv4 packet.
     pub fn of_ipv4(packet: &ipv4::Packet<'_>, ports: Option<Ports>) -> Result<Self, Clause> {
         let ports = ports.unwrap_or_else(|| Ports::of_ipv4(packet));
         let is_later = packet.fragment().is_some_and(|fragment| fragment.offset_bytes != 0);

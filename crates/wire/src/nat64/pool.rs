@@ -74,7 +74,8 @@ impl Pool {
         self.ranges.iter().any(|range| range.has(address))
     }
 
-    /// Binds an address and port to an IPv6 host's. `own`: the address that the host has already; it gets another one only if that has no port left.
+    /// Binds an address and port to an IPv6 host's. `own`: the address that the host has already; it gets another one
+    /// only if that has no port left.
     pub fn bind(&mut self, protocol: Protocol, inside: Inside, own: Option<Ipv4Addr>) -> Option<Outside> {
         let draw = self.draw();
         if let Some(address) = own {
@@ -130,7 +131,8 @@ impl Pool {
         Some(mixed(*drawn))
     }
 
-    /// A port of the system's for one of the system's, and in UDP an even one for an even one, as long as there are such: RFC 4787 sections 4.2.1 and 4.2.2.
+    /// A port of the system's for one of the system's, and in UDP an even one for an even one, as long as there are
+    /// such: RFC 4787 sections 4.2.1 and 4.2.2.
     fn bind_at(
         &mut self,
         protocol: Protocol,

@@ -20,7 +20,7 @@ pub fn port(packet: &mut [u8], end: End, new: u16) {
     }
 }
 
-/// The same of the packet in an ICMP error.
+/// The same for the packet in an ICMP error.
 pub fn quoted_port(packet: &mut [u8], end: End, new: u16) {
     let Some((_, outer)) = upper(packet, false) else { return };
     let at = outer.start + crate::icmp::HEADER_BYTES;
@@ -33,7 +33,8 @@ pub fn quoted_port(packet: &mut [u8], end: End, new: u16) {
     update(packet, outer.start + 2, before, after);
 }
 
-/// The number and place of a packet's message, unless it is a later fragment. `is_quoted`: the packet may have been cut.
+/// The number and place of a packet's message, unless it is a later fragment. `is_quoted`: the packet may have been
+/// cut.
 fn upper(packet: &[u8], is_quoted: bool) -> Option<(u8, Range<usize>)> {
     let span = Span::whole(packet);
     let span = if is_quoted { span.open_ended() } else { span };

@@ -1,7 +1,7 @@
 //! Bindings and sessions: RFC 6146 sections 3.1 and 3.5.
 //!
-//! Each session is in a queue of those with its lifetime, which is in the order of their last packets. So those that are over are at its front, and a packet
-//! costs the same however many sessions there are.
+//! Each session is in a queue of those with its lifetime, which is in the order of their last packets. So those that
+//! are over are at its front, and a packet costs the same however many sessions there are.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -300,8 +300,8 @@ impl Table {
         self.enter_queue(id, lifetime, now);
     }
 
-    /// Takes away what is over. An established connection gets the transitory time first: RFC 6146 section 3.5.2.2 has the translator ask the host meanwhile
-    /// whether it still has it, which this one does not.
+    /// Takes away what is over. An established connection gets the transitory time first: RFC 6146 section 3.5.2.2 has
+    /// the translator ask the host meanwhile whether it still has it, which this one does not.
     fn expire(&mut self, now: Duration) {
         for lifetime in Lifetime::ALL {
             while let Some(id) = Some(self.queues[lifetime as usize].oldest).filter(|&id| id != NOBODY) {
@@ -353,7 +353,8 @@ impl Table {
 
     fn enter_queue(&mut self, id: Id, lifetime: Lifetime, from: Duration) {
         let expires = from + self.lasts[lifetime as usize];
-        // An established connection that is over may be older than the newest transitory one; then it stays as long as that.
+        // An established connection that is over may be older than the newest transitory one; then it stays as long as
+        // that.
         let newest = self.queues[lifetime as usize].newest;
         let expires = if newest == NOBODY { expires } else { expires.max(self.sessions.get(newest).expires) };
         let session = self.sessions.get_mut(id);

@@ -1,7 +1,8 @@
 //! Addresses of a MAP-T domain: RFC 7599.
 //!
-//! A customer edge has `own`, by which it has its own address, and the rules of others that it sends to directly; all else is embedded in the prefix of the
-//! Default Mapping Rule. A border relay has the domain's rules alone: one end of each packet is by a rule, and the other is embedded.
+//! A customer edge has `own`, by which it has its own address, and the rules of others that it sends to directly; all
+//! else is embedded in the prefix of the Default Mapping Rule. A border relay has the domain's rules alone: one end of
+//! each packet is by a rule, and the other is embedded.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -44,7 +45,8 @@ impl Domain {
         }
     }
 
-    /// Addresses outside are embedded in the prefix of the Default Mapping Rule, and customer edges have other ones: RFC 7599 section 5.
+    /// Addresses outside are embedded in the prefix of the Default Mapping Rule, and customer edges have other ones:
+    /// RFC 7599 section 5.
     fn check_apart(&self, dmr: &Prefix6) -> Result<(), String> {
         let overlaps = |rule: &&Rule| dmr.contains(rule.ipv6.address) || rule.ipv6.contains(dmr.address);
         match self.own.iter().chain(&self.rules).find(overlaps) {
@@ -91,7 +93,7 @@ impl Translator {
         Ok(Ends { ipv4, ipv6: if is_quoted { [far6, near6] } else { [near6, far6] } })
     }
 
-    /// The same of IPv6.
+    /// The same for IPv6.
     pub(super) fn domain_ends_of_ipv6(
         &self,
         domain: &Domain,

@@ -11,7 +11,8 @@ pub(super) struct Table {
     ipv6: ByPrefix,
 }
 
-/// Mappings by a prefix of theirs, whose bits are on the left: one list for each length, the longest one first. The lists are in order.
+/// Mappings by a prefix of theirs, whose bits are on the left: one list for each length, the longest one first. The
+/// lists are in order.
 #[derive(Debug, Clone, Default)]
 struct ByPrefix(Vec<(u8, Vec<(u128, Mapping)>)>);
 

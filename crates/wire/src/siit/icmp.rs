@@ -165,8 +165,8 @@ fn error_to_ipv4(translator: &Translator, told: V6Repr, quoted: &[u8]) -> Result
     })
 }
 
-/// Makes an echo of the types `to` out of one of the types `from`, in a packet that may be cut off. Other messages cannot be quoted: an error is never
-/// about an error.
+/// Makes an echo of the types `to` out of one of the types `from`, in a packet that may be cut off. Other messages
+/// cannot be quoted: an error is never about an error.
 pub(super) fn quoted_echo(message: &mut [u8], from: [u8; 2], to: [u8; 2], pseudo: [u16; 2]) -> Result<(), Clause> {
     match message.first() {
         Some(kind) if !from.contains(kind) => return Err(Clause::ErrorInError),

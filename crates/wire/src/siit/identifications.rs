@@ -1,6 +1,7 @@
 //! The identifications of packets that others may fragment.
 
-/// Identifications of IPv4 packets that may be fragmented: RFC 7915 section 5.1. They go through all 65,536 values but 0 before one comes again.
+/// Identifications of IPv4 packets that may be fragmented: RFC 7915 section 5.1. They go through all 65,536 values but
+/// 0 before one comes again.
 #[derive(Debug, Clone)]
 pub(super) struct Identifications {
     last: u16,

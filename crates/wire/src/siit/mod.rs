@@ -1,7 +1,8 @@
 //! Stateless translation between IPv6 and IPv4: RFC 7915, with addresses by RFC 6052, RFC 7757 and RFC 6791.
 //!
-//! [`Translator::translate`] takes a whole packet of either family and says what becomes of it, by which clause, and with which packets. Nothing is dropped
-//! without a clause. It does no I/O and has no clock, so it limits no rate: who sends the errors that it makes has to.
+//! [`Translator::translate`] takes a whole packet of either family and says what becomes of it, by which clause, and
+//! with which packets. Nothing is dropped without a clause. It does no I/O and has no clock, so it limits no rate: who
+//! sends the errors that it makes has to.
 //!
 //! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. They use `mapping` for addresses, `domain` and `ports` for
 //! those of MAP, `headers` for what lies between the IP header and the transport header, `transport` for checksums,
@@ -191,7 +192,7 @@ impl Translator {
         self.decide(outcome, |translator, told| translator.answer6(original, &of_original, told))
     }
 
-    /// The same of an IPv4 packet.
+    /// The same for an IPv4 packet.
     pub(crate) fn given_to_ipv6(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
         let parsed = [original, packet].map(|bytes| ipv4::Packet::parse(Span::whole(bytes)));
         let [Ok(of_original), Ok(parsed)] = parsed else { return Decision::dropped(Clause::Malformed) };
@@ -208,7 +209,7 @@ impl Translator {
         self.decide(Err(stop), |translator, told| translator.answer6(bytes, packet, told))
     }
 
-    /// The same of an IPv4 packet.
+    /// The same for an IPv4 packet.
     pub(crate) fn stopped4(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, stop: Stop<V4Repr>) -> Decision {
         self.decide(Err(stop), |translator, told| translator.answer4(bytes, packet, told))
     }

@@ -36,7 +36,7 @@ impl Translator {
         })
     }
 
-    /// The same of an IPv6 packet.
+    /// The same for an IPv6 packet.
     pub(crate) fn receive6(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>) -> Option<Decision> {
         if Some(packet.destination()) != self.own6 {
             return None;
@@ -47,7 +47,8 @@ impl Translator {
         })
     }
 
-    /// True if a packet is a fragment of one to the translator itself, which is put together before it is received: RFC 1122 section 3.3.2.
+    /// True if a packet is a fragment of one to the translator itself, which is put together before it is received: RFC
+    /// 1122 section 3.3.2.
     pub fn is_own_fragment(&self, packet: &[u8]) -> bool {
         let span = Span::whole(packet);
         match packet.first().map(|octet| octet >> 4) {
@@ -103,7 +104,7 @@ fn received4(bytes: &[u8], packet: &ipv4::Packet<'_>) -> Received<V4Repr> {
     }
 }
 
-/// The same of IPv6: RFC 4443 section 2.2.
+/// The same for IPv6: RFC 4443 section 2.2.
 fn received6(packet: &ipv6::Packet<'_>) -> Received<V6Repr> {
     let (source, own) = (packet.source(), packet.destination());
     if !is_host6(source) || source == own {

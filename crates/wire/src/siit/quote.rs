@@ -24,7 +24,8 @@ pub(super) struct Quoted<'a> {
 }
 
 impl<'a> Quoted<'a> {
-    /// Reads an error. The length attribute says where extensions begin, in words of 32 bits in ICMP and of 64 bits in ICMPv6: RFC 4884 sections 4 and 5.
+    /// Reads an error. The length attribute says where extensions begin, in words of 32 bits in ICMP and of 64 bits in
+    /// ICMPv6: RFC 4884 sections 4 and 5.
     pub fn read(way: Way, message: &'a [u8]) -> Result<Self, Clause> {
         let (header, payload) = message.split_at_checked(HEADER_BYTES).ok_or(Clause::Malformed)?;
         let bytes = match (way, header[0]) {

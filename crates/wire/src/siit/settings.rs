@@ -30,12 +30,15 @@ pub struct Settings {
     pub allow_reserved: bool,
     /// The source of errors that the translator sends to IPv4 hosts.
     pub own4: Ipv4Addr,
-    /// The source of errors that the translator sends to IPv6 hosts. If it is unspecified, it is `own4` in the first prefix; without prefixes, none is sent.
+    /// The source of errors that the translator sends to IPv6 hosts. If it is unspecified, it is `own4` in the first
+    /// prefix; without prefixes, none is sent.
     pub own6: Ipv6Addr,
-    /// Sources of ICMP errors in IPv4, for IPv6 routers that nothing maps (RFC 6791); `own4` if there are none. The hop limit of the error chooses, so that
-    /// the routers of a path have different addresses as long as the pool has enough.
+    /// Sources of ICMP errors in IPv4, for IPv6 routers that nothing maps (RFC 6791); `own4` if there are none. The hop
+    /// limit of the error chooses, so that the routers of a path have different addresses as long as the pool has
+    /// enough.
     pub pool4: Vec<Ipv4Net>,
-    /// Sources of ICMPv6 errors, for IPv4 routers that nothing maps or that must not be mapped; `own6` if there are none. They are chosen as in `pool4`.
+    /// Sources of ICMPv6 errors, for IPv4 routers that nothing maps or that must not be mapped; `own6` if there are
+    /// none. They are chosen as in `pool4`.
     pub pool6: Vec<Ipv6Net>,
     /// True if ICMPv6 errors have as their source where the packet that they quote was to go, and not the IPv4 router
     /// that sent them.
@@ -59,10 +62,11 @@ pub struct Settings {
     /// Decides the identifications of IPv4 packets with DF clear: no number comes twice among 65,535, and none is 0.
     /// `None`: they are counted from 1.
     pub identification_seed: Option<u64>,
-    /// Packets that are dropped by these clauses are answered by Communication Administratively Prohibited: RFC 7915 sections 4.4 and 5.4. See
-    /// [`Clause::can_be_told`].
+    /// Packets that are dropped by these clauses are answered by Communication Administratively Prohibited: RFC 7915
+    /// sections 4.4 and 5.4. See [`Clause::can_be_told`].
     pub told: Vec<Clause>,
-    /// True if packets from one host in the table, or from one customer edge of MAP, to another are translated twice: RFC 7757 section 4.2.2.
+    /// True if packets from one host in the table, or from one customer edge of MAP, to another are translated twice:
+    /// RFC 7757 section 4.2.2.
     pub hairpin: bool,
     /// The rules of a MAP-T domain (RFC 7599). The prefix is then that of the Default Mapping Rule.
     pub domain: Option<Domain>,

@@ -123,7 +123,8 @@ impl Translator {
         }
     }
 
-    /// A packet that an ICMPv6 error quotes, or the first part of one, and how much of the bytes it is: RFC 7915 section 5.3. Its hop limit stays.
+    /// A packet that an ICMPv6 error quotes, or the first part of one, and how much of the bytes it is: RFC 7915
+    /// section 5.3. Its hop limit stays.
     pub(super) fn quoted_to_ipv4(&self, bytes: &[u8]) -> Result<(Vec<u8>, usize), Clause> {
         let packet = ipv6::Packet::parse(Span::whole(bytes).open_ended()).map_err(|_| Clause::QuotedPacket)?;
         let upper = Upper::read(&packet).map_err(|_| Clause::QuotedPacket)?;

@@ -68,7 +68,8 @@ impl Translator {
         }
     }
 
-    /// The error about a packet that is too long for the IPv6 link, where it has a Fragment header of so many bytes or none.
+    /// The error about a packet that is too long for the IPv6 link, where it has a Fragment header of so many bytes or
+    /// none.
     fn needed(&self, fragment_bytes: usize) -> V4Repr {
         let mtu6 = self.settings.mtu6 as usize;
         let mtu_bytes = (mtu6 - MORE_BYTES - fragment_bytes).min(self.settings.mtu4 as usize) as u16;
@@ -110,7 +111,8 @@ impl Translator {
         }
     }
 
-    /// A packet that an ICMP error quotes, or the first part of one, and how much of the bytes it is: RFC 7915 section 4.3. Its hop limit stays.
+    /// A packet that an ICMP error quotes, or the first part of one, and how much of the bytes it is: RFC 7915 section
+    /// 4.3. Its hop limit stays.
     pub(super) fn quoted_to_ipv6(&self, bytes: &[u8]) -> Result<(Vec<u8>, usize), Clause> {
         let packet = ipv4::Packet::parse(Span::whole(bytes).open_ended()).map_err(|_| Clause::QuotedPacket)?;
         let number = packet.protocol();

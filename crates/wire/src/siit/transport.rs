@@ -1,4 +1,5 @@
-//! The checksums of TCP and UDP, which cover addresses: RFC 7915 sections 4.5 and 5.5. Other transport headers are carried as they are.
+//! The checksums of TCP and UDP, which cover addresses: RFC 7915 sections 4.5 and 5.5. Other transport headers are
+//! carried as they are.
 
 use super::Clause;
 use super::mapping::Ends;
@@ -45,7 +46,8 @@ pub(super) fn blank(room: usize, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Puts the sum of one pseudo header in the place of another's. False where there should be a checksum, but there is not.
+/// Puts the sum of one pseudo header in the place of another's. False where there should be a checksum, but there is
+/// not.
 pub(super) fn update(protocol: u8, message: &mut [u8], [old, new]: [u16; 2]) -> bool {
     let at = match protocol {
         protocol::TCP => 16,

@@ -1,4 +1,5 @@
-//! A resolver that asks another server for the names of a zone: RFC 6147 section 5.1 by what that says, RFC 2308, RFC 5452.
+//! A resolver that asks another server for the names of a zone: RFC 6147 section 5.1 by what that says, RFC 2308, RFC
+//! 5452.
 
 use std::net::Ipv6Addr;
 
@@ -20,7 +21,8 @@ fn mapped() -> Vec<u8> {
     "::ffff:198.18.1.4".parse::<Ipv6Addr>().expect("an address").octets().to_vec()
 }
 
-/// Asks for the host, and lets each question to the server be answered by a message. Gives the reply and what was asked.
+/// Asks for the host, and lets each question to the server be answered by a message. Gives the reply and what was
+/// asked.
 fn resolve(kind: u16, mut says: impl FnMut(&Question) -> Vec<u8>) -> (Reply, Vec<(String, u16)>) {
     let (responder, message) = (forwarding(), query(&name(HOST), kind, RD, None));
     let (mut learned, mut asked) = (Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! A MAP-T domain: what customer edges send comes out of the border relay as it was, and nothing that the rule does not allow.
+//! A MAP-T domain: what customer edges send comes out of the border relay as it was, and nothing that the rule does not
+//! allow.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

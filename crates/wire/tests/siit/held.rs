@@ -177,7 +177,8 @@ fn check_reply(bytes: &[u8], decision: &Decision) {
     }
 }
 
-/// An error to who sent the packet, from the translator itself, which is about no error and not answered by another one.
+/// An error to who sent the packet, from the translator itself, which is about no error and not answered by another
+/// one.
 fn check_answer(translator: &mut Translator, settings: &Settings, bytes: &[u8], decision: &Decision) {
     let [answer] = &decision.packets[..] else { panic!("{} answers", decision.packets.len()) };
     if bytes[0] >> 4 == 4 {

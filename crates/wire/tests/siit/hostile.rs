@@ -74,7 +74,8 @@ impl Maker<'_> {
         }
     }
 
-    /// An ICMP error, most of which have a type and a code that there are, about a packet or its first part, with extensions or without.
+    /// An ICMP error, most of which have a type and a code that there are, about a packet or its first part, with
+    /// extensions or without.
     fn error(&mut self, is_ipv6: bool, depth: usize) -> (u8, Vec<u8>) {
         let kind = self.random.of(if is_ipv6 { &[1, 2, 3, 4] } else { &[3, 3, 11, 12] });
         let mut message = vec![kind, self.random.below(6) as u8, 0, 0];

@@ -27,7 +27,7 @@ pub fn packet4(header: ipv4::Repr, mut message: Vec<u8>) -> Vec<u8> {
     [&header.emit()[..], &message].concat()
 }
 
-/// The same of IPv6.
+/// The same for IPv6.
 pub fn packet6(header: ipv6::Repr, mut message: Vec<u8>) -> Vec<u8> {
     let header = ipv6::Repr { payload_bytes: message.len(), ..header };
     let (number, bytes) = (header.next_header, message.len() as u32);

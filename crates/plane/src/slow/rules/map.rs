@@ -9,8 +9,8 @@ use sixbench_wire::{Span, ipv4};
 use crate::abi::{Address, Outcome};
 use crate::spec::MapDomain;
 
-/// The other end of the softwire that a packet goes into. A customer edge sends what has its own address and ports, to another edge by a rule and to the border
-/// relay otherwise (section 5.4).
+/// The other end of the softwire that a packet goes into. A customer edge sends what has its own address and ports, to
+/// another edge by a rule and to the border relay otherwise (section 5.4).
 pub fn destination(domain: &MapDomain, packet: &[u8], ports: Option<Ports>) -> Result<Ipv6Addr, Outcome> {
     let (packet, Ports([from, to])) = read(packet, ports)?;
     if domain.own.is_some_and(|own| !has(&own.0, packet.source(), from)) {

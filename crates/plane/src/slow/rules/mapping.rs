@@ -100,8 +100,8 @@ fn destination_6over4(link_layer: [u8; 6]) -> Result<IpAddr, Outcome> {
     }
 }
 
-/// Fails unless the inner packet may come from that outer source. `is_on_link` is true for an IPv6 address that the node
-/// routes to the device without a gateway.
+/// Fails unless the inner packet may come from that outer source. `is_on_link` is true for an IPv6 address that the
+/// node routes to the device without a gateway.
 pub fn check_addresses(
     spec: &Spec,
     inner: &Inner,

@@ -37,7 +37,8 @@ fn rfc7915_section_5_2_an_error_of_a_router_without_an_ipv4_address() {
     assert_eq!(inner.payload().captured()[..8], udp4(1400)[20..28]);
 }
 
-/// The type and code, and the second half of the header, of what an ICMP error becomes. `None` where it is dropped in silence.
+/// The type and code, and the second half of the header, of what an ICMP error becomes. `None` where it is dropped in
+/// silence.
 fn error_to_ipv6(told: V4Repr) -> Option<([u8; 2], [u8; 4])> {
     let decision = translator().translate(&icmp4(told, &sent4(protocol::UDP, &[7; 100])));
     decided_header(&decision, 40, (Clause::ErrorToIpv6, is_right6))
