@@ -1,9 +1,9 @@
 //! Links with a known truth, where the kernel has no netem: delay, jitter, loss, duplicates, corruption, reordering.
 //!
-//! An emulated link is two interfaces of the agent's namespace, the far ends of the veth pairs of the nodes that it joins.
-//! One thread carries the packets of all links of a node ([`Emulator`]): it takes them from a packet socket with the
-//! kernel's time of arrival, decides what becomes of each ([`decision`]), and sends them when they are due, the last
-//! microseconds spun. What it really did to each is counted and timed, so that nobody has to believe it.
+//! An emulated link is two interfaces of the agent's namespace, the far ends of the veth pairs of the nodes that it
+//! joins. One thread carries the packets of all links of a node ([`Emulator`]): it takes them from a packet socket with
+//! the kernel's time of arrival, decides what becomes of each ([`decision`]), and sends them when they are due, the
+//! last microseconds spun. It counts and times its real work on each packet, so that nobody has to believe it.
 //!
 //! Rates and queues do not belong here: they are the kernel's (`tbf` at the nodes' ends). `unsafe` only in [`sys`].
 

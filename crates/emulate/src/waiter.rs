@@ -21,9 +21,9 @@ pub enum Rest {
 
 /// Watches over how much of a processor's time the thread takes: half of it, but for the packets themselves.
 ///
-/// It runs before all others. What it takes for watching, the sender and the receiver have not; and were it always awake,
-/// the kernel would take its processor from it for 50 ms of each second (`sched_rt_runtime_us`), which is worse than any
-/// wake-up. Beyond its half it naps from one packet to the next.
+/// It runs before all others. The time that it takes for watching is taken from the sender and the receiver; and were
+/// it always awake, the kernel would take its processor from it for 50 ms of each second (`sched_rt_runtime_us`), which
+/// is worse than any wake-up. Beyond its half it naps from one packet to the next.
 #[derive(Debug)]
 pub struct Waiter {
     /// Half of the time that has passed, less all that it was awake.

@@ -11,8 +11,9 @@ const LEAST_BYTES: u64 = 84;
 /// that is full would never catch up: all its packets would come to have the longest delay that was ever drawn.
 const CATCHING_UP: u64 = 2;
 
-/// Spaces packets as a wire of a rate does. What limits the rate sends in bunches what its timer missed; on a wire packets
-/// are never closer together than they are long. It only spaces: what waits, and for how long, is the limiter's.
+/// Spaces packets as a wire of a rate does. The limiter of the rate sends in bunches the packets that its timer missed;
+/// on a wire packets are never closer together than they are long. It only spaces: the limiter decides which packets
+/// wait, and for how long.
 #[derive(Debug, Default)]
 pub struct Wire {
     /// 0: packets take no time.

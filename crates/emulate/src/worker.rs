@@ -169,7 +169,8 @@ impl Worker {
 
     fn work(&mut self) {
         let _precise = PreciseTimers::new();
-        // How late packets leave must not depend on what else the machine does. Where it is not permitted, lateness shows it.
+        // The lateness of packets must not depend on other work of the machine. Where this is not permitted, lateness
+        // shows it.
         let _first = RealTime::ask();
         let mut work = Work {
             lines: Vec::new(),
@@ -215,7 +216,7 @@ impl Worker {
             Rest::Watch => EpollTimeout::ZERO,
             Rest::Nap(until_ns) => {
                 let until = TimeSpec::from_duration(Duration::from_nanos(until_ns));
-                // What wakes it earlier does no harm.
+                // An earlier wake-up does no harm.
                 let _ =
                     clock_nanosleep(nix::time::ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
                 EpollTimeout::ZERO
@@ -240,7 +241,7 @@ impl Worker {
     /// Does what was ordered. Returns whether there may be more orders.
     fn obey(&self, work: &mut Work) -> bool {
         loop {
-            // Who asked may have gone.
+            // The asking thread may have gone.
             match self.orders.try_recv() {
                 Ok(Order::Add(spec, answer)) => drop(answer.send(work.add(*spec, &self.epoll))),
                 Ok(Order::Change(link, directions, continues, answer)) => {

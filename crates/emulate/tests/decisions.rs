@@ -39,7 +39,7 @@ fn shares_are_those_asked_for() {
     };
     let found = decisions(impairments, COUNT);
     assert!(is_near(share(&found, |decision| decision.is_lost), 0.01));
-    // What is lost is neither doubled nor anything else.
+    // A lost packet is neither doubled nor anything else.
     assert!(is_near(share(&found, |decision| decision.is_duplicated), 0.02 * 0.99));
     assert!(is_near(share(&found, |decision| decision.flipped.is_some()), 0.03 * 0.99));
     assert!(is_near(share(&found, |decision| decision.overtakes), 0.04 * 0.99));

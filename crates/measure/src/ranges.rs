@@ -85,7 +85,7 @@ mod tests {
         ranges.insert(1_000_000);
         ranges.insert_range(2_000_000, 2_000_009);
         assert_eq!((ranges.iter().count(), ranges.omitted()), (MAX_RANGES, 11));
-        // What joins two ranges makes room.
+        // A number that joins two ranges makes room.
         ranges.insert(1);
         ranges.insert(1_000_000);
         assert_eq!((ranges.iter().count(), ranges.omitted()), (MAX_RANGES, 11));

@@ -49,7 +49,8 @@ impl Jar {
         let mut given = [0; TIME_BYTES];
         given.copy_from_slice(time);
         let age = now.checked_sub(Duration::from_millis(u64::from_be_bytes(given)));
-        // Who finds out bytes of a MAC by how long this takes has a cookie of the own address, which is to be had for the asking.
+        // An attacker who finds out bytes of a MAC by how long this takes has only a cookie of its own address, which
+        // it could have asked for.
         age.is_some_and(|age| age <= LIFETIME) && mac == self.mac(address, given)
     }
 

@@ -110,7 +110,8 @@ impl Listening {
         &self.addresses
     }
 
-    /// Serves until the first client has gone with `one_off`, else for ever. What does not prove to know the key never comes to `serve`.
+    /// Serves until the first client has gone with `one_off`, else for ever. A client that does not prove to know the
+    /// key never comes to `serve`.
     ///
     /// # Errors
     /// `System` where there can be no threads.
@@ -149,7 +150,7 @@ impl Inside for House {
     }
 
     fn admit(&self, stream: TcpStream, from: IpAddr, begun: Begun) {
-        // What fails here is this connection's: it is closed.
+        // A failure here is this connection's: it is closed.
         let Ok(for_the_watch) = tcp::prepare(&stream).and_then(|()| stream.try_clone()) else { return };
         let mut visit = self.visitors.enter(for_the_watch, from);
         let (serve, gone) = (Arc::clone(&self.serve), self.gone.clone());
@@ -164,7 +165,7 @@ impl Inside for House {
 }
 
 fn receive(mut stream: TcpStream, begun: Begun, serve: &Serve, visit: &mut Visit) {
-    // Who has gone meanwhile is not served.
+    // A client that has gone meanwhile is not served.
     let Ok(ciphers) = greeting::welcome(&mut stream, begun) else { return };
     let Ok(channel) = Channel::new(stream, ciphers) else { return };
     serve(channel, visit);

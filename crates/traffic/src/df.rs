@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_largest_datagram_is_refused_where_it_may_not_be_fragmented() {
-        // Of loopback, whose MTU is 65536, only IPv6 has datagrams that do not fit.
+        // Loopback has an MTU of 65536: only IPv6 has datagrams that do not fit.
         let address = IpAddr::V6(Ipv6Addr::LOCALHOST);
         for (df, errno) in [(Df::Clear, None), (Df::Kernel, None), (Df::Set, Some(Errno::EMSGSIZE))] {
             let socket = socket::open(address, Type::DGRAM, Some(Protocol::UDP)).unwrap();

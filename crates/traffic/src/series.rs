@@ -57,7 +57,7 @@ impl<T: Clone + Default> Series<T> {
     pub fn ends_ns(&self, window_ns: u64) -> Vec<u64> {
         let mut ends: Vec<u64> = (1..=self.slots.len() as u64).map(|n| n.saturating_mul(self.interval_ns)).collect();
         if let Some(last) = ends.last_mut() {
-            // What was recorded is never after the window; the cap on intervals is why it may be later than the grid.
+            // Nothing is recorded after the window; the cap on intervals is why it may be later than the grid.
             *last = if self.index(window_ns) + 1 == self.slots.len() { window_ns } else { *last };
         }
         ends

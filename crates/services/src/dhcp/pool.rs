@@ -81,7 +81,7 @@ impl Pool {
         let asked = message.requested.filter(|&address| self.is_free_for(address, message.hardware));
         let Some(address) = own.or(asked).or_else(|| self.lowest_free()) else { return Outcome::Ignored("no-room") };
         let answer = self.answer(Kind::Offer, message, address);
-        // Who does without keeps no address from others.
+        // A client that does without keeps no address from others.
         if answer.v6only_wait_s.is_none() && own.is_none() {
             self.taken.insert(address, Taken { by: Some(message.hardware), until_s: now_s + OFFER_S });
         }

@@ -54,7 +54,7 @@ fn as_texts<S: serde::Serializer>(prefixes: &[Prefix], serializer: S) -> std::re
     serializer.collect_seq(prefixes.iter().map(|prefix| format!("{}/{}", prefix.address, prefix.bits)))
 }
 
-/// Asks until an answer has a prefix or the time is over. Of several prefixes, the first is taken.
+/// Asks until an answer has a prefix or the time is over. If it has several, the first is taken.
 pub fn discover(request: &Request) -> Result<Discovered> {
     match request {
         Request::Ra { device, timeout_ns } => by_advertisement(device, *timeout_ns),

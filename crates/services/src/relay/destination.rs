@@ -4,8 +4,9 @@ use std::net::{Ipv4Addr, SocketAddrV4, SocketAddrV6};
 
 use sixbench_wire::siit::Prefix6;
 
-/// The server that an address of the prefix stands for. `None`: it stands for none that a relay may connect to. What comes to
-/// the relay's own addresses, and what would reach the relay itself or a group, is not relayed (RFC 3142 section 7).
+/// The server that an address of the prefix stands for. `None`: it stands for none that a relay may connect to. Packets
+/// to the relay's own addresses are not relayed, and neither are those that would reach the relay itself or a group
+/// (RFC 3142 section 7).
 pub fn server(prefix: &Prefix6, destination: &SocketAddrV6) -> Option<SocketAddrV4> {
     let address = prefix.embedded(*destination.ip())?;
     is_server(address).then(|| SocketAddrV4::new(address, destination.port()))

@@ -368,7 +368,7 @@ impl Work {
         entry.is_waiting = false;
         let progress = match &mut entry.session {
             Session::Connection(connection) => {
-                // Who asks for the counters gets those of everything that has arrived anywhere.
+                // A request for the counters gets those of everything that has arrived anywhere.
                 let mut counters = lock(&self.counters);
                 let mut passed = [0; 2];
                 let progress = connection.go_on(buffer, &mut passed);

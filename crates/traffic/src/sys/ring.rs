@@ -209,9 +209,9 @@ fn protocol_of(places: &[Place]) -> u16 {
     }
 }
 
-/// The filter of frames that have these eight bytes at one of the places, and behind them a number of which `one_of` is a
-/// divisor. Of one family, the place nearest to the beginning
-/// has to come first: a frame that ends before a place has nothing there, nor at those that would be looked at later.
+/// The filter of frames that have these eight bytes at one of the places, and behind them a number of which `one_of` is
+/// a divisor. The places of one family have to be in order, the nearest to the beginning first: a frame that ends
+/// before a place has nothing there, nor at those that would be looked at later.
 fn having(mark: u64, places: &[Place], one_of: Option<u32>) -> Vec<libc::sock_filter> {
     const ETHERTYPE_AT: u32 = 12;
     const TAG_OPERATIONS: u8 = 3;

@@ -1,6 +1,6 @@
-//! Frames past the kernel's packets, by an AF_XDP socket (Documentation/networking/af_xdp.rst, Linux 5.9): by the driver's own
-//! memory where it can, else copied. Of what an interface receives, a program of ours picks the frames that are meant, and
-//! notes when each came; all others go on to the kernel.
+//! Frames past the kernel's packets, by an AF_XDP socket (Documentation/networking/af_xdp.rst, Linux 5.9): by the
+//! driver's own memory where it can, else copied. A program of ours picks the frames that are meant from all that an
+//! interface receives, and notes when each came; all others go on to the kernel.
 
 use std::io;
 use std::marker::PhantomData;

@@ -155,7 +155,7 @@ impl<'a> Probing<'a> {
         match self.batch.receive_ready(self.socket.as_fd()) {
             Ok(_) => {}
             Err(errno) if is_momentary(errno) => return Ok(None),
-            // What ICMP told of a request, or no route at the moment.
+            // An ICMP error about a request, or no route at the moment.
             Err(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => return Ok(None),
             Err(e) => return Err(Error::system(format!("receiving answers of {NAME}"), "recvmmsg", e)),
         }
@@ -166,7 +166,7 @@ impl<'a> Probing<'a> {
                 Some(packet::Message::Reply { mark, .. })
                     if mark.token == self.endpoint.token.short() && datagram.source == Some(peer) =>
                 {
-                    // How long the kernel has had it.
+                    // Time since the kernel has had it.
                     let waited_ns = datagram.notes.realtime_ns.map_or(0, |noted| realtime_ns.saturating_sub(noted));
                     let (number, sent_ns) = (mark.number, mark.sent_realtime_ns);
                     let received_ns = now_ns.saturating_sub(waited_ns).max(sent_ns);

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 const MIN_TICK: Duration = Duration::from_millis(1);
 
 /// Wakes the thread that made it out of its blocking calls (`EINTR`) at each look at which nothing has moved since the
-/// one before, or the session was stopped. What that means, the woken thread decides. It ends when dropped.
+/// one before, or the session was stopped. The woken thread decides what that means. It ends when dropped.
 pub struct Guard {
     progress: Arc<AtomicU64>,
     /// Dropping it ends the thread at once.

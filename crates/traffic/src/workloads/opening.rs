@@ -105,7 +105,7 @@ pub fn ask(socket: &impl AsFd, endpoint: &Endpoint, check: impl Fn() -> Result<(
             return Err(Error::Timeout { doing, after_ns: TIMEOUT_NS });
         }
         if now_ns >= again_ns {
-            // What cannot be sent is lost; it is sent again.
+            // A datagram that cannot be sent is lost; it is sent again.
             let _ = SockRef::from(socket).send(&message.encode());
             again_ns = now_ns + wait_ns;
             wait_ns = (2 * wait_ns).min(LONGEST_WAIT_NS);
@@ -171,6 +171,6 @@ fn discard(socket: &impl AsFd) {
 }
 
 fn answer(socket: &impl AsFd, message: &Message, to: SocketAddr) {
-    // What cannot be sent is lost; the client asks again.
+    // An answer that cannot be sent is lost; the client asks again.
     let _ = SockRef::from(socket).send_to(&message.encode(), &to.into());
 }

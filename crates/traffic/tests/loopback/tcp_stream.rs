@@ -170,7 +170,7 @@ fn every_way_of_sending_and_receiving_on_any_number_of_threads() {
         (V6, "splice", "copy", 3),
         (V4, "splice", "truncate", 64),
     ] {
-        // Of messages that do not begin with a page, and larger than a pipe.
+        // Messages that do not begin with a page, and messages larger than a pipe.
         for message_bytes in [5_001, 3_000_000] {
             let params = json!({
                 "bytes": 20_000_001, "message_bytes": message_bytes, "streams": 5, "direction": "both",

@@ -180,7 +180,7 @@ fn strays_are_counted_apart() {
         ] {
             socket.send(&bytes).unwrap();
         }
-        // Of these, 1, 2, 3 and 7 to 9 are missing; 5 comes twice and after 6.
+        // Numbers 1, 2, 3 and 7 to 9 are missing; 5 comes twice and after 6.
         for sequence in [0, 4, 6, 5, 5] {
             socket.send(&good(sequence)).unwrap();
         }
@@ -243,7 +243,7 @@ fn a_first_datagram_is_waited_for_as_long_as_finish_says() {
         let hour = Some(HOUR_NS);
         let finish = Finish { sent: Some(1), timeout_ns: u64::MAX, first_silence_ns: hour };
         let finish = scope.spawn(move || server.finish(&finish));
-        // Of a path of which nothing is known it would have given up after 2 s.
+        // A server that knows nothing of the path would have given up after 2 s.
         std::thread::sleep(std::time::Duration::from_millis(2_200));
         socket.send(&datagram(TOKEN.short(), 0, 100)).unwrap();
         assert_eq!(number(&finish.join().unwrap().unwrap(), "unique"), 1);

@@ -240,7 +240,7 @@ impl Serving {
         match round_of(&bytes[..length], &self.endpoint.token).filter(|_| self.endpoint.admits(from.ip())) {
             None => self.counted.stray_datagrams += 1,
             Some(round) => {
-                // What is lost here is as if it were lost on the way.
+                // A datagram that is lost here is as one that is lost on the way.
                 let _ = socket.send_to(&answer(&self.endpoint.token, round), from);
                 self.counted.answered += u64::from(round == CHECK);
                 if self.sources.insert(from) {

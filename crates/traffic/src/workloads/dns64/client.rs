@@ -39,7 +39,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Valu
     let mut client = Client {
         socket,
         settings,
-        // Of names that no resolver has of an earlier trial.
+        // Names of other trials may still be in the resolver's cache: each trial begins elsewhere.
         first_number: endpoint.token.short() as u32,
         due,
         started_ns,
@@ -113,7 +113,7 @@ impl Client<'_> {
             let (id, number) = (self.asked as u16, self.first_number.wrapping_add(self.asked as u32));
             match self.socket.send(&message::question(id, number)) {
                 Ok(_) => self.answers.ask(id, number, now_ns),
-                // Of an earlier question, or for want of space: this one was not asked.
+                // The error is of an earlier question, or there was no room: this question was not asked.
                 Err(_) => self.unsent += 1,
             }
             self.lateness.record(now_ns.saturating_sub(self.due_ns(self.asked)));

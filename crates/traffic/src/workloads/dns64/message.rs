@@ -137,7 +137,7 @@ pub fn reply(asked: &[u8], synthesising: Option<&Prefix6>) -> Option<Vec<u8>> {
     bytes.extend(question.class.to_be_bytes());
     let (owner, kind, data) = match data {
         Some(data) => (HEADER_BYTES, question.kind, data),
-        // What is not there: RFC 2308 section 3.
+        // A name or a record that is not there: RFC 2308 section 3.
         None => (apex_at, Kind::SOA, start_of_authority(apex_at)),
     };
     bytes.extend(pointer_to(owner));

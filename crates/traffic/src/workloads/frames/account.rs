@@ -169,7 +169,8 @@ mod tests {
     fn a_flow_by_hand() {
         let mut account = account();
         account.enter(&frame(0, Phase::WarmUp, 0), START_NS);
-        // Of the numbers 0 to 9: 0 is first, 4 jumps over three, 2 comes late and twice, 5 comes damaged and 6 after the end.
+        // The numbers are 0 to 9: 0 is first, 4 jumps over three, 2 comes late and twice, 5 comes damaged and 6 after
+        // the end.
         let mut enter = |sequence, sent_ms, received_ms| {
             account.enter(&frame(sequence, Phase::Measured, sent_ms), START_NS + received_ms * MS)
         };

@@ -61,7 +61,7 @@ impl Ends {
     pub fn introduce(&self, native_socket: Option<&Socket>) -> Result<()> {
         if let (Some(native), Some(socket)) = (&self.native, native_socket) {
             datagram_socket::connect(socket, (native.peer, self.own.port))?;
-            // What cannot be sent shows where the neighbour's address is asked for.
+            // A failure to send shows where the neighbour's address is asked for.
             let _ = socket.send(&[0]);
         }
         Ok(())

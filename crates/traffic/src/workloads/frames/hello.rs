@@ -37,7 +37,7 @@ pub fn tell(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: i
             let doing = format!("telling {} port {} the size of the frames by UDP", endpoint.peer, endpoint.port);
             return Err(Error::Timeout { doing, after_ns: waited_ns });
         }
-        // What cannot be sent is lost; it is sent again.
+        // A datagram that cannot be sent is lost; it is sent again.
         let _ = socket.send(&message);
         if next(socket, token, AGAIN) == Some(payload_bytes) {
             return Ok(());

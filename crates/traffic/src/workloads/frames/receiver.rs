@@ -175,7 +175,7 @@ impl<'a> Incoming<'a> {
 
     fn result(mut self) -> Result<Value> {
         let mut result = Map::new();
-        // What the ring had when it was over is not lost: it was read after all.
+        // Frames that the ring had when it was over are not lost: they were read after all.
         while self.intake.take(|frame| {
             self.account.enter(frame.bytes, frame.realtime_ns);
         }) {}

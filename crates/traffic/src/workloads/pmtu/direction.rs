@@ -154,7 +154,7 @@ impl Searched {
             Some(limiting) if self.too_large_bytes == Some(bytes) => limiting,
             _ => trace.locate(bytes)?,
         };
-        // What arrives, or is refused aloud, is in no black hole after all.
+        // Packets that arrive, or are refused aloud, are in no black hole after all.
         if hole.place != Place::Nowhere && hole.told.is_none() {
             let mut black_hole = location_fields(&hole);
             black_hole.insert("packet_bytes".into(), bytes.into());
@@ -181,7 +181,8 @@ fn location_fields(location: &Location) -> Map<String, Value> {
 fn limiting_hop(location: &Location, kernel: &Kernel) -> Value {
     let mut hop = location_fields(location);
     let is_certain = matches!(location.place, Place::At(_));
-    // Who said so in the search, else what the kernel was told last: both are of the narrowest link that tells.
+    // The sender of the error in the search, else that of the last error to the kernel: both are at the narrowest link
+    // that tells.
     let told = location.told.or(kernel.told.last().map(|told| (told.from(), told.mtu_bytes)));
     insert_address(&mut hop, "address", told.and_then(|(from, _)| from).or(location.before.filter(|_| is_certain)));
     if let Some((_, mtu_bytes)) = told {

@@ -47,7 +47,7 @@ pub struct Location {
 /// routers of those that nothing but their size keeps from the destination. Small packets do reach it.
 pub fn locate(small: &[Option<Heard>], large: &[Option<Heard>], destination: IpAddr) -> Location {
     let routers = small.len();
-    // By hop, from 1; the destination is the one after the last router.
+    // Indexed by hop, from 1; the destination is the one after the last router.
     let large_at = |hop: usize| large.get(hop - 1).copied().flatten();
     let small_at = |hop: usize| small.get(hop - 1).copied().flatten();
     let expired = |heard| match heard {

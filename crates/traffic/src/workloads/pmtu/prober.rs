@@ -278,7 +278,7 @@ impl Prober {
                 welcome
             }
         };
-        // What cannot be sent is lost; the client asks again.
+        // An answer that cannot be sent is lost; the client asks again.
         let _ = self.socket.send_to(&answer.encode(), &from.into());
         Ok(())
     }

@@ -89,7 +89,7 @@ impl Search {
 
     /// A probe of this size was acknowledged, be it the present one or one given up before.
     pub fn acknowledged(&mut self, bytes: u32) {
-        // What exceeds the maximum was sent before a black hole lowered it.
+        // A probe that exceeds the maximum was sent before a black hole lowered it.
         if bytes > self.maximum || self.phase == Phase::Unreachable {
             return;
         }
@@ -240,7 +240,7 @@ mod tests {
             found.lost();
         }
         assert_eq!((found.phase(), found.black_holes(), found.next_bytes()), (Phase::Base, 1, Some(1200)));
-        // Of the path as it was before nothing counts.
+        // Acknowledgements of the path as it was before do not count.
         found.acknowledged(1500);
         assert_eq!(found.proven_bytes(), None);
         found.acknowledged(1200);

@@ -122,7 +122,7 @@ impl<'a> Trace<'a> {
         let mut answers = 0;
         while answers < asked.len() {
             let Some(event) = self.prober.wait(until_ns)? else { break };
-            // Who quotes too little can only be told where one was asked.
+            // An error that quotes too little belongs to the probe only if there was one alone.
             let number = event.number.or(if let [(number, _)] = asked[..] { Some(number) } else { None });
             let index = asked.iter().find(|(asked, _)| Some(*asked) == number).map(|(_, index)| *index);
             let Some(place) = index.and_then(|index| heard.get_mut(index)) else { continue };

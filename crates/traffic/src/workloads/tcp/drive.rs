@@ -1,5 +1,5 @@
-//! The connections of one thread: a single one blocks in its calls, several are in one epoll set. What is done with them
-//! is the same code.
+//! The connections of one thread: a single one blocks in its calls, several are in one epoll set. The same code serves
+//! both.
 
 use std::io;
 use std::net::TcpStream;

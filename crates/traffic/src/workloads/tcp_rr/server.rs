@@ -90,7 +90,7 @@ fn answer(stream: TcpStream, params: &RrParams, edges: &Edges, doing: &str, stop
     let guard = Guard::start(PATIENCE, stop)?;
     let mut transactions = 0;
     loop {
-        // How long the client may take is the client's business, and the orchestrator's.
+        // The time that the client may take is the client's business, and the orchestrator's.
         let exchanged = tcp_io::read_message(&mut link, &mut buffer, params.message_bytes, u64::MAX, stop)
             .and_then(|()| tcp_io::send_message(&mut link, &chunk, params.response_bytes, u64::MAX, stop));
         match exchanged {

@@ -148,7 +148,7 @@ impl Pipe {
     fn new(message_bytes: usize) -> Result<Self> {
         let (from, to) =
             pipe2(OFlag::O_CLOEXEC).map_err(|e| Error::system("opening a pipe to a socket", "pipe2", e))?;
-        // What does not fit goes in several parts, also where a larger pipe is refused.
+        // A message that does not fit goes in several parts, also where a larger pipe is refused.
         let _ = fcntl(&to, FcntlArg::F_SETPIPE_SZ(message_bytes.min(MAX_PIPE_BYTES) as i32));
         Ok(Self { from, to, filled_bytes: 0 })
     }

@@ -120,7 +120,7 @@ impl Senders {
 fn send(driver: Driver<Sender>, stop: &Stop) -> Result<Vec<Sent>> {
     let (senders, outcome) = driver.run(&mut (), stop);
     if outcome.is_err() {
-        // What is queued must not trickle on into the next trial.
+        // Queued data must not trickle on into the next trial.
         senders.iter().for_each(|sender| tcp_io::reset_on_close(&sender.stream));
     }
     outcome.map(|()| senders.into_iter().map(Sender::end).collect())

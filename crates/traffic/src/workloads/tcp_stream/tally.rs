@@ -102,8 +102,8 @@ impl Recent {
 /// one that was long in coming, and a window from the first read in it would be too short for its bytes.
 ///
 /// Where time is the limit, it is not just the last read before the edge. A receiver that waits for its turn reads what
-/// came some time ago, and how long ago may be the same in each trial: a bias. Of the last reads it is the one whose
-/// bytes came soonest, at the rate of the window.
+/// came some time ago, and how long ago may be the same in each trial: a bias. The edge is the one of the last reads
+/// whose bytes came soonest, at the rate of the window.
 ///
 /// Where nothing was read before the window, the first read in it opens the measurement, and its bytes are not part of
 /// it: they came in an unknown time. So `measured_bytes` and `measured_ns` need two reads at different times, and are

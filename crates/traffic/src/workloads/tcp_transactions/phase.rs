@@ -152,7 +152,7 @@ impl Phase {
     pub fn write_to(mut self, result: &mut Map<String, Value>, kind: Kind) {
         let mut ended_ns = self.ended_ns;
         if let (Some(duration_ns), Some(rate)) = (self.limit.duration_ns(), self.rate) {
-            // What was due in the window counts, however long it took.
+            // Transactions that were due in the window count, however long they took.
             let last_ns = self.first_and_last_ns.map_or(0, |(_, last_ns)| last_ns);
             ended_ns = last_ns.max(self.started_ns.saturating_add(duration_ns));
             result.insert("unstarted".into(), json!(rate.due_before(duration_ns).saturating_sub(self.attempts)));

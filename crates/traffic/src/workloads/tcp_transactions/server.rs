@@ -258,7 +258,7 @@ impl Serving<'_> {
             }
             self.served.accepted[family as usize] += 1;
         }
-        // What it has to say is mostly there already.
+        // Its first bytes are mostly there already.
         let mut open = Open { stream, family, stage, deadline_ns: now_ns.saturating_add(patience_ns) };
         match open.advance(&self.rules) {
             Next::Stays => self.watch(open),

@@ -188,7 +188,7 @@ impl Asking<'_> {
                         self.guard.note_progress();
                         return Ok(Outcome::Answered { asked_ns, answered_ns });
                     }
-                    // What is no answer must not keep this from seeing the end.
+                    // A datagram that is no answer must not keep this from seeing the end.
                     if answered_ns - asked_ns >= self.settings.timeout_ns {
                         return Ok(Outcome::Lost { ended_ns: answered_ns });
                     }

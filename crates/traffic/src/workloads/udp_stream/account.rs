@@ -181,7 +181,7 @@ mod tests {
     fn a_flow_by_hand() {
         let mut account = account(10);
         assert_eq!(enter(&mut account, &datagram(0, Phase::WarmUp, 0), PEER, 1), Entry::Other);
-        // Of the numbers 0 to 9: 0 is first, 4 jumps over three, 2 comes late and twice, 5 comes, 6 to 9 do not.
+        // The numbers are 0 to 9: 0 is first, 4 jumps over three, 2 comes late and twice, 5 comes, 6 to 9 do not.
         for (sequence, sent, received) in [(0, 2, 4), (4, 6, 9), (2, 4, 15), (2, 4, 16), (5, 7, 39)] {
             enter(&mut account, &datagram(sequence, Phase::Measured, sent), PEER, received);
         }

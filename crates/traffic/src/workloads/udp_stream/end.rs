@@ -23,7 +23,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, result: &Value, stop: &Stop) -
     let sent = result["sent"].as_u64().unwrap_or(0);
     for _ in 0..COUNT {
         stop.check()?;
-        // What cannot be sent is lost: there are more.
+        // A datagram that cannot be sent is lost: there are more.
         let _ = socket.send(&telling(endpoint.token.short(), sent, PHASE));
         clock::sleep_until(clock::monotonic_ns() + DISTANCE.as_nanos() as u64);
     }

@@ -179,7 +179,7 @@ fn traffic(params: &mut Params, address: IpAddr) -> Result<Traffic> {
     if rate_pps.is_some() && rate_bps.is_some() {
         return Err(params.refuse("only one of `rate_pps`, `rate_bps` may be given"));
     }
-    // What is drawn is the same in both families.
+    // The drawn sizes are the same in both families.
     let drawn_bytes = HEADER_BYTES as u64..=MAX_PAYLOAD_BYTES_V4;
     if let Some(model) = Model::read(params, Plain { datagram_bytes: bytes, rate_pps, rate_bps }, drawn_bytes)? {
         return Ok(Traffic::Model(model));

@@ -247,7 +247,7 @@ impl<'a> Receiver<'a> {
     fn result(self, sent: Option<u64>) -> Value {
         let mut result = Map::new();
         self.account.write_to(&mut result, sent);
-        // What is dropped after the last datagram is in no datagram's notes, but in the socket's own count.
+        // Datagrams that are dropped after the last one are in no datagram's notes, but in the socket's own count.
         if let Some(drops) = datagram_socket::drops(self.socket).or(self.drops) {
             let before = self.first.map_or(0, |first| first.drops);
             result.insert("socket_drops".into(), drops.wrapping_sub(before).into());
