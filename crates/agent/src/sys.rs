@@ -235,8 +235,9 @@ impl PacketSocket {
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = control.0.len() as _;
-        // MSG_TRUNC: the packet's length is returned, however short the buffer is. SAFETY: every pointer in `message`
-        // is to a local or to `buffer`, with its length, and all live through the call.
+        // MSG_TRUNC: the packet's length is returned, however short the buffer is.
+        // SAFETY: every pointer in `message` is to a local or to `buffer`, with its length, and all live through the
+        // call.
         let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
         if received < 0 {
             let error = io::Error::last_os_error();
@@ -286,8 +287,8 @@ impl AsFd for PacketSocket {
 /// The kernel's timestamp among the control messages.
 ///
 /// # Safety
-/// `message` must have been filled in by `recvmsg`, and its control buffer must be there. fe fn timestamp_ns(message:
-/// &libc::msghdr) -> Option<u64> {
+/// `message` must have been filled in by `recvmsg`, and its control buffer must be there.
+unsafe fn timestamp_ns(message: &libc::msghdr) -> Option<u64> {
     // SAFETY: the caller's promise. The data of a message of this type is a `timespec`.
     let time: libc::timespec = unsafe { control_message(message, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) }?;
     let seconds = u64::try_from(time.tv_sec).ok()?;
