@@ -57,8 +57,8 @@ impl Decisions {
         }
     }
 
-    /// Changes what happens from the next packet on. Its number, and what is drawn for it, are what they would have been:
-    /// what is not changed chooses the same packets. The seed is not changed.
+    /// Changes what happens from the next packet on. Its number, and what is drawn for it, are what they would have
+    /// been: what is not changed chooses the same packets. The seed is not changed.
     pub fn change(&mut self, impairments: Impairments) {
         self.impairments = impairments;
     }

@@ -161,8 +161,8 @@ fn is_control(frame: &[u8]) -> bool {
     }
 }
 
-/// Flips one bit of what the Ethernet header carries. The checksum is completed before, as a device would, or the kernel would compute it
-/// over the flipped bit.
+/// Flips one bit of what the Ethernet header carries. The checksum is completed before, as a device would, or the
+/// kernel would compute it over the flipped bit.
 fn flip(packet: &mut [u8], bit: u64) {
     let Some((header, frame)) = packet.split_first_chunk_mut() else { return };
     let offloads = virtio::Repr::parse(header);

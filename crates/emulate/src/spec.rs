@@ -39,8 +39,8 @@ pub struct Spec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Impairments {
-    /// Bits per second on the wire, with preamble, gap and FCS: packets are no closer together than that. 0: they take no
-    /// time.
+    /// Bits per second on the wire, with preamble, gap and FCS: packets are no closer together than that. 0: they take
+    /// no time.
     pub wire_bps: u64,
     /// The delay before jitter.
     pub delay_ns: u64,

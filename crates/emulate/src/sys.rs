@@ -71,8 +71,8 @@ impl Batch {
         }
     }
 
-    /// Takes the packets that are there into the first of the buffers, without waiting. `realtime_offset_ns` is what the
-    /// realtime clock is ahead of the monotonic one; `now_ns` is on the latter.
+    /// Takes the packets that are there into the first of the buffers, without waiting. `realtime_offset_ns` is what
+    /// the realtime clock is ahead of the monotonic one; `now_ns` is on the latter.
     pub fn receive(
         &mut self,
         socket: &PacketSocket,
@@ -91,8 +91,8 @@ impl Batch {
             header.msg_control = self.controls[index].0.as_mut_ptr().cast();
             header.msg_controllen = CONTROL_BYTES as _;
         }
-        // SAFETY: the first `count` of `headers` point to `parts` and `controls`, and those to `buffers`, all with their
-        // lengths; nobody else looks at any of them meanwhile.
+        // SAFETY: the first `count` of `headers` point to `parts` and `controls`, and those to `buffers`, all with
+        // their lengths; nobody else looks at any of them meanwhile.
         let result = unsafe {
             libc::recvmmsg(
                 socket.0.as_raw_fd(),
@@ -138,8 +138,8 @@ impl Batch {
             header.msg_control = ptr::null_mut();
             header.msg_controllen = 0;
         }
-        // SAFETY: the first `count` of `headers` point to `parts`, and those to the packets, which the kernel only reads;
-        // all live through the call.
+        // SAFETY: the first `count` of `headers` point to `parts`, and those to the packets, which the kernel only
+        // reads; all live through the call.
         let result = unsafe {
             libc::sendmmsg(
                 socket.0.as_raw_fd(),

@@ -1,7 +1,7 @@
 //! Waiting of the thread for packets that arrive and for packets that are due.
 
-/// A timer's wake-up comes 20 to 40 us late at the median, 60 to 180 us at the 99th percentile (measured): so long before a
-/// packet is due the thread no longer sleeps.
+/// A timer's wake-up comes 20 to 40 us late at the median, 60 to 180 us at the 99th percentile (measured): so long
+/// before a packet is due the thread no longer sleeps.
 const WATCH_NS: u64 = 120_000;
 /// The least nap, to which a wake-up adds its own.
 const NAP_NS: u64 = 10_000;

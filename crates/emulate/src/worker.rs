@@ -82,8 +82,8 @@ impl Emulator {
         self.ask(|answer| Order::Add(Box::new(spec), answer))
     }
 
-    /// Changes what happens to packets from the next one on. They are counted from 0, and what is drawn begins anew, unless
-    /// it `continues`: then the seed is the one that it was.
+    /// Changes what happens to packets from the next one on. They are counted from 0, and what is drawn begins anew,
+    /// unless it `continues`: then the seed is the one that it was.
     pub fn change(&self, link: &str, directions: [Impairments; 2], continues: bool) -> Result<()> {
         if let Some(reason) = directions.iter().find_map(Impairments::flaw) {
             return Err(Error::BadSpec { link: link.to_owned(), reason });
@@ -139,7 +139,8 @@ struct Work {
     /// Both directions of each link, by number; those of links that were removed are `None`.
     lines: Vec<Option<Side>>,
     links: BTreeMap<String, [usize; 2]>,
-    /// The directions that hold packets back, each once: of a thousand links those that are to be asked again and again.
+    /// The directions that hold packets back, each once: of a thousand links those that are to be asked again and
+    /// again.
     holding: Vec<usize>,
     departures: Departures,
     batch: Batch,

@@ -61,7 +61,8 @@ pub struct Span {
 pub fn sample() -> Sample {
     let (agent_user_ns, agent_system_ns) = own_cpu_ns();
     let cores: Vec<Core> = std::fs::read_to_string("/proc/stat").map(|text| parse_stat(&text)).unwrap_or_default();
-    // The kernel notes the idle time of a core when it ends: of the core that runs this, and of no other, it is up to date.
+    // The kernel notes the idle time of a core when it ends: of the core that runs this, and of no other, it is up to
+    // date.
     let idle_ns = if cores.len() == 1 { std::fs::read_to_string("/proc/timer_list").ok() } else { None };
     Sample {
         clock_ns: clock::monotonic_ns(),
@@ -112,8 +113,8 @@ fn parse_core(line: &str) -> Option<Core> {
     })
 }
 
-/// The idle time in `/proc/timer_list` (kernel/time/timer_list.c), waiting for I/O included; `None` where the kernel does
-/// not stop its tick, and so does not know it.
+/// The idle time in `/proc/timer_list` (kernel/time/timer_list.c), waiting for I/O included; `None` where the kernel
+/// does not stop its tick, and so does not know it.
 fn parse_idle(text: &str) -> Option<u64> {
     let value = |name: &str| {
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix('.')?.strip_prefix(name))?;

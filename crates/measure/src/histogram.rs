@@ -3,8 +3,8 @@
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-/// A histogram of nanoseconds with 3 significant digits, up to an hour; larger values count as an hour. Its mean and its
-/// extremes are exact: at 200 ms a bucket is 131 us wide, which would be seen as a bias.
+/// A histogram of nanoseconds with 3 significant digits, up to an hour; larger values count as an hour. Its mean and
+/// its extremes are exact: at 200 ms a bucket is 131 us wide, which would be seen as a bias.
 pub struct Times {
     counts: Histogram<u64>,
     sum_ns: u128,

@@ -1,8 +1,8 @@
 //! Counting events of the whole machine: a group of two perf events on each CPU (`perf_event_open(2)`).
 //!
-//! Both events of a group are counted over exactly the same time, so that their quotient means something. Where a CPU has
-//! fewer counters than events are asked of it, by everybody together, the kernel lets them take turns; then a count is
-//! scaled by the time it was there over the time it ran, as that manual says.
+//! Both events of a group are counted over exactly the same time, so that their quotient means something. Where a CPU
+//! has fewer counters than events are asked of it, by everybody together, the kernel lets them take turns; then a count
+//! is scaled by the time it was there over the time it ran, as that manual says.
 
 use std::fmt;
 use std::fs;
@@ -21,8 +21,8 @@ pub const CYCLES: Event = Event { kind: PERF_TYPE_HARDWARE, config: 0 };
 /// Instructions that were completed (`PERF_COUNT_HW_INSTRUCTIONS`).
 pub const INSTRUCTIONS: Event = Event { kind: PERF_TYPE_HARDWARE, config: 1 };
 
-/// Two events of one PMU, counted together. (Linux 6.18 reads 0 for the second where they are of two, such as a clock and
-/// context switches.)
+/// Two events of one PMU, counted together. (Linux 6.18 reads 0 for the second where they are of two, such as a clock
+/// and context switches.)
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
     /// Its name in messages.
@@ -65,7 +65,8 @@ pub struct Total {
     pub counts: [u64; 2],
     /// Sum of the times that the CPUs were asked to count.
     pub enabled_ns: u64,
-    /// Sum of the times that they counted; less than `enabled_ns` where counters took turns, and the counts are estimates.
+    /// Sum of the times that they counted; less than `enabled_ns` where counters took turns, and the counts are
+    /// estimates.
     pub running_ns: u64,
     /// Number of CPUs.
     pub cpus: usize,
@@ -153,8 +154,8 @@ impl Group {
 }
 
 impl Reading {
-    /// `struct read_format` of a group of two: how many, both times, both counts. None where it is another: the kernel has
-    /// given the group up.
+    /// `struct read_format` of a group of two: how many, both times, both counts. None where it is another: the kernel
+    /// has given the group up.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; READING_BYTES] = bytes.try_into().ok()?;
         let word = |index: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[8 * index + byte]));

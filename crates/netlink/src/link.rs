@@ -78,7 +78,8 @@ impl Client {
         self.ask(Request::new(libc::RTM_GETLINK, &structure), libc::RTM_NEWLINK, Link::parse)
     }
 
-    /// Moves the interface of that index to another namespace, down. There it has the name and the number that it had, if they are free.
+    /// Moves the interface of that index to another namespace, down. There it has the name and the number that it had,
+    /// if they are free.
     pub fn move_to(&mut self, index: u32, namespace: BorrowedFd) -> io::Result<()> {
         let mut structure = [0; LINK_BYTES];
         structure[INDEX_AT..FLAGS_AT].copy_from_slice(&index.to_ne_bytes());

@@ -25,8 +25,8 @@ fn parse(body: &[u8]) -> Option<[u8; 6]> {
 }
 
 impl Client {
-    /// The Ethernet address by which the namespace sends to a neighbour on an interface; `None`: it does not know it (Linux
-    /// 5.0).
+    /// The Ethernet address by which the namespace sends to a neighbour on an interface; `None`: it does not know it
+    /// (Linux 5.0).
     pub fn neighbour(&mut self, address: IpAddr, link: u32) -> io::Result<Option<[u8; 6]>> {
         let mut structure = [0; NEIGHBOUR_BYTES];
         structure[0] = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8;

@@ -103,7 +103,8 @@ impl Client {
 
     /// Has the kernel forget what it has learned of all IPv6 paths. Returns the number of forgotten routes.
     ///
-    /// Nothing else than deleting them one by one does it (`net.ipv6.route.flush` only removes those that have expired).
+    /// Nothing else than deleting them one by one does it (`net.ipv6.route.flush` only removes those that have
+    /// expired).
     pub fn forget_ipv6_paths(&mut self) -> io::Result<usize> {
         let mut structure = [0; ROUTE_BYTES];
         structure[0] = libc::AF_INET6 as u8;

@@ -16,7 +16,8 @@ pub use sys::{
 /// The auxiliary data of each received packet, which has its VLAN tag: the kernel moves it out of the packet. Linux
 /// 2.6.27.
 pub const AUXILIARY_DATA: libc::c_int = libc::PACKET_AUXDATA;
-/// Every packet has a `struct virtio_net_hdr` before it (what offloads were left to the device), so that super-packets pass whole. (`linux/if_packet.h`.)
+/// Every packet has a `struct virtio_net_hdr` before it (what offloads were left to the device), so that super-packets
+/// pass whole. (`linux/if_packet.h`.)
 pub const VIRTUAL_HEADER: libc::c_int = 15;
 /// Sent frames pass no queue of the interface. Linux 3.14.
 pub const QUEUE_BYPASS: libc::c_int = 20;

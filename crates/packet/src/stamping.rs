@@ -1,5 +1,5 @@
-//! Hardware time stamps of an interface (`linux/net_tstamp.h`): what it can do, and how it is set. The kernel's structures are
-//! read as bytes, so that nothing a driver says is taken for more than it is.
+//! Hardware time stamps of an interface (`linux/net_tstamp.h`): what it can do, and how it is set. The kernel's
+//! structures are read as bytes, so that nothing a driver says is taken for more than it is.
 
 use std::io;
 
@@ -12,7 +12,8 @@ const SIOCSHWTSTAMP: u64 = 0x89b0;
 const SIOCGHWTSTAMP: u64 = 0x89b1;
 /// `linux/ethtool.h`. Linux 3.5.
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
-/// Words of `struct ethtool_ts_info`: the command, what it can do, its clock, kinds of sending, 3 reserved, filters, 3 reserved.
+/// Words of `struct ethtool_ts_info`: the command, what it can do, its clock, kinds of sending, 3 reserved, filters, 3
+/// reserved.
 const INFO_WORDS: usize = 11;
 /// Words of `struct hwtstamp_config`: flags, kind of sending, filter.
 const SETTING_WORDS: usize = 3;

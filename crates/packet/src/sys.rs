@@ -41,14 +41,16 @@ pub fn option_bytes(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, v
     Ok((length as usize).min(value.len()))
 }
 
-/// Lets a program of classic BPF choose which socket of a group (`SO_REUSEPORT`) takes a connection, by its number in the group (Linux 4.6). The
-/// program sees the packet from the end of its TCP header on, and its IP header from `SKF_NET_OFF` on.
+/// Lets a program of classic BPF choose which socket of a group (`SO_REUSEPORT`) takes a connection, by its number in
+/// the group (Linux 4.6). The program sees the packet from the end of its TCP header on, and its IP header from
+/// `SKF_NET_OFF` on.
 pub fn attach_group_program(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
     let length = libc::c_ushort::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let filter = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
     let (fd, name) = (socket.as_fd().as_raw_fd(), libc::SO_ATTACH_REUSEPORT_CBPF);
     let size = mem::size_of::<libc::sock_fprog>() as libc::socklen_t;
-    // SAFETY: the pointers are those of `filter` and of `program`, which live through the call; the kernel only reads them.
+    // SAFETY: the pointers are those of `filter` and of `program`, which live through the call; the kernel only reads
+    // them.
     check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, name, (&raw const filter).cast(), size) })
 }
 
@@ -92,8 +94,8 @@ pub fn bind(socket: &impl AsFd, ifindex: u32, protocol: u16) -> io::Result<()> {
     check(unsafe { libc::bind(socket.as_fd().as_raw_fd(), (&raw const address).cast(), length) })
 }
 
-/// Asks the kernel about an interface, by its name in this namespace: `words` are the structure that the request takes, and
-/// which the kernel changes.
+/// Asks the kernel about an interface, by its name in this namespace: `words` are the structure that the request takes,
+/// and which the kernel changes.
 pub fn interface_request<const N: usize>(interface: &str, request: u64, words: &mut [u32; N]) -> io::Result<()> {
     // SAFETY: all zeros is a valid `ifreq`.
     let mut asked: libc::ifreq = unsafe { mem::zeroed() };
@@ -106,8 +108,8 @@ pub fn interface_request<const N: usize>(interface: &str, request: u64, words: &
     }
     asked.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     let socket = open()?;
-    // SAFETY: the request reads and writes `asked` and the structure that it points to, whose size goes with the request;
-    // both outlive the call.
+    // SAFETY: the request reads and writes `asked` and the structure that it points to, whose size goes with the
+    // request; both outlive the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut asked) })
 }
 

@@ -1,7 +1,7 @@
 //! A connection after its greeting: bytes in and bytes out, in the clear or sealed.
 //!
-//! Sealed bytes are Noise transport messages, each after its length (u16, big endian). Their numbers are counted on both sides, so that a message
-//! that is repeated, left out or changed ends the connection.
+//! Sealed bytes are Noise transport messages, each after its length (u16, big endian). Their numbers are counted on
+//! both sides, so that a message that is repeated, left out or changed ends the connection.
 
 use std::io::{self, Error, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,7 +1,8 @@
-//! The cookie that a client of a busy server brings back before the server keeps anything for it ("Connections" in the protocol document).
+//! The cookie that a client of a busy server brings back before the server keeps anything for it ("Connections" in the
+//! protocol document).
 //!
-//! It is a MAC over the client's address and the time, as in WireGuard's cookie reply and the Retry of QUIC (RFC 9000 section 8.1.2). Pure but for
-//! the key of a [`Jar`], which the system's random numbers are.
+//! It is a MAC over the client's address and the time, as in WireGuard's cookie reply and the Retry of QUIC (RFC 9000
+//! section 8.1.2). Pure but for the key of a [`Jar`], which the system's random numbers are.
 
 use std::io;
 use std::net::IpAddr;

@@ -25,12 +25,13 @@ use crate::slots::{Number, Slots};
 
 /// Time limit from the acceptance to the last of the first bytes.
 const OPENING_TIME: Duration = Duration::from_secs(2);
-/// A quarter of the descriptors that the process may have is for the door, within these bounds. At 1,300 connections a second that say nothing, each
-/// stands for 1.6 s where there are 2,048 slots.
+/// A quarter of the descriptors that the process may have is for the door, within these bounds. At 1,300 connections a
+/// second that say nothing, each stands for 1.6 s where there are 2,048 slots.
 const DESCRIPTORS_SHARE: u64 = 4;
 const MIN_PLACES: usize = 64;
 const MAX_PLACES: usize = 2_048;
-/// A server is under load when one in so many slots is taken: more than an idle server's good clients ever take, and long before they are short.
+/// A server is under load when one in so many slots is taken: more than an idle server's good clients ever take, and
+/// long before they are short.
 const LOAD_SHARE: usize = 8;
 /// Connections accepted before those that are there are looked at again.
 const MAX_ACCEPTED: usize = 64;
@@ -238,7 +239,8 @@ impl<I: Inside> Door<I> {
         self.slots.count() >= self.max_slots / LOAD_SHARE || self.inside.is_crowded()
     }
 
-    /// Closes so that the answer arrives, where the other end is still to read: bytes that nobody has read would make it a reset.
+    /// Closes so that the answer arrives, where the other end is still to read: bytes that nobody has read would make
+    /// it a reset.
     fn refuse(&self, mut stream: TcpStream, answer: Answer) {
         // It does not block. What does not fit into an empty buffer is not waited for.
         let _ = stream.write(&answer.encode(self.key.is_some()));

@@ -63,7 +63,8 @@ impl Key {
     }
 }
 
-/// Opens what is there without waiting for it: a FIFO has no writer as a rule, and a terminal or a tape waits for its line or its drive.
+/// Opens what is there without waiting for it: a FIFO has no writer as a rule, and a terminal or a tape waits for its
+/// line or its drive.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)
 }

@@ -4,8 +4,9 @@
 //! The contents of a connection do not belong here; they are bytes here. `agent` reads lines from a [`Reader`] and
 //! writes them to a [`Writer`].
 //!
-//! [`first_bytes`], [`cookie`] and [`slots`] are pure; [`door`] accepts connections and waits for their first bytes, [`greeting`] is the handshake,
-//! [`visitors`] says who may stay, [`queues`] keeps those apart who have not been accepted, [`listener`] puts them together, and [`channel`] carries bytes after it all.
+//! [`first_bytes`], [`cookie`] and [`slots`] are pure; [`door`] accepts connections and waits for their first bytes,
+//! [`greeting`] is the handshake, [`visitors`] says who may stay, [`queues`] keeps those apart who have not been
+//! accepted, [`listener`] puts them together, and [`channel`] carries bytes after it all.
 
 mod channel;
 mod connect;

@@ -18,9 +18,9 @@ use crate::tcp;
 use crate::visitors::{Visit, Visitors};
 use crate::{Error, Result};
 
-/// Connections that the kernel completes for a socket before they are accepted; it caps this at `net.core.somaxconn` (4,096 unless set). Half-open ones beyond it
-/// get SYN cookies (`net.ipv4.tcp_syncookies`). Where a flood fills all queues, a longer one lets no more connections in: clients only wait longer in it, and
-/// may give up before their turn.
+/// Connections that the kernel completes for a socket before they are accepted; it caps this at `net.core.somaxconn`
+/// (4,096 unless set). Half-open ones beyond it get SYN cookies (`net.ipv4.tcp_syncookies`). Where a flood fills all
+/// queues, a longer one lets no more connections in: clients only wait longer in it, and may give up before their turn.
 const BACKLOG: i32 = 512;
 
 /// The addresses at which a server listens.
@@ -78,7 +78,8 @@ pub fn listen(wanted: &Addresses) -> Result<Listening> {
 
 /// The sockets of an address, and where they listen.
 fn open_group(local: SocketAddr) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
-    // A group takes in every socket of the same user that wants to be in it. So one that is not finds out that there is no other server, and the port.
+    // A group takes in every socket of the same user that wants to be in it. So one that is not finds out that there is
+    // no other server, and the port.
     let local = open(local, false)?.local_addr()?;
     let first = open(local, true)?;
     queues::share_by_network(&first, local.ip())?;

@@ -12,7 +12,8 @@ use nix::libc::{self, sock_filter};
 use sixbench_measure::random::secret;
 use sixbench_packet::attach_group_program;
 
-/// The power of two of the number of sockets. A good client shares its queue with a network that floods the server once in 64 times.
+/// The power of two of the number of sockets. A good client shares its queue with a network that floods the server once
+/// in 64 times.
 const QUEUES_LOG2: u32 = 6;
 /// Number of sockets of an address.
 pub const QUEUES: usize = 1 << QUEUES_LOG2;
@@ -22,7 +23,8 @@ const IPV4_SOURCE: u32 = 12;
 const IPV6_SOURCE: u32 = 8;
 const NETWORK_HEADER: u32 = libc::SKF_NET_OFF as u32;
 
-/// Has a group of sockets share its connections by the networks that they come from. `first` is bound, and has `SO_REUSEPORT`.
+/// Has a group of sockets share its connections by the networks that they come from. `first` is bound, and has
+/// `SO_REUSEPORT`.
 pub fn share_by_network(first: &TcpListener, address: IpAddr) -> io::Result<()> {
     let odd = || secret().map(|bytes| u32::from_ne_bytes(bytes) | 1);
     attach_group_program(first, &program(address, [odd()?, odd()?]))

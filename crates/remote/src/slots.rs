@@ -1,8 +1,8 @@
 //! Chooses the connection that gives way where slots are short: one of the network that has most of them.
 //!
-//! A network is what one customer has as a rule: a /48 of IPv6 (RFC 6177, section 2), and a /24 of IPv4, the longest prefix that is routed between
-//! providers. Within a /48 it is a /64, which is one link (RFC 4291, section 2.5.4): a provider may also give its customers longer prefixes of the
-//! same /48. Pure.
+//! A network is what one customer has as a rule: a /48 of IPv6 (RFC 6177, section 2), and a /24 of IPv4, the longest
+//! prefix that is routed between providers. Within a /48 it is a /64, which is one link (RFC 4291, section 2.5.4): a
+//! provider may also give its customers longer prefixes of the same /48. Pure.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};

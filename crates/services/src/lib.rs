@@ -5,8 +5,8 @@
 //! clients without them ([`dhcp`]), and the way in which a CLAT learns its prefix ([`prefix`]). The agent's lines, and
 //! the way in which tunnels carry packets (`sixbench-plane`), do not belong here.
 //!
-//! A service is a value: it works by a thread of its own, in the network namespace of the thread that started it, and ends when it is dropped.
-//! Formats and decisions are apart from sockets, in files without I/O. No `unsafe`.
+//! A service is a value: it works by a thread of its own, in the network namespace of the thread that started it, and
+//! ends when it is dropped. Formats and decisions are apart from sockets, in files without I/O. No `unsafe`.
 
 mod asking;
 pub mod broker;

@@ -1,4 +1,5 @@
-//! A resolver that asks another server, which answers as no server should: late, with another number, from elsewhere, cut, or not at all.
+//! A resolver that asks another server, which answers as no server should: late, with another number, from elsewhere,
+//! cut, or not at all.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -224,7 +225,8 @@ fn identifiers_and_ports_differ() {
     let asked: Vec<_> = pair.asked.try_iter().collect();
     let ids: BTreeSet<_> = asked.iter().map(|(_, message)| message[..2].to_vec()).collect();
     let ports: BTreeSet<_> = asked.iter().map(|(from, _)| from.port()).collect();
-    // 128 of 65536 numbers: that ten pairs are the same has a chance below one in a billion. So has it that eight of 16 ports ask nothing.
+    // 128 of 65536 numbers: that ten pairs are the same has a chance below one in a billion. So has it that eight of 16
+    // ports ask nothing.
     assert!(ids.len() > 118 && ports.len() > 8, "{} identifiers, {} ports", ids.len(), ports.len());
 }
 

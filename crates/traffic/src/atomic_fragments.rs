@@ -1,5 +1,5 @@
-//! UDP datagrams as atomic fragments: IPv6 packets that are whole and have a Fragment header all the same (RFC 6946). No
-//! socket option makes Linux send them since RFC 8021, so that the headers are written here, for a raw socket.
+//! UDP datagrams as atomic fragments: IPv6 packets that are whole and have a Fragment header all the same (RFC 6946).
+//! No socket option makes Linux send them since RFC 8021, so that the headers are written here, for a raw socket.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsFd;
@@ -56,8 +56,8 @@ impl AtomicFragments {
         Ok(Self { raw, headers, rest: Sums::of(rest), identification: 0, heads: Vec::new() })
     }
 
-    /// As [`SendBatch::send`]. A packet that is longer than the path MTU that the kernel knows for `udp` is refused, with
-    /// `EMSGSIZE`.
+    /// As [`SendBatch::send`]. A packet that is longer than the path MTU that the kernel knows for `udp` is refused,
+    /// with `EMSGSIZE`.
     pub fn send(
         &mut self,
         udp: &Socket,

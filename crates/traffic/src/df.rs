@@ -17,11 +17,12 @@ pub enum Df {
     Set,
     /// DF is set, the path MTU that the kernel knows is ignored, and what exceeds the interface's MTU is refused.
     Probe,
-    /// The system's default: DF is set on what fits the path MTU that the kernel knows, and the rest is fragmented here.
+    /// The system's default: DF is set on what fits the path MTU that the kernel knows, and the rest is fragmented
+    /// here.
     Kernel,
-    /// Each datagram is an atomic fragment (RFC 6946), and what exceeds the path MTU that the kernel knows is refused with
-    /// `EMSGSIZE`. Only over IPv6; a UDP socket sends none: [`AtomicFragments`](crate::atomic_fragments::AtomicFragments)
-    /// does.
+    /// Each datagram is an atomic fragment (RFC 6946), and what exceeds the path MTU that the kernel knows is refused
+    /// with `EMSGSIZE`. Only over IPv6; a UDP socket sends none:
+    /// [`AtomicFragments`](crate::atomic_fragments::AtomicFragments) does.
     Atomic,
 }
 

@@ -17,8 +17,8 @@ const QUOTE_BYTES: usize = 64;
 /// Room for `sock_extended_err` with the offender's address, and for what else the socket asked to be told.
 const CONTROL_BYTES: usize = 256;
 
-/// Has the kernel queue the errors about the datagrams of a socket. From here on, every error also makes the next call on
-/// the socket fail once, unless the queue is read before.
+/// Has the kernel queue the errors about the datagrams of a socket. From here on, every error also makes the next call
+/// on the socket fail once, unless the queue is read before.
 pub fn ask_for_errors(socket: &Socket, address: IpAddr) -> Result<()> {
     let (level, name) = match address {
         IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
@@ -164,15 +164,15 @@ pub fn next_send_time(socket: &impl AsFd) -> Option<SendTime> {
     }
 }
 
-/// Has the kernel tell when the interface has sent those frames of a packet socket whose call asks for it. The times are
-/// fetched by [`next_sent_frame`].
+/// Has the kernel tell when the interface has sent those frames of a packet socket whose call asks for it. The times
+/// are fetched by [`next_sent_frame`].
 pub fn ask_for_hardware_times(socket: &impl AsFd) -> Result<()> {
     sys::set_socket_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, libc::SOF_TIMESTAMPING_RAW_HARDWARE as i32)
         .map_err(|e| Error::system("asking for the interface's send times", "setsockopt(SO_TIMESTAMPING)", e))
 }
 
-/// The beginning of the next frame that the interface has sent, in `buffer`: how long it is, and the time by the interface's
-/// clock, if there is one. Nothing where the queue is empty.
+/// The beginning of the next frame that the interface has sent, in `buffer`: how long it is, and the time by the
+/// interface's clock, if there is one. Nothing where the queue is empty.
 pub fn next_sent_frame(socket: &impl AsFd, buffer: &mut [u8]) -> Option<(usize, Option<u64>)> {
     let mut control = [0; CONTROL_BYTES];
     let mut parts = [IoSliceMut::new(buffer)];

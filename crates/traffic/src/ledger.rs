@@ -1,7 +1,7 @@
 //! The loss ledger: which datagrams of a flow came, how often and in what order.
 //!
-//! Pure: sequence numbers in, counts and the numbers themselves out. `sent = unique + lost in the middle + lost at the tail` holds by construction,
-//! with duplicates and reordered datagrams counted apart (RFC 7680, RFC 5560, RFC 4737).
+//! Pure: sequence numbers in, counts and the numbers themselves out. `sent = unique + lost in the middle + lost at the
+//! tail` holds by construction, with duplicates and reordered datagrams counted apart (RFC 7680, RFC 5560, RFC 4737).
 
 use sixbench_measure::ranges::Ranges;
 

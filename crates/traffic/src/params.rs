@@ -78,8 +78,8 @@ pub fn read<T>(workload: &'static str, value: &Value, by: impl FnOnce(&mut Param
     Ok(read)
 }
 
-/// The parameters that `by` asks for, by name: `type`, `minimum` and `maximum` or `choices`, and `default`, which is absent
-/// where there is none.
+/// The parameters that `by` asks for, by name: `type`, `minimum` and `maximum` or `choices`, and `default`, which is
+/// absent where there is none.
 ///
 /// `example` has what must be given.
 pub fn table<T>(

@@ -30,8 +30,8 @@ pub fn of_connected(socket: &Socket, is_ipv6: bool) -> io::Result<u32> {
     Ok(u32::from_ne_bytes(value))
 }
 
-/// Has the kernel forget what it has learned of the path MTU to the peer; over IPv4 that is to all destinations, for the
-/// kernel can only forget all. Needs CAP_NET_ADMIN; a failure says that it may not, and leaves things as they are.
+/// Has the kernel forget what it has learned of the path MTU to the peer; over IPv4 that is to all destinations, for
+/// the kernel can only forget all. Needs CAP_NET_ADMIN; a failure says that it may not, and leaves things as they are.
 pub fn forget(peer: IpAddr) -> io::Result<()> {
     match peer {
         IpAddr::V4(_) => forget_ipv4(),
@@ -39,8 +39,8 @@ pub fn forget(peer: IpAddr) -> io::Result<()> {
     }
 }
 
-/// Whatever is written: the kernel counts up the generation of the namespace's routes, and what was learned in an earlier
-/// one is void (`rt_cache_flush`), as by `ip route flush cache`.
+/// Whatever is written: the kernel counts up the generation of the namespace's routes, and what was learned in an
+/// earlier one is void (`rt_cache_flush`), as by `ip route flush cache`.
 pub const FLUSH_IPV4: &str = "/proc/sys/net/ipv4/route/flush";
 
 /// Has the kernel forget all IPv4 path MTUs and redirects of the namespace.

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::{Error, Progress, Result};
 
-/// The secret that proves a connection or datagram to be of this trial. Debug output does not tell it, and it is compared in the same time whatever is
-/// wrong with it.
+/// The secret that proves a connection or datagram to be of this trial. Debug output does not tell it, and it is
+/// compared in the same time whatever is wrong with it.
 #[derive(Clone, Copy, Eq)]
 pub struct Token(pub [u8; 16]);
 
@@ -131,8 +131,8 @@ pub trait Workload: Sync {
     /// Its name in the protocol and in experiments.
     fn name(&self) -> &'static str;
 
-    /// The parameters by name, with bounds and defaults, as [`crate::params::table`] tells them. Sizes are those of IPv6, which
-    /// are larger.
+    /// The parameters by name, with bounds and defaults, as [`crate::params::table`] tells them. Sizes are those of
+    /// IPv6, which are larger.
     fn parameters(&self) -> Result<Value>;
 
     /// Starts the serving side; returns when it listens. `params` is refused when it has unknown keys.

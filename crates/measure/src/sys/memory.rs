@@ -12,7 +12,8 @@ pub struct Mapping {
 
 // SAFETY: the memory belongs to this value alone; it is not bound to the thread that mapped it.
 unsafe impl Send for Mapping {}
-// SAFETY: all that a reference gives is where the memory is; whoever reads or writes there sees to it that nobody else does.
+// SAFETY: all that a reference gives is where the memory is; whoever reads or writes there sees to it that nobody else
+// does.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {

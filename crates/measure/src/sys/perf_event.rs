@@ -44,8 +44,8 @@ const NO_GROUP: libc::c_int = -1;
 /// Since Linux 3.14.
 const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 
-/// Begins to count an event on a CPU, whichever process runs there; in the group of that leader if there is one, else as
-/// the leader of a new group, which is read as a whole with its times (`PERF_FORMAT_GROUP`).
+/// Begins to count an event on a CPU, whichever process runs there; in the group of that leader if there is one, else
+/// as the leader of a new group, which is read as a whole with its times (`PERF_FORMAT_GROUP`).
 pub fn open(event: Event, cpu: u32, leader: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: event.kind,

@@ -23,8 +23,8 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(110);
 /// The longest time that an ordinary thread can ask for at once.
 const LONGEST_SLICE_NS: u64 = 100_000_000;
 
-/// While it lives, the thread that made it is scheduled by `SCHED_FIFO` (sched(7)), where the kernel permits (CAP_SYS_NICE):
-/// it runs when it wakes, whoever else has work. Threads that it starts are scheduled as before.
+/// While it lives, the thread that made it is scheduled by `SCHED_FIFO` (sched(7)), where the kernel permits
+/// (CAP_SYS_NICE): it runs when it wakes, whoever else has work. Threads that it starts are scheduled as before.
 pub struct RealTime {
     before: Option<(libc::c_int, libc::sched_param)>,
     _in_this_thread: PhantomData<*const ()>,
@@ -51,13 +51,13 @@ impl Drop for RealTime {
     }
 }
 
-/// From now on the calling thread runs only where nobody else wants the processor (`SCHED_IDLE`, sched(7)), and the kernel counts
-/// its time as niced.
+/// From now on the calling thread runs only where nobody else wants the processor (`SCHED_IDLE`, sched(7)), and the
+/// kernel counts its time as niced.
 ///
-/// Since Linux 6.12 a thread of the idle class steps back as such only behind threads of its own group (a session's, sched(7); a
-/// control group's). Those of other groups, the kernel's (`ksoftirqd`) among them, have their group's share (`take_least_share`). When
-/// they wake, they take the processor at once in most cases if they ask for less time than it does, and wait for the next tick
-/// otherwise. So it asks for the most, which it keeps in the idle class.
+/// Since Linux 6.12 a thread of the idle class steps back as such only behind threads of its own group (a session's,
+/// sched(7); a control group's). Those of other groups, the kernel's (`ksoftirqd`) among them, have their group's share
+/// (`take_least_share`). When they wake, they take the processor at once in most cases if they ask for less time than
+/// it does, and wait for the next tick otherwise. So it asks for the most, which it keeps in the idle class.
 pub fn run_when_idle() -> io::Result<()> {
     if ask_slice(LEAST_NICE, LONGEST_SLICE_NS) && set(libc::SCHED_IDLE, &parameter(0)) {
         Ok(())
@@ -66,24 +66,27 @@ pub fn run_when_idle() -> io::Result<()> {
     }
 }
 
-/// From now on the calling thread, and none that it starts, runs at once when another one on its processor wakes it, where the kernel
-/// permits (CAP_SYS_NICE).
+/// From now on the calling thread, and none that it starts, runs at once when another one on its processor wakes it,
+/// where the kernel permits (CAP_SYS_NICE).
 ///
-/// It is for a thread that answers another one. Of two ordinary threads the scheduler lets the one that was woken run at once, or has it
-/// wait until it has some hundred answers to give, by what each has had so far (since Linux 6.6). Either may last for as long as a trial.
-/// A connection took 20 or 27 us. A larger share decides it within a session and not between two (sched(7), "The autogroup feature"), so
-/// it is asked for only where the policies of real time are not to be had, as in a control group without time for them.
+/// It is for a thread that answers another one. Of two ordinary threads the scheduler lets the one that was woken run
+/// at once, or has it wait until it has some hundred answers to give, by what each has had so far (since Linux 6.6).
+/// Either may last for as long as a trial. A connection took 20 or 27 us. A larger share decides it within a session
+/// and not between two (sched(7), "The autogroup feature"), so it is asked for only where the policies of real time are
+/// not to be had, as in a control group without time for them.
 pub fn run_when_asked() {
     if !set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameter(PRIORITY)) {
         let _ = ask_slice(FIRST_NICE, 0);
     }
 }
 
-/// From now on the calling thread preempts no other thread when it is woken: it waits until that one waits, or its turn is over
-/// (`SCHED_BATCH`, sched(7)). The processor that it is woken on may be its own and sleep, so that it runs at once.
+/// From now on the calling thread preempts no other thread when it is woken: it waits until that one waits, or its turn
+/// is over (`SCHED_BATCH`, sched(7)). The processor that it is woken on may be its own and sleep, so that it runs at
+/// once.
 ///
-/// It is for a thread that reads what others send as fast as they can. It may run for each packet, or for a hundred of them, and the
-/// scheduler decides that anew for each trial as in `run_when_asked`. Here a hundred are wanted: they take least time.
+/// It is for a thread that reads what others send as fast as they can. It may run for each packet, or for a hundred of
+/// them, and the scheduler decides that anew for each trial as in `run_when_asked`. Here a hundred are wanted: they
+/// take least time.
 pub fn run_in_turn() {
     set(libc::SCHED_BATCH, &parameter(0));
 }
@@ -105,10 +108,10 @@ fn ask_slice(nice: i32, slice_ns: u64) -> bool {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const asked, 0) == 0 }
 }
 
-/// Makes the calling process a session of its own with the least share of the processors (sched(7), "The autogroup feature"). Threads of
-/// the idle class that are a session's only ones would have as much as any other session otherwise. Where the process leads a session
-/// already, that one has the least share from now on. Where it leads only a process group, and where the kernel makes no groups of
-/// sessions, nothing changes.
+/// Makes the calling process a session of its own with the least share of the processors (sched(7), "The autogroup
+/// feature"). Threads of the idle class that are a session's only ones would have as much as any other session
+/// otherwise. Where the process leads a session already, that one has the least share from now on. Where it leads only
+/// a process group, and where the kernel makes no groups of sessions, nothing changes.
 pub fn take_least_share() {
     // SAFETY: none of these calls takes a pointer; 0 is the calling process.
     let leads = unsafe { libc::setsid() >= 0 || libc::getsid(0) == libc::getpid() };

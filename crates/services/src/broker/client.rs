@@ -69,7 +69,8 @@ pub struct Renewals {
     pub failed_renewals: u64,
 }
 
-/// A lease that is renewed until it is released. Without that, the broker takes it back in its own time, and the device stays.
+/// A lease that is renewed until it is released. Without that, the broker takes it back in its own time, and the device
+/// stays.
 #[derive(Debug)]
 pub struct Lease {
     request: Request,

@@ -2,7 +2,8 @@
 //! an end of a tunnel that the broker makes, or an IPv4 address alone, as DSTM's server has it
 //! (draft-ietf-ngtrans-dstm).
 //!
-//! [`leases`] and [`messages`] decide and describe, without I/O; [`exchange`] moves lines, [`end`] makes one end of a tunnel.
+//! [`leases`] and [`messages`] decide and describe, without I/O; [`exchange`] moves lines, [`end`] makes one end of a
+//! tunnel.
 
 mod addresses;
 mod client;

@@ -35,7 +35,8 @@ pub fn frame(Ends { from, to }: Ends, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The payload of a frame that is a whole UDP datagram over IPv4 to that port. Checksums are not looked at: offloads leave them to the device.
+/// The payload of a frame that is a whole UDP datagram over IPv4 to that port. Checksums are not looked at: offloads
+/// leave them to the device.
 pub fn payload_for(port: u16, frame: &[u8]) -> Option<&[u8]> {
     let frame = ethernet::Frame::parse(Span::whole(frame)).ok().filter(|frame| frame.ethertype() == ethertype::IPV4)?;
     let packet = ipv4::Packet::parse(frame.payload()).ok()?;

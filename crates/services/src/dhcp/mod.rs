@@ -1,4 +1,5 @@
-//! DHCP for IPv4 on one link: a server that gives addresses, and a client that can do without one ([RFC 8925](https://www.rfc-editor.org/rfc/rfc8925)).
+//! DHCP for IPv4 on one link: a server that gives addresses, and a client that can do without one ([RFC
+//! 8925](https://www.rfc-editor.org/rfc/rfc8925)).
 //!
 //! Both speak by a packet socket, so that their device needs no IPv4 address.
 

@@ -1,4 +1,5 @@
-//! Router Solicitations and Advertisements: [RFC 4861 sections 4.1, 4.2 and 4.6](https://www.rfc-editor.org/rfc/rfc4861#section-4.1), and RFC 8781. No I/O.
+//! Router Solicitations and Advertisements: [RFC 4861 sections 4.1, 4.2 and
+//! 4.6](https://www.rfc-editor.org/rfc/rfc4861#section-4.1), and RFC 8781. No I/O.
 //!
 //! Messages are without their checksum, which the kernel writes and checks. Nothing here panics, whatever the bytes.
 
@@ -145,7 +146,8 @@ impl Advertisement {
         message
     }
 
-    /// Reads a message, with the checks of section 6.1.2. Options that are not understood, or say what cannot be, are skipped.
+    /// Reads a message, with the checks of section 6.1.2. Options that are not understood, or say what cannot be, are
+    /// skipped.
     pub fn parse(arrived: &Arrived<'_>) -> Result<Self, Flaw> {
         let options = check(arrived, ADVERTISEMENT, 16)?;
         if !arrived.source.is_unicast_link_local() {

@@ -1,4 +1,5 @@
-//! Router discovery: RFC 4861 section 6, as far as tunnels and CLATs need it: solicited advertisements, and asking for one.
+//! Router discovery: RFC 4861 section 6, as far as tunnels and CLATs need it: solicited advertisements, and asking for
+//! one.
 
 mod advertise;
 mod messages;

@@ -1,4 +1,5 @@
-//! The PREF64 option, by which a router says the prefix of a NAT64: [RFC 8781 section 4](https://www.rfc-editor.org/rfc/rfc8781#section-4). No I/O.
+//! The PREF64 option, by which a router says the prefix of a NAT64: [RFC 8781 section
+//! 4](https://www.rfc-editor.org/rfc/rfc8781#section-4). No I/O.
 
 use std::net::Ipv6Addr;
 
@@ -56,7 +57,8 @@ impl Pref64 {
         option
     }
 
-    /// Reads an option. `None`: it has another length, or a code that stands for no length, so that it is to be ignored.
+    /// Reads an option. `None`: it has another length, or a code that stands for no length, so that it is to be
+    /// ignored.
     pub fn parse(option: &[u8]) -> Option<Self> {
         let option: &[u8; BYTES] = option.try_into().ok()?;
         let scaled = u16::from_be_bytes([option[2], option[3]]);

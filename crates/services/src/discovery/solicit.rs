@@ -51,7 +51,8 @@ pub fn solicit_for<T>(
 ) -> Result<(Solicited, T)> {
     let begun = Instant::now();
     let socket = LinkSocket::open(&request.device, ADVERTISEMENT, false)?;
-    // Opening it asks the kernel for addresses, which waits while interfaces of any namespace are made or removed: that is no time to answer.
+    // Opening it asks the kernel for addresses, which waits while interfaces of any namespace are made or removed: that
+    // is no time to answer.
     let end = deadline(Duration::from_nanos(request.timeout_ns));
     let message = messages::solicitation(socket.mac);
     let (mut solicitations, mut refusal, mut interval) = (0, None, FIRST_INTERVAL);

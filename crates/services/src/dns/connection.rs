@@ -1,4 +1,5 @@
-//! A connection of a client, or one to a server: messages after their lengths, one answered after the other (RFC 7766 section 8).
+//! A connection of a client, or one to a server: messages after their lengths, one answered after the other (RFC 7766
+//! section 8).
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

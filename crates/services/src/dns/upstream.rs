@@ -1,7 +1,7 @@
 //! The server that is asked for forwarded names: questions that wait for it, and what it says.
 //!
-//! An answer counts only if it comes from the server's address and port to the port that asked, with the identifier and the question (RFC 5452 section
-//! 9.1). The kernel sees to the addresses and ports, because the sockets are connected.
+//! An answer counts only if it comes from the server's address and port to the port that asked, with the identifier and
+//! the question (RFC 5452 section 9.1). The kernel sees to the addresses and ports, because the sockets are connected.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -19,7 +19,8 @@ use super::connection::{Connection, Heard};
 use crate::asking::connected;
 use crate::{Error, Result};
 
-/// The ports that ask, which the kernel chooses. Each question is of one of them at random, with a random identifier (RFC 5452 section 9.2).
+/// The ports that ask, which the kernel chooses. Each question is of one of them at random, with a random identifier
+/// (RFC 5452 section 9.2).
 const PORTS: usize = 16;
 /// Questions that wait at once. More fail at once.
 const MAX_WAITING: usize = 8192;

@@ -1,7 +1,9 @@
-//! IPv4 multicast forwarding without a protocol between routers: what comes from where its source is goes everywhere else.
+//! IPv4 multicast forwarding without a protocol between routers: what comes from where its source is goes everywhere
+//! else.
 //!
-//! The kernel forwards, by its multicast routing table (`ipmr`). That asks the router's socket for an entry for each source and group, and so the
-//! way back to the source is checked for each: RFC 4541's flooding, with the reverse path check of RFC 1075 section 3.
+//! The kernel forwards, by its multicast routing table (`ipmr`). That asks the router's socket for an entry for each
+//! source and group, and so the way back to the source is checked for each: RFC 4541's flooding, with the reverse path
+//! check of RFC 1075 section 3.
 
 mod table;
 
@@ -197,8 +199,8 @@ impl Router {
     }
 }
 
-/// The interface, by its number, from which packets of a source have to come. The node's own are looped back where they left: others that
-/// say so the kernel has dropped already.
+/// The interface, by its number, from which packets of a source have to come. The node's own are looped back where they
+/// left: others that say so the kernel has dropped already.
 fn parent(route: Option<Route>, arrived: u16, ifindices: &[u32]) -> u16 {
     let Some(route) = route else { return table::NOWHERE };
     if route.kind == RouteKind::Local {

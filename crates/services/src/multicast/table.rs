@@ -1,10 +1,12 @@
-//! The kernel's multicast routing table: what it is told (`linux/mroute.h`), what it says (`/proc/net/ip_mr_*`), and its upcalls. No I/O.
+//! The kernel's multicast routing table: what it is told (`linux/mroute.h`), what it says (`/proc/net/ip_mr_*`), and
+//! its upcalls. No I/O.
 
 use std::net::Ipv4Addr;
 
 /// Number of interfaces that the kernel's table has room for, but the one that is never there: MAXVIFS is 32.
 pub const MAX_INTERFACES: usize = 31;
-/// An interface of the table that is never there: packets whose source is not behind any of the interfaces have to come from this one.
+/// An interface of the table that is never there: packets whose source is not behind any of the interfaces have to come
+/// from this one.
 pub const NOWHERE: u16 = 31;
 
 /// Become the namespace's multicast router.
@@ -33,7 +35,8 @@ pub fn interface(number: u16, ifindex: u32) -> Vec<u8> {
     bytes
 }
 
-/// `struct mfcctl`: what comes from `source` to `group` on interface `parent` goes out on the first `outgoing` interfaces but that one.
+/// `struct mfcctl`: what comes from `source` to `group` on interface `parent` goes out on the first `outgoing`
+/// interfaces but that one.
 pub fn entry(source: Ipv4Addr, group: Ipv4Addr, parent: u16, outgoing: usize) -> Vec<u8> {
     let mut bytes = source.octets().to_vec();
     bytes.extend(group.octets());
@@ -104,7 +107,8 @@ pub struct Cached {
     pub wrong_interface: u64,
 }
 
-/// Reads the entries: `Group Origin Iif Pkts Bytes Wrong Oifs`. Those that wait for their entry have no interface yet, and are left out.
+/// Reads the entries: `Group Origin Iif Pkts Bytes Wrong Oifs`. Those that wait for their entry have no interface yet,
+/// and are left out.
 pub fn cached(text: &str) -> Option<Vec<Cached>> {
     let mut entries = Vec::new();
     for line in text.lines().skip(1) {

@@ -1,4 +1,5 @@
-//! A transport relay translator: TCP and UDP between IPv6 clients and IPv4 servers, each leg with connections of its own (RFC 3142).
+//! A transport relay translator: TCP and UDP between IPv6 clients and IPv4 servers, each leg with connections of its
+//! own (RFC 3142).
 
 mod connection;
 mod counters;

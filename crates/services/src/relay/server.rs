@@ -134,7 +134,8 @@ fn allow_descriptors(count: u64) -> Result<()> {
     setrlimit(Resource::RLIMIT_NOFILE, needed, hard.max(needed)).map_err(|errno| failed("setrlimit", errno))
 }
 
-/// The sockets to which everything for the prefix is redirected. They take packets to addresses that are not the node's.
+/// The sockets to which everything for the prefix is redirected. They take packets to addresses that are not the
+/// node's.
 fn open(port: u16) -> io::Result<(TcpListener, UdpSocket)> {
     let any = SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0);
     let [listener, datagrams] =
@@ -375,7 +376,8 @@ impl Work {
                 counters.tcp.passed.add(passed);
                 if let Err(error) = &progress {
                     connection.reset();
-                    // A connection can be made and reset before anybody looks. A server that refuses one gives another error.
+                    // A connection can be made and reset before anybody looks. A server that refuses one gives another
+                    // error.
                     let was_reset = connection.is_connected() || error.kind() == ErrorKind::ConnectionReset;
                     let counter = if was_reset { &mut counters.tcp.reset } else { &mut counters.tcp.unreachable };
                     *counter += 1;

@@ -51,8 +51,8 @@ impl FrameBatch {
             }
             message
         }));
-        // SAFETY: every message points to one of `parts`, and that into `bytes`, and perhaps to `ask`; all of them outlive the
-        // call, and the kernel only reads what they point to.
+        // SAFETY: every message points to one of `parts`, and that into `bytes`, and perhaps to `ask`; all of them
+        // outlive the call, and the kernel only reads what they point to.
         let sent = unsafe {
             libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), self.messages.len() as libc::c_uint, 0)
         };

@@ -7,8 +7,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd::{Pid, gettid};
 
-/// Ignored where nobody handles it, and sent by the kernel only to owners of sockets with urgent data, which we have none
-/// of: a wake too many, or from outside, does nothing.
+/// Ignored where nobody handles it, and sent by the kernel only to owners of sockets with urgent data, which we have
+/// none of: a wake too many, or from outside, does nothing.
 const SIGNAL: Signal = Signal::SIGURG;
 
 /// A thread that can be woken: a blocking call that it is in ends with `EINTR`.

@@ -16,8 +16,8 @@ pub struct SendBatch {
     pieces: Pieces,
 }
 
-/// Datagrams of one length, one behind the other, for messages that the kernel cuts: it copies one long part faster than
-/// two short ones for each datagram.
+/// Datagrams of one length, one behind the other, for messages that the kernel cuts: it copies one long part faster
+/// than two short ones for each datagram.
 #[derive(Default)]
 struct Pieces {
     bytes: Placed,
@@ -73,8 +73,8 @@ impl AskForSendTimes {
 impl SendBatch {
     /// Sends on a connected socket. Returns how many of `heads` went out, at least one; or why the first did not.
     ///
-    /// `payloads` are the lengths of the datagrams, from `N` to `N` and all of `rest`, which is the same in all calls. Where
-    /// the kernel cuts, all lengths are the same.
+    /// `payloads` are the lengths of the datagrams, from `N` to `N` and all of `rest`, which is the same in all calls.
+    /// Where the kernel cuts, all lengths are the same.
     pub fn send<const N: usize>(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -103,8 +103,8 @@ impl SendBatch {
         if let (true, Some(first)) = (manner.is_timed, self.messages.first_mut()) {
             ask.put_into(&mut first.msg_hdr);
         }
-        // SAFETY: every message points to `parts` and perhaps to `ask`, and every part to `heads`, `rest` or `pieces`; all
-        // of them outlive the call and the kernel only reads what they point to.
+        // SAFETY: every message points to `parts` and perhaps to `ask`, and every part to `heads`, `rest` or `pieces`;
+        // all of them outlive the call and the kernel only reads what they point to.
         let sent = unsafe {
             libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), self.messages.len() as libc::c_uint, 0)
         };

@@ -18,8 +18,8 @@ const BLOCK_BYTES: usize = 1 << 16;
 const BLOCKS: usize = 256;
 /// Number of blocks of a ring of tagged frames, which are few.
 const TAGGED_BLOCKS: usize = 64;
-/// A block that is not full is handed over after so long. So the ring holds the frames of 2 s at a low rate, however long the
-/// reader does not get a processor.
+/// A block that is not full is handed over after so long. So the ring holds the frames of 2 s at a low rate, however
+/// long the reader does not get a processor.
 const RETIRE_MS: u32 = 8;
 /// `RETIRE_MS` in nanoseconds.
 pub const RETIRE_NS: u64 = RETIRE_MS as u64 * 1_000_000;

@@ -117,8 +117,8 @@ pub struct Halves {
 
 /// Opens a socket at an interface.
 ///
-/// `sought`: the places and the mark by which a receiver knows frames; `fill`: what the places of a sender are full of. It
-/// fails where the interface has several queues, or another program.
+/// `sought`: the places and the mark by which a receiver knows frames; `fill`: what the places of a sender are full of.
+/// It fails where the interface has several queues, or another program.
 pub fn open(ifindex: u32, sought: Option<(&[Place], u64)>, fill: Option<u8>) -> io::Result<Halves> {
     let receive_chunks = if sought.is_some() { RECEIVE_CHUNKS } else { 0 };
     let send_chunks = if fill.is_some() { SEND_CHUNKS } else { 0 };

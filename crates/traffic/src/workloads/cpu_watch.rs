@@ -15,8 +15,8 @@ pub type Edges = mpsc::Sender<u64>;
 
 /// Time before the window at which the first sample is taken, where there is a warm-up.
 ///
-/// A sample takes some 30 us of the processor on which the receiver may run too. Taken when the window opens, it would delay
-/// the first read in it, and nothing delays the last one as much: the window would be too short for its bytes.
+/// A sample takes some 30 us of the processor on which the receiver may run too. Taken when the window opens, it would
+/// delay the first read in it, and nothing delays the last one as much: the window would be too short for its bytes.
 const LEAD_NS: u64 = 2_000_000;
 
 /// Time at which the first sample is due: before the window, and not before the first byte.

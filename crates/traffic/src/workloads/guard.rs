@@ -1,7 +1,7 @@
 //! Watching over a thread whose calls block without a timeout.
 //!
-//! A receive timeout makes the kernel start and cancel a timer in every call that waits, which in a closed loop of small
-//! messages costs several percent of the rate. A guard costs the loop one store to memory a transaction.
+//! A receive timeout makes the kernel start and cancel a timer in every call that waits, which in a closed loop of
+//! small messages costs several percent of the rate. A guard costs the loop one store to memory a transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

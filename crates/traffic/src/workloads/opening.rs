@@ -44,8 +44,8 @@ pub struct Opened {
     pub strays: u64,
 }
 
-/// The server's side: gives out cookies until one comes back, and connects the socket to where it came from. A server that was told
-/// its peer and only listens need not do so, and is open at once.
+/// The server's side: gives out cookies until one comes back, and connects the socket to where it came from. A server
+/// that was told its peer and only listens need not do so, and is open at once.
 pub fn meet(socket: &impl AsFd, endpoint: &Endpoint, begins: Begins, control: &Control) -> Result<Opened> {
     let mut opened = Opened { endpoint: endpoint.clone(), strays: 0 };
     if begins == Begins::Client && !endpoint.is_open() {
@@ -78,7 +78,8 @@ pub fn meet(socket: &impl AsFd, endpoint: &Endpoint, begins: Begins, control: &C
     }
 }
 
-/// A client's UDP socket: connected to the server, which takes what comes from here. Where `df` is not clear, errors are asked for.
+/// A client's UDP socket: connected to the server, which takes what comes from here. Where `df` is not clear, errors
+/// are asked for.
 pub fn connected(endpoint: &Endpoint, buffers: Buffers, df: Df, cancel: &Cancel) -> Result<Socket> {
     let socket = datagram_socket::udp(endpoint.address, buffers, df)?;
     if df != Df::Clear {
@@ -91,8 +92,8 @@ pub fn connected(endpoint: &Endpoint, buffers: Buffers, df: Df, cancel: &Cancel)
     Ok(socket)
 }
 
-/// The client's side, on a socket that is connected to the server: returns when the server takes what comes from here. What
-/// else came meanwhile is left to be received.
+/// The client's side, on a socket that is connected to the server: returns when the server takes what comes from here.
+/// What else came meanwhile is left to be received.
 pub fn ask(socket: &impl AsFd, endpoint: &Endpoint, check: impl Fn() -> Result<()>) -> Result<()> {
     let mut message = Message { token: endpoint.token.short(), cookie: [0; COOKIE_BYTES], kind: Kind::Ask };
     let started_ns = clock::monotonic_ns();
@@ -141,7 +142,8 @@ fn check_order(control: &Control, endpoint: &Endpoint) -> Result<()> {
     Err(Error::Timeout { doing, after_ns: waited_ns })
 }
 
-/// The next datagram, which stays in the socket, with all its bytes where it may be of the exchange; nothing where none comes in that time.
+/// The next datagram, which stays in the socket, with all its bytes where it may be of the exchange; nothing where none
+/// comes in that time.
 fn peek(socket: &impl AsFd, patience: Duration) -> Option<(Vec<u8>, SocketAddr)> {
     if !wait_for_datagram(socket, patience) {
         return None;

@@ -75,7 +75,8 @@ pub fn stranger(address: IpAddr, port: u16) -> UdpSocket {
     socket
 }
 
-/// A port that nobody else gets and where nobody is: its socket is connected elsewhere, so datagrams of others are refused.
+/// A port that nobody else gets and where nobody is: its socket is connected elsewhere, so datagrams of others are
+/// refused.
 pub fn deserted(address: IpAddr) -> (UdpSocket, u16) {
     let (socket, port) = silent(address);
     socket.connect(SocketAddr::new(address, 9)).unwrap();

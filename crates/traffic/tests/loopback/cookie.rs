@@ -1,4 +1,5 @@
-//! Servers that were told no peer, on loopback: who has echoed a cookie is served, and nobody else is sent anything but cookies.
+//! Servers that were told no peer, on loopback: who has echoed a cookie is served, and nobody else is sent anything but
+//! cookies.
 
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;

@@ -66,7 +66,8 @@ fn only_known_directions_are_taken() {
     assert!(error.to_string().contains("`direction` must be one of forward, reverse, both"), "{error}");
 }
 
-/// Passes datagrams on from an address and port of its own, as an address translator does, except those that it is to lose on their way back.
+/// Passes datagrams on from an address and port of its own, as an address translator does, except those that it is to
+/// lose on their way back.
 struct Translator {
     port: u16,
     end: Arc<AtomicBool>,

@@ -1,5 +1,5 @@
-//! `dns64`: questions for AAAA records at a rate, to a resolver that makes them of the A records of an authority, which is
-//! the server here (RFC 8219 section 9). An answer counts if it comes in time and has the one address that is right.
+//! `dns64`: questions for AAAA records at a rate, to a resolver that makes them of the A records of an authority, which
+//! is the server here (RFC 8219 section 9). An answer counts if it comes in time and has the one address that is right.
 
 mod answers;
 mod client;

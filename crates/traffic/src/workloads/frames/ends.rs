@@ -51,8 +51,8 @@ impl Ends {
         (of(&self.own, networks), self.native.as_ref().map(|native| of(native, None)))
     }
 
-    /// A socket of the other family at the session's port, where the kernel brings native frames as it brings others to the
-    /// session's own.
+    /// A socket of the other family at the session's port, where the kernel brings native frames as it brings others to
+    /// the session's own.
     pub fn open_native(&self, port: u16) -> Result<Option<Socket>> {
         self.native.as_ref().map(|native| receiver::session_socket(native.address, port)).transpose()
     }

@@ -1,8 +1,9 @@
 //! The bytes of a frame: Ethernet, IP, UDP and the mark. Pure.
 //!
-//! A frame of 64 bytes over IPv4, and one of 84 over IPv6 (RFC 8219 section 5.1.1), has 18 bytes for UDP's payload, its frame check sequence
-//! counted. The mark is as long: the token's first eight bytes inverted, so that it is no datagram of another workload; the sequence number
-//! (u32); one bit that is set in the warm-up; 47 bits of the realtime clock in nanoseconds, which begin anew after 39 hours.
+//! A frame of 64 bytes over IPv4, and one of 84 over IPv6 (RFC 8219 section 5.1.1), has 18 bytes for UDP's payload, its
+//! frame check sequence counted. The mark is as long: the token's first eight bytes inverted, so that it is no datagram
+//! of another workload; the sequence number (u32); one bit that is set in the warm-up; 47 bits of the realtime clock in
+//! nanoseconds, which begin anew after 39 hours.
 
 use std::net::IpAddr;
 

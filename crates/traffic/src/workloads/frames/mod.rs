@@ -1,4 +1,5 @@
-//! `frames`: whole Ethernet frames past the hosts' IP layers, one way or both ways, at exact rates (RFC 2544, RFC 8219).
+//! `frames`: whole Ethernet frames past the hosts' IP layers, one way or both ways, at exact rates (RFC 2544, RFC
+//! 8219).
 
 mod account;
 mod direction;
@@ -175,8 +176,8 @@ impl Settings {
         }
     }
 
-    /// The networks behind a host besides its own, of the family of the session's addresses. The first one is given where
-    /// there is more than one network.
+    /// The networks behind a host besides its own, of the family of the session's addresses. The first one is given
+    /// where there is more than one network.
     fn read_networks(
         params: &mut Params<'_>,
         name: &'static str,

@@ -38,8 +38,8 @@ impl PortChoice {
 pub struct Ports(Vec<(u16, u16)>);
 
 impl Ports {
-    /// `fixed`: the sender's and the receiver's. Pseudo-random ones follow from the seed; the server's frames have those of the
-    /// client's the other way round.
+    /// `fixed`: the sender's and the receiver's. Pseudo-random ones follow from the seed; the server's frames have
+    /// those of the client's the other way round.
     pub fn new(choice: PortChoice, fixed: (u16, u16), seed: u64, is_client: bool) -> Self {
         let PortChoice::PseudoRandom(flows) = choice else { return Self(vec![fixed]) };
         let mut random = Random::new(seed, Stream::Ports, 0);

@@ -31,8 +31,8 @@ const UNTOLD_NS: u64 = 2_000_000_000;
 const KIND_AT: u32 = 24;
 const LEAST_KIND: u32 = 2;
 
-/// A bound socket of the session, at that port or at one of the kernel's choice. Frames that the kernel brings to its port
-/// go no further: the ring has had them.
+/// A bound socket of the session, at that port or at one of the kernel's choice. Frames that the kernel brings to its
+/// port go no further: the ring has had them.
 pub fn session_socket(address: IpAddr, port: u16) -> Result<Socket> {
     let socket = datagram_socket::udp_at(address, port, Default::default(), crate::df::Df::Clear)?;
     take_only(&socket, HEADER_BYTES as u32, KIND_AT, LEAST_KIND)

@@ -1,5 +1,5 @@
-//! The sender of `frames`: each frame when it is due on an absolute schedule. Those that go together carry the time before
-//! the call.
+//! The sender of `frames`: each frame when it is due on an absolute schedule. Those that go together carry the time
+//! before the call.
 
 use std::net::IpAddr;
 

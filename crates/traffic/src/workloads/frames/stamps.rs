@@ -1,8 +1,8 @@
 //! Hardware time stamps of tagged frames: the choice of tagged frames, the interface that stamps them, and the times at
 //! which they passed it.
 //!
-//! Two clocks of hardware are two, so a stamp is only ever compared with one of the same clock. Many interfaces keep one
-//! stamp of what they sent until it was read, so not every frame has a tag.
+//! Two clocks of hardware are two, so a stamp is only ever compared with one of the same clock. Many interfaces keep
+//! one stamp of what they sent until it was read, so not every frame has a tag.
 
 use serde_json::{Map, Value, json};
 use sixbench_netlink::Client;

@@ -1,5 +1,5 @@
-//! `happy-eyeballs`: connections to a server that has addresses of both families, by the algorithm of RFC 8305, and what
-//! a connection takes over each family alone.
+//! `happy-eyeballs`: connections to a server that has addresses of both families, by the algorithm of RFC 8305, and
+//! what a connection takes over each family alone.
 //!
 //! There are no queries: the answers are taken to come after given times.
 

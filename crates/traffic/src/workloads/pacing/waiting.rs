@@ -27,8 +27,9 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Spins at most the last `most_spin_ns` of each wait. On a machine of one core it leaves that to the receiver: it does
-    /// not spin, and asks for no preference. Which cores this process may use does not matter: the receiver may use others.
+    /// Spins at most the last `most_spin_ns` of each wait. On a machine of one core it leaves that to the receiver: it
+    /// does not spin, and asks for no preference. Which cores this process may use does not matter: the receiver may
+    /// use others.
     pub fn new(most_spin_ns: u64) -> Self {
         let has_cores = cpu::sample().cores.len() > 1;
         let most_spin_ns = if has_cores { most_spin_ns } else { 0 };
@@ -40,8 +41,8 @@ impl Waits {
         }
     }
 
-    /// Spins as [`Waits::new`] does, at the priority that the thread has: one that spins much of its time would be stopped
-    /// for 50 ms of each second in real time (`kernel.sched_rt_runtime_us`).
+    /// Spins as [`Waits::new`] does, at the priority that the thread has: one that spins much of its time would be
+    /// stopped for 50 ms of each second in real time (`kernel.sched_rt_runtime_us`).
     pub fn at_normal_priority(most_spin_ns: u64) -> Self {
         let has_cores = cpu::sample().cores.len() > 1;
         Self {
@@ -103,8 +104,8 @@ impl Stretch {
         self.estimate_ns as u64
     }
 
-    /// A wake was so late. The estimate rises and falls so that it is in balance where [`LATE_SHARE`] are later: how much
-    /// later does not matter, since a thread that was kept from its core says nothing of its timer.
+    /// A wake was so late. The estimate rises and falls so that it is in balance where [`LATE_SHARE`] are later: how
+    /// much later does not matter, since a thread that was kept from its core says nothing of its timer.
     fn note(&mut self, late_ns: u64) {
         let step_ns = STEP * self.estimate_ns;
         self.estimate_ns += step_ns * if late_ns as f64 > self.estimate_ns { 1.0 - LATE_SHARE } else { -LATE_SHARE };

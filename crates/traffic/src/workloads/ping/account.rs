@@ -139,7 +139,8 @@ mod tests {
     fn a_ping_by_hand() {
         let mut account = Account::new(7, 500, 2);
         let mut enter = |message, realtime_ns| account.enter(message, None, Received::Kernel(realtime_ns), 5);
-        // Requests 2 to 6 are measured. 1 is of the warm-up, 2 and 3 are answered, 3 twice, 4 too late, 5 and 6 are lost.
+        // Requests 2 to 6 are measured. 1 is of the warm-up, 2 and 3 are answered, 3 twice, 4 too late, 5 and 6 are
+        // lost.
         enter(reply(7, 1), 1_101);
         enter(reply(7, 2), 1_102);
         enter(reply(7, 3), 1_133);

@@ -1,5 +1,5 @@
-//! Sends echo requests when they are due and takes what comes back, in one thread: the kernel notes when an answer came,
-//! so that sending disturbs no measurement.
+//! Sends echo requests when they are due and takes what comes back, in one thread: the kernel notes when an answer
+//! came, so that sending disturbs no measurement.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;

@@ -25,8 +25,8 @@ pub struct Beginning {
     is_forgotten: bool,
 }
 
-/// Begins a session: what was learned before is forgotten, for it would also be in the MSS that this host tells the peer's
-/// TCP.
+/// Begins a session: what was learned before is forgotten, for it would also be in the MSS that this host tells the
+/// peer's TCP.
 pub fn begin(endpoint: &Endpoint, settings: &Settings) -> Result<Beginning> {
     let before_bytes = path_mtu::known_bytes(endpoint)?;
     let is_forgotten = forget(endpoint, settings);
@@ -38,8 +38,8 @@ pub fn forget(endpoint: &Endpoint, settings: &Settings) -> bool {
     settings.forget && path_mtu::forget(endpoint.peer).is_ok()
 }
 
-/// Measures the direction from here to the peer; `connect` makes the connection for the transfer. The socket answers again
-/// when this returns.
+/// Measures the direction from here to the peer; `connect` makes the connection for the transfer. The socket answers
+/// again when this returns.
 pub fn measure(
     prober: &mut Prober,
     endpoint: &Endpoint,
@@ -121,8 +121,8 @@ fn insert_time(result: &mut Map<String, Value>, way: &str, converged_ns: Option<
     }
 }
 
-/// The size that the kernel takes for the path MTU, where packets of it vanish and nobody says so. Both ways have to agree
-/// that it does not arrive, so that a few lost packets make no black hole.
+/// The size that the kernel takes for the path MTU, where packets of it vanish and nobody says so. Both ways have to
+/// agree that it does not arrive, so that a few lost packets make no black hole.
 fn black_hole_bytes(kernel: &Kernel, probed: &Probed) -> Option<u32> {
     (kernel.is_silent && probed.bytes()? < kernel.bytes).then_some(kernel.bytes)
 }

@@ -43,8 +43,8 @@ pub struct Location {
 
 /// Compares what was heard of small packets with what was heard of those of the size.
 ///
-/// `small` are the routers' Time Exceeded, by hop. `large` is what was heard of packets of the size, by hop, and after the
-/// routers of those that nothing but their size keeps from the destination. Small packets do reach it.
+/// `small` are the routers' Time Exceeded, by hop. `large` is what was heard of packets of the size, by hop, and after
+/// the routers of those that nothing but their size keeps from the destination. Small packets do reach it.
 pub fn locate(small: &[Option<Heard>], large: &[Option<Heard>], destination: IpAddr) -> Location {
     let routers = small.len();
     // Indexed by hop, from 1; the destination is the one after the last router.

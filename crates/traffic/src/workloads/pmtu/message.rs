@@ -52,8 +52,8 @@ impl Message {
         bytes
     }
 
-    /// Reads a datagram; nothing where it is none, of another token, or of another length than it says. A translator may have given it the
-    /// headers of the other family.
+    /// Reads a datagram; nothing where it is none, of another token, or of another length than it says. A translator
+    /// may have given it the headers of the other family.
     pub fn decode(datagram: &[u8], token: u64) -> Option<Self> {
         let message = Self::decode_start(datagram)?;
         let is_whole = match message.kind {

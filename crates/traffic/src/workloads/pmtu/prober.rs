@@ -122,8 +122,8 @@ impl Prober {
         }
     }
 
-    /// Connects to the peer's port. An answering socket does so by itself, to where the first probe comes from: behind a
-    /// NAT that is no port that the peer would know.
+    /// Connects to the peer's port. An answering socket does so by itself, to where the first probe comes from: behind
+    /// a NAT that is no port that the peer would know.
     pub fn connect(&mut self, port: u16) -> Result<()> {
         datagram_socket::connect(&self.socket, (self.peer, port))?;
         self.is_connected = true;

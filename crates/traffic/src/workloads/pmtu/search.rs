@@ -1,7 +1,7 @@
 //! Datagram Packetization Layer Path MTU Discovery (RFC 8899): which size to probe next, and when it is known.
 //!
-//! Pure: no I/O, no clock, no randomness. It is told which probes were acknowledged and which were not in time. Sizes are
-//! those of IP packets, where the RFC counts what the layer below carries of them.
+//! Pure: no I/O, no clock, no randomness. It is told which probes were acknowledged and which were not in time. Sizes
+//! are those of IP packets, where the RFC counts what the layer below carries of them.
 
 /// A size counts as too large after so many probes without an acknowledgement (RFC 8899 section 5.1.2, MAX_PROBES).
 pub const MAX_PROBES: u32 = 3;
@@ -161,8 +161,8 @@ mod tests {
 
     use super::*;
 
-    /// More probes than any search may take: 14 halvings of at most MAX_PROBES, the base, the minimum, the maximum, once
-    /// more for each of the late acknowledgements and black holes that a path here has.
+    /// More probes than any search may take: 14 halvings of at most MAX_PROBES, the base, the minimum, the maximum,
+    /// once more for each of the late acknowledgements and black holes that a path here has.
     const ENOUGH: usize = 2_000;
 
     /// Runs a search to its end; the path says whether a probe arrives.

@@ -34,7 +34,8 @@ pub struct Transfer {
     ip_header_bytes: u64,
 }
 
-/// Sends so many bytes and waits until the peer has closed. Where nothing is acknowledged for `stall_ns`, it has stalled.
+/// Sends so many bytes and waits until the peer has closed. Where nothing is acknowledged for `stall_ns`, it has
+/// stalled.
 pub fn send(mut stream: TcpStream, is_ipv4: bool, bytes: u64, stall_ns: u64, stop: &Stop) -> Result<Transfer> {
     let failed = |call| move |e: io::Error| Error::system("sending by TCP over the path", call, e);
     stream.set_nonblocking(true).map_err(failed("fcntl"))?;

@@ -98,7 +98,8 @@ pub fn listen_at_all(endpoints: &[Endpoint], options: &TcpOptions) -> Result<(Ve
     })
 }
 
-/// Binds several sockets, which `bind` does, and again where the kernel's choice for the first one is taken for another one.
+/// Binds several sockets, which `bind` does, and again where the kernel's choice for the first one is taken for another
+/// one.
 pub fn again_where_taken<T>(tries: usize, mut bind: impl FnMut() -> Result<T>) -> Result<T> {
     for _ in 1..tries {
         match bind() {
@@ -109,7 +110,8 @@ pub fn again_where_taken<T>(tries: usize, mut bind: impl FnMut() -> Result<T>) -
     bind()
 }
 
-/// A listening socket of these options that does not block, with this port, or with one of the kernel's choice where that is 0.
+/// A listening socket of these options that does not block, with this port, or with one of the kernel's choice where
+/// that is 0.
 pub fn listen_at(endpoint: &Endpoint, port: u16, options: &TcpOptions) -> Result<(TcpListener, u16)> {
     let socket = socket::open(endpoint.address, Type::STREAM, Some(Protocol::TCP))?;
     options.apply(&socket)?;

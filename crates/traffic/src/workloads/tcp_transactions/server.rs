@@ -1,5 +1,5 @@
-//! The accepting side of `tcp-connect` and `tcp-crr`: one thread and one epoll set for all connections, none of which can
-//! hold it up.
+//! The accepting side of `tcp-connect` and `tcp-crr`: one thread and one epoll set for all connections, none of which
+//! can hold it up.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};

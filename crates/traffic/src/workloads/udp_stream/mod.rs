@@ -1,4 +1,5 @@
-//! `udp-stream`: datagrams one way or both ways, at a rate or as fast as they go, and the account of what became of them.
+//! `udp-stream`: datagrams one way or both ways, at a rate or as fast as they go, and the account of what became of
+//! them.
 
 mod account;
 mod direction;

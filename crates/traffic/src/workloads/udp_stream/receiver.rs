@@ -1,4 +1,5 @@
-//! The receiver of `udp-stream`, which is the server unless `direction` says otherwise: takes datagrams with the kernel's notes on them and keeps the account.
+//! The receiver of `udp-stream`, which is the server unless `direction` says otherwise: takes datagrams with the
+//! kernel's notes on them and keeps the account.
 
 use std::os::fd::AsFd;
 
@@ -21,8 +22,8 @@ use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::{Control, Order};
 use crate::{Error, Progress, Result};
 
-/// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on the
-/// path.
+/// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on
+/// the path.
 const MIN_DEFAULT_RCVBUF_BYTES: usize = 16 << 20;
 /// Least number of datagrams that the receive buffer has room for.
 const DEFAULT_RCVBUF_DATAGRAMS: usize = 512;
@@ -36,8 +37,8 @@ const SUPER_PACKET_BYTES: usize = 65_535;
 const SILENCE_NS: u64 = 250_000_000;
 /// ... and this long a one while nothing has come at all, since the path may be slow, unless it is told another.
 const FIRST_SILENCE_NS: u64 = 2_000_000_000;
-/// A client that receives takes so long a silence for the end where the server did not say so: after the planned end of a flow that
-/// has one, ...
+/// A client that receives takes so long a silence for the end where the server did not say so: after the planned end of
+/// a flow that has one, ...
 const LAST_SILENCE_NS: u64 = 2_000_000_000;
 /// ... of a flow that may be as slow as its rate, ...
 const SLOW_SILENCE_NS: u64 = 60_000_000_000;
