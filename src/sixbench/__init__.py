@@ -12,7 +12,7 @@ From Python, such as in a notebook::
 `docs/design.md` has the map of them.
 """
 
-# Before all others: it says from where they may come.
+# First of all imports: it sets the search path of the others.
 from . import search_path  # noqa: F401 # isort: skip
 
 from typing import TYPE_CHECKING, Any

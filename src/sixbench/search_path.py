@@ -9,7 +9,7 @@ import sys
 
 def leave_current_directory() -> None:
     """Does so while `python -m` looks for a module of this package: no other program's places are touched."""
-    # Python documents `-m` as the first argument until the module is found. The word before the others names it.
+    # As Python documents, the first argument is `-m` until the module is found. The word before the rest names it.
     if sys.argv[:1] != ["-m"] or sys.flags.safe_path:
         return
     name = sys.orig_argv[len(sys.orig_argv) - len(sys.argv)]

@@ -173,7 +173,7 @@ class Agent:
                         return
                     rest = rest[stdin.write(rest) or 0 :]
             except (OSError, ValueError):
-                pass  # its end is noticed by the reader, which fails what is pending with the cause
+                pass  # the reader notices the end of the agent, and fails pending requests with the cause
             except BaseException:
                 if 0 < len(rest) < len(line):
                     self._break("agent-broken", "got only half a request, because sending it was interrupted")
@@ -181,7 +181,7 @@ class Agent:
 
     def _received(self, data: bytes) -> None:
         if not self.alive:
-            return  # nobody asks it any more, and it may go on for ever
+            return  # nobody asks this agent any more, and its output may never end
         searched = len(self._buffer)
         self._buffer += data
         while self._ended is None and (end := self._buffer.find(b"\n", searched)) >= 0:

@@ -67,7 +67,7 @@ class AgentHub(AbstractContextManager["AgentHub"]):
         program where they lack it. Raises `CapabilityError`."""
         wanted = list(hosts)
         if not wanted:
-            return  # most networks have none, and then asyncssh need not be installed
+            return  # most networks have no remote hosts, and then asyncssh need not be installed
         from .ssh import SshHosts
 
         if self._hosts is None:

@@ -130,7 +130,7 @@ class PacketMechanism(AbstractContextManager["PacketMechanism"]):
         try:
             self._unsent = self._unsent[os.write(self._input, self._unsent[:_READ_BYTES]) :]
         except BrokenPipeError:
-            self._unsent = b""  # what it said before is still to be read
+            self._unsent = b""  # its earlier output has not been read yet
 
     def _split(self, data: bytes) -> list[bytes]:
         *lines, rest = (bytes(self._received) + data).split(b"\n")

@@ -242,7 +242,7 @@ async def _conversation(connection: SSHClientConnection, command: str, data: byt
     process = await connection.create_process(command, encoding=None)
 
     async def feed() -> None:
-        with contextlib.suppress(BrokenPipeError):  # its end says why
+        with contextlib.suppress(BrokenPipeError):  # the end of the process has the reason
             process.stdin.write(data)
             await process.stdin.drain()
             process.stdin.write_eof()

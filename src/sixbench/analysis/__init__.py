@@ -63,7 +63,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     )
 
     clock = clock_of(run)
-    is_planned = run.manifest.procedure is None  # the trials of a search are no repetitions
+    is_planned = run.manifest.procedure is None  # the trials of a search are not repetitions
     measured = estimates(run) if is_planned else []
     results = findings(run, measured) if is_planned else []
     effects = cell_effects(run) if is_planned else []

@@ -54,7 +54,7 @@ def candidates(
     for path, baseline in compared_paths(experiment, combination):
         group, base = groups[combination.name, path.name], groups[combination.name, baseline]
         if not (group.attempted or base.attempted):
-            continue  # An interrupted run that did not come to it: not tried is not inconclusive.
+            continue  # an interrupted run has no such trials, which does not make them inconclusive
         metrics = [m for m in measured_metrics(group) if common_blocks(group, base, m.column)]
         for metric in metrics or [METRICS[WORKLOADS[combination.workload.kind].primary]]:
             blocks, column = common_blocks(group, base, metric.column), metric.column

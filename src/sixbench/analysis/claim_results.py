@@ -88,7 +88,7 @@ class Results:
         ratios = {
             block: series[block] / base[block] for block in series if base.get(block, 0) > 0 and series[block] > 0
         }
-        # A baseline that may be 0 makes a ratio that may be anything.
+        # Where the baseline may be 0, the ratio may have any value.
         greatest = {
             block: (series[block] + series.uncertainty.get(block, 0.0))
             / max(base[block] - base.uncertainty.get(block, 0.0), SAME * base[block])

@@ -122,6 +122,6 @@ def _with_values(pairs: list[tuple[Estimate, list[float]]], statistics: Statisti
                 "ci_high": None if values.high is None else float(values.high[place]),
                 "outlying": int(values.outlying[place]),
             }
-            # Built anew rather than with `replace`, which takes ten times as long.
+            # Not by `replace`, which takes ten times as long.
             results[index] = Estimate(**{**vars(results[index]), **known})
     return results

@@ -99,7 +99,7 @@ class Bench:
             return Refused(cell=self.name, why=str(error))
         except Abandoned:
             raise
-        except Exception:  # noqa: BLE001, nothing is hidden: the orchestrator ends with it
+        except Exception:  # noqa: BLE001, nothing is hidden: the orchestrator ends with this error
             self.rest()
             return Broken(cell=self.name, traceback=traceback.format_exc())
         except BaseException:
@@ -118,7 +118,7 @@ class Bench:
                 raise Abandoned
 
         experiment = manifest.experiment
-        # Where others measure, this cell waits, and its networks must not keep processors awake meanwhile.
+        # While other runs measure, this cell waits, and its networks must not keep processors awake.
         with measuring(experiment.name, wait=True, told=self._waits, meanwhile=ask) as presence:
             at_hand = self._taken_up(job, manifest)
             experiment, laboratories = at_hand.manifest.experiment, at_hand.laboratories

@@ -36,7 +36,7 @@ POLL_S = 0.5
 class _Client(Client):
     """Dask's client, which shows nothing of what workers print and warn of, and looks at no error of theirs."""
 
-    _default_event_handlers = {}  # noqa: RUF012, as it is there
+    _default_event_handlers = {}  # noqa: RUF012, as in the base class
 
     def _handle_task_erred(self, key: Any = None, exception: Any = None, traceback: Any = None) -> None:
         super()._handle_task_erred(key=key, exception=Unread("its task failed"))  # type: ignore[no-untyped-call]
@@ -64,9 +64,9 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         self._known: dict[str, str] = {}
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # on versions, which we compare ourselves
+                warnings.simplefilter("ignore")  # about versions, which are compared below
                 client = _Client(address.uri, security=security, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
-                self._client: Any = client  # it has no types
+                self._client: Any = client  # Dask's client has no type annotations
         except (OSError, TimeoutError) as error:
             raise CapabilityError(f"connecting to the scheduler at {address}: {error}") from error
         try:

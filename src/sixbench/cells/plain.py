@@ -126,7 +126,7 @@ def _set_families() -> None:
     serialize.families.clear()
     for name in ("dask", "pickle", "msgpack", "error"):
         serialize.register_serialization_family(name, family_dumps, family_loads)
-    # A few bytes of what is compressed may be gigabytes.
+    # A few compressed bytes may become gigabytes.
     for name in [item for item in compression.compressions if item not in (None, False, "auto")]:
         del compression.compressions[name]
     compression.compressions["auto"] = compression.compressions[None]

@@ -78,7 +78,7 @@ def run_scheduler(address: Address, security: Security, ready: Callable[[Address
     """
 
     async def serve() -> None:
-        # A block whose cell died is ours to hand out again, as another attempt.
+        # The run itself hands out a block again whose cell died, as another attempt.
         scheduler = _Scheduler(
             host=f"[{address.host}]" if ":" in address.host else address.host,
             port=address.port,
@@ -90,7 +90,7 @@ def run_scheduler(address: Address, security: Security, ready: Callable[[Address
         try:
             await scheduler
         except (OSError, RuntimeError) as error:
-            # Dask makes another error of the one that the kernel gives.
+            # Dask may wrap the kernel's error in another one.
             why = error if isinstance(error, OSError) else error.__cause__
             if not isinstance(why, OSError):
                 raise

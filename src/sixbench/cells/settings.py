@@ -8,14 +8,14 @@ from typing import Any
 
 _SETTINGS: Mapping[str, Any] = {
     "distributed.scheduler.work-stealing": False,  # a block stays with its cell
-    "distributed.scheduler.worker-ttl": "60s",  # of a cell whose machine is cut off or stands still
+    "distributed.scheduler.worker-ttl": "60s",  # for a cell whose machine is disconnected or hangs
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": "10s",
     "distributed.comm.timeouts.tcp": "30s",
     "distributed.comm.retry.count": 0,
     "distributed.comm.require-encryption": True,
-    "distributed.comm.compression": False,  # what comes is not decompressed either
-    # What runs now and then beside a measurement disturbs it.
+    "distributed.comm.compression": False,  # nor is received data decompressed
+    # Periodic work beside a measurement disturbs it.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "60s",
     "distributed.admin.system-monitor.gil.enabled": False,

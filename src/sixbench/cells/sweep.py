@@ -159,7 +159,7 @@ class _Sweep:
         while self.open and self.decided < self.experiment.blocks.maximum:
             self._hand_out()
             if not self.out:
-                break  # the time is over: where there is no cell, a block waits for one
+                break  # the time is over; without a cell a block would still be handed out
             self._report()
             arrived = self._next()
             if arrived is not None:
@@ -216,7 +216,7 @@ class _Sweep:
         free = len(self.cells.names()) - len(self.out)
         outstanding = {out.job.block for out in self.out}
         for block in range(self.decided + 1, horizon(self.experiment.blocks, self.decided) + 1):
-            # One block is out even where there is no cell: the first that comes takes it.
+            # One block is handed out even without a cell: the first cell that joins takes it.
             if free <= 0 and self.out:
                 return
             if block in outstanding or block in self.blocks:

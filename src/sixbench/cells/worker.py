@@ -97,7 +97,7 @@ class CellWorker:
                 local_directory=scratch,
                 heartbeat_interval=HEARTBEAT,
             )
-            # Nothing is spilled there, and after `kill -9` it would stay.
+            # The worker spills nothing there, and after `kill -9` the folder would remain.
             shutil.rmtree(scratch, ignore_errors=True)
             await self._worker
         except (OSError, ValueError, TimeoutError) as error:

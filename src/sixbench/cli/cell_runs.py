@@ -133,7 +133,7 @@ def _sweep_and_present(
         try:
             with Progress(quiet, done) as progress:
                 end = sweep(writer, done, cells, observers(progress, log), tell, goes_on)
-            cells.close()  # a report needs none
+            cells.close()  # a report needs no cells
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             if report:

@@ -141,7 +141,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _obeyed(arguments: list[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without µ still shows a report
+            stream.reconfigure(errors="backslashreplace")  # a terminal without the character µ still shows a report
     os.environ["PATH"] = with_usual_places(os.environ.get("PATH", ""))
     try:
         with between_imports():
@@ -167,7 +167,7 @@ def _obeyed(arguments: list[str] | None) -> int:
     except SixbenchError as error:
         note(f"sixbench: {error}")
         return error.exit_code
-    except Exception as error:  # noqa: BLE001, nothing is hidden: the traceback is kept
+    except Exception as error:  # noqa: BLE001, nothing is hidden: the traceback is saved
         return tell(error)
 
 

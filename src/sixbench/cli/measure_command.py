@@ -146,7 +146,7 @@ def measure(
         settings=tuple(set_),
     )
     asked: tuple[Family, ...] = (*((4,) if four else ()), *((6,) if six else ()))
-    workload_of_options(options, asked or (6,))  # what is wrong with them is said before anybody is looked up
+    workload_of_options(options, asked or (6,))  # wrong options are reported before a name is resolved
     target = Target(host=host, port=port, bind=bind, key=key)
     ways = find_addresses(target, asked)
     with (

@@ -79,7 +79,7 @@ def carrying(
         if network is None:
             yield mechanism
             return
-        mechanism.finish()  # the core refuses what no device could be
+        mechanism.finish()  # the core refuses settings that no device can have
     from ..lab.privileges import enter_namespace_if_needed
     from ..run.passing.passage import DevicePassage
 

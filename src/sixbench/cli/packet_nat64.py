@@ -163,7 +163,7 @@ def xlat_line(given: Given) -> dict[str, Any]:
             raise UsageError(wrong)
         inside = [IPv4Network(text) for text in given.get("inside", [CLAT_NETWORK])]
         rows += [[str(network), str(embedding.embed_network(prefix, network))] for network in inside]
-        # The PLAT takes nothing whose source is of its own prefix (RFC 6146 section 3.5).
+        # The PLAT drops packets with a source in its own prefix (RFC 6146 section 3.5).
         own4 = IPv4Address(others.get("own4", DUMMY4))
         others.setdefault("own6", str(embedding.embed(prefix, own4)))
     return siit_line(others | {"eam": rows})

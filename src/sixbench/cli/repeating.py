@@ -54,7 +54,7 @@ class Repeating:
             try:
                 goes_on = is_being_run(directory)
             except StoreError:
-                goes_on = False  # whatever it is, it is no run
+                goes_on = False  # the directory does not hold a run
             if goes_on:
                 raise UsageError(f"another process is running {directory}; wait until it has ended")
             occurrence = Occurrence(
@@ -118,7 +118,7 @@ class Repeating:
             if self.settings.command[0] != "run" or not _OF_FILE.match(text):
                 raise UsageError(f"nothing was measured: {text}")
             if self.quiet:
-                note(text)  # else the command's own lines were passed on
+                note(text)  # otherwise these lines were printed already
             raise UsageError("nothing was measured: the experiment has these problems")
         if code == Exit.INTERRUPTED:
             self._record(number, "interrupted", started_ns, code, text or "it was interrupted")

@@ -186,7 +186,7 @@ def _go_on(
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(events) as log, agent_hub() as hub:
         experiment, environment = probe_machine(hub, run_so_far.manifest.experiment, means_it=means_it)
-        # A run without a trial takes place where it is resumed.
+        # A run without trials is as if started where it is resumed.
         here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
         with measuring(experiment.name, wait=wait, told=tell) as presence:
             writer.save_manifest(state="running", **here)

@@ -20,7 +20,7 @@ def guard_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)  # it gets this number, the lowest one
+            os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)  # it gets this number, the lowest free
     sys.stdout = _guarded(sys.stdout, _Output(1, "w", closefd=False))
     sys.stderr = _guarded(sys.stderr, _Messages(2, "w", closefd=False))
 

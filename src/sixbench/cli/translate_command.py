@@ -146,7 +146,7 @@ def _translate(
     given = _read(kind, own)
     stream = sys.stderr if out == STANDARD else sys.stdout
     with ExitStack() as opened:
-        # A network may have to know who sends before it is built. Errors of options come before those of files.
+        # Some networks need the senders before they are built. Errors of options come before errors of files.
         packets = cache(lambda: opened.enter_context(open_packets(in_)))
         mechanism = opened.enter_context(
             carrying(kind, given, engine, sys.argv[1:], lambda: (packet.data for packet in packets().keep()))

@@ -101,7 +101,7 @@ def _serve(
     from ..ui.server import serve
 
     give_way()
-    agent = held_agent()  # whoever this process becomes may not get to it
+    agent = held_agent()  # the user that this process becomes may not be able to read it
     remark = give_up_root(directory)
 
     def print_address(address: str) -> None:

@@ -245,7 +245,7 @@ def command_line(guest: DeviceGuest, ports: Sequence[GuestPort], memory_bytes: i
 
 def script(ports: Sequence[GuestPort], commands: Sequence[GuestCommand]) -> str:
     """The commands as a disk, filled up to whole sectors."""
-    # By two steps: a name may be one that another interface has at first.
+    # In two steps, because a name may at first belong to another interface.
     names = [f"called {port.address} port{number}" for number, port in enumerate(ports)]
     names += [f"called {port.address} {shlex.quote(port.name)}" for port in ports]
     steps = [f"step {shlex.quote(command.told)} {shlex.quote(command.line)}" for command in commands]

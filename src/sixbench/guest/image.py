@@ -56,7 +56,7 @@ def _make(paths: Contents, directory: Path) -> None:
         _put(path, tree / str(place).lstrip("/"))
     for name, text in _ETC.items():
         (tree / "etc" / name).write_text(text, encoding="utf-8")
-    # Some files are there to be broken; what cannot be compiled here is not imported there.
+    # Some files of packages are broken on purpose. A file that cannot be compiled here is not imported in the guest.
     compile_all = [sys.executable, "-I", "-m", "compileall", "-q", "-j0", "-s", str(tree), "-p", "/", str(tree)]
     subprocess.run(compile_all, capture_output=True, check=False)
     make_filesystem(tree, directory / "root.img")
@@ -72,5 +72,5 @@ def _put(path: Path, place: Path) -> None:
         return
     try:
         os.link(path, place)
-    except OSError:  # another file system, or another's file
+    except OSError:  # another file system, or another user's file
         shutil.copy2(path, place)

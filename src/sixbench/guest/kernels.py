@@ -89,7 +89,7 @@ def _fetch(name: str, with_jool: bool) -> Kernel:
         jool.check_tools()
     try:
         if shutil.disk_usage(_root()).free < FETCHING_BYTES:
-            # apt waits for ever where it cannot write.
+            # apt waits for ever if it cannot write.
             raise no_space(cache_directory())
         with tempfile.TemporaryDirectory(dir=_root(), prefix=HALF_MADE) as scratch:
             fetched = debian.fetch(DEBIAN_KERNELS[name], Path(scratch))

@@ -255,7 +255,7 @@ def _end(lines: list[str], names: list[str], complaint: str, took_s: float) -> E
         raise CapabilityError(f"QEMU could not start the guest: {' '.join(complaint.split())[-400:]}")
     panic = next((number for number, line in enumerate(lines) if "Kernel panic" in line), None)
     if panic is not None:
-        # What follows is registers.
+        # The lines after the panic are registers.
         raise CapabilityError(f"the guest panicked; {last_lines(lines[: panic + 1])}")
     raise CapabilityError(f"the guest ended before its command did; {last_lines(lines)}")
 

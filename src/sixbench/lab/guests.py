@@ -82,7 +82,7 @@ def commands(script: NodeScript, guest: Guest) -> list[GuestCommand]:
     """The machine's commands: those of the node's namespace, and then its setup."""
     settings = [f"sysctl -qw {shlex.quote(f'{name}={value}')}" for name, value in script.sysctl.items()]
     lines = [f"ip {line}" for line in (*script.devices, *script.routes)]
-    # Nothing is taken off the machine's processor. What is switched off for the link is so here too.
+    # A guest's device offloads nothing; features that the link switches off are switched off in the guest too.
     offloads = [f"ethtool {shlex.join(words)}" for words in script.ethtool if "off" in words]
     guest_commands = [GuestCommand(told=f"`{line}`", line=line) for line in (*settings, *lines, *offloads)]
     setup = [

@@ -13,7 +13,7 @@ def read_here(file: Path) -> str | None:
     """Content of a file of this machine."""
     try:
         return file.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:  # a processor that is offline, or a machine without it
+    except OSError:  # the processor is offline, or the machine lacks the file
         return None
 
 

@@ -47,4 +47,4 @@ def lock(path: Path) -> Lock | None:
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 return Lock(path, file)
-        os.close(file)  # whoever had it has just removed the file
+        os.close(file)  # the former holder has just removed the file

@@ -105,7 +105,7 @@ def mend_engine(engine: str, reason: str, machine: MachineState) -> str:
         return "run it as root"
     package = re.search(r"Debian package ([a-z0-9-]+)", reason)
     if package is not None and package[1] in _MIREDO:
-        # Its package starts a Teredo client at once.
+        # The package of Miredo starts a Teredo client at once.
         return " && ".join(
             _as_root(name, machine) for name in ("systemctl mask miredo", f"apt-get install {' '.join(_MIREDO)}")
         )

@@ -43,7 +43,7 @@ def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        start_new_session=True,  # an interrupt of this process reaches it once, from here
+        start_new_session=True,  # an interrupt of this process reaches the command once, through `_stop`
     ) as process:
         assert process.stderr is not None
         try:
@@ -58,7 +58,7 @@ def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
                 raise Interrupted(_message([*said, *last]) or "the run was interrupted") from None
             raise
     if code < 0:
-        return code, f"signal {-code} ended it ({signal.strsignal(-code)})"  # no line before that is why
+        return code, f"signal {-code} ended it ({signal.strsignal(-code)})"  # the lines before do not have the reason
     return code, _message(said)
 
 

@@ -20,6 +20,6 @@ def own_command(*arguments: str) -> list[str]:
 
 
 def _import_path() -> list[str]:
-    here = os.path.realpath("/proc/self/cwd")  # there is one even where the directory was removed
+    here = os.path.realpath("/proc/self/cwd")  # exists even if the directory was removed
     others = [place for place in sys.path if os.path.isabs(place) and os.path.realpath(place) != here]
     return list(dict.fromkeys([str(_PACKAGE.parent), *others]))

@@ -77,7 +77,7 @@ def pin(pid: int, processors: Iterable[int]) -> bool:
         try:
             os.sched_setaffinity(thread, wanted)
         except ProcessLookupError:
-            continue  # it has ended since
+            continue  # it has ended meanwhile
         except OSError:
             is_done = False
     return is_done

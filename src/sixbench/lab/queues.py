@@ -29,7 +29,7 @@ def queue_lines(link: Link, end: Interface) -> list[str]:
     direction = link.direction_from(end.node)
     if not _has_netem(link, direction):
         return _rate_lines(link, end, "add")
-    # Below the rate it would hold what waits, without the rate's limit of the queue.
+    # netem below the rate would hold the waiting packets, beyond the queue's limit.
     delay = f"qdisc add dev {end.name} root handle {NETEM} {netem(direction.impairments)}"
     return [delay, *_rate_lines(link, end, "add")]
 
@@ -46,7 +46,7 @@ def _rate_lines(link: Link, end: Interface, action: str) -> list[str]:
         return []
     parent = f"parent {NETEM}1" if _has_netem(link, direction) else "root"
     lines = [f"qdisc {action} dev {end.name} {parent} handle {RATE} {_rate(link, direction)}"]
-    # After the rate, which gives a queue of packets its own limit in bytes (sch_fifo.c, `fifo_set_limit`).
+    # After the rate, which sets a limit in bytes on a queue of packets (sch_fifo.c, `fifo_set_limit`).
     queue = _queue(link, direction)
     return lines + ([f"qdisc {action} dev {end.name} parent {RATE}1 handle {QUEUE} {queue}"] if queue else [])
 

@@ -121,7 +121,7 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
     first = FIRST_BESIDE_BORROWED if any(map(topology.borrowed, topology.nodes)) else FIRST_INTERFACE
     for index, link in enumerate(topology.wires):
         if link.over is not None or link.port is not None:
-            continue  # its interfaces are there already, or the machines make them
+            continue  # its interfaces exist already, or the machines create them
         opposite = [(end.name, f" address {_mac(index, 2)}", end.node) for end in link.ends[::-1]]
         pairs = [(link.ends[0], 0, opposite[0])]
         if index in emulated:

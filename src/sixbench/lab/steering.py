@@ -115,7 +115,7 @@ def steer(topology: Topology, nodes: Mapping[str, NodeHandle], usable: Sequence[
     if result is None:
         return None
     try:
-        # Before it has the thread that carries the packets.
+        # Before the emulator has the thread that carries the packets, which inherits the processor.
         nodes[EMULATOR].request("place", {"processors": [result.emulator]}).result(timeout=TIMEOUT_S)
     except (AgentError, TimeoutError):
         return None

@@ -121,7 +121,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     stages = [
         {server: Stage(requests=(asked.start,))},
         *({host.node: Stage(requests=(asked.ask(host),))} for host in hosts),
-        # Packets to what nobody has leased go nowhere, rather than into the first tunnel.
+        # Packets to addresses that nobody has leased are unreachable, rather than sent into the first tunnel.
         {tep: Stage(ip=(f"route replace unreachable {pool.prefix}",))},
     ]
     return finish(path, with_links(carried, links), between, tunnels, 4, stages=stages)

@@ -95,7 +95,7 @@ def parse_table(value: object) -> str:
     if not 0 < len(pairs) <= MAX_ROWS:
         raise ValueError(f"a table of address mappings has 1 to {MAX_ROWS} rows, and this one has {len(pairs)}")
     rows = [_row(ipv4, ipv6) for ipv4, ipv6 in pairs]
-    # Which of two rows that share addresses holds would depend on their order.
+    # With overlapping rows, the result would depend on their order.
     _check_apart([row.ipv4 for row in rows])
     _check_apart([row.ipv6 for row in rows])
     return " ".join(map(str, rows))

@@ -33,7 +33,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     check_overlap(path, result.topology, [IPv4Network(PUBLIC)])
     bindings = _bindings(path, result.subscribers)
     at_aftr = next(tunnel for tunnel in result.tunnels if tunnel.node == aftr)
-    # All other nodes send answers to the lwAFTR. It knows by their ports whose they are.
+    # All other nodes send answers to the lwAFTR, which finds the subscriber by the port.
     tunnels = [
         replace(tunnel, prefixes=(IPv4Network(PUBLIC),)) if tunnel is at_aftr else tunnel for tunnel in result.tunnels
     ]

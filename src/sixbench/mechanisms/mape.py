@@ -22,7 +22,7 @@ from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, custome
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
     *edges, relay = path.nodes
     check_nodes(path, topology)
-    # The customer edge's prefix of IPv6 is routed into the device as well.
+    # The IPv6 prefix of the customer edge is routed into the device as well.
     result = softwires(path, topology, between, routed=6)
     rule = rule_of(path, result.topology)
     customers = customer_edges(rule, edges)
@@ -30,7 +30,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     tunnels = [
         tunnel for customer_edge, subscriber in pairs for tunnel in _ends(customer_edge, subscriber, result.tunnels)
     ]
-    # All other nodes send answers to the border relay. It knows by their ports whose they are.
+    # All other nodes send answers to the border relay, which finds the customer edge by the port.
     at_relay = next(tunnel for tunnel in tunnels if tunnel.node == relay)
     tunnels = [replace(tunnel, prefixes=(rule.ipv4,)) if tunnel is at_relay else tunnel for tunnel in tunnels]
     stages = {customer_edge.node: napt_stage(customer_edge, subscriber.device) for customer_edge, subscriber in pairs}

@@ -147,7 +147,7 @@ def _stretches(
     families: list[Family] = [path.family]
     for _ in path.nodes:
         families.append(4 if families[-1] == 6 else 6)
-    # On the way, a stretch ends at each translator.
+    # A stretch of the path ends at each translator.
     number_of = {link.name: sum(node in nodes[: place + 1] for node in path.nodes) for place, link in enumerate(route)}
     members: list[set[str]] = [set() for _ in families]
     for links in parts(topology, set(path.nodes)):

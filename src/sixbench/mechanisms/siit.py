@@ -34,7 +34,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         if "eam" in path.options:
             return embedding.table_of(str(path.options["eam"]))
         if path.family == 4 and len(stretches) > 2:
-            return ()  # Between two translators, IPv6 nodes speak with nobody beyond them.
+            return ()  # between two translators, IPv6 nodes exchange packets with nobody beyond them
         return one_to_one(path, stretches, pool)
 
     network = translated(path, topology, between, table)

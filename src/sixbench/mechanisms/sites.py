@@ -56,7 +56,7 @@ def compatible(address: IPv4Address) -> IPv6Address:
 
 
 def _subnet(path: Path, prefix: IPv6Network, number: int) -> tuple[IPv6Interface, IPv6Interface]:
-    # The first /64 is the device's, if there is another.
+    # The first /64 belongs to the device, if the prefix has further ones.
     room = max(2 ** (SUBNET_BITS - prefix.prefixlen) - 1, 1)
     if number > room:
         raise MechanismError(

@@ -38,7 +38,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     )
     carried = without_family(topology, mesh.carrier_links, 6)
     check_overlap(path, carried, [TUNNEL_PREFIX_V6])
-    # Which way its multicast leaves.
+    # The interface by which multicast of the tunnel leaves.
     routes = {
         node: Stage(ip=(f"route add {GROUPS} dev {ways[0].interface(node).name}",)) for node, ways in mesh.of.items()
     }

@@ -127,7 +127,7 @@ def _pcap(file: _File, order: str, ticks_per_s: int) -> Iterator[Record]:
             raise CaptureError(f"at byte {at}: a packet cannot have {kept_bytes} bytes; the file is damaged")
         data = file.take(kept_bytes, "a packet") if kept_bytes else b""
         time_ns = seconds * 10**9 + fraction * (10**9 // ticks_per_s)
-        # The upper bits of the link type say how long the frame check sequence is.
+        # The upper bits of the link type have the length of the frame check sequence.
         kind = link_type & 0xFFFF
         yield Record(at=at, time_ns=time_ns, link_type=kind, data=data, original_bytes=original_bytes)
 

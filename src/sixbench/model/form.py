@@ -46,7 +46,7 @@ def _scalar(value: Any) -> Any:
     if type(value) is int:
         is_fit = -(2**63) <= value < 2**63
     elif type(value) is float:
-        is_fit = abs(value) <= MOST  # not so with NaN
+        is_fit = abs(value) <= MOST  # false for NaN
     else:
         is_fit = type(value) is bool or (type(value) is str and len(value) <= MAX_TEXT)
     if not is_fit:

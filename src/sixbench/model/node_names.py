@@ -49,7 +49,7 @@ def _hosts_seen_by(network: Network, viewer: str, names: Mapping[str, list[Addre
     seen: dict[str, list[Address]] = {}
     for host, address in ((network.legs[0].near, leg.source), (network.legs[-1].far, leg.destination)):
         own = names.get(host, [])
-        # An address that another node has is a NAT's: it does not lead to the host behind it.
+        # An address of another node is that of a NAT, which does not lead to the host behind it.
         if host != viewer and address not in own and address not in others:
             reached = [item for item in own if topology.route(viewer, host, 4 if item.version == 4 else 6) is not None]
             seen[host] = [address, *(item for item in reached if item.version != address.version)]

@@ -90,7 +90,7 @@ def text_of(word: str) -> str:
     """A path, or a word of a command line, as text. Its bytes that are no UTF-8 are escaped: `runs/\\xff`."""
     try:
         return word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # half a character, which no name of a file gives
+    except UnicodeEncodeError:  # half a surrogate pair, which no file name contains
         return word.encode("utf-8", "backslashreplace").decode()
 
 

@@ -55,7 +55,7 @@ def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type]) -> pa
     for name in names:
         values = [row.get(name) for row in rows]
         if kinds.get(name) is float or any(_is_floating(value) for value in values):
-            # JSON may have whole numbers among them, which Arrow takes up to 2^53 only.
+            # JSON may have whole numbers among the values, which Arrow converts only up to 2^53.
             values = [float(value) if type(value) is int else value for value in values]
         columns[name] = pa.array(values, type=types[kinds[name]] if name in kinds else None)
     return pa.table(columns)

@@ -79,7 +79,7 @@ def natively(network: Network, params: Params) -> tuple[Crossing, ...]:
         return ()
     other = _other(network.family)
     if not network.topology.route(*network.between, other):
-        return ()  # which is told where families are checked
+        return ()  # reported by the check of families
     return replace(network, legs=legs_of(network.topology, network.between, other)).crossings
 
 

@@ -67,7 +67,7 @@ def experiment_source(
     return source
 
 
-@lru_cache(maxsize=16)  # a list of runs asks for the same one again and again, and reading one takes some 10 ms
+@lru_cache(maxsize=16)  # a list of runs needs the same paper many times, and reading takes some 10 ms
 def load_paper(name: str | None) -> Paper | None:
     """The paper that a shipped experiment reproduces; None for any other experiment."""
     from .paper_file import paper_beside

@@ -72,7 +72,7 @@ def write_levels(
             reader.problem(("paths", name), f"{message}; give fewer levels")
             number = 1
         if number == 1 or not NAME.fullmatch(name):
-            # A wrong name is noted by whoever reads the paths, and the first level lets the rest be checked.
+            # The reader of the paths reports a wrong name; with the first level the rest can be checked.
             items[name] = _at(reader, name, name, item, axes, (0,) * len(axes))
         else:
             paths = dict(_paths_of(reader, name, item, axes, value.keys() | items.keys()))

@@ -37,7 +37,7 @@ def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, Mechanism]) 
             reader.problem(place, f"{shown(name)} cannot name a path: {NAME_RULE}")
         elif name.endswith(PARTIAL_SUFFIX):
             reader.problem(place, f"{shown(name)} cannot name a path: names of half-written files end like this")
-        # A wrong name has been noted. A stand-in lets the rest be checked.
+        # A wrong name has been reported. With a stand-in the rest can be checked.
         path = _read_path(reader, place, name if NAME.fullmatch(name) else STAND_IN, item, mechanisms)
         if path is not None:
             paths.append(path)

@@ -129,7 +129,7 @@ def _is_about(estimate: Estimate, own: Calibrated) -> bool:
 def _is_inside(value: float, own: Calibrated) -> bool:
     if own.least is None or own.greatest is None:
         return True
-    # Nothing happening to any packet is what counting is sure of.
+    # A counted value has no uncertainty, and is certain also below the calibrated range.
     is_above = own.uncertainty is None or value >= own.least * (1 - NEAR)
     return is_above and value <= own.greatest * (1 + NEAR)
 

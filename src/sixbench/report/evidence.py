@@ -326,7 +326,7 @@ def _stacks(packets: Iterable[KeptPacket]) -> _Stacks:
             last = packet.layers[-1]
             payload_bytes = last.payload_bytes if isinstance(last, TransportHeader | IcmpHeader) else None
             if all(header.bytes is not None for header in headers):
-                # What a header says of its payload is of the whole datagram, of which this may be a fragment.
+                # A header gives the payload of the whole datagram, and this packet may be a fragment of it.
                 payload_bytes = max(0, packet.wire_bytes - sum(header.bytes or 0 for header in headers))
             pairs.append((packet, _stack(headers, payload_bytes)))
     return pairs

@@ -198,7 +198,7 @@ def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:
         markup = for_page(drawing)
         room -= len(markup.encode())
         if room > 0:
-            # Safe: matplotlib and `inline` escape what a figure says.
+            # Safe: matplotlib and `inline` escape the texts of a figure.
             showns[drawing.name] = _Shown(drawing=drawing, markup=Markup(markup))
     return (
         [showns[drawing.name] for drawing in results if drawing.name in showns],

@@ -68,7 +68,7 @@ class LossSum:
 
 def _places(lost: of_trial.Losses) -> Iterable[tuple[str, str, int, int]]:
     for place in lost.located or ():
-        # Those that are counted may be fewer than those that are named: the counters were read before.
+        # Fewer packets may be counted than located, because the counters were read earlier.
         yield place.where, place.what, place.datagrams, max(0, place.other_packets)
     if lost.unlocated:
         yield UNSEEN, "", lost.unlocated, 0

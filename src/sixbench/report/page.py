@@ -40,7 +40,7 @@ def render(title: str, lead: str, properties: Sequence[tuple[str, str]], section
     """
     from markupsafe import Markup
 
-    # Safe: matplotlib and `inline` escape what a figure says.
+    # Safe: matplotlib and `inline` escape the texts of a figure.
     markup = {section.title: Markup(for_page(section.drawing)) for section in sections if section.drawing is not None}
     return (
         template("page.html.j2").render(title=title, lead=lead, properties=properties, sections=sections, markup=markup)

@@ -28,7 +28,7 @@ SHADES: dict[str, Shade] = {
     "#d5dadf": Shade(name="faint", dark="#38434e"),
     "#e9edf0": Shade(name="band", dark="#29323b"),
     "#fae8bf": Shade(name="noise", dark="#57461c"),
-    # The Okabe-Ito palette of paths; the dark ones are raised until they stand out from dark paper.
+    # The Okabe-Ito palette of paths; dark colours are lightened until they stand out from a dark page.
     "#0072b2": Shade(name="blue", dark="#4ba3dc"),
     "#d55e00": Shade(name="vermilion", dark="#ee7a2b"),
     "#009e73": Shade(name="green", dark="#2bbd92"),
@@ -36,7 +36,7 @@ SHADES: dict[str, Shade] = {
     "#e69f00": Shade(name="orange", dark="#ecb02e"),
     "#56b4e9": Shade(name="sky", dark="#8fd0f5"),
     "#000000": Shade(name="black", dark="#f4f6f8"),
-    # What a change means, in the colours of the page's badges.
+    # Verdicts on changes, in the colours of the page's badges.
     "#17724f": Shade(name="better", dark="#5fcf9f"),
     "#a4262c": Shade(name="worse", dark="#f08a8d"),
     "#6b4fa0": Shade(name="changed", dark="#b9a2ea"),

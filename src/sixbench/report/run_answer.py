@@ -105,7 +105,7 @@ def _items(kind: type[Item], document: JsonObject, name: str) -> list[Item]:
     from ..model.form import words_of
 
     try:
-        # As JSON, so that nothing is converted but lists to tuples.
+        # Validated as JSON, so that only lists are converted, to tuples.
         items: list[Item] = _adapter(kind.__name__).validate_json(json.dumps(document.get(name)), strict=True)
         return items
     except ValidationError as error:

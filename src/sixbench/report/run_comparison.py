@@ -180,7 +180,7 @@ def _change(cell: Cell) -> PrintedChange | None:
     change = printed_change(cell.ratio, cell.difference, known, cell.unit)
     if change is None:
         return None
-    # One digit more than findings have: changes of a virtual clock are small, and certain.
+    # One digit more than in findings, because changes measured by a virtual clock are small, and certain.
     return replace(change, decimals=1 + words.percent_decimals(change.change, *change.ends))
 
 

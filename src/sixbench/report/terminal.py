@@ -221,7 +221,7 @@ def _summary(console: Console, summary: path_tables.Summary, of: str) -> None:
     paragraph(console, f"{summary.table.title}: {of}", "bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     for column in summary.table.columns:
-        # The headers of packets are the one thing that may take two lines.
+        # Only the headers of packets may take two lines.
         table.add_column(column.name, justify=column.align, no_wrap=column.name != path_tables.HEADERS, overflow="fold")
     for row in summary.table.rows:
         table.add_row(*(Text(words.one_line(cell)) for cell in row))

@@ -115,7 +115,7 @@ def design(
         topologies=(topology, hosts),
         combinations=tuple(combinations),
         blocks=Blocks(minimum=1, maximum=1),
-        repeats=0,  # a test chooses its own trials
+        repeats=0,  # the test itself chooses its trials
         bottleneck="any",
     )
     procedure = Procedure(

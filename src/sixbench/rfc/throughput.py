@@ -52,7 +52,7 @@ class Throughput:
         lower_pps, upper_pps = self.bounds.lower_pps, self.bounds.upper_pps
         if upper_pps is None:
             return lower_pps is not None
-        rounding_pps = 1  # trials have whole rates
+        rounding_pps = 1  # the rates of trials are whole numbers
         return upper_pps - max(LEAST_PPS, lower_pps or 0.0) <= self.goal.width * upper_pps + rounding_pps
 
 

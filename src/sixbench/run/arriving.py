@@ -125,7 +125,7 @@ class Watching:
                 asking(direction, asked)
             except AgentError:
                 pass
-            except Exception as mistake:  # noqa: BLE001, raised at the end of the context
+            except Exception as mistake:  # noqa: BLE001, raised again at the end of the context
                 self._mistakes.append(mistake)
 
         self._threads.append(threading.Thread(target=look, name=f"watching-{direction}", daemon=True))

@@ -48,7 +48,7 @@ def measure_bypass(hub: AgentHub, experiment: Experiment, known: tuple[Bypass, .
     """A bypass run for each of the experiment's workloads and families that is not known already. A run that fails says
     so in its result: it is no reason not to measure the paths."""
     if any(topology.is_spread for topology in experiment.topologies):
-        return known  # what this machine can do says nothing of others
+        return known  # the rates of this machine say nothing about others
     of_known = {_of(bypass) for bypass in known}
     wanted = [item for item in _all_wanted(experiment) if item not in of_known]
     if not wanted:

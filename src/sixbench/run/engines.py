@@ -108,7 +108,7 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
             if done.exit != 0:
                 return refusal(done.stderr, stage.ip) or f"ip ended with {done.exit}"
         if stage.nft:
-            # The kernel checks the rules and does not take them.
+            # The kernel only checks the rules, and does not apply them.
             check = Program(argv=("nft", "--check", "-f", "-"), stdin=stage.nft, package="nftables")
             if (why := _failure(probe, check)) is not None:
                 return why

@@ -75,7 +75,7 @@ class Events(AbstractContextManager["Events"]):
     def _carry_out(self) -> None:
         try:
             self._change_in_time()
-        except Exception as mistake:  # noqa: BLE001, raised by `undo`
+        except Exception as mistake:  # noqa: BLE001, raised again by `undo`
             self._mistake = mistake
 
     def _change_in_time(self) -> None:
@@ -85,7 +85,7 @@ class Events(AbstractContextManager["Events"]):
                 return
             before = self._now[change.link]
             after = replace(before, mtu_bytes=change.mtu_bytes, directions=change.directions)
-            # Before it is tried: what was done in part is undone too.
+            # Recorded before the attempt, so that a partial change is undone too.
             self._now[change.link] = after
             wrong = change_link(self._laboratory, before, after)
             forward, reverse = map(_changed, before.directions, after.directions)

@@ -26,7 +26,7 @@ def trusted_sockets(holders: Mapping[int, int]) -> set[int]:
         return set(holders)
     trusted = {socket for socket, process in holders.items() if _holds(process, socket)}
     if os.geteuid() == 0 and len(trusted) < len(holders):
-        # Processes have other numbers in namespaces of processes.
+        # Processes have other ids in PID namespaces.
         trusted |= _held_by_trusted() & holders.keys()
     return trusted
 

@@ -108,7 +108,7 @@ def _engines(hub: AgentHub, host: Host) -> list[EngineAnswer]:
     try:
         refused = refusals(hub, Seat(on=host.name))
     except (AgentError, CapabilityError):
-        return []  # no node can be made, which is told already
+        return []  # no node can be created, which is reported already
     return [
         EngineAnswer(mechanism=mechanism, engine=engine, answer="no", reason=reason)
         for (mechanism, engine), reason in refused.items()

@@ -358,7 +358,7 @@ def _seats(topology: Topology) -> dict[str, Seat]:
         return {}
     at_ports = {node for node, _ in topology.ports}
     seats = {
-        # Who names a port has been asked whether it is meant (`run.ports`).
+        # The user has confirmed the use of a named port (`run.ports`).
         node: Seat(on=place_of(topology, node), borrows=topology.borrowed(node), even_in_use=node in at_ports)
         for node in topology.held
     }
@@ -447,7 +447,7 @@ class Laboratories:
     def _built(self, path: Path, network: Network) -> Laboratory:
         size = len(network.topology.nodes)
         if network.topology.is_exclusive:
-            # Interfaces of machines, and identifiers of VXLAN, are in one network at a time.
+            # An interface of a machine, or a VXLAN identifier, can be in only one network at a time.
             for key in [key for key, item in self._up.items() if item.topology.is_exclusive]:
                 self._up.pop(key).close()
         while self._up and size + sum(len(item.agents) for item in self._up.values()) > MAX_NODES_UP:

@@ -156,7 +156,7 @@ def _carry(hub: AgentHub, mechanism: str, engine: str) -> tuple[Answer, str]:
         return "unknown", f"its network could not be built: {error}"
     try:
         network = network.with_learned(laboratory.learned)
-        # As a run does: the first packets may come before neighbours are resolved, or new addresses are in force.
+        # Checked as in a run: the first packets may arrive before neighbours are resolved or new addresses are usable.
         laboratory.check_path(network)
         send = _send_echoes if MECHANISMS[mechanism].unfit(ping.KIND) is None else _send_requests
         return _watched(laboratory, network, send)

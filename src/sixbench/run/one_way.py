@@ -63,7 +63,7 @@ class OneWay:
         if self._before is None or after is None:
             return
         try:
-            # Either clock may be fast or slow.
+            # Twice the drift, because one clock may be fast and the other slow.
             self._line = line = line_of(self._before[0], after[0], 2 * MOST_DRIFT_PPM)
         except ValueError as error:
             self.unknown = f"no single difference of the clocks agrees with the exchanges before and after it ({error})"
@@ -169,7 +169,7 @@ def summarise_with(
             continue
         uncertain = max(changes)
         if column.endswith("_ns"):
-            # Neither does a clock have the rate of a second.
+            # The clock that measures the delay may drift as well.
             uncertain += abs(value) * MOST_DRIFT_PPM / 1e6
         measured.uncertainty[column] = uncertain
     return leave_out_what_is_too_short(measured)

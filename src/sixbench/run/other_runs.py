@@ -217,7 +217,7 @@ def _announced(other_run: OtherRun, *, only_alone: bool) -> tuple[socket.socket 
         here = _announce(other_run.told, others)
         if here is None or not only_alone:
             return here, others
-        # Runs of other network namespaces have turns of their own. Of two that began at once, one goes on.
+        # Runs in other network namespaces do not share this lock. Of two runs that started at once, one continues.
         others = (running() or set()) - {other_run}
         if all(other_run.token < other.token for other in others):
             return here, set()
@@ -238,7 +238,7 @@ def _announce(text: str, runs: Iterable[OtherRun]) -> socket.socket | None:
         here.close()
         return None
     for run in runs:
-        with contextlib.suppress(OSError):  # one that has just ended need not know
+        with contextlib.suppress(OSError):  # a run that has just ended need not be informed
             here.sendto(text.encode(), socket.MSG_DONTWAIT, f"\0{PREFIX}{run.told}")
     return here
 

@@ -122,7 +122,7 @@ class _Tests:
 
     def _measured(self, combination: Combination, path: Path, params: Mapping[str, Scalar], number: int) -> TrialRecord:
         planned = PlannedTrial(block=number, combination=combination.name, path=path.name)
-        # A trial that ends with a count has no duration.
+        # A trial that ends after a count has no duration.
         usual = {
             column: value
             for column, value in combination.workload.params.items()

@@ -42,7 +42,7 @@ def check_settings(hub: AgentHub, topologies: Iterable[Topology], source: Callab
     refusals: Refusals = {}
     try:
         for node in nodes:
-            # A node that another one's settings were tried in may refuse what a new one accepts.
+            # A node with leftovers of other settings may refuse a value that a new node accepts.
             if _refused(shared, node):
                 refusals |= _refused_by_new(hub, node)
     finally:
@@ -73,7 +73,7 @@ def _distinct(topologies: Iterable[Topology]) -> list[Node]:
     nodes: dict[tuple[object, ...], Node] = {}
     for topology in topologies:
         for node in topology.nodes.values():
-            # The kernel of another machine says so itself, when the network is built there.
+            # The kernel of another machine refuses a value when the network is built there.
             if node.sysctl and place_of(topology, node.name) is None:
                 nodes.setdefault((node.name, *node.sysctl.items()), node)
     return list(nodes.values())

@@ -45,7 +45,7 @@ def rest_of_run(
     within_ns = blocks.time_ns - elapsed_ns
     if blocks.until is not None and foreseen.time_ns <= within_ns:
         return foreseen
-    # The least number of blocks is run in any case.
+    # The minimum of blocks is run in any case.
     least = in_block + (blocks.minimum - block) * per_block if block <= blocks.minimum else 0
     time_ns = max(least * each_ns, within_ns)
     return Rest(trials=max(in_block, int(time_ns / each_ns)) if each_ns else in_block, time_ns=int(time_ns))

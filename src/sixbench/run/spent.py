@@ -67,7 +67,7 @@ def _add_cpu_of_machine(
         if own is not None
     ]
     if machine and None not in own_both:
-        # Soft interrupts are the network's; what is left of user and system time is other programs'.
+        # Soft interrupts belong to the network; the remaining user and system time belongs to other programs.
         ours = sum(cores for cores in own_both if cores is not None)
         measured.metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
 

@@ -260,7 +260,7 @@ def _assess(
         )
     unreached = fragments.unreached
     if "df" in params and (setting.events or observed.client.get("sent") == 0):
-        # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
+        # Packets may reach no link after an event, or if the sender's DF policy refused them.
         unreached = frozenset(view.link.name for view in setting.views)
     captures = without_questions(setting.network, observed.captures)
     judgement = judge(setting.views, captures, observed.before, observed.after, traffic, unreached)

@@ -43,7 +43,7 @@ class Watchers:
     def _started(self, host: str | None) -> Agent:
         agent = self._hub.start([WATCHER], {WATCHER: Seat(on=host)})[WATCHER]
         own = agent.netns_inode
-        # Nobody waits for the answers. What is refused is refused to the first trial again, which tells it.
+        # Nobody needs the answers. A refusal comes again in the first trial, which reports it.
         with contextlib.suppress(AgentError):
             agent.ask(DropsStart(netns_inodes=[own], token="00" * 16))
             agent.ask(DropsStop())

@@ -122,7 +122,7 @@ def _log_factors(n: int, log_chances: Array) -> Array:
     rows = np.array(list(FACTORS))
     columns = np.log(CHANCES)[::-1]
     table = np.log(np.array(list(FACTORS.values())))[:, ::-1]
-    # In 1/n, in which the last step is to 1 at infinitely many values.
+    # Interpolation in 1/n, whose last step leads to a factor of 1 at infinitely many values.
     inverse = np.append(1 / rows, 0.0)[::-1]
     padded = np.vstack([table, np.zeros(table.shape[1])])[::-1]
     of_n = np.array([np.interp(1 / n, inverse, column) for column in padded.T])

@@ -322,7 +322,7 @@ def _comparisons(
             Comparison(
                 n=tests.n,
                 **side,
-                # The ends hold the change in spite of rounding.
+                # The interval contains the change in spite of rounding.
                 low=min(low, change),
                 high=max(high, change),
                 p_value=float(tests.p_values[index]),

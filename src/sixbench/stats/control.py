@@ -145,7 +145,7 @@ def _lasting(baseline: Sequence[float], values: Array, over: int) -> tuple[Array
     if len(values) < over:
         return chances, np.asarray(higher)
     ordered = np.sort(np.asarray(baseline, dtype=np.float64))
-    # Equal values count as the wrong way round for either direction.
+    # Equal values count against a change, in either direction.
     not_below = len(ordered) - np.searchsorted(ordered, values, side="left")
     not_above = np.searchsorted(ordered, values, side="right")
     wrong = np.array([np.convolve(flags, np.ones(over, dtype=int), mode="valid") for flags in (not_below, not_above)])

@@ -33,7 +33,7 @@ def alike_p_value(groups: Sequence[Sequence[float]]) -> float | None:
     sizes = tuple(map(len, filled))
     values = np.concatenate([np.asarray(group, dtype=float) for group in filled])
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # equal values share their mean rank
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # equal values have their mean rank
     if len(counts) == 1:
         return 1.0
     value = float(_statistic(ranks[np.newaxis, :], sizes)[0])

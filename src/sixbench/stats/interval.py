@@ -148,7 +148,7 @@ def _squared_t(centred: Array, shares: Array) -> Array:
     variances = np.square(centred) @ shares
     np.square(means, out=means)
     variances -= means
-    # A resample of equal values has no variance but what rounding leaves: as good as infinitely far from the mean.
+    # A resample of equal values has no variance apart from rounding, and so counts as infinitely far from the mean.
     np.maximum(variances, 1e-30, out=variances)
     squared: Array = np.divide(means, variances, out=means)
     squared *= centred.shape[1] - 1

@@ -32,7 +32,7 @@ def tail(n: int, m: int) -> Array:
         ways[rising:] -= ways[:-rising].copy() if rising < len(ways) else 0.0
         for at in range(falling, len(ways)):
             ways[at] += ways[at - falling]
-        ways *= i / (n + i)  # the whole stays 1, so that no number becomes too large
+        ways *= i / (n + i)  # the sum stays 1, so that no number overflows
     chances: Array = np.minimum(np.cumsum(np.maximum(ways, 0.0)), 1.0)
     chances.flags.writeable = False
     return chances

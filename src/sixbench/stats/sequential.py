@@ -73,7 +73,7 @@ def levels(blocks: tuple[int, ...], spent: tuple[float, ...], error: float) -> t
         spent: the share of the error that is spent up to and with each look.
         error: the chance of a false difference at any look.
     """
-    # Look by look, each from what is known of those before it, which other numbers of looks have in common.
+    # Look by look, because each needs the results of those before it, which are cached.
     return tuple(_look(blocks[:last], spent[:last], error)[0] for last in range(1, len(blocks) + 1))
 
 

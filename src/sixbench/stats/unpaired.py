@@ -128,7 +128,7 @@ def _welch(*samples: tuple[float | None, int]) -> tuple[float | None, float]:
     error = hypot(*errors)
     if error == 0:
         return 0.0, inf
-    # Shares of the error rather than the variances themselves, whose squares may be too small for a number.
+    # Shares of the error rather than the variances, whose squares may underflow.
     return error, 1 / fsum(
         (value / error) ** 4 / (count - 1) for value, (_, count) in zip(errors, samples, strict=True)
     )

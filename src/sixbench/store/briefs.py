@@ -33,7 +33,7 @@ def read_briefs(run: Run, known: Container[str] = ()) -> Iterator[TrialRecord]:
     inside = folder.folder(TRIALS)
     planned = Planned.of(run.manifest.experiment, run.manifest.cells)
     new = [name for name in folders_in(inside) if name not in known]
-    # A trial's directory is as old as its files: it was renamed into place when it was complete.
+    # A trial's directory is as old as its files, because it is renamed into place when it is complete.
     for name in sorted(new, key=lambda name: (_mtime_ns(name, inside.descriptor), name)):
         try:
             content = inside.folder(name).read(TRIAL, MAX_JSON_BYTES)

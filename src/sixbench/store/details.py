@@ -59,7 +59,7 @@ class Details:
         """
         self._digests[folder] = bytes.fromhex(digest)
         self._kept_bytes += size_bytes
-        # Reports go through all trials several times, so what came last would be gone whenever it is looked for.
+        # The first parts are kept, because a report reads all trials in turn: the latest would always be gone by then.
         if self._kept_bytes <= MOST_KEPT_BYTES:
             self._kept[folder] = {part: getattr(record, part) for part in PARTS}
         values = {name: value for name, value in vars(record).items() if name not in PARTS}
@@ -94,7 +94,7 @@ class Details:
         content = inside.read(self._name)
         if bytes.fromhex(hashes_of({self._name: content})[self._name]) != self._digests[folder]:
             raise StoreError(f"{printable(str(inside.path / self._name))}: it was changed while the run was read")
-        # It had the form of a record when it was read first, and it is the same.
+        # Its form was checked when it was first read, and it has not changed since.
         data = self._parse(content, inside.path / self._name)
         parts = {name: data.get(name, {}) for name in PARTS}
         return parts | {"evidence": evidence_from_json(parts["evidence"])}

@@ -118,7 +118,7 @@ class Folder:
         here = os.fstat(self.descriptor)
         if there is not None and (there.st_dev, there.st_ino) == self.identity:
             return self.path
-        # For a removed directory the kernel would give the former name and "(deleted)".
+        # For a removed directory the kernel gives the former name and "(deleted)".
         return Path(os.readlink(f"/proc/self/fd/{self.descriptor}")) if here.st_nlink else self.path
 
     def names(self) -> list[str]:
@@ -155,7 +155,7 @@ class Folder:
         larger."""
         try:
             with open_regular(component(name), in_folder=self.descriptor, follow_links=False) as file:
-                # Python makes room for as many bytes as are asked for, so these are no more than there may be.
+                # Python allocates as many bytes as are requested, so no more are requested than the file may have.
                 there = max(_LEAST_ROOM_BYTES, os.fstat(file.fileno()).st_size)
                 content = file.read(min(most_bytes, there) + 1)
         except OSError as error:
@@ -186,7 +186,7 @@ class Folder:
             os.fsync(self.descriptor)
         except BaseException as error:
             self._try_to_remove(partial)
-            # No file has a reader that goes away: that is another output of whoever writes.
+            # A file has no reader that can leave, so a broken pipe comes from another output of the caller.
             if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
                 raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
             raise

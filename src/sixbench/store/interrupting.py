@@ -55,9 +55,9 @@ def _has_locked(pid: int, identity: tuple[int, int]) -> bool:
     """True if a process has locked the directory of that device and inode. Raises `PermissionError` where this user may
     not know."""
     path = Path(f"/proc/{pid}")
-    with contextlib.suppress(FileNotFoundError):  # it has just ended
+    with contextlib.suppress(FileNotFoundError):  # the process has just ended
         for number in os.listdir(path / "fd"):
-            with contextlib.suppress(FileNotFoundError):  # it has just closed that
+            with contextlib.suppress(FileNotFoundError):  # the process has just closed the file
                 status = os.stat(path / "fd" / number)
                 if (status.st_dev, status.st_ino) == identity and _FLOCK.search((path / "fdinfo" / number).read_text()):
                     return True

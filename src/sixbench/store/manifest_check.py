@@ -47,7 +47,7 @@ def number_problem(data: Any) -> str | None:
 def _is_impossible(value: Any) -> bool:
     if type(value) is str:
         return len(value) > MAX_TEXT
-    return type(value) in (int, float) and not -MOST <= value <= MOST  # so is NaN
+    return type(value) in (int, float) and not -MOST <= value <= MOST  # NaN is refused too
 
 
 def _impossible(place: str, value: Any) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
 def _of_path(path: Path) -> Iterator[str]:
     mechanism = MECHANISMS.get(path.mechanism)
     if mechanism is None:
-        return  # a later version's, of which reports leave out what they do not know
+        return  # a mechanism of a later version; reports leave out values that they do not know
     if path.engine is not None and path.engine not in mechanism.engines:
         yield f"{shown(path.engine)} is not an engine of {path.mechanism}"
     least, most = mechanism.node_count

@@ -148,7 +148,7 @@ def _parsed(folder: Folder, name: str, schema: str, kind: type[Any]) -> Any:
         raise StoreError(f"{place}: damaged: {wrong}")
     text = dumps({key: item for key, item in data.items() if key != "schema"})
     try:
-        # As JSON, so that nothing is converted but lists to tuples: the text "NaN" would become a number.
+        # Validated as JSON, so that only lists are converted, to tuples: else the text "NaN" would become a number.
         return _adapter(kind.__name__).validate_json(text, strict=True)
     except ValidationError as error:
         raise StoreError(f"{place}: damaged: {next(words_of(error))}") from error
@@ -218,7 +218,7 @@ class MonitorWriter(AbstractContextManager["MonitorWriter"]):
         """Writes what is fixed beforehand. Raises `WriteError`."""
         wrong = _wrong_settings(settings)
         if wrong is not None:
-            raise ValueError(wrong)  # what is written can be read
+            raise ValueError(wrong)  # never writes a file that cannot be read again
         self.folder.write(MONITOR, _text(MONITOR_SCHEMA, settings, indent=True))
 
     def discard(self) -> None:

@@ -56,7 +56,7 @@ def packet_log_parquet(client: Mapping[str, Any], server: Mapping[str, Any]) -> 
     )
     if len(payload_bytes) != len(sent_ns) or len(sequence) != len(received_ns):
         raise ValueError("the columns of a packet log have different lengths")
-    # Datagrams that the sender did not note are left out.
+    # Datagrams that the sender did not log are left out.
     received_ns, sequence = received_ns[sequence < len(sent_ns)], sequence[sequence < len(sent_ns)]
     order = np.argsort(sequence, kind="stable")
     sequence, received_ns = sequence[order], received_ns[order]

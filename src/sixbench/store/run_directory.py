@@ -74,7 +74,7 @@ class Run:
     def recorded_file(self, key: str, name: str, most_bytes: int) -> bytes | None:
         """As `file`, and as the run recorded it: else `StoreError`."""
         content = self.file(key, name, most_bytes)
-        known = self.manifest.accepted.get(key)  # the last trial before a crash is there before it is noted
+        known = self.manifest.accepted.get(key)  # after a crash the last trial may exist without being recorded
         if content is not None and known is not None and known.get(name) != hashes_of({name: content})[name]:
             wrong = "it was changed after the run recorded it" if name in known else "the run did not record it"
             raise StoreError(f"{printable(str(self.directory / TRIALS / key / name))}: {wrong}")
@@ -202,7 +202,7 @@ def _read_trial(
     digest = hashes_of({TRIAL: content})[TRIAL]
     if wrong is None and known is not None and known.get(TRIAL) != digest:
         wrong = "it was changed after the run recorded it"
-    # The last trial before a crash is there before it is noted.
+    # After a crash the last trial may exist without being recorded.
     if wrong is None and known is None and manifest.accepted and manifest.state != "running":
         wrong = "the run did not record it"
     return record if wrong else details.lighter(record, name, len(content), digest), wrong

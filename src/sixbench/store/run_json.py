@@ -31,7 +31,7 @@ def json_object(content: bytes, path: Path) -> dict[str, Any]:
         text = content.decode()
         data = json.loads(text, parse_constant=_no_number)
         if "\\u" in text and "\\ud" in text.lower():
-            json.dumps(data, ensure_ascii=False).encode()  # half a character is none
+            json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair is no character
     except (ValueError, RecursionError) as error:
         reason = printable(str(error).partition(";")[0])
         raise StoreError(f"{_shown(path)}: not JSON: {reason}") from error

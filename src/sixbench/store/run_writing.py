@@ -33,7 +33,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     def __init__(self, folder: Folder, manifest: Manifest) -> None:
         folder.lock(f"another process is running {folder.path}; wait until it has ended")
         self._folder = folder
-        # A run comes without any into a guest.
+        # A run is copied into a guest without its trials.
         self._trials = folder.folder(TRIALS) if folder.has(TRIALS) else _make(folder, TRIALS)
         self._accepted = dict(manifest.accepted)
         self._watched = manifest.watched
@@ -64,7 +64,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
 
     def save_manifest(self, **changes: Any) -> None:
         """Writes the manifest with some fields changed."""
-        # An interrupt may come when a trial is in its place and not yet noted.
+        # An interrupt may come after a trial is in its place and before it is recorded.
         if self._writing is not None and self._writing not in self._accepted and self._trials.has(self._writing):
             self._note_what_is_there(self._writing)
         self.manifest = replace(self.manifest, accepted=dict(self._accepted), watched=self._watched, **changes)
@@ -81,7 +81,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         place = self.directory
         for name in (EXPERIMENT, MANIFEST):
             self._folder.remove(name)
-        with contextlib.suppress(OSError):  # what is not empty holds what others put there
+        with contextlib.suppress(OSError):  # a directory that is not empty has files of others
             self._folder.remove_empty(TRIALS)
             place.rmdir()
         self.close()
@@ -183,7 +183,7 @@ def trial_files(
 ) -> dict[str, bytes]:
     """The files of a trial by name: its record, its series where it has any, and these others."""
     text = dumps(record.to_json())
-    TrialRecord.from_json(json.loads(text))  # what is written can be read
+    TrialRecord.from_json(json.loads(text))  # never writes a record that cannot be read again
     contents = {TRIAL: text.encode(), **(files or {})}
     if series:
         from .series import series_parquet
@@ -228,7 +228,7 @@ def create_new_run(wanted: Path, manifest: Manifest) -> RunWriter:
     try:
         return create_run(directory, replace(manifest, run=text_of(directory.name)))
     except BaseException:
-        with contextlib.suppress(OSError):  # what is not empty holds what others put there
+        with contextlib.suppress(OSError):  # a directory that is not empty has files of others
             directory.rmdir()
         raise
 

@@ -56,7 +56,7 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
     bounds = []
     try:
         for number, part in enumerate(network.parts):
-            # What a relay sends anew, it sends as Linux's programs do.
+            # A relay sends its own packets as Linux's programs do.
             bounds.append(_of_part(kind, params if number == 0 else {**params, "df": "kernel"}, part, path.engine))
     except NotPredicted:
         return {}

@@ -36,7 +36,7 @@ class Request(Generic[Answered]):
             for named in get_args(base):
                 if isinstance(named, type) and issubclass(named, Form):
                     cls.answer = named
-        if not cls.__name__.startswith("_"):  # what several share is none
+        if not cls.__name__.startswith("_"):  # a base class that several share is not a request
             REQUESTS[cls.op] = cls
 
     def to_json(self, request_id: int) -> dict[str, Any]:

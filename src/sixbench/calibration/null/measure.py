@@ -44,7 +44,7 @@ def measure(
         StoreError, UsageError, WriteError: the directory cannot be used.
     """
     overall = _Overall(observer, sum(comparison.trials for comparison in planned))
-    # The topologies of a changed comparison begin with the one that all have.
+    # The first topology of a changed comparison is that of all comparisons.
     widest = max((comparison.experiment for comparison in planned), key=lambda experiment: len(experiment.topologies))
     laboratories = Laboratories(hub, widest)
     known: dict[str, Bypass] = {}

@@ -174,7 +174,7 @@ KIND = WorkloadKind(
         INTERVAL,
     ),
     placement=apart,
-    when_together={"spin_ns": 0},  # a sender that spins would be in the way of the receiver
+    when_together={"spin_ns": 0},  # a spinning sender would take the receiver's processor
     primary="packets_rate",
     headline=(
         *("packets_rate", "packets_rate_reverse", "loss_ratio", "loss_reverse"),

@@ -126,7 +126,7 @@ def _generator(measured: Measured, params: Params, direction: str, sender: Resul
         measured.reject(ReasonKind.TESTER_LIMITED, f"the sender sent {sent} of the {due} frames that were due")
         return
     lateness = sender.get("lateness") or {}
-    # A frame that leaves before the next one is due makes no burst.
+    # A late frame that still leaves before the next one is due causes no burst.
     tolerance_ns = max(int(TOLERANCE.of(params)), round(1e9 / rate_pps(params, direction)))
     if lateness.get("count") and lateness["p999"] > tolerance_ns:
         words = f"one frame in a thousand left {lateness['p999'] / 1e6:.3g} ms late or later"

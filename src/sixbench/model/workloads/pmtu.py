@@ -131,7 +131,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     return Traffic(
         forward_payload_bytes=int(server["received_bytes"]),
         reverse_payload_bytes=int(client["received_bytes"]),
-        chooses_hop_limits=True,  # it looks for the hop that limits it
+        chooses_hop_limits=True,  # it searches for the hop that limits the path MTU
     )
 
 

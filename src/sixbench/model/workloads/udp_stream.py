@@ -165,7 +165,7 @@ def _generator(measured: Measured, params: Params, client: Result) -> None:
     """Checks whether the datagrams left when they were due."""
     if client["sent"] < 2 or not client["measured_ns"]:
         return
-    # What was refused had its place in the schedule.
+    # Refused datagrams also had their times in the schedule.
     taken = (client["sent"] - 1) * (1 + (client.get("refused") or 0) / client["sent"])
     measured_s = client["measured_ns"] / 1e9
     if has_constant_gaps(params):
@@ -234,7 +234,7 @@ KIND = WorkloadKind(
         PACKET_LOG,
     ),
     placement=apart,
-    when_together={"spin_ns": 0},  # a sender that spins would be in the way of the receiver
+    when_together={"spin_ns": 0},  # a spinning sender would take the receiver's processor
     primary="goodput",
     headline=(
         "goodput",

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from . import own_settings as own_settings  # before what imports matplotlib
+from . import own_settings as own_settings  # before the imports of matplotlib
 from .catalogue import drawings
 from .drawing import Drawing, Picture
 from .inline import for_page, svg

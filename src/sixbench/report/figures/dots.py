@@ -151,7 +151,7 @@ class _Dots:
         if change is None:
             title += f", not compared: {self.context.baselines(e for _, e, _ in shown)} has none"
         else:
-            # Beside the values the baseline has a row too, which is empty.
+            # Beside the values, the baseline has a row too, without a change.
             compared = [(label, finding) for label, _, finding in shown if finding is not None or not self.is_narrow]
             self._changes(change, [finding for _, finding in compared], item, index)
             self._rows(change, [label for label, _ in compared], has_labels=True)

@@ -34,7 +34,7 @@ def is_quantity(workload: str, column: str, levels: Collection[Scalar]) -> bool:
         return True
     if workload in WORKLOADS and WORKLOADS[workload].by_column(column) is not None:
         return True
-    # What is left are the kernel's settings, and shared factors, whose names tell nothing.
+    # The remaining factors are kernel settings, and shared factors, whose names say nothing about the scale.
     is_code = all(level in _CODES for level in levels)
     return not (is_code and (column.startswith(_SYSCTL) or 0 in levels))
 

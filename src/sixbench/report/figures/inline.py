@@ -42,7 +42,7 @@ def svg(drawing: Drawing, width_in: float = WIDTH_IN, form: str = "wide") -> str
     view = re.search(r'viewBox="([^"]+)"', text)
     assert view is not None, "matplotlib gives every SVG a viewBox"
     label = escape(drawing.title, quote=True)
-    role = "group" if "data-tip=" in text else "img"  # the parts of an image could not be reached by keyboard
+    role = "group" if "data-tip=" in text else "img"  # the parts of an `img` could not be reached by keyboard
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{form}" role="{role}" aria-label="{label}" '
         f'viewBox="{view[1]}" style="{_STYLE}">'

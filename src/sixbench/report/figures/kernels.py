@@ -101,7 +101,7 @@ class _ByKernel:
                 for e in own
             ]
             gid = f"k{index}-{order}"
-            # No line: kernels are a category, and between two of them there is nothing.
+            # No line, because kernels are categories, with no values between them.
             moved_pt = shift_pt(order, len(present), _DODGE_PT)
             line(axes, path, points, divisor=divisor, order=0, moved_pt=moved_pt, gid=gid, is_joined=False)
             self.tips[gid] = [data.tip(path, e, COLUMN, None) for e in own]

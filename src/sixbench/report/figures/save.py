@@ -64,7 +64,7 @@ def render(picture: Picture, kind: str, *, titled: bool = True) -> bytes:
     with house_style():
         shown = None if titled else _below_title(picture.figure)
         picture.figure.savefig(content, format=kind, metadata=metadata[kind], bbox_inches=shown)
-    # XML has no way to write these, and matplotlib writes what it is given.
+    # XML cannot contain control characters, and matplotlib does not remove them.
     return _CONTROL.sub(b"", content.getvalue()) if kind == "svg" else content.getvalue()
 
 

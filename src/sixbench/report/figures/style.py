@@ -99,7 +99,7 @@ _RC: dict[Any, Any] = {
     "figure.dpi": 100,
     "savefig.dpi": 200,
     "savefig.facecolor": "white",
-    "text.parse_math": False,  # a dollar in a name is a dollar
+    "text.parse_math": False,  # a dollar sign in a name is text
     "svg.fonttype": "none",
     "svg.hashsalt": "sixbench",
     "pdf.fonttype": 42,

@@ -164,7 +164,7 @@ class _Sweep:
         column = self.item.main
         assert column is not None
         findings = [f for f in panel.findings if column in f.levels and f.baseline == self.context.baselines([f])]
-        # The ends of the axis across must be known, for numbers at the edge stand where there is room.
+        # The limits of the x axis must be known first, because numbers at its ends are placed where there is room.
         self._x_axis(axes, panel, labels=False)
         change_panel.draw(axes, self.context, findings, column, index, self.tips)
         change = "change " if self.is_change_first else ""
@@ -205,7 +205,7 @@ class _Sweep:
                 for e in estimates
             ]
             gid = f"v{index}-{order}"
-            # Not where both axes are logarithmic: lines moved sideways would look like other values.
+            # No shift on logarithmic axes, where a shifted line would look like other values.
             moved_pt = 0.0 if _is_logarithmic(self.item) else shift_pt(order, len(present))
             line(axes, path, points, divisor=self.divisor, order=order, moved_pt=moved_pt, gid=gid)
             by_place = {f.combination: f for f in panel.findings if f.path == path.name}

@@ -13,5 +13,5 @@ def ahead_ns(looks: Sequence[Sequence[int]]) -> tuple[int, int]:
     """
     low_ns = max(own - after for _, own, after in looks)
     high_ns = min(own - before for before, own, _ in looks)
-    # A clock that was stepped meanwhile has no one difference.
+    # If the clock was stepped meanwhile, the bounds are in reverse order.
     return min(low_ns, high_ns), max(low_ns, high_ns)

@@ -134,7 +134,7 @@ def _compared(answers: Answers) -> Compared:
         and path_ns > 0
         and _time_ns(current["offsetFromMaster"])
     ):
-        # Between its first delay and the Sync after that, ptp4l says 0.
+        # Between its first delay and the next Sync, ptp4l reports 0.
         [port, *_], offset_ns = followed, _time_ns(current["offsetFromMaster"])
     else:
         raise CapabilityError(f"ptp4l has no time yet (its ports are {listed(states.values()).lower()})")
@@ -154,7 +154,7 @@ def _compared(answers: Answers) -> Compared:
 
 def _time_ns(text: str) -> float:
     value = float(text)
-    if not abs(value) < _MOST_NS:  # nor NaN
+    if not abs(value) < _MOST_NS:  # also false for NaN
         raise ValueError(f"{text} is no time")
     return value
 
@@ -174,7 +174,7 @@ def bounds_ns(compared: Compared, now_ns: int) -> tuple[int, int]:
 
 def system_ahead_ns(readings: Sequence[HardwareTimes]) -> tuple[int, int]:
     """Lead of the system's clock over a hardware clock: no less and no more than this."""
-    low_ns, high_ns = ahead_ns(readings)  # of the hardware clock
+    low_ns, high_ns = ahead_ns(readings)  # lead of the hardware clock
     return -high_ns, -low_ns
 
 

@@ -164,7 +164,7 @@ def translator_network(
     embedded = embedding.embed(prefixes[0], own4) if prefixes else None
     own6 = IPv6Address(settings["own6"]) if "own6" in settings else embedded
     mtus: Mapping[Family, int] = {4: settings.get("mtu4", 1500), 6: settings.get("mtu6", 1500)}
-    # The errors that the node itself sends to IPv4 hosts fit their link, too.
+    # The node's own errors to IPv4 hosts must fit their link, too.
     links = {4: mtus[4], 6: None} if knows_mtus else mtus
     device = Translator(
         node=NODE,
@@ -182,16 +182,16 @@ def translator_network(
         *_ways_out("far", 6, own6, links[6]),
         *_into(device, "near", 4),
         *_into(device, "far", 6),
-        # Errors of the node's own about packets that were translated go back through the translator.
+        # The node's own errors about translated packets go back through the translator.
         f"rule add from 0.0.0.0/0 iif lo lookup {_BY_NODE}",
         f"rule add from ::/0 iif lo lookup {_BY_NODE}",
         *(f"route add {prefix} dev {device.device} table {_BY_NODE}" for prefix in dict.fromkeys(through)),
     ]
     if hosts_are == 4:
         lines.append(f"route add 0.0.0.0/0 dev {device.device} table {_BY_NODE}")
-        # Its hosts may be all there are.
+        # The node's own hosts may include all addresses.
         lines += [f"route replace {host} {_by('near', 4)} table {_BY_NODE}" for host in own_hosts]
-    # An address that the node itself has is local already.
+    # The node's own address is local already.
     lines += [f"route add local {prefix} dev lo" for prefix in pool if IPv4Network(prefix) != IPv4Network(own4)]
     return PassingNetwork(
         blueprint=_blueprint([device], lines, ("ipv4", "ipv6"), ruleset), sides={"near": "ipv4", "far": "ipv6"}
@@ -285,7 +285,7 @@ def tunnel_network(told: Mapping[str, Any], own: Mapping[str, Any], ruleset: str
     for family in carries:
         lines += _ways_out("near", family, sources[family])
         lines += _into(device, "near", family)
-    # Outer packets, whether the program or the slow path sends them; of the same family as inner ones, only those to
+    # Outer packets, from the program or from the slow path. If inner packets may have the same family, only those to
     # the other end.
     far = str(device.mapping["remote"]) if outer in carries else everything[outer]
     lines.append(f"route add {far} {_by('far', outer)} src {local} table {_BY_NODE}")
@@ -319,7 +319,7 @@ def softwires_network(rows: Sequence[Row], own: Mapping[str, Any], told: Mapping
     tunnels, bindings, lines = [], [], [line for family in (4, 6) for line in _neighbours("far", family)]
     subscribers: dict[tuple[str, str], Subscriber] = {}
     for row in rows:
-        # A subscriber may have several rows, and has one tunnel.
+        # A subscriber may have several rows, but has only one tunnel.
         if (subscriber := subscribers.get((row.softwire, row.relay))) is None:
             number = len(subscribers) + 1
             local = IPv6Address(row.relay)

@@ -161,7 +161,8 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         end = time.monotonic() + _PATIENCE_S
         for number in count():
             time.sleep(_LOOK_S)
-            self._capture("near", f"barrier-{number + 1}")  # before the other one ends: nothing is missed between them
+            # Started before the other capture ends, so that no packet is missed between them.
+            self._capture("near", f"barrier-{number + 1}")
             if any(map(barrier.is_answer, self._captured("near", f"barrier-{number}"))):
                 self._captured("near", f"barrier-{number + 1}")
                 return
@@ -182,7 +183,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             rises = now.risen(before)
             is_quiet = now.passed == earlier.passed and now.outcomes == earlier.outcomes and now.is_still
             waited = time.monotonic() - started
-            # Of several tunnels with one address none counts a packet that may be another's.
+            # Where several tunnels share an address, no tunnel counts a packet that may belong to another.
             is_anyones = waited <= _QUIET_S or len(self._devices) == 1
             arrived = side == "far" and is_anyones and self._is_delivered(packet, rises)
             is_open = self._is_open(now, rises, arrived=arrived)
@@ -254,7 +255,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             verdict = "translated" if changed else "answered" if out else "dropped"
             reason, words = self._engine, f"{self._engine} does not say why."
         if verdict == "translated" and not out:
-            # The device had counted it before its node had it.
+            # The device counts a packet before its node receives it.
             held = rises.is_held
             verdict, reason = ("waits", "fragment-waits") if held else ("dropped", "node")
             words += " Its node then kept it for reassembly." if held else " Its node then sent nothing of it on."

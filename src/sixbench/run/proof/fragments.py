@@ -100,7 +100,7 @@ def fragment_evidence(
     losses = [abs(sent - delivered - prediction.lost_first) for prediction in states]
     index = min(range(len(states)), key=lambda number: (len(judged[number][0]), losses[number]))
     differences, expected = judged[index]
-    # Of datagrams of several sizes only the number of packets is foretold.
+    # For datagrams of several sizes, only the number of packets is predicted.
     is_one_size = one_size(params) is not None
     links = link_counts(views, states[index], sent, delivered, before, after) if is_one_size else []
     differences = differences + [_link_words(link) for link in links if link.agrees is False]

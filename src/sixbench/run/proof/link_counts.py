@@ -61,7 +61,7 @@ def link_counts(
         crossed = _crossed(view, before, after)
         if crossed is not None:
             packets, octets, upkeep = crossed
-            # Some devices count the tag of a VLAN, and some do not.
+            # Some devices count the VLAN tag, and others do not.
             more = {"packets": upkeep, "bytes": upkeep * UPKEEP_BYTES + packets * view.link.tag_bytes}
             counted = {"packets": packets, "bytes": octets}
             agrees = all(limits[what][0] <= number <= limits[what][1] + more[what] for what, number in counted.items())

@@ -140,7 +140,7 @@ def loss_evidence(
     if located is None:
         return LossEvidence(losses=replace(losses, not_told=drops.not_told or "the kernel was not asked"))
     notes = [_note(place) for place in located if place.datagrams]
-    # Several flows have the same numbers.
+    # Several flows use the same sequence numbers.
     kept = [replace(place, sequences=()) for place in located] if len(flows) > 1 else located
     losses = replace(losses, located=tuple(kept))
     if lost is not None:
@@ -339,7 +339,7 @@ def _queues(early: CountersAnswer, late: CountersAnswer) -> Iterator[tuple[str, 
     for device, queues in (late.queues or {}).items():
         known = {queue.handle: queue.dropped for queue in (early.queues or {}).get(device, [])}
         for queue in queues:
-            # The kernel counts with 32 bits.
+            # The kernel's counter has 32 bits.
             rise = (queue.dropped - known.get(queue.handle, 0)) % 2**32
             yield f"{device} {queue.kind} {queue.handle} dropped", rise
 

@@ -279,7 +279,7 @@ def _keeps_the_link_going(layers: Sequence[Layer]) -> bool:
     if kinds[-2:] == ["ipv6", "icmpv6"]:
         return isinstance(network[-1], IcmpHeader) and network[-1].type in LINK_ICMPV6_TYPES
     if kinds[-2:] == ["teredo", "ipv6"]:
-        return True  # An IPv6 packet without anything in it.
+        return True  # a Teredo bubble: an IPv6 packet without a payload
     return kinds[:1] == ["ipv4"] and isinstance(network[0], IpHeader) and network[0].protocol == IGMP
 
 

@@ -100,7 +100,7 @@ def session_memory_bytes(sessions: Sessions) -> float | None:
     pairs = [(tracked_sessions.objects, tracked_sessions.object_bytes) for tracked_sessions in sessions.values()]
     if rise < LEAST_SESSIONS or not pairs:
         return None
-    # All nodes of a trial look at the same machine.
+    # All nodes of a trial read the counters of the same machine.
     objects, object_bytes = pairs[0]
     return None if objects is None or object_bytes is None else objects * object_bytes / rise
 

@@ -38,7 +38,7 @@ def translator_evidence(
         if late is not None:
             early = before.get(device.node, {}).get(device.device, NOTHING)
             ends = [*forgotten, late] if device.discovery is not None else [late]
-            # One that was taken away and made anew counts from 0.
+            # A translator that was removed and created again counts from 0.
             counted = [_difference(NOTHING if number else early, then) for number, then in enumerate(ends)]
             counters.setdefault(device.node, {})[device.device] = _sum(counted)
     return counters
