@@ -35,9 +35,9 @@ def test_a_part_of_an_experiment_is_changed_by_keyboard(page: Page, served: Serv
     expect(page.get_by_text("sixbench run quickstart --quick")).to_be_visible()
     page.get_by_text("Change some of it").press("Enter")
     page.get_by_label("Blocks", exact=True).fill("7")
-    page.get_by_label("Values, one a line").fill("seed=5\n\n")
+    page.get_by_label("Values, one per line").fill("seed=5\n\n")
     expect(page.get_by_text("sixbench run quickstart --quick --blocks=7 --set=seed=5")).to_be_visible()
-    page.get_by_label("Values, one a line").fill("sed=5")
+    page.get_by_label("Values, one per line").fill("sed=5")
     expect(page.locator(".problems")).to_contain_text("sed", timeout=PATIENCE_MS)
     served.wrong.clear()  # the browser tells of the answer 422
 

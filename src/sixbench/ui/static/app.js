@@ -1,4 +1,4 @@
-// Which screen is shown: the part of the address behind # says so, so that reloading restores it.
+// Shows the screen that the part of the address after # names, so that reloading restores it.
 
 import { showCompare } from "./compare.js";
 import { h } from "./dom.js";
@@ -16,7 +16,7 @@ const main = document.getElementById("main");
 let leave = () => {};
 let turn = 0, shown = "";
 
-// The parts of the address behind #. What is no escaped text stands for itself: then it names nothing.
+// The parts of the address after #. A part that is not properly escaped is taken literally, and names nothing.
 const decoded = (part) => {
   try { return decodeURIComponent(part); } catch { return part; }
 };
@@ -48,7 +48,7 @@ async function show() {
   if (own === turn) document.title = `${place.querySelector("h1")?.textContent ?? "sixbench"} – sixbench`;
 }
 
-// A choice that leads to the same screen keeps the focus: somebody goes through its values by the arrow keys.
+// A choice that leads to the same screen keeps the focus, so that the arrow keys go through its values.
 addEventListener("hashchange", async () => {
   const before = shown, focused = document.activeElement?.id;
   await show();

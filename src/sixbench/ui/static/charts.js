@@ -1,4 +1,4 @@
-// A quantity over time, drawn as it was told: nothing is smoothed, and the axes begin at 0.
+// A quantity over time, drawn as received: nothing is smoothed, and the axes begin at 0.
 
 import { digits, h, scaleOf } from "./dom.js";
 import uPlot from "./vendor/uPlot.esm.js";
@@ -10,7 +10,7 @@ const level = uPlot.paths.stepped({ align: -1 });
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 export class Chart {
-  // `of_intervals`: a value holds from the one before it to its own time, and is drawn level. `about`: what it means.
+  // `of_intervals`: a value holds from the time before it to its own, and is drawn level. `about`: an explanation.
   constructor({ title, unit, about = "", of_intervals: ofIntervals = false }) {
     Object.assign(this, { title, unit, ofIntervals });
     this.readout = h("span", { class: "readout" });
@@ -25,7 +25,7 @@ export class Chart {
     this.clear();
   }
 
-  // Forgets all lines, or those of a path, whose names begin with it.
+  // Removes all lines, or only those of a path, whose names begin with the path.
   clear(path = null) {
     this.lines = new Map([...(this.lines ?? [])].filter(([name]) => path !== null && !name.startsWith(`${path} `)));
     this.drop();
@@ -37,7 +37,7 @@ export class Chart {
     this.drop();
   }
 
-  // A value of a line; null: there is none, which is a gap. `of`: the colour of its path. `from`: where the first one of intervals begins.
+  // Adds a value to a line; null makes a gap. `of`: the colour of its path. `from`: the start of the first interval.
   add(name, of, seconds, value, from) {
     if (!this.lines.has(name)) {
       this.colours.set(name, of);
@@ -98,7 +98,7 @@ export class Chart {
 
   words(value) { return `${digits(value / this.factor)} ${this.shown}`.trim(); }
 
-  // What is under the pointer, or else the last value of each line.
+  // Shows the values under the pointer, or else the last value of each line.
   read(index) {
     const single = this.lines.size === 1, untold = index === null || index === undefined;
     const parts = [...this.lines].map(([name, [times, values]], number) => {

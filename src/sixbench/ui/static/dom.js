@@ -1,4 +1,4 @@
-// Elements from values: text is always text, never markup.
+// Builds elements from values: text is always text, never markup.
 
 import { fetchOwn } from "./token.js";
 
@@ -44,7 +44,7 @@ async function save(path, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), SAVED_MS);
 }
 
-// A link to a file that is downloaded under that name. If that fails, the words stand behind it.
+// A link to a file that is downloaded under that name. If that fails, the error stands after the link.
 export function saving(path, name) {
   const problem = h("span", { class: "warning", role: "alert" });
   const link = h("a", { href: path, onclick: (event) => {
@@ -59,7 +59,7 @@ const SAVED_MS = 60_000;
 const SCALES = { "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]], ns: [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]] };
 const WORDS = { "1": "" };
 
-// A scale for values up to that: a divisor and a unit.
+// The scale for values up to `most`: a divisor and a unit.
 export function scaleOf(most, unit) {
   return (SCALES[unit] ?? []).find(([factor]) => most >= factor) ?? [1, WORDS[unit] ?? unit];
 }
@@ -73,7 +73,7 @@ export function clock(ns) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${String(rest).padStart(2, "0")}` : `${minutes}:${String(rest).padStart(2, "0")}`;
 }
 
-// A trial's block, and which repeat it is of the trial that the block has.
+// A trial's block, and the number of its repeat.
 export const blockWords = ({ block, repeat }) => `${block}${repeat ? `, repeat ${repeat}` : ""}`;
 
 export const date = (ns) => (ns === null || ns === undefined ? "" : new Date(ns / 1e6).toLocaleString("sv").slice(0, 16));

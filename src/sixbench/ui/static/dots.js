@@ -1,13 +1,13 @@
-// A dot for each value, a row for each path: the axis begins at 0, and invalid trials are among them, hollow.
+// A dot for each value, a row for each path. The axis begins at 0, and invalid trials are hollow dots.
 
 import { digits, s, scaleOf } from "./dom.js";
 
 const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11, MANY = 300, LETTER = 7.4;
 
-// Where dots would hide each other, those of later blocks leave the middle of their row; the value is where they stand along it.
+// After block 30, dots are moved up or down in their row, so that they do not hide each other.
 const aside = (block) => (block > 30 ? (((block * 5) % 9) - 4) * 1.7 : 0);
 
-// The steps of an axis to that value: 1, 2 or 5 times a power of ten, four or five of them at most.
+// The ticks of an axis up to `most`: in steps of 1, 2, 2.5 or 5 times a power of ten, five ticks at most.
 function ticks(most) {
   if (!(most > 0)) return [0];
   const power = 10 ** Math.floor(Math.log10(most));
@@ -15,10 +15,10 @@ function ticks(most) {
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
-// What was drawn last in each drawing, so that new dots are added to those that are there.
+// The values last drawn in each drawing, so that new dots are added to the present ones.
 const drawn = new WeakMap();
 
-// `values` have a row, a value, a status and words of their own; `colours` are those of the rows. Names of rows stand above them where they are long.
+// `values` have a row, a value, a status and a block; `colours` are those of the rows. Long names stand above their rows.
 export function drawDots(svg, { metric, unit: base }, rows, values, colours) {
   const last = drawn.get(svg), before = last?.values === values ? last : { most: 0, count: 0 };
   const most = values.slice(before.count).reduce((a, b) => Math.max(a, b.value), before.most);

@@ -1,4 +1,4 @@
-// The path MTU of each direction: what three methods found, and the hops with the one that limits it.
+// The path MTU of each direction: the results of three methods, and the hops with the one that limits it.
 
 import { ask, h } from "./dom.js";
 

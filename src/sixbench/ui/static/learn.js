@@ -1,4 +1,4 @@
-// A packet's way through a path, step by step. All of it follows from the description of the network; nothing is sent.
+// A packet's path, step by step. All of it follows from the description of the network; nothing is sent.
 
 import { ask, h } from "./dom.js";
 import { drawTopology } from "./topology.js";
@@ -21,7 +21,7 @@ const headersTable = (step) => h("div", { class: "scroll", tabindex: "0", role: 
   h("thead", {}, h("tr", {}, ["header", "bytes", "from", "to", "hop limit", "defined by"].map((head) => h("th", { scope: "col" }, head)))),
   h("tbody", {}, step.headers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.bytes), h("td", {}, one.source ?? ""), h("td", {}, one.destination ?? ""), h("td", {}, one.hop_limit ?? ""), h("td", {}, one.reference))))));
 
-// The NAT44 of the node: the source that the packet gets, and the ports of which it gets one.
+// The NAT44 of the node: the new source of the packet, and the ports from which it chooses one.
 function nat(step) {
   const { outside, ports } = step.nat44;
   const known = ports.length > 3 ? `${ports.slice(0, 3).join(", ")} and ${ports.length - 3} more ranges` : ports.join(", ");
@@ -58,7 +58,7 @@ function outcome(lesson, index) {
 }
 
 function ending(lesson) {
-  if (lesson.not_predicted) return `Its fate is not known: ${lesson.not_predicted}.`;
+  if (lesson.not_predicted) return `Theory does not predict what happens: ${lesson.not_predicted}.`;
   const lost = lesson.lost_first ? ` Before that, ${lesson.lost_first === 1 ? "one packet is" : `${lesson.lost_first} packets are`} lost, from which the sender learns the path MTU.` : "";
   const outcomes = { delivered: "By theory it arrives.", lost: "By theory it is lost.", refused: "By theory it is not even sent." };
   return `${outcomes[lesson.outcome]}${lost}${lesson.reasons.length ? ` Why: ${lesson.reasons.join("; ")}.` : ""}`;

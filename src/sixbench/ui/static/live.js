@@ -1,5 +1,5 @@
-// A run as it goes on: which trial is under way, what has become of each, and a dot for each value. No verdict and no
-// interval is shown before the planned end, since looking at them invites to stop when they please.
+// A run under way: the current trial, the status of each trial, and a dot for each value. No verdict and no interval is
+// shown before the planned end, because a viewer might then stop the run at a pleasing moment.
 
 import { ask, blockWords, clock, h, s } from "./dom.js";
 import { drawDots } from "./dots.js";
@@ -14,7 +14,7 @@ const RULES = { blocks: "all blocks are done", precision: "the precision is reac
 const WAIT_MS = 1000;
 
 class Grid {
-  // The trials of one combination: a row a path, a column a block, and the values as dots.
+  // The trials of one combination: a row for each path, a column for each block, and the values as dots.
   constructor(combination, paths, blocks, tell, colours) {
     this.tell = tell;
     this.colours = paths.map((path) => colours.get(path));
@@ -46,7 +46,7 @@ class Grid {
     }
   }
 
-  // Those of which nothing has begun are named alone, below the others.
+  // Combinations without a started trial are only named, below the others.
   get hasBegun() { return !this.section.hidden; }
 
   begin(block, path) {
@@ -58,7 +58,7 @@ class Grid {
     this.follow = cell;
   }
 
-  // Shows the trial under way, unless somebody looks elsewhere.
+  // Scrolls to the trial under way, unless the viewer is scrolling.
   showNow() {
     const cell = this.follow, scroll = this.scroll;
     this.follow = null;
@@ -94,11 +94,11 @@ class Grid {
 }
 
 async function described(place, name) {
-  // A run that was started a moment ago has no directory yet, and one that waits for others has none for long.
+  // A run that has just been started has no directory yet, and a run that waits for others has none until it begins.
   for (;;) {
     const run = await ask(`/api/runs/${encodeURIComponent(name)}`);
     if (!run.preparing) return run;
-    if (!place.isConnected) throw new Error("somebody went on");
+    if (!place.isConnected) throw new Error("The viewer has left this screen.");
     place.querySelector(".moment").textContent = "The run is being prepared. If another run is measuring on this machine, it waits for that run to end.";
     await new Promise((done) => setTimeout(done, WAIT_MS));
   }
@@ -136,7 +136,7 @@ export async function showLive(place, name) {
     place_of_grids.replaceChildren(...[...grids.values()].map((grid) => grid.section));
   }
 
-  // Between two machines the last trial of each family stays to be looked at.
+  // Between two machines, the last trial of each family stays visible.
   const end = (words) => (run.topology ? now.begin(words) : now.tell(words));
 
   const HANDLERS = {
@@ -229,10 +229,10 @@ export async function showLive(place, name) {
     stop.hidden = place.dataset.over !== undefined || (!job && run.state !== "running");
     if (job?.state === "waiting") now.tell("The run waits until earlier runs have ended.");
   }, () => {});
-  // It takes seconds: the network is removed, and what is done is written.
+  // Stopping takes seconds, because the network is removed and finished trials are written.
   stop.addEventListener("click", async () => {
     stop.disabled = true;
-    stopping.textContent = "Stopping... The network is removed, and what is done stays.";
+    stopping.textContent = "Stopping... The network is being removed. Finished trials are kept.";
     try {
       await ask(`/api/runs/${encodeURIComponent(name)}/stop`, {});
     } catch (error) {

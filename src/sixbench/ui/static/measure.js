@@ -1,4 +1,4 @@
-// To another machine that runs sixbench serve: its address, the key, and the letters of iperf3. The key is kept nowhere.
+// A measurement to another machine that runs sixbench serve: its address, its key, and iperf3's options. The key is not stored.
 
 import { ask, h } from "./dom.js";
 
@@ -51,7 +51,7 @@ export async function showMeasure(place) {
     labelled(options, "Options, as for iperf3 and sixbench measure"),
     h("ul", { class: "choices", "aria-label": "Options to start with" }, LETTERS.map(([letters, words]) => h("li", {}, h("button", { type: "button", onclick: () => { options.value = letters; check(); } }, h("code", {}, letters), ` ${words}`)))),
     start, said);
-  place.append(h("h1", {}, "Two machines"), h("p", { class: "lead" }, "The other machine runs sixbench serve. No network is built: it is the real one between them, so there is no proof of the path that the packets took."),
+  place.append(h("h1", {}, "Two machines"), h("p", { class: "lead" }, "The other machine runs sixbench serve. No network is built: packets cross the real network between the machines, so there is no proof of their path."),
     h("pre", { tabindex: "0" }, "sixbench key bench.key\nsixbench serve -B 0.0.0.0,:: --key bench.key"), form);
   return () => clearTimeout(timer);
 }

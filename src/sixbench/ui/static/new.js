@@ -1,4 +1,4 @@
-// A new run: a shipped experiment or one of your own, with the words that sixbench run would have for it.
+// A new run: of a shipped experiment or of one written here, with the messages that sixbench run would print.
 
 import { ask, h } from "./dom.js";
 import { drawTopology } from "./topology.js";
@@ -19,7 +19,7 @@ export async function showNew(place) {
   const asked = () => ({ quick: quick.checked, settings: settings.value.split("\n").map((line) => line.trim()).filter(Boolean),
     ...(blocks.value && { blocks: Number(blocks.value) }), ...(shipped !== null && shipped.text === editor.value ? { name: shipped.name } : { text: editor.value }) });
 
-  // Selects a line of the experiment, and brings it into sight.
+  // Selects a line of the experiment, and scrolls to it.
   function goTo(line) {
     const lines = editor.value.split("\n"), at = Math.min(line, lines.length) - 1;
     const from = lines.slice(0, at).reduce((sum, one) => sum + one.length + 1, 0);
@@ -66,7 +66,7 @@ export async function showNew(place) {
       said.replaceChildren(h("p", { class: "warning", role: "alert" }, error.message));
     }
   });
-  // What somebody chose last, or typed meanwhile, stays: an answer that comes late is dropped.
+  // The last choice, or text typed meanwhile, stays: an answer that arrives later is dropped.
   async function choose(name) {
     const turn = ++choice;
     const { text } = await ask(`/api/gallery/${encodeURIComponent(name)}`);
@@ -85,7 +85,7 @@ export async function showNew(place) {
       h("div", {}, h("p", { class: "bar" }, quick, h("label", { for: "quick" }, "quick: fewer blocks, shorter trials"), start),
         h("details", {}, h("summary", {}, "Change some of it"),
           h("div", { class: "field" }, h("label", { for: "blocks" }, "Blocks"), blocks),
-          h("div", { class: "field" }, h("label", { for: "settings" }, "Values, one a line, as a.b=c"), settings)),
+          h("div", { class: "field" }, h("label", { for: "settings" }, "Values, one per line, as a.b=c"), settings)),
         said, drawing)));
   choose("quickstart").catch((error) => { said.textContent = error.message; });
   return () => clearTimeout(timer);

@@ -1,4 +1,4 @@
-// The report of a run, whole in itself, which begins with the answers; below it each trial with its series and packets,
+// The report of a run, which begins with the answers; below it each trial with its series and packets,
 // tables for a paper, and the files to download.
 
 import { ask, h, saving } from "./dom.js";
@@ -6,7 +6,7 @@ import { badge } from "./runs.js";
 import { fetchOwn } from "./token.js";
 import { showTrials } from "./trial.js";
 
-// A part that is asked for when it is opened the first time.
+// A part that is loaded when it is first opened.
 function folded(words, fill, open = false) {
   const inside = h("div", {});
   let asked = false;
@@ -71,7 +71,7 @@ async function reportOrProblem(path) {
   }
 }
 
-// The report is given to its frame, which could not ask for it: a frame's address cannot show the token.
+// The report is handed to its frame, which cannot load it itself, because the address of a frame cannot show the token.
 function reportFrame(path, title) {
   const frame = h("iframe", { src: "/report", sandbox: "allow-scripts", title, onload: give });
   let isGiven = false;
@@ -80,7 +80,7 @@ function reportFrame(path, title) {
     isGiven = true;
     const [report, problem] = await reportOrProblem(path);
     if (!frame.isConnected) return; // the reader has left this screen
-    if (report !== undefined) frame.contentWindow.postMessage({ report }, "*"); // it has no origin to name
+    if (report !== undefined) frame.contentWindow.postMessage({ report }, "*"); // the frame has no origin to name
     else frame.replaceWith(h("p", { class: "warning", role: "alert" }, problem));
   }
   return frame;

@@ -38,8 +38,8 @@ function stop(button, job) {
 
 const INPUTS = "a, button, input";
 
-// Puts rows into a list, and leaves those alone that are in their place: whoever reads on keeps the focus, also in a row
-// that takes the place of an older one.
+// Puts rows into a list, and does not touch rows that are in place. The focus stays where it is, also in a row that
+// replaces an older one.
 function arrange(list, rows, instead) {
   const old = [...list.children].find((one) => one.contains(document.activeElement));
   const at = old ? [...old.querySelectorAll(INPUTS)].indexOf(document.activeElement) : -1;

@@ -1,12 +1,12 @@
-// Server-sent events over fetch, since an EventSource cannot show the token. A stream that is cut goes on behind the
-// last event that came.
+// Server-sent events over fetch, since an EventSource cannot show the token. A stream that was cut continues after the
+// last event received.
 
 import { fetchOwn } from "./token.js";
 
 const AGAIN_MS = 3000;
 
 export class Stream {
-  // `handlers`: by the names of events, each given their data; `open`; and `cut`, given whether it will be tried again.
+  // `handlers`: by event name, each called with the data of the event; `open`; and `cut`, called with whether it will be tried again.
   constructor(path, handlers) {
     Object.assign(this, { path, handlers, last: "", ending: new AbortController() });
     this.go();
@@ -26,7 +26,7 @@ export class Stream {
     }
   }
 
-  // Until it is cut. Returns whether the server refuses to tell.
+  // Reads until the stream is cut. Returns whether the server refused it.
   async once() {
     const answer = await fetchOwn(this.path, { headers: this.last ? { "last-event-id": this.last } : {}, signal: this.ending.signal });
     if (!answer.ok) return true;
@@ -36,7 +36,7 @@ export class Stream {
     for (;;) {
       const { done, value } = await reader.read();
       if (done || this.closed) return false;
-      // A message may come in very many parts: they are joined once.
+      // A message may arrive in very many parts, which are joined only once.
       parts.push(value);
       if (!value.includes("\n")) continue;
       const messages = parts.join("").split("\n\n");

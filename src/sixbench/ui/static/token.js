@@ -1,17 +1,17 @@
-// The token, which the address that sixbench ui printed has behind #, where no server is sent it. It is held in this
-// tab for this origin, which has the port: a server on another port of the same host gets nothing of it.
+// The token from the address that sixbench ui printed. It stands after #, so browsers send it to no server. It is kept in
+// this tab for this origin, which includes the port, so a server on another port of the same host cannot get it.
 
 const NAME = "token", ANSWER_MS = 300;
 const others = new BroadcastChannel("sixbench-token");
 const held = () => sessionStorage.getItem(NAME);
 
-// A tab that was opened from another one has none, and asks those of this origin. A newer one is for all.
+// A new tab has no token, and asks the other tabs of this origin. A newer token replaces theirs.
 others.addEventListener("message", ({ data }) => {
   if (data.wanted && held()) others.postMessage({ token: held() });
   if (typeof data.token === "string") sessionStorage.setItem(NAME, data.token);
 });
 
-// Takes the token out of the address, which no history keeps then.
+// Takes the token out of the address, so that no history keeps it.
 export async function takeToken() {
   const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
   if (token) {
@@ -24,5 +24,5 @@ export async function takeToken() {
   }
 }
 
-// As fetch, of this page's own server, with the token.
+// As fetch, from this page's server, with the token.
 export const fetchOwn = (path, { headers, ...more } = {}) => fetch(path, { ...more, headers: { ...headers, authorization: `Bearer ${held() ?? ""}` } });

@@ -1,10 +1,10 @@
-// The network as a drawing: nodes in columns by their distance from the client, the links at work lit.
+// The network as a drawing: nodes in columns by their distance from the client, and the links in use highlighted.
 
 import { s } from "./dom.js";
 
 const COLUMN = 144, ROW = 70, LINE = 15, RADIUS = 23, SHORT = 5, MOST = 24, BETWEEN = 13;
 
-// The words in lines that have room between two nodes.
+// Breaks words into lines that fit between two nodes.
 function lines(words) {
   const found = [];
   for (const word of words.split(" ")) {
@@ -41,7 +41,7 @@ function columns({ nodes, links, between }) {
   return { at, wide: Math.max(...[...at.values()].map((one) => one.column)) + 1, high: Math.max(...rows.values()) };
 }
 
-// Draws it, and returns the drawing and a function that lights the wires of a path.
+// Draws the network, and returns the drawing and a function that highlights the links of a path.
 export function drawTopology(topology, label) {
   if (!topology || topology.nodes.length > MOST) return { svg: null, light: () => {} };
   const { at, wide, high } = columns(topology);

@@ -4,7 +4,7 @@ import { ask, blockWords, digits, h, s, saving, scaleOf } from "./dom.js";
 
 const WIDTH = 440, LEFT = 12, RIGHT = 428, TOP = 24, BASE = 104;
 
-// The stretches between missing values, as points of a polyline. What is of an interval is level from its start to its end.
+// The stretches between missing values, as points of a polyline. A value of an interval is level from its start to its end.
 function stretches({ t_ns: times, values, of_intervals: level }, x, y) {
   const found = [[]];
   values.forEach((value, index) => {
@@ -94,11 +94,11 @@ async function showTrial(place, run, trial) {
 const select = (id, onchange) => h("select", { id, onchange });
 const options = (choice, entries, chosen) => choice.replaceChildren(...entries.map(([value, words]) => h("option", { value, selected: String(value) === String(chosen) }, words)));
 
-// A block has one trial of a path, and the repeats of it where the machine was disturbed.
+// A block has one trial of a path, and repeats of it where the machine was disturbed.
 const attemptOf = ({ block, repeat }) => `${block}${repeat ? `+${repeat}` : ""}`;
 const attemptWords = (one) => `${blockWords(one)}${one.status === "ok" ? "" : ` (${one.status})`}`;
 
-// Chooses a trial by workload, path and block, and shows it. The address says which, so that reloading restores it.
+// Chooses a trial by workload, path and block, and shows it. The address names the trial, so that reloading restores it.
 export async function showTrials(place, run, wanted) {
   const { trials } = await ask(`/api/runs/${encodeURIComponent(run.run)}/trials`);
   if (!trials.length) {

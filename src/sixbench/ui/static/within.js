@@ -1,4 +1,4 @@
-// The trial under way: what arrives in it and how its senders fare, interval by interval.
+// The trial under way: its arrivals and the state of its senders, interval by interval.
 
 import { Chart } from "./charts.js";
 import { h } from "./dom.js";
@@ -23,7 +23,7 @@ export class Within {
     this.begin("");
   }
 
-  // A trial of a path of that colour begins. `path`: only its own values go, and those of the last trial of each other path stay beside it.
+  // Begins a trial of a path with that colour. `path`: removes only its values, and keeps the last trial of each other path.
   begin(words, path = null, colour = FIRST) {
     if (words) this.words.textContent = words;
     this.colour = colour;
@@ -33,7 +33,7 @@ export class Within {
     this.dirty = path !== null;
   }
 
-  // Words alone; what is drawn stays.
+  // Changes only the words; the charts stay.
   tell(words) { this.words.textContent = words; }
 
   name(event) { return [this.path, event.flow, event.direction].filter(Boolean).join(" "); }
@@ -42,7 +42,7 @@ export class Within {
     const name = this.name(event), from = event.from_ns / 1e9, to = event.to_ns / 1e9;
     this.charts.goodput.add(name, this.colour, to, (8 * event.received_bytes) / (to - from), from);
     if (event.lost_middle !== undefined) this.charts.lost.add(name, this.colour, to, event.lost_middle, from);
-    // Where no datagram came there is no jitter: a gap.
+    // Without a datagram there is no jitter, which makes a gap.
     if (event.datagrams !== undefined) this.charts.jitter.add(name, this.colour, to, event.jitter_rfc3550_ns ?? null);
     this.dirty = true;
   }
@@ -51,7 +51,7 @@ export class Within {
     const name = this.name(event), at = event.t_ns / 1e9, before = this.samples.get(name) ?? { t_ns: 0, retransmits: 0 };
     if (event.rtt_ns !== undefined) this.charts.rtt.add(name, this.colour, at, event.rtt_ns);
     if (event.cwnd_packets !== undefined) this.charts.window.add(name, this.colour, at, event.cwnd_packets);
-    // Retransmits count from the opening of the window, at which there are none.
+    // Retransmits are counted from the start of the measured window, when there are none.
     if (event.retransmits !== undefined && event.t_ns > before.t_ns) this.charts.retransmits.add(name, this.colour, at, event.retransmits - before.retransmits, before.t_ns / 1e9);
     if (event.retransmits !== undefined) this.samples.set(name, event);
     this.dirty = true;
