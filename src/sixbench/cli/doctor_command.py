@@ -108,7 +108,7 @@ def _doctor_of_host(destination: str, sudo: bool, json: bool) -> int:
     host = host_from(destination, sudo=sudo)
     with agent_hub() as hub:
         capabilities, answers = examine_host(hub, host)
-    missing = [one.name for one in capabilities if one.required and one.answer != "yes"]
+    missing = [capability.name for capability in capabilities if capability.required and capability.answer != "yes"]
     if json:
         print_json(
             {
@@ -161,9 +161,9 @@ def reasons(answers: Iterable[EngineAnswer]) -> list[str]:
     """The reasons of answers other than yes, as lines. Each reason stands once, with the mechanisms that it
     concerns."""
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for one in answers:
-        if one.answer != "yes":
-            groups.setdefault((one.answer, one.engine, one.reason), []).append(one.mechanism)
+    for answer in answers:
+        if answer.answer != "yes":
+            groups.setdefault((answer.answer, answer.engine, answer.reason), []).append(answer.mechanism)
     return [
         f"{answer:<7}  {engine}: {', '.join(names)}: {reason}" for (answer, engine, reason), names in groups.items()
     ]

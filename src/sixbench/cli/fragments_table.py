@@ -25,7 +25,7 @@ def print_fragments(
     from ..model.units import format_size
     from ..theory import POLICIES, NotPredicted
 
-    policy = next((one for one in POLICIES if one == df), None)
+    policy = next((policy for policy in POLICIES if policy == df), None)
     if policy is None:
         raise UsageError(f"--df {df}: there are {', '.join(POLICIES)}")
     loaded = load_experiment(experiment, assignments, quick=False, blocks=None, seed=None)
@@ -80,10 +80,10 @@ def _levels(experiment: Experiment, topology: int) -> dict[str, Any]:
     """The levels that all combinations on a network have in common; empty if there is only one network."""
     if len(experiment.topologies) == 1:
         return {}
-    levels = [one.levels for one in experiment.combinations if one.topology == topology]
-    others = [one.levels for one in experiment.combinations if one.topology != topology]
-    common = {key: value for key, value in levels[0].items() if all(one.get(key) == value for one in levels)}
-    return {key: value for key, value in common.items() if any(one.get(key) != value for one in others)}
+    levels = [combination.levels for combination in experiment.combinations if combination.topology == topology]
+    others = [combination.levels for combination in experiment.combinations if combination.topology != topology]
+    common = {key: value for key, value in levels[0].items() if all(level.get(key) == value for level in levels)}
+    return {key: value for key, value in common.items() if any(level.get(key) != value for level in others)}
 
 
 def _as_json(path: Path, prediction: Prediction) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def _print_attempt(what: str, attempt: Attempt) -> None:
     ]
     print_table(["link", "packets of", "MTU", "packets", "sizes", "on the wire"], rows, left=2, indent=4)
     work = [
-        [node, f"IPv{family}", *(str(n) for n in (one.cut, one.created, one.too_long, one.collected, one.reassembled))]
-        for (node, family), one in attempt.work.items()
+        [node, f"IPv{family}", *map(str, (done.cut, done.created, done.too_long, done.collected, done.reassembled))]
+        for (node, family), done in attempt.work.items()
     ]
     if work:
         heads = ["node", "family", "cut", "into", "too long", "collects", "reassembles"]

@@ -54,7 +54,7 @@ def without_others(words: list[str], valued: set[str]) -> list[str]:
 
 def _cluster(word: str, left: list[str], kept: list[str], valued: set[str]) -> None:
     """Short options behind one dash, such as `-uVR` or `-fm`."""
-    own = ""
+    letters = ""
     for at, character in enumerate(word[1:], start=1):
         name, rest = f"-{character}", word[at + 1 :]
         if name in OTHER_BY_NAME:
@@ -64,15 +64,15 @@ def _cluster(word: str, left: list[str], kept: list[str], valued: set[str]) -> N
                     left[:1] = []
                 break
         elif name in valued:
-            kept.append(f"-{own}{character}{rest}")
+            kept.append(f"-{letters}{character}{rest}")
             if not rest:
                 kept += left[:1]
                 left[:1] = []
             return
         else:
-            own += character
-    if own:
-        kept.append(f"-{own}")
+            letters += character
+    if letters:
+        kept.append(f"-{letters}")
 
 
 def _answer(name: str) -> None:

@@ -28,7 +28,7 @@ def add(
     if with_ not in (None, "jool"):
         raise UsageError(f"--with {printable(str(with_))}: only jool can be built for a kernel")
     kernel = add_kernel(name, with_jool=with_ is not None)
-    built = "".join(f"  with {one}" for one in kernel.built)
+    built = "".join(f"  with {module}" for module in kernel.built)
     say(f"{kernel.name}  {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256}")
 
 
@@ -47,7 +47,7 @@ def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")
         print_json({"schema": "sixbench.kernels/1", "kept": rows, "to_fetch": list(missing)})
         return
     for kernel in kept.values():
-        built = "".join(f"  with {one}" for one in kernel.built)
+        built = "".join(f"  with {module}" for module in kernel.built)
         say(f"{kernel.name:<12}  kept      {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256[:16]}")
     for name, suite in missing.items():
         say(f"{name:<12}  to fetch  from Debian {suite}, with: sixbench kernels add {name}")

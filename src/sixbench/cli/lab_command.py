@@ -306,10 +306,10 @@ def _place(record: LabRecord, where: str) -> tuple[str, str]:
         return node, interface
     node, _, interface = where.partition(":")
     if node in record.nodes:
-        own = [end[1] for both in record.links.values() for end in both if end[0] == node]
-        if interface in own:
+        interfaces = [end[1] for both in record.links.values() for end in both if end[0] == node]
+        if interface in interfaces:
             return node, interface
-        if not interface and len(own) == 1:
-            return node, own[0]
-        raise UsageError(f'choose an interface of "{node}": {", ".join(f"{node}:{name}" for name in own)}')
+        if not interface and len(interfaces) == 1:
+            return node, interfaces[0]
+        raise UsageError(f'choose an interface of "{node}": {", ".join(f"{node}:{name}" for name in interfaces)}')
     raise UsageError(f'"{where}" is neither a link ({", ".join(record.links)}) nor a node ({", ".join(record.nodes)})')

@@ -75,9 +75,9 @@ def _page(name: str, command: Command) -> str:
         synopses = [_synopsis(f"sixbench {name} {part}", parts[part]) for part in parts]
         lines += _section("SYNOPSIS", *[line for text in synopses for line in (text, ".br")][:-1])
         lines += _section("DESCRIPTION", *_paragraphs(command.help or ""))
-        for part, own in parts.items():
-            lines += [f'.SS "sixbench {name} {part}"', *_paragraphs(own.help or "")]
-            lines += [*_arguments(own, is_part=True), *_options(own, is_part=True)]
+        for part, subcommand in parts.items():
+            lines += [f'.SS "sixbench {name} {part}"', *_paragraphs(subcommand.help or "")]
+            lines += [*_arguments(subcommand, is_part=True), *_options(subcommand, is_part=True)]
     lines += _section("EXIT STATUS", "0 if all was done. The other codes are listed in", r".BR sixbench (1).")
     lines += _section("SEE ALSO", r".BR sixbench (1)")
     return "\n".join(lines) + "\n"

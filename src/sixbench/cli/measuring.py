@@ -67,7 +67,9 @@ class Measuring:
         self.observer: Observer = Observers(*([] if log is None else [log]))
         self.outcomes: list[Outcome] = []
         between = {path.name: machines.addresses[path.family] for path in experiment.paths}
-        self.addresses = {name: (one.with_zone(one.client), one.with_zone(one.server)) for name, one in between.items()}
+        self.addresses = {
+            name: (ends.with_zone(ends.client), ends.with_zone(ends.server)) for name, ends in between.items()
+        }
         self.manifest = first_manifest(out or Path(experiment.name), experiment, _environment(machines))
         self.writer = None if out is None else create_run(out, self.manifest)
 

@@ -95,7 +95,7 @@ def monitor(
     rate = None if false_alarms is None else false_alarms_of(false_alarms)
     if not command:
         fixed = (every, times, baseline, false_alarms, keep, units)
-        return _show(directory, json, fail_on_change, any(one is not None for one in fixed))
+        return _show(directory, json, fail_on_change, any(option is not None for option in fixed))
     _check(command)
     if times is not None and every is None:
         raise UsageError("--times needs --every; give both, or neither")
@@ -195,7 +195,7 @@ def _tell(directory: Path, monitor: Monitor, followed: list[Followed], json: boo
         note(f"sixbench: {problem}; it is left out")
     if monitor.problems:
         return Exit.USAGE
-    return Exit.CHECK_FAILED if fail_on_change and any(one.changed for one in followed) else Exit.DONE
+    return Exit.CHECK_FAILED if fail_on_change and any(metric.changed for metric in followed) else Exit.DONE
 
 
 def _repeat(repeating: Repeating, every_ns: int | None, times: int | None, json: bool, fail_on_change: bool) -> int:
@@ -206,11 +206,11 @@ def _repeat(repeating: Repeating, every_ns: int | None, times: int | None, json:
     repeating.recover()
     first_ns, done, whole = _clock_ns(), 0, True
     while True:
-        one = repeating.begin_and_occur()
+        occurrence = repeating.begin_and_occur()
         done += 1
-        whole = whole and one.state == "complete"
-        if one.reason is not None:
-            note(f"sixbench: occurrence {one.number} is {one.state}: {one.reason}")
+        whole = whole and occurrence.state == "complete"
+        if occurrence.reason is not None:
+            note(f"sixbench: occurrence {occurrence.number} is {occurrence.state}: {occurrence.reason}")
         repeating.make_room()
         monitor, followed = repeating.page()
         code = _tell(writer.directory, monitor, followed, json, fail_on_change)

@@ -68,8 +68,8 @@ def lw4o6_line(given: Given) -> dict[str, Any]:
         _, _, _, _, *more = row
         br = more[1] if len(more) > 1 else given["br"]
         table.setdefault(br, []).append(binding_rule(row))
-    own = {option.name for option in LW4O6_OPTIONS}
-    others = {name: value for name, value in given.items() if name not in own}
+    names = {option.name for option in LW4O6_OPTIONS}
+    others = {name: value for name, value in given.items() if name not in names}
     if given["role"] == "b4":
         return _b4_line(others, table)
     line, *further = (

@@ -98,8 +98,8 @@ def _map_node(given: Given) -> _MapNode:
         return _MapNode(domain={"own": None, "rules": [rule.told for rule in rules]}, address=None)
     rule, ipv4, psid = edge_of(given)
     others = [rule.told for rule in rules] if given.get("mesh") else []
-    own = rule.provisioned(ipv4, psid).told
-    return _MapNode(domain={"own": own, "rules": others}, address=rule.address(ipv4, psid))
+    provisioned = rule.provisioned(ipv4, psid).told
+    return _MapNode(domain={"own": provisioned, "rules": others}, address=rule.address(ipv4, psid))
 
 
 def edge_of(given: Given) -> tuple[Rule, IPv4Address, int]:
@@ -135,8 +135,8 @@ def rules_of(given: Given) -> list[Rule]:
 
 def map_t_line(given: Given) -> dict[str, Any]:
     """The first line for a node of MAP-T."""
-    own = {option.name for option in (*RULE_OPTIONS, DMR_PREFIX)}
-    others = {name: value for name, value in given.items() if name not in own}
+    names = {option.name for option in (*RULE_OPTIONS, DMR_PREFIX)}
+    others = {name: value for name, value in given.items() if name not in names}
     line = siit_line(others | {"prefix": [given["dmr-prefix"]]})
     line["siit"]["domain"] = _map_node(given).domain
     return line

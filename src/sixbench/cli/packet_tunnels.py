@@ -88,8 +88,8 @@ def tunnel_line(given: Given, name: str, outer: str, payload: str, mapping: dict
         "ecn": given.get("ecn", True),
         "pmtu": given.get("pmtu", "static"),
     }
-    own = {name: given[name] for name in ("own4", "own6") if name in given}
-    return {"mechanism": "tunnel", "tunnel": tunnel, "node": own}
+    node = {name: given[name] for name in ("own4", "own6") if name in given}
+    return {"mechanism": "tunnel", "tunnel": tunnel, "node": node}
 
 
 def fixed(name: str, outer: str, payload: str) -> Callable[[Given], dict[str, Any]]:

@@ -79,7 +79,9 @@ def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> Non
     from ..run.refused_settings import check_setting_names, check_settings
     from .running import agent_hub
 
-    if experiment.kernels or not any(node.sysctl for one in experiment.topologies for node in one.nodes.values()):
+    if experiment.kernels or not any(
+        node.sysctl for topology in experiment.topologies for node in topology.nodes.values()
+    ):
         return
     try:
         with agent_hub() as hub:

@@ -68,10 +68,10 @@ def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list
     automatic = "" if path.engine else " (the first that works is taken)"
     plain = {name: set(script_text(script).splitlines()) for name, script in render(topology).items()}
     for name, script in render_path(network, engine).items():
-        own = [line for line in script_text(script).splitlines() if line not in plain[name]]
-        if own:
+        lines_of_path = [line for line in script_text(script).splitlines() if line not in plain[name]]
+        if lines_of_path:
             lines += [f"# in {name}, where it differs from the plain network, by the engine {engine}{automatic}"]
-            lines += own
+            lines += lines_of_path
     return lines
 
 

@@ -95,9 +95,9 @@ def ends_words(legs: Legs) -> str:
     """Such as `198.18.0.1 to 198.18.2.2, which sees 198.18.2.1`; the server's own address is in brackets where the
     client knows it by another."""
     first, last = legs[0], legs[-1]
-    own = "" if last.destination == first.destination else f" ({last.destination})"
+    other_end = "" if last.destination == first.destination else f" ({last.destination})"
     seen = "" if last.source == first.source else f", which sees {last.source}"
-    return f"{first.source} to {first.destination}{own}{seen}"
+    return f"{first.source} to {first.destination}{other_end}{seen}"
 
 
 def link_descriptions(link: Link) -> str:

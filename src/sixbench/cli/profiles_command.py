@@ -53,7 +53,7 @@ def _lines(profile: Profile) -> list[str]:
     from ..report.link_descriptions import direction_words
 
     mtu = f", MTU {profile.mtu_bytes}" if profile.mtu_bytes else ""
-    settings = {side: direction_words(direction(own)) for side, own in zip(SIDES, profile.directions, strict=True)}
+    settings = {side: direction_words(direction(given)) for side, given in zip(SIDES, profile.directions, strict=True)}
     return [f"{profile.name}: {profile.title}{mtu}", f"  down: {settings['down']}", f"  up:   {settings['up']}"]
 
 
@@ -63,6 +63,6 @@ def _as_json(profile: Profile) -> dict[str, Any]:
     from ..plan.link_settings import direction
     from ..plan.profile_file import SIDES
 
-    sides = {side: asdict(direction(own)) for side, own in zip(SIDES, profile.directions, strict=True)}
+    sides = {side: asdict(direction(given)) for side, given in zip(SIDES, profile.directions, strict=True)}
     about = {"name": profile.name, "title": profile.title, "mtu_bytes": profile.mtu_bytes}
     return about | sides | {"sources": profile.sources}

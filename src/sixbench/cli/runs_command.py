@@ -38,9 +38,9 @@ def runs(
 
     is_default = directory == DEFAULT_DIRECTORY
     directories = [] if is_default and not directory.exists() else run_directories(directory)
-    listed = sorted(map(listed_run, directories), key=lambda one: (one.started_realtime_ns or 0, one.run))
+    listed = sorted(map(listed_run, directories), key=lambda run: (run.started_realtime_ns or 0, run.run))
     if json:
-        print_json({"schema": "sixbench.runs/1", "directory": str(directory), "runs": [asdict(one) for one in listed]})
+        print_json({"schema": "sixbench.runs/1", "directory": str(directory), "runs": [asdict(run) for run in listed]})
     elif not listed:
         note(f"There are no runs in {directory}. Make one with: sixbench run quickstart")
     else:
@@ -52,20 +52,20 @@ def _print(listed: list[ListedRun]) -> None:
 
     rows = [
         [
-            _date(one.started_realtime_ns),
-            printable(one.directory),
-            printable(one.experiment or ""),
-            (one.state or "unreadable") + (", quick" if one.is_quick else ""),
-            *("" if count is None else str(count) for count in (one.ok_trials, one.invalid_trials, one.failed_trials)),
+            _date(run.started_realtime_ns),
+            printable(run.directory),
+            printable(run.experiment or ""),
+            (run.state or "unreadable") + (", quick" if run.is_quick else ""),
+            *("" if count is None else str(count) for count in (run.ok_trials, run.invalid_trials, run.failed_trials)),
         ]
-        for one in listed
+        for run in listed
     ]
     heads = ["started", "run", "experiment", "state", "ok", "invalid", "failed"]
     first, *lines = table_lines(heads, rows, left=4)
     say(first)
-    for one, line in zip(listed, lines, strict=True):
+    for run, line in zip(listed, lines, strict=True):
         say(line)
-        say(f"  {one.problem or one.answer or 'no answer yet'}")
+        say(f"  {run.problem or run.answer or 'no answer yet'}")
 
 
 def _date(realtime_ns: int | None) -> str:

@@ -103,16 +103,16 @@ def _command(kind: PacketKind) -> Callable[..., int]:
 
     def translate(**values: Any) -> int:
         common = {name: values[name] for name in _COMMON}
-        own = {option.name: values[_variable(option)] for option in kind.options}
-        return _translate(kind, own, **common)
+        options = {option.name: values[_variable(option)] for option in kind.options}
+        return _translate(kind, options, **common)
 
     def parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind)
 
-    own = [parameter(_variable(option), *_typed(option)) for option in kind.options]
+    parameters = [parameter(_variable(option), *_typed(option)) for option in kind.options]
     common = [parameter(name, *typed) for name, typed in _COMMON.items()]
     translate.__doc__ = kind.doc
-    translate.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
+    translate.__signature__ = inspect.Signature([*parameters, *common])  # type: ignore[attr-defined]
     return translate
 
 
@@ -133,7 +133,7 @@ def _typed(option: Option) -> tuple[Any, Any]:
 
 
 def _translate(
-    kind: PacketKind, own: dict[str, Any], *, in_: str, out: str | None, explain: bool, as_json: bool, engine: str
+    kind: PacketKind, options: dict[str, Any], *, in_: str, out: str | None, explain: bool, as_json: bool, engine: str
 ) -> int:
     from ..model.errors import UsageError
     from .packet_engines import carrying
@@ -143,7 +143,7 @@ def _translate(
         raise UsageError("write the packets to a file with --out FILE, or explain their fate with --explain")
     if out == STANDARD and sys.stdout.isatty():
         raise UsageError("--out -: standard output is a terminal, and packets are no text; name a file, or a pipe")
-    given = _read(kind, own)
+    given = _read(kind, options)
     stream = sys.stderr if out == STANDARD else sys.stdout
     with ExitStack() as opened:
         # Some networks need the senders before they are built. Errors of options come before errors of files.
@@ -175,13 +175,13 @@ def _tell(line: str | None, stream: TextIO, *, is_all: bool) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _read(kind: PacketKind, own: dict[str, Any]) -> dict[str, Any]:
+def _read(kind: PacketKind, options: dict[str, Any]) -> dict[str, Any]:
     """The values that were given. Raises `UsageError`."""
     from ..model.errors import UsageError
 
     given: dict[str, Any] = {}
     for option in kind.options:
-        value = own[option.name]
+        value = options[option.name]
         if value is None or value is False or value == []:
             continue
         if option.read is None:
