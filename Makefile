@@ -160,6 +160,7 @@ lint-python: $(STAMPS)/sixbench
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/lint-words
 
 lint-rust: | system
 	cargo fmt --all --check
