@@ -1,11 +1,11 @@
 /* Preloaded into sixbench and its agents by `make endurance`: a disk that is slow, and a clock that is stepped.
  *
- * ENDURANCE_CLOCK names a file that holds the step of CLOCK_REALTIME in seconds, as a number of 8 bytes in this machine's order. It is
- * mapped, so that whoever writes it steps the clock of all at once. ENDURANCE_SLOW_US is how much longer each call takes that
- * waits for the disk.
+ * ENDURANCE_CLOCK names a file that holds the step of CLOCK_REALTIME in seconds, as a number of 8 bytes in this
+ * machine's order. It is mapped, so that whoever writes it steps the clock of all at once. ENDURANCE_SLOW_US is how
+ * much longer each call takes that waits for the disk.
  *
- * The kernel's times of packets, which come with recvmsg(2), are moved as well, as a real step would move them. Only sixbench and its
- * agents see the step. */
+ * The kernel's times of packets, which come with recvmsg(2), are moved as well, as a real step would move them. Only
+ * sixbench and its agents see the step. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

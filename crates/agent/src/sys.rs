@@ -315,8 +315,8 @@ unsafe fn vlan_tag(message: &libc::msghdr) -> Option<[u8; TAG_BYTES]> {
 /// The data of the first control message of that kind.
 ///
 /// # Safety
-/// `message` must have been filled in by `recvmsg`, its control buffer must be there, and `T` must be what the kernel writes for that kind, of
-/// which every pattern of bits is a value.
+/// `message` must have been filled in by `recvmsg`, its control buffer must be there, and `T` must be what the kernel
+/// writes for that kind, of which every pattern of bits is a value.
 unsafe fn control_message<T>(message: &libc::msghdr, level: libc::c_int, kind: libc::c_int) -> Option<T> {
     // SAFETY: the caller's promise is what the CMSG_ functions need. The data is perhaps not aligned as a `T`.
     unsafe {

@@ -352,7 +352,8 @@ fn by_a_rule_of_map_the_program_does_what_the_core_does() {
     {
         let rule = Rule {
             ipv6: Net { address: "2a00:d00::".parse().expect("an address"), bits: bits6 },
-            ipv4: Net { address: Ipv4Addr::new(192, 0, 0, 0), bits: bits4 },
+            // Without the core's own address, 192.0.0.8: the node takes what is to that.
+            ipv4: Net { address: Ipv4Addr::new(203, 0, 0, 0), bits: bits4 },
             ea_bits,
             psid_offset,
             psid: None,
