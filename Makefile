@@ -44,7 +44,7 @@ export UV_SYSTEM_CERTS ?= true
 # What the agent is built from. Folders too, so that a deleted file counts as a change.
 AGENT_SOURCES := $(shell find Cargo.toml Cargo.lock crates bpf -name target -prune -o -print 2>/dev/null)
 BPF_SOURCES := $(wildcard bpf/*.c bpf/*.h)
-C_SOURCES := $(BPF_SOURCES) $(wildcard tests/lab/*.c benches/endurance/stateless_flood.c tests/guest/stamping/*.c)
+C_SOURCES := $(BPF_SOURCES) $(wildcard tests/lab/*.c benches/endurance/*.c tests/guest/stamping/*.c)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -26,7 +26,8 @@ static useconds_t slow_us;
 __attribute__((constructor)) static void begin(void)
 {
 	const char *clock = getenv("ENDURANCE_CLOCK"), *slow = getenv("ENDURANCE_SLOW_US");
-	int is_ours = !strncmp(program_invocation_short_name, "python", 6) || !strncmp(program_invocation_short_name, "sixbench", 8);
+	int is_ours = !strncmp(program_invocation_short_name, "python", 6) ||
+		      !strncmp(program_invocation_short_name, "sixbench", 8);
 	int file = clock && is_ours ? open(clock, O_RDONLY | O_CLOEXEC) : -1;
 
 	if (file >= 0) {
@@ -84,7 +85,8 @@ static void step_times(struct msghdr *message)
 		struct timespec *times = (struct timespec *)CMSG_DATA(part);
 		size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(*times), at;
 
-		if (part->cmsg_level != SOL_SOCKET || (part->cmsg_type != SO_TIMESTAMPNS && part->cmsg_type != SO_TIMESTAMPING))
+		if (part->cmsg_level != SOL_SOCKET ||
+		    (part->cmsg_type != SO_TIMESTAMPNS && part->cmsg_type != SO_TIMESTAMPING))
 			continue;
 		for (at = 0; at < count; at++)
 			if (times[at].tv_sec)
@@ -111,22 +113,23 @@ int recvmmsg(int socket, struct mmsghdr *messages, unsigned int most, int flags,
 	int count, at;
 
 	if (!real)
-		real = (int (*)(int, struct mmsghdr *, unsigned int, int, struct timespec *))dlsym(RTLD_NEXT, "recvmmsg");
+		real = (int (*)(int, struct mmsghdr *, unsigned int, int, struct timespec *))dlsym(RTLD_NEXT,
+												   "recvmmsg");
 	count = real(socket, messages, most, flags, timeout);
 	for (at = 0; at < count; at++)
 		step_times(&messages[at].msg_hdr);
 	return count;
 }
 
-#define SLOW(result, name, parameters, arguments)                                   \
-	result name parameters                                                      \
-	{                                                                           \
-		static result(*real) parameters;                                    \
-		if (!real)                                                          \
-			real = (result(*) parameters)dlsym(RTLD_NEXT, #name);       \
-		if (slow_us)                                                        \
-			usleep(slow_us);                                            \
-		return real arguments;                                              \
+#define SLOW(result, name, parameters, arguments)                                                                      \
+	result name parameters                                                                                         \
+	{                                                                                                              \
+		static result(*real) parameters;                                                                       \
+		if (!real)                                                                                             \
+			real = (result(*) parameters)dlsym(RTLD_NEXT, #name);                                          \
+		if (slow_us)                                                                                           \
+			usleep(slow_us);                                                                               \
+		return real arguments;                                                                                 \
 	}
 
 SLOW(int, fsync, (int file), (file))
