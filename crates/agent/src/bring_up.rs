@@ -1,4 +1,4 @@
-//! `translator-bring-up`: what a CLAT does from the moment at which it has no prefix until it translates.
+//! `translator-bring-up`: the steps of a CLAT from the moment at which it has no prefix until it translates.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! `counters`: what the kernel counted in the node's network namespace.
+//! `counters`: the kernel's counters of the node's network namespace.
 
 use std::collections::BTreeMap;
 use std::fs;

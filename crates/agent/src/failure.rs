@@ -1,4 +1,4 @@
-//! A request that could not be done, as responses tell it.
+//! A request that failed, in the form of responses.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! `hardware-clock N`: what `/dev/ptpN` says between two looks at the system's realtime clock, as JSON.
+//! `hardware-clock N`: readings of `/dev/ptpN` between two readings of the system's realtime clock, as JSON.
 
 use std::fs::File;
 use std::os::fd::AsFd;

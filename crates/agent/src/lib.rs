@@ -1,16 +1,16 @@
 //! The sixbench agent: one process is one node.
 //!
 //! This crate holds: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
-//! describes, and what a node does but traffic: commands, sysctls, counters, captures, and the interfaces that it
-//! borrows. It leaves to others how traffic is sent and timed (`sixbench-traffic`), how tunnels carry packets
-//! (`sixbench-plane`), how services work (`sixbench-services`), how bytes come from another machine
-//! (`sixbench-remote`), and the formats of packets (`sixbench-wire`).
+//! describes, and all tasks of a node except traffic: commands, sysctls, counters, captures, and the interfaces that it
+//! borrows. Other crates send and time traffic (`sixbench-traffic`), carry packets through tunnels (`sixbench-plane`),
+//! offer services (`sixbench-services`), exchange bytes with another machine (`sixbench-remote`), and have the formats
+//! of packets (`sixbench-wire`).
 //!
 //! `node` reads requests and hands them out, one module an operation; `remote` does so for clients on other machines,
-//! which it lets do less; `translate` takes packets through a mechanism and `decode` tells their headers, without a
-//! node; [`protocol`] has the form of requests.
+//! which may do less; `translate` passes packets through a mechanism and `decode` prints their headers, without a node;
+//! [`protocol`] has the form of requests.
 //!
-//! It is a library so that fuzzers reach what reads a stranger's bytes ([`lines`], [`protocol`]). `unsafe` only in
+//! It is a library so that fuzzers reach the readers of a stranger's bytes ([`lines`], [`protocol`]). `unsafe` only in
 //! `sys`.
 
 mod answers;

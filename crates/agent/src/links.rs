@@ -1,4 +1,4 @@
-//! The state of the node's interfaces and of their queueing disciplines, as `counters` tells it.
+//! The state of the node's interfaces and of their queueing disciplines, for `counters`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

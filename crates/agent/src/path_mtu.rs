@@ -1,5 +1,5 @@
-//! `forget-path-mtu`: the node forgets what it learned of paths by ICMP, as `ip route flush cache` does for both
-//! families.
+//! `forget-path-mtu`: the node forgets all that it has learned about paths by ICMP, as `ip route flush cache` does for
+//! both families.
 
 use serde_json::json;
 use sixbench_netlink::Client;

@@ -86,7 +86,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// A table without sessions, and with room for so many.
+    /// A table without sessions, and with room for this many.
     pub fn new(find: Find, most: usize) -> Self {
         Self { find, table: Arc::new(Table::new(most)) }
     }

@@ -1,4 +1,4 @@
-//! Noticing that nobody says anything any more: a connection that was cut has no end that could be read.
+//! Notices that no lines come any more: a connection that was cut has no end that could be read.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;

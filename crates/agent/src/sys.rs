@@ -207,7 +207,7 @@ impl PacketSocket {
         Ok(Self(fd))
     }
 
-    /// Lets the kernel hold so many bytes of packets that were not read yet, beyond `net.core.rmem_max` where that is
+    /// Lets the kernel hold this many bytes of packets that were not read yet, beyond `net.core.rmem_max` where that is
     /// permitted.
     pub fn set_buffer_bytes(&self, bytes: usize) -> io::Result<()> {
         sixbench_packet::set_receive_buffer(self, bytes)

@@ -1,4 +1,4 @@
-//! `connection-tracking`: how many connections the node's namespace keeps track of, and what became of others.
+//! `connection-tracking`: the connections that the node's namespace tracks, and those that it did not take.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Decides what happens to each packet: drawn or listed, the same for a seed on every machine. No clock, no socket.
+//! Decides the fate of each packet: drawn or listed, the same for a seed on every machine. No clock, no socket.
 
 use sixbench_measure::quantile::standard_normal;
 use sixbench_measure::random::{Random, Stream};
@@ -16,7 +16,7 @@ pub struct Decision {
     pub flipped: Option<u64>,
     /// The packet is not delayed.
     pub overtakes: bool,
-    /// The packet is held back until so many later packets have passed.
+    /// The packet is held back until this many later packets have passed.
     pub late_by: Option<u64>,
     /// The delay of the packet.
     pub delay_ns: u64,

@@ -2,8 +2,9 @@
 //!
 //! An emulated link is two interfaces of the agent's namespace, the far ends of the veth pairs of the nodes that it
 //! joins. One thread carries the packets of all links of a node ([`Emulator`]): it takes them from a packet socket with
-//! the kernel's time of arrival, decides what becomes of each ([`decision`]), and sends them when they are due, the
-//! last microseconds spun. It counts and times its real work on each packet, so that nobody has to believe it.
+//! the kernel's time of arrival, decides the fate of each ([`decision`]), and sends them when they are due. It spins
+//! for the last microseconds before that. It counts and times its real work on each packet, so that nobody has to trust
+//! it.
 //!
 //! Rates and queues do not belong here: they are the kernel's (`tbf` at the nodes' ends). `unsafe` only in [`sys`].
 

@@ -15,7 +15,7 @@ pub type Mark = [u8; 8];
 pub struct Record {
     /// Packets that the impairments chose from.
     pub packets: u64,
-    /// Packets of address resolution and the like, which are delayed and nothing else.
+    /// Packets such as those of address resolution, which are only delayed.
     pub control_packets: u64,
     /// Packets that were chosen to vanish.
     pub lost: u64,
@@ -53,7 +53,7 @@ pub struct Marked {
     lost: Ranges,
 }
 
-/// A datagram's header lies within so many bytes of its packet: behind the deepest stack that is measured.
+/// A datagram's header lies within this many bytes of its packet: behind the deepest stack that is measured.
 const SEARCHED_BYTES: usize = 256;
 /// Places from the beginning of the mark on: of the number, before the send time, and of the phase, which is 1 for
 /// measured datagrams.

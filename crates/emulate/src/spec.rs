@@ -58,7 +58,7 @@ pub struct Impairments {
     pub corrupt: Option<Chosen>,
     /// Packets that overtake those before them: they are not delayed.
     pub reorder: Option<Chosen>,
-    /// Packets that are held back until so many later ones have passed.
+    /// Packets that are held back until this many later ones have passed.
     pub late: Option<Late>,
     /// Seed of all random choices.
     pub seed: u64,

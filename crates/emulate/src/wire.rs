@@ -8,7 +8,7 @@ const OVERHEAD_BYTES: u64 = 24;
 /// The shortest frame, 64 bytes, with preamble and gap.
 const LEAST_BYTES: u64 = 84;
 /// Factor by which packets that jitter delayed follow each other faster than the link's rate. At the rate itself a link
-/// that is full would never catch up: all its packets would come to have the longest delay that was ever drawn.
+/// that is full would never catch up: all its packets would end up with the longest delay that was ever drawn.
 const CATCHING_UP: u64 = 2;
 
 /// Spaces packets as a wire of a rate does. The limiter of the rate sends in bunches the packets that its timer missed;

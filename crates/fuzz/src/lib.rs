@@ -1,7 +1,7 @@
 //! The targets of the fuzzers: one function for each parser of bytes that others write.
 //!
-//! Each takes any bytes and panics where what it tries breaks its promise. `fuzz/` hands them to libFuzzer (`make
-//! fuzz`); the tests here hand them the corpus in `fuzz/corpus` and changes of it, on any toolchain.
+//! Each takes any bytes, and panics if the parser breaks its promise. `fuzz/` hands them to libFuzzer (`make fuzz`);
+//! the tests here hand them the corpus in `fuzz/corpus` and changes of it, on any toolchain.
 #![forbid(unsafe_code)]
 
 mod dhcp;

@@ -1,7 +1,7 @@
 //! One-way delay, its variation and RFC 3550's jitter, from the times of sending and arriving.
 //!
 //! Pure: numbers in, numbers out. Delays are signed, since the clocks of two machines may disagree. Every datagram
-//! enters once, in the order of arrival: what is a duplicate is the ledger's to say.
+//! enters once, in the order of arrival: the ledger recognises duplicates.
 
 use serde_json::{Map, Value, json};
 

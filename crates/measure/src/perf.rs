@@ -1,8 +1,8 @@
 //! Counting events of the whole machine: a group of two perf events on each CPU (`perf_event_open(2)`).
 //!
-//! Both events of a group are counted over exactly the same time, so that their quotient means something. Where a CPU
-//! has fewer counters than events are asked of it, by everybody together, the kernel lets them take turns; then a count
-//! is scaled by the time it was there over the time it ran, as that manual says.
+//! Both events of a group are counted over exactly the same time, so that their quotient is meaningful. If a CPU has
+//! fewer counters than all programs together ask of it, the kernel lets the events take turns. Then a count is scaled
+//! by the time for which it was enabled over the time for which it ran, as the manual says.
 
 use std::fmt;
 use std::fs;

@@ -7,9 +7,9 @@
 //!
 //! `netlink-packet-route` 0.34 with `netlink-packet-core` answers the same questions without an async runtime on Rust
 //! 1.85 (`rtnetlink` needs Tokio, and `neli` 32 packages), but it is 34,000 lines for the twelve attributes that are
-//! read here, and leaves socket, bounds and sequence numbers to us. It decodes every attribute of a message and refuses
-//! the message for one that is of another length than it knows, as those of kernels older or newer than itself are,
-//! while a node here runs on kernels from Linux 5.10 on and reads nothing but what it needs.
+//! read here, and leaves socket, bounds and sequence numbers to us. It decodes every attribute of a message, and
+//! refuses the message if one has another length than it knows, as on kernels that are older or newer than itself. A
+//! node here runs on kernels from Linux 5.10 on, and reads only the attributes that it needs.
 #![forbid(unsafe_code)]
 
 mod client;

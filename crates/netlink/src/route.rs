@@ -1,4 +1,4 @@
-//! Routes, and forgetting what ICMP has told the kernel of them.
+//! Routes, and the removal of all that the kernel has learned about them by ICMP.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};

@@ -1,5 +1,5 @@
-//! Hardware time stamps of an interface (`linux/net_tstamp.h`): what it can do, and how it is set. The kernel's
-//! structures are read as bytes, so that nothing a driver says is taken for more than it is.
+//! Hardware time stamps of an interface (`linux/net_tstamp.h`): its capabilities and its settings. The kernel's
+//! structures are read as bytes, so that no value of a driver can break their types.
 
 use std::io;
 

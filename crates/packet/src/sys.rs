@@ -58,12 +58,12 @@ fn length_of(value: &[u8]) -> libc::socklen_t {
     libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX)
 }
 
-/// Lets the kernel hold so many bytes that were not read yet, beyond `net.core.rmem_max` where that is permitted.
+/// Lets the kernel hold this many bytes that were not read yet, beyond `net.core.rmem_max` where that is permitted.
 pub fn set_receive_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
     set_either(socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], bytes)
 }
 
-/// Lets the socket have so many bytes under way, beyond `net.core.wmem_max` where that is permitted.
+/// Lets the socket have this many bytes under way, beyond `net.core.wmem_max` where that is permitted.
 pub fn set_send_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
     set_either(socket, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], bytes)
 }

@@ -1,4 +1,4 @@
-//! Counters of a tunnel's packets, by what became of them.
+//! Counters of a tunnel's packets, by their fate.
 
 use std::collections::BTreeMap;
 

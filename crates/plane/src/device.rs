@@ -111,7 +111,7 @@ impl Device {
         }
     }
 
-    /// Waits until the node knows the address as its own: the kernel sees to that after it has answered
+    /// Waits until the node knows the address as its own: the kernel does that after it has answered
     /// (net/ipv6/addrconf.c, addrconf_dad_work).
     fn wait_for(&self, address: Ipv6Addr) -> io::Result<()> {
         let mut client = Client::open()?;

@@ -1,11 +1,11 @@
 //! The transition data plane: tunnels that the kernel carries by eBPF, or that we carry.
 //!
-//! This crate holds: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`], which
-//! `classifiers` loads: compiled from `bpf/` and embedded), its counters, the groups it is in ([`groups`]), what user
-//! space does for it ([`slow`]), a packet's way through it without a device ([`whole`]), and the tunnels of a node
-//! ([`Tunnels`]); its translators ([`Translators`]); the tags of a VLAN ([`Vlan`]); and, by programs of their own,
-//! where packets are dropped ([`drops`]) and how late queues' timers are ([`timers`]). It knows neither the agent's
-//! protocol nor the formats of packets (`sixbench-wire`).
+//! This crate holds: the specification of a tunnel ([`spec`]), its device ([`device`]), its programs ([`program`],
+//! which `classifiers` loads: compiled from `bpf/` and embedded), its counters, its multicast groups ([`groups`]), its
+//! part in user space ([`slow`]), a packet's way through it without a device ([`whole`]), and the tunnels of a node
+//! ([`Tunnels`]); the translators of a node ([`Translators`]); the tags of a VLAN ([`Vlan`]); and, by programs of their
+//! own, the places of dropped packets ([`drops`]) and the lateness of queues' timers ([`timers`]). It knows neither the
+//! agent's protocol nor the formats of packets (`sixbench-wire`).
 //!
 //! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the
 //! ingress of each device below decapsulates and hands the packet to the near end. Routes, path MTU and addresses are

@@ -1,4 +1,4 @@
-//! Measurement of how late the timers of queueing disciplines are: `bpf/timers.bpf.c`.
+//! The lateness of timers of queueing disciplines: `bpf/timers.bpf.c`.
 
 use std::fs::File;
 use std::io::{self, BufReader};

@@ -1,4 +1,4 @@
-//! Prefixes and rules of MAP, as `docs/protocol.md` has them.
+//! Prefixes and rules of MAP, in the form of `docs/protocol.md`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;

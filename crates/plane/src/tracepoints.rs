@@ -1,4 +1,4 @@
-//! Programs that watch what the kernel does, at its tracepoints, and the maps that they share with us.
+//! Programs that watch the kernel at its tracepoints, and the maps that they share with us.
 
 use std::error::Error as StdError;
 

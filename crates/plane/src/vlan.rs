@@ -1,9 +1,9 @@
-//! A VLAN (IEEE 802.1Q) that is all that an interface carries: what leaves is tagged, and the tag is taken off what
-//! arrives.
+//! A VLAN (IEEE 802.1Q) to which an interface is limited: frames that leave are tagged, and the tag is removed from
+//! frames that arrive.
 //!
-//! The interface stays what it is for routes, addresses and queues, and captures on it see the tag. So it is the same
-//! on kernels with VLAN devices and on those without. Frames that arrive without the tag are dropped, and the kernel
-//! tells of it.
+//! The interface stays the same for routes, addresses and queues, and captures on it see the tag. So it works alike on
+//! kernels with VLAN devices and on those without. Frames that arrive without the tag are dropped, and the kernel
+//! reports the drop.
 
 use aya::programs::TcAttachType;
 use aya::{EbpfLoader, include_bytes_aligned};

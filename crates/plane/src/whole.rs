@@ -1,5 +1,5 @@
-//! Whole packets through one end of a tunnel, without a device: what the slow path's rules decide, and what the node
-//! does around them. Bytes in, bytes and reasons out.
+//! Whole packets through one end of a tunnel, without a device: the decisions of the slow path's rules, and the node's
+//! work around them. Bytes in, bytes and reasons out.
 //!
 //! Left out here: fragments of outer packets, which the caller puts together before ([`Whole::joins`]), and mappings
 //! that ask a link for its neighbours (6over4) or the node for its routes (ISATAP).
@@ -64,7 +64,7 @@ impl Carried {
 pub enum Verdict {
     /// It went through: in several packets if it had to be cut.
     Through(Vec<Vec<u8>>),
-    /// Its source is told by these packets: one, or its fragments.
+    /// Its source gets an error in these packets: one, or its fragments.
     Answered(Vec<Vec<u8>>),
     /// Nothing is sent.
     Dropped,
@@ -83,13 +83,13 @@ enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Length {
     Fits,
-    /// Its source is told what length would fit.
+    /// Its source gets an error with the length that would fit.
     IsTold,
     CutsOuter,
     CutsInner,
 }
 
-/// The reason and the result for a packet; or the reason why it is dropped unless its source is told.
+/// The reason and the result for a packet; or the reason why it is dropped unless its source gets an error.
 type Decided = std::result::Result<(Outcome, Verdict), Outcome>;
 
 impl Whole {

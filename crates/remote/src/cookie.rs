@@ -1,8 +1,8 @@
-//! The cookie that a client of a busy server brings back before the server keeps anything for it ("Connections" in the
+//! The cookie that a client of a busy server returns before the server keeps anything for it ("Connections" in the
 //! protocol document).
 //!
 //! It is a MAC over the client's address and the time, as in WireGuard's cookie reply and the Retry of QUIC (RFC 9000
-//! section 8.1.2). Pure but for the key of a [`Jar`], which the system's random numbers are.
+//! section 8.1.2). Pure except for the key of a [`Jar`], which the system's random numbers give.
 
 use std::io;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub type Cookie = [u8; COOKIE_BYTES];
 /// The cookie of a client that has none.
 pub const NO_COOKIE: Cookie = [0; COOKIE_BYTES];
 
-/// Gives out cookies and knows them again, without remembering whom it gave which.
+/// Gives out cookies and recognises them, without remembering which client has which.
 pub struct Jar([u8; 32]);
 
 impl Jar {

@@ -1,8 +1,8 @@
 //! The door of a server: one thread that accepts connections and waits for their first bytes.
 //!
-//! A connection at the door costs a descriptor and a hundred bytes, and no thread. Where slots are short, the network
-//! that has most of them gives way ([`crate::slots`]). Where many are taken, only a client that brings its cookie is
-//! let in ([`crate::cookie`]). A good client hardly stays at the door: it sends all of its first bytes as soon as it is
+//! A connection at the door costs a descriptor and a hundred bytes, and no thread. When slots run short, the network
+//! that has most of them loses one ([`crate::slots`]). When many are taken, only a client that brings its cookie is let
+//! in ([`crate::cookie`]). A good client hardly stays at the door: it sends all of its first bytes as soon as it is
 //! connected.
 
 use std::collections::{HashMap, VecDeque};
@@ -30,7 +30,7 @@ const OPENING_TIME: Duration = Duration::from_secs(2);
 const DESCRIPTORS_SHARE: u64 = 4;
 const MIN_PLACES: usize = 64;
 const MAX_PLACES: usize = 2_048;
-/// A server is under load when one in so many slots is taken: more than an idle server's good clients ever take, and
+/// A server is under load when one in this many slots is taken: more than an idle server's good clients ever take, and
 /// long before they are short.
 const LOAD_SHARE: usize = 8;
 /// Connections accepted before those that are there are looked at again.
@@ -42,7 +42,7 @@ const FIRST_NUMBER: Number = 1 << 16;
 
 /// The part of the server behind the door.
 pub trait Inside {
-    /// True if there are many inside who have not said who they are.
+    /// True if there are many inside that have not identified themselves.
     fn is_crowded(&self) -> bool;
 
     /// Takes a connection that blocks, and whose first bytes are as they should be.

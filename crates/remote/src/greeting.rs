@@ -1,6 +1,6 @@
-//! The Noise handshake, and what a client makes of the server's answer.
+//! The Noise handshake, and the client's reading of the server's answer.
 //!
-//! Works on anything that reads and writes. Whoever calls it sees to the time it may take.
+//! Works on anything that reads and writes. The caller limits the time.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ pub fn greet(stream: &mut (impl Read + Write), key: Option<&Key>, cookie: &Cooki
 /// The server's side in one piece, of a stream that blocks. The door does the same as bytes come.
 ///
 /// # Errors
-/// `Refusal`, after the client was told.
+/// `Refusal`, after the client has got the answer.
 pub fn accept(stream: &mut (impl Read + Write), key: Option<&Key>) -> Result<Ciphers, Refusal> {
     let (mut bytes, mut have) = ([0; MAX_OPENING_BYTES], 0);
     let opening = loop {

@@ -5,8 +5,8 @@
 //! writes them to a [`Writer`].
 //!
 //! [`first_bytes`], [`cookie`] and [`slots`] are pure; [`door`] accepts connections and waits for their first bytes,
-//! [`greeting`] is the handshake, [`visitors`] says who may stay, [`queues`] keeps those apart who have not been
-//! accepted, [`listener`] puts them together, and [`channel`] carries bytes after it all.
+//! [`greeting`] is the handshake, [`visitors`] decides which connections may stay, [`queues`] separates those that have
+//! not been accepted, [`listener`] joins these parts, and [`channel`] carries bytes afterwards.
 
 mod channel;
 mod connect;

@@ -1,7 +1,7 @@
 //! Several sockets at one address, each with a queue of its own: a network that fills its queue fills no other one.
 //!
-//! The kernel keeps connections that nobody has accepted yet in a queue, and drops what comes when it is full, whoever
-//! sent it. So a server listens on an address by a group of sockets (`SO_REUSEPORT`), and a program of classic BPF
+//! The kernel keeps connections that nobody has accepted yet in a queue. When that is full, it drops new ones, whoever
+//! opens them. So a server listens on an address by a group of sockets (`SO_REUSEPORT`), and a program of classic BPF
 //! chooses by the network of the sender ([`crate::slots`]) which one takes a connection. Random numbers of the server,
 //! which nobody else knows, decide which networks share a queue.
 

@@ -1,8 +1,8 @@
-//! Chooses the connection that gives way where slots are short: one of the network that has most of them.
+//! Chooses the connection that loses its slot when slots run short: one of the network that has most of them.
 //!
-//! A network is what one customer has as a rule: a /48 of IPv6 (RFC 6177, section 2), and a /24 of IPv4, the longest
-//! prefix that is routed between providers. Within a /48 it is a /64, which is one link (RFC 4291, section 2.5.4): a
-//! provider may also give its customers longer prefixes of the same /48. Pure.
+//! A network is the prefix that one customer usually has: a /48 of IPv6 (RFC 6177, section 2), and a /24 of IPv4, the
+//! longest prefix that is routed between providers. Within a /48 it is a /64, which is one link (RFC 4291, section
+//! 2.5.4): a provider may also give its customers longer prefixes of the same /48. Pure.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -36,7 +36,7 @@ pub struct Slots {
 #[derive(Debug, Default)]
 struct Shares {
     numbers: HashMap<Prefix, BTreeSet<Number>>,
-    /// Number of slots, the oldest slot, the prefix: the last one gives way.
+    /// Number of slots, the oldest slot, the prefix: the last one loses its slot.
     order: BTreeSet<(usize, Reverse<Number>, Prefix)>,
 }
 
@@ -66,8 +66,8 @@ impl Slots {
         self.from.len()
     }
 
-    /// The slot that gives way for the next. It is the oldest slot of the address with most slots, in the network with
-    /// most within the network that has most. Of equals it is the one with the oldest slot.
+    /// The slot that is taken for the next connection. It is the oldest slot of the address with most slots, in the
+    /// network with most within the network that has most. Of equals it is the one with the oldest slot.
     pub fn dispensable(&self) -> Option<Number> {
         let mut outer = Prefix::ALL;
         loop {

@@ -1,4 +1,4 @@
-//! Settings of TCP at both ends: a peer that vanished is noticed, and nobody waits for ever.
+//! Settings of TCP at both ends: they notice a peer that vanished, and nobody waits for ever.
 
 use std::io;
 use std::net::TcpStream;

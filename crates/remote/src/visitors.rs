@@ -1,4 +1,4 @@
-//! Connections that came through the door: those that have yet to say who they are, and clients.
+//! Connections that came through the door: those that have not identified themselves yet, and clients.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -34,7 +34,7 @@ struct State {
 
 struct Waiting {
     number: Number,
-    /// The socket, to end the connection: whoever reads from it sees its end then.
+    /// The socket, to end the connection: its reader then sees the end.
     stream: TcpStream,
     deadline: Instant,
 }
@@ -129,7 +129,7 @@ impl Waiting {
 }
 
 impl Visit {
-    /// Notes that it has said who it is: it stays as long as it likes.
+    /// Notes that it has identified itself: it may stay as long as it likes.
     ///
     /// # Errors
     /// `Full` where there is no room for another client.

@@ -17,7 +17,7 @@ pub enum Error {
     /// The service is not there.
     #[error("there is no {0}")]
     Missing(String),
-    /// The tunnel broker said no.
+    /// The tunnel broker refused.
     #[error("asking the tunnel broker {broker}: it refuses: {reason}{}", why(.reason))]
     Refused {
         /// Its address and port.

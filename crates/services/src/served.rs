@@ -1,4 +1,4 @@
-//! A service on a thread of its own that counts what it hears and says.
+//! A service on a thread of its own that counts the messages that it receives and sends.
 
 use std::sync::{Arc, Mutex};
 

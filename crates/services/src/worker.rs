@@ -1,4 +1,4 @@
-//! A thread that works until it is told to stop, and the functions by which it waits.
+//! A thread that works until it is stopped, and the functions by which it waits.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

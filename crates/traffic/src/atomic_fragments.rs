@@ -1,5 +1,5 @@
-//! UDP datagrams as atomic fragments: IPv6 packets that are whole and have a Fragment header all the same (RFC 6946).
-//! No socket option makes Linux send them since RFC 8021, so that the headers are written here, for a raw socket.
+//! UDP datagrams as atomic fragments: IPv6 packets that are whole and still have a Fragment header (RFC 6946). No
+//! socket option makes Linux send them since RFC 8021, so the headers are written here, for a raw socket.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsFd;

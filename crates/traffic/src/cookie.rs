@@ -1,8 +1,8 @@
 //! The cookie that a client of datagrams echoes before anything is sent to it (see "The cookie" in the protocol
 //! document).
 //!
-//! Pure but for the key of a [`Doorkeeper`], which the system's random numbers are. Cookies without a state at the
-//! server are those of RFC 9000 section 8.1.2 and RFC 7873.
+//! Pure except for the key of a [`Doorkeeper`], which the system's random numbers give. Cookies without a state at the
+//! server are as in RFC 9000 section 8.1.2 and RFC 7873.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,5 +1,5 @@
-//! Datagram sockets as the workloads want them: bound, with the buffers and the DF policy asked for, and with the
-//! kernel's notes on what they receive.
+//! Datagram sockets for the workloads: bound, with the requested buffers and DF policy, and with the kernel's notes on
+//! received datagrams.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};

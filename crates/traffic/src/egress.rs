@@ -1,4 +1,4 @@
-//! The device by which this node's packets to the peer leave, and whether super-packets would cross it.
+//! The device by which this node's packets to the peer leave, and the test for super-packets on it.
 
 use std::io;
 

@@ -106,8 +106,8 @@ impl Ledger {
         self.next_expected - self.unique
     }
 
-    /// Numbers missing above the largest that came, of `sent` datagrams; absent where more came than are said to have
-    /// been sent, since the account is then wrong.
+    /// Numbers missing above the largest that came, of `sent` datagrams; absent where more came than were reported to
+    /// have been sent, since the account is then wrong.
     pub fn lost_tail(&self, sent: u64) -> Option<u64> {
         sent.checked_sub(self.next_expected)
     }
@@ -195,7 +195,7 @@ impl Page {
         (is_missing, { next }.next())
     }
 
-    /// The last of the first so many that is missing.
+    /// The last of the first this many that is missing.
     fn last_missing(&self, length: usize) -> Option<usize> {
         match self {
             Page::Empty => length.checked_sub(1),

@@ -1,4 +1,4 @@
-//! The fate of each datagram, where it is asked for: bounded columns of whole numbers.
+//! The fate of each datagram, on request: bounded columns of whole numbers.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Bytes that a sender gives to the kernel, and where in pages they begin.
+//! Bytes that a sender gives to the kernel, and their place within pages.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,5 +1,5 @@
-//! Reading a workload's parameters: every key is known, typed and in range, or `bad-params` says what would be right.
-//! The same readings describe the parameters ([`table`]), so that orchestrators can be held against it.
+//! Reads a workload's parameters: every key is known, typed and in range, or `bad-params` names the right values. The
+//! same readings describe the parameters ([`table`]), so that orchestrators can be checked against them.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -45,7 +45,7 @@ impl Limit {
         }
     }
 
-    /// True if a closed loop is over after so many rounds and so much time.
+    /// True if a closed loop is over after this many rounds and so much time.
     #[inline]
     pub fn is_reached(self, count: u64, elapsed_ns: u64) -> bool {
         match self {

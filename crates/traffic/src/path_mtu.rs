@@ -1,4 +1,4 @@
-//! The path MTU as the kernel knows it: asked for, and forgotten.
+//! The path MTU that the kernel knows: asks for it, and makes the kernel forget it.
 
 use std::fs;
 use std::io;

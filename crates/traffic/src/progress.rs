@@ -1,4 +1,4 @@
-//! Progress of a session, for those who ask while it is at work.
+//! Progress of a session, for requests while it is at work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Accumulators of the intervals of a measured window.
 
-/// More intervals than this are not told apart: the last one takes the rest.
+/// More intervals than this are not kept apart: the last one takes the rest.
 const MAX_INTERVALS: usize = 1_000_000;
 
 /// One accumulator an interval. Intervals are open at their start and closed at their end, so that the very end of the

@@ -1,4 +1,4 @@
-//! Sockets: bound to the local address, with the buffers that were asked for.
+//! Sockets: bound to the local address, with the requested buffers.
 
 use std::io;
 use std::net::IpAddr;

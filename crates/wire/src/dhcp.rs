@@ -1,5 +1,5 @@
 //! DHCP for IPv4: [RFC 2131](https://www.rfc-editor.org/rfc/rfc2131#section-2), options of RFC 2132, and the one by
-//! which a server tells clients to do without IPv4 ([RFC 8925](https://www.rfc-editor.org/rfc/rfc8925)). No I/O.
+//! which a server asks clients to do without IPv4 ([RFC 8925](https://www.rfc-editor.org/rfc/rfc8925)). No I/O.
 //!
 //! Nothing here panics, whatever the bytes.
 

@@ -1,4 +1,4 @@
-//! The stack of headers that a packet carries, outermost first.
+//! The stack of headers of a packet, outermost first.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -191,7 +191,7 @@ enum Next {
     Header(Format),
     /// An IPv4 or IPv6 header, as its version tells.
     Ip,
-    /// A Teredo header of so many bytes.
+    /// A Teredo header of this many bytes.
     Teredo {
         bytes: usize,
     },

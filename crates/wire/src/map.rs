@@ -1,7 +1,6 @@
 //! The address arithmetic of MAP: RFC 7597 sections 5 and 6, which RFC 7599 shares.
 //!
-//! A [`Rule`] says which IPv6 address a customer edge has by its IPv4 address and one of its ports, and the other way
-//! round.
+//! A [`Rule`] gives the IPv6 address of a customer edge from its IPv4 address and one of its ports, and the reverse.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -1,7 +1,7 @@
 //! Reassembly: packets of their fragments (RFC 791 section 3.2, RFC 8200 section 4.5).
 //!
-//! Fragments wait until all of their packet are there, within bounds that `held_fragments` has. It has no clock: the
-//! caller gives the time.
+//! Fragments wait until all those of their packet have arrived, within the bounds of `held_fragments`. There is no
+//! clock: the caller gives the time.
 
 use std::time::Duration;
 

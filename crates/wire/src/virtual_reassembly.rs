@@ -2,7 +2,7 @@
 //! section 8.3.3).
 //!
 //! Fragments are not put together. If the first fragment has come, others go on at once, with its ports. Until then
-//! they wait for it, within bounds (`held_fragments` has them). It has no clock: the caller gives the time.
+//! they wait for it, within the bounds of `held_fragments`. There is no clock: the caller gives the time.
 
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 //!
 //! A processor of a virtual machine that sleeps is woken when its host has time, which takes up to milliseconds. A
 //! thread of the idle class that spins keeps it awake, and yields to any other work ([`spinner`]). These threads are a
-//! process of their own, in a session of its own with the least share of the processors. If they were in the agent's
-//! process, that would have the least share as well. The threads write their observations to memory that both processes
-//! share.
+//! process of their own, in a session of its own with the least share of the processors. Inside the agent's process,
+//! they would give the agent the least share as well. The threads write their observations to memory that both
+//! processes share.
 
 mod spinner;
 

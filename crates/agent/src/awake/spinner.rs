@@ -9,10 +9,10 @@
 //! the least share. In the nodes' session they took a third of a processor from programs of other sessions, and where
 //! two runs had some, other programs waited for up to 0.3 s.
 //!
-//! Even so, they do not always yield to one thread. The kernel leaves work that remains for the network after an
-//! interrupt or a system call to a thread of its own (`ksoftirqd`), which then waited for the next tick, and timers of
-//! queues waited with it. But a thread that returns from the kernel's part for networks does that work first. So a
-//! spinner goes there again and again.
+//! Even so, one thread of the kernel may wait. After an interrupt or a system call, the kernel leaves remaining work
+//! for the network to a thread of its own (`ksoftirqd`), which then waited for the next tick, and timers of queues
+//! waited with it. But a thread that returns from the kernel's network code does that work first. So a spinner calls it
+//! again and again.
 
 use std::convert::Infallible;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! The first process in a device's namespaces: makes its private directory, starts the program, and tells when it is
+//! The first process in a device's namespaces: makes its private directory, starts the program, and reports when it is
 //! ready and how it ended.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};

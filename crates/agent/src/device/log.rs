@@ -26,7 +26,7 @@ impl Log {
         self.total_bytes
     }
 
-    /// The output after so many bytes, as far as it is kept, and the number of bytes of it that are not.
+    /// The output after this many bytes, as far as it is kept, and the number of bytes of it that are not.
     pub fn after(&self, bytes: u64) -> (String, u64) {
         let first_kept = self.total_bytes - self.kept.len() as u64;
         let skipped = usize::try_from(bytes.saturating_sub(first_kept)).unwrap_or(usize::MAX).min(self.kept.len());
@@ -34,7 +34,7 @@ impl Log {
         (String::from_utf8_lossy(&wanted).into_owned(), first_kept.saturating_sub(bytes))
     }
 
-    /// The last line that says something, without characters that are not for people, and no longer than so many.
+    /// The last line that says something, without characters that are not for people, and no longer than this many.
     pub fn last_line(&self, characters: usize) -> String {
         let (text, _) = self.after(0);
         let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

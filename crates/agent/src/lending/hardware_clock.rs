@@ -1,4 +1,4 @@
-//! The hardware clock of an interface (PTP hardware clock, PHC), as `ethtool -T` tells of it.
+//! The hardware clock of an interface (PTP hardware clock, PHC), as `ethtool -T` shows it.
 
 use super::ask::said;
 

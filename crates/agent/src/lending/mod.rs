@@ -1,10 +1,10 @@
-//! Interfaces of the machine that a node borrows, and that go home whatever happens.
+//! Interfaces of the machine that a node borrows, and that are returned whatever happens.
 //!
 //! Besides the node, a second process ([`keeper`]) stays in the machine's own namespace. It examines and records the
-//! interfaces, moves them into the node's namespace, and brings them back when its input ends. This is so when the node
-//! ends, however it ends. Where the keeper is killed, the node has another one bring them back, and ends. Where both
-//! are killed at once, the kernel gives real interfaces back by itself, and the record ([`record`]) has what else they
-//! had: the next keeper on the machine restores it.
+//! interfaces, moves them into the node's namespace, and brings them back when its input ends. Its input ends when the
+//! node ends, however that ends. If the keeper is killed, the node starts another one that brings them back, and ends.
+//! If both are killed at once, the kernel returns real interfaces by itself. The record ([`record`]) has their other
+//! settings, which the next keeper on the machine restores.
 
 mod ask;
 mod examine;

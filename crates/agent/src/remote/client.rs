@@ -1,4 +1,4 @@
-//! The conversation with one client: less than a node's, and what it began ends with it.
+//! The conversation with one client: it may do less than a node's, and all that it began ends with it.
 
 use std::fs;
 use std::io::{self, BufReader};

@@ -1,7 +1,7 @@
 //! `serve` and `connect`: two machines without a lab.
 //!
-//! [`client`] is the conversation with one client; [`limits`] and [`flows`] say what it may ask for, [`listening`]
-//! where that is; [`bridge`] is the client's end.
+//! [`client`] is the conversation with one client; [`limits`] and [`flows`] limit its requests, [`listening`] chooses
+//! the addresses of its sessions; [`bridge`] is the client's end.
 
 mod bridge;
 mod client;

@@ -45,7 +45,7 @@ pub struct Reservation {
 pub type Served = (Reservation, Box<dyn Server>);
 
 impl Table {
-    /// A table without sessions, and with room for so many.
+    /// A table without sessions, and with room for this many.
     pub fn new(most: usize) -> Self {
         Self { most, sessions: Mutex::default() }
     }

@@ -20,7 +20,7 @@ const ADDRESS_UNREACHABLE: u8 = 3;
 /// The type of service of ICMP errors: internetwork control (RFC 1812 section 4.3.2.5).
 pub const TOS: u8 = 0xc0;
 
-/// The error that the source of a packet is told, in the packet's family.
+/// The error that the source of a packet gets, in the packet's family.
 #[derive(Debug, Clone, Copy)]
 pub struct Told {
     /// The error of ICMP.
@@ -68,8 +68,8 @@ impl Told {
     }
 }
 
-/// True if the source of a packet may be told of an error: RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2. `packet`
-/// may be cut off behind the header that `inner` was read from. False if the packet might be an ICMP error.
+/// True if the source of a packet may get an error: RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2. `packet` may be
+/// cut off behind the header that `inner` was read from. False if the packet might be an ICMP error.
 pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
     if inner.version == 6 {
         let source = Ipv6Addr::from(inner.source.0);
@@ -93,7 +93,7 @@ pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
         && (inner.protocol != protocol::ICMP || matches!(kind, Some(0 | 8 | 13..=18)))
 }
 
-/// Sends an error to the source of a packet, if that may be told. The kernel chooses the source address and the way.
+/// Sends an error to the source of a packet, if that may get one. The kernel chooses the source address and the way.
 pub fn send(told: Told, packet: &[u8], inner: &Inner) -> io::Result<()> {
     if !may_be_told(packet, inner) {
         return Ok(());

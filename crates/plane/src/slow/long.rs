@@ -1,9 +1,9 @@
 //! The way into the device for packets that are longer than its MTU.
 //!
-//! The other end of a tunnel may have a larger MTU, and fragment what it sends. The node that takes such a packet out
-//! of the tunnel forwards it like any other, by the MTU of the next link: RFC 4213 section 3.2, RFC 2473 section 3.3. A
-//! veth does not take it in, so that it comes in by a redirection from the far end, which asks for no MTU. Linux's sit
-//! and ip6tnl take it likewise.
+//! The other end of a tunnel may have a larger MTU, and fragment its packets. The node that takes such a packet out of
+//! the tunnel forwards it like any other, by the MTU of the next link: RFC 4213 section 3.2, RFC 2473 section 3.3. A
+//! veth refuses it, so it comes in by a redirection from the far end, which checks no MTU. Linux's sit and ip6tnl
+//! accept it, too.
 
 use crate::device::{far_name, ip, tc};
 

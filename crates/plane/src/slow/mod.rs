@@ -1,11 +1,11 @@
-//! The slow path: what the programs leave over, or all of a tunnel without programs, in user space.
+//! The slow path: the packets that the programs leave to user space, or all packets of a tunnel without programs.
 //!
 //! Packets that are to be sent come out of the device's far end, whole and cut into segments by the kernel; they leave
 //! by a raw socket, so that the kernel fragments them where DF is clear, and asks for unresolved neighbours. Packets
 //! that arrive in fragments are reassembled by the kernel before a raw socket gives them to us; they go into the device
 //! by its far end. Each direction has a thread of its own.
 //!
-//! [`rules`] decide, without I/O. Fragments that never complete are the kernel's: it holds at most
+//! [`rules`] decide, without I/O. Fragments that never complete stay in the kernel: it holds at most
 //! `net.ipv4.ipfrag_high_thresh` (`net.ipv6.ip6frag_high_thresh`, 4 MiB a namespace) of them, each for `ipfrag_time`
 //! (30 s; IPv6 60 s), and counts failures as `ReasmFails`.
 

@@ -1,4 +1,4 @@
-//! Counters of a translator's packets, by what became of them.
+//! Counters of a translator's packets, by their fate.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::counters::Traffic;
 
 /// The reason of packets that the node did not take back.
 const NOT_SENT: &str = "not-sent";
-/// The reason of packets whose source is not told of an error, as too many errors were sent already.
+/// The reason of packets whose source gets no error, because too many errors were sent already.
 const NOT_TOLD: &str = "error-limit";
 /// The reason of packets for which the kernel had no memory.
 const NO_ROOM: &str = "no-room";
@@ -37,7 +37,7 @@ pub struct TranslatorReport {
     pub to_ipv4: Traffic,
     /// Packets among these that user space translated, by the clause that decided.
     pub slow: BTreeMap<&'static str, Traffic>,
-    /// Packets whose source was told of an error instead, by clause.
+    /// Packets whose source got an error instead, by clause.
     pub answered: BTreeMap<&'static str, Traffic>,
     /// Dropped, by clause.
     pub drops: BTreeMap<&'static str, Traffic>,
@@ -82,7 +82,7 @@ impl Counts {
         count(&mut self.not_sent, packet);
     }
 
-    /// Counts a packet whose source is not told of its error.
+    /// Counts a packet whose source does not get its error.
     pub fn add_not_told(&mut self, packet: &[u8]) {
         count(&mut self.not_told, packet);
     }

@@ -195,7 +195,7 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
 #[derive(Debug, Clone, Copy)]
 enum Came {
     Whole,
-    /// The packet came in so many fragments, which were put together.
+    /// The packet came in this many fragments, which were put together.
     Joined(Amount),
     /// The packet is a fragment, and the first one of its packet has these ports.
     Fragment(Ports),
@@ -292,7 +292,7 @@ impl Carrier {
         }
     }
 
-    /// Translates a packet, and says what became of it.
+    /// Translates a packet, and returns its fate.
     fn translate(
         &mut self,
         packet: &[u8],

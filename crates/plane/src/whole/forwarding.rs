@@ -1,5 +1,5 @@
-//! Packets that a node does not carry though its rules would have it: those that no router forwards, and ICMP messages
-//! that are damaged.
+//! Packets that a node does not carry although its rules would carry them: those that no router forwards, and ICMP
+//! messages that are damaged.
 
 use sixbench_wire::{Span, checksum, ipv4, protocol};
 

@@ -1,4 +1,4 @@
-//! The settings of how a node treats packets around the tunnel.
+//! The settings of a node's treatment of packets around the tunnel.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -17,14 +17,14 @@ pub struct Node {
     /// True if it takes one from the TTL of IPv4 packets that it carries, as a router does that forwards them: RFC 1812
     /// section 5.3.1.
     pub takes_hop: bool,
-    /// True if sources are told of packets that no rule binds to anybody: RFC 7596 section 6.2.
+    /// True if sources of packets that no rule binds get an error: RFC 7596 section 6.2.
     pub tells_unbound: bool,
     /// True if IPv4 packets from outside that come in fragments are put together, and not carried as they come: RFC
     /// 7597 section 8.3.2.
     pub reassembles: bool,
     /// The MTU of the IPv4 link that packets go to when they come out.
     pub mtu4_bytes: Option<u16>,
-    /// The protocols by which sources are told of errors.
+    /// The protocols of errors to sources.
     pub tells: Icmp,
     /// The ICMP that it takes: what comes from outside for customer edges (RFC 7596 section 8.1), and ICMPv6 errors
     /// about outer packets (RFC 2473 section 8).

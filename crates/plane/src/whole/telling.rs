@@ -1,4 +1,4 @@
-//! The sources that the node tells of what became of their packets.
+//! The errors that the node sends to the sources of packets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -65,7 +65,8 @@ impl Whole {
         }
     }
 
-    /// The result for a packet that no rule carries: it is dropped, and its source told if the node does that.
+    /// The result for a packet that no rule carries: it is dropped, and its source gets an error if the node sends
+    /// those.
     pub(super) fn told_unbound(&mut self, way: Way, packet: &[u8], outcome: Outcome) -> Verdict {
         let Ok(inner) = Inner::read(packet) else { return Verdict::Dropped };
         let is_unbound = match (way, outcome) {

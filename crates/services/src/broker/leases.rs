@@ -60,7 +60,7 @@ impl Pool {
 }
 
 impl Leases {
-    /// Leases of so many numbers, none of which is taken.
+    /// Leases of this many numbers, none of which is taken.
     pub fn new(count: u32, lifetime: Duration) -> Self {
         Self { count, lifetime, by_client: BTreeMap::new() }
     }

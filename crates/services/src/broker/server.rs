@@ -1,4 +1,4 @@
-//! The broker: hears clients one after the other, and makes its ends of their tunnels, or gives addresses.
+//! The broker: serves clients one after the other, and makes its ends of their tunnels, or leases addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};

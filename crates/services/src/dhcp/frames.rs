@@ -12,7 +12,7 @@ pub const EVERYBODY: Mac = [0xff; 6];
 /// RFC 1700.
 const HOP_LIMIT: u8 = 64;
 
-/// Whom a frame is from and to.
+/// The sender and the receiver of a frame.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ends {

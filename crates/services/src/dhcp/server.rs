@@ -44,7 +44,7 @@ fn default_lease_s() -> u32 {
 pub struct Counters {
     /// Counts of messages by type.
     pub messages: BTreeMap<&'static str, u64>,
-    /// Answers that told a client to do without IPv4.
+    /// Answers that asked a client to do without IPv4.
     pub v6only: u64,
     pub ignored: BTreeMap<&'static str, u64>,
 }

@@ -1,4 +1,4 @@
-//! The PREF64 option, by which a router says the prefix of a NAT64: [RFC 8781 section
+//! The PREF64 option, by which a router announces the prefix of a NAT64: [RFC 8781 section
 //! 4](https://www.rfc-editor.org/rfc/rfc8781#section-4). No I/O.
 
 use std::net::Ipv6Addr;
@@ -14,9 +14,9 @@ pub const KIND: u8 = 38;
 const BYTES: usize = 16;
 /// The lengths by the code that stands for each, from 0.
 const LENGTHS: [u8; 6] = [96, 64, 56, 48, 40, 32];
-/// The lifetime is told in units of so many seconds, in 13 bits.
+/// The lifetime is in units of this many seconds, in 13 bits.
 const UNIT_S: u32 = 8;
-/// The longest lifetime that can be told.
+/// The longest lifetime that the option can carry.
 pub const MAX_LIFETIME_S: u32 = 8191 * UNIT_S;
 
 /// The prefix of a NAT64.

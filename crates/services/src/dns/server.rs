@@ -1,4 +1,4 @@
-//! The sockets of a resolver, and what it counts.
+//! The sockets of a resolver, and its counters.
 
 use std::collections::BTreeMap;
 use std::io;

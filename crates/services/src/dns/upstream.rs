@@ -1,7 +1,7 @@
-//! The server that is asked for forwarded names: questions that wait for it, and what it says.
+//! The server that is asked for forwarded names: questions that wait for it, and its answers.
 //!
 //! An answer counts only if it comes from the server's address and port to the port that asked, with the identifier and
-//! the question (RFC 5452 section 9.1). The kernel sees to the addresses and ports, because the sockets are connected.
+//! the question (RFC 5452 section 9.1). The kernel checks the addresses and ports, because the sockets are connected.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

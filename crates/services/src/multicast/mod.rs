@@ -1,5 +1,5 @@
-//! IPv4 multicast forwarding without a protocol between routers: what comes from where its source is goes everywhere
-//! else.
+//! IPv4 multicast forwarding without a protocol between routers: a packet that comes from the direction of its source
+//! goes out in all others.
 //!
 //! The kernel forwards, by its multicast routing table (`ipmr`). That asks the router's socket for an entry for each
 //! source and group, and so the way back to the source is checked for each: RFC 4541's flooding, with the reverse path

@@ -1,5 +1,5 @@
-//! The kernel's multicast routing table: what it is told (`linux/mroute.h`), what it says (`/proc/net/ip_mr_*`), and
-//! its upcalls. No I/O.
+//! The kernel's multicast routing table: its input (`linux/mroute.h`), its contents (`/proc/net/ip_mr_*`), and its
+//! upcalls. No I/O.
 
 use std::net::Ipv4Addr;
 

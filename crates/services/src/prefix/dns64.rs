@@ -1,4 +1,4 @@
-//! Asks a resolver for what tells its prefix: RFC 7050 section 3, over UDP.
+//! Asks a resolver for the name that reveals its prefix: RFC 7050 section 3, over UDP.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! A client's connection and the one to its server: what comes by one goes on by the other.
+//! A client's connection and the one to its server: the bytes of one go on by the other.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};

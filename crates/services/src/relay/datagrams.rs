@@ -112,7 +112,7 @@ impl Datagrams {
     }
 }
 
-/// Sends a datagram, and counts what became of it. Returns false if there was no room, so that it has to be sent again.
+/// Sends a datagram, and counts its outcome. Returns false if there was no room, so that it has to be sent again.
 fn send(sink: &mut Side<UdpSocket>, datagram: &[u8], from: usize, passed: &mut Passed) -> bool {
     if !sink.is_writable {
         return false;

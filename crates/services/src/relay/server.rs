@@ -1,4 +1,4 @@
-//! The sockets of a relay, and the thread that passes on what comes by them.
+//! The sockets of a relay, and the thread that passes on their data.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -121,7 +121,7 @@ impl Relay {
     }
 }
 
-/// Raises the limit of this process to so many descriptors besides its own.
+/// Raises the limit of this process to this many descriptors besides its own.
 fn allow_descriptors(count: u64) -> Result<()> {
     let needed = count + OTHER_DESCRIPTORS;
     let failed = |call, errno: Errno| {

@@ -35,7 +35,7 @@ pub struct Side<S> {
 }
 
 impl<S> Side<S> {
-    /// A socket of which nothing has been told yet.
+    /// A socket that has reported nothing yet.
     pub fn new(socket: S) -> Self {
         Self { socket, is_readable: false, is_writable: false, has_failed: false }
     }

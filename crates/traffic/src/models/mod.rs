@@ -1,4 +1,4 @@
-//! Traffic models: when each datagram of a flow is due and how large it is, where that is not always the same.
+//! Traffic models: the due time and the size of each datagram of a flow, where these vary.
 //!
 //! Pure: a seed gives the same datagrams on every machine, in every version that passes `tests/traffic_models.rs`. No
 //! clock, no socket. `udp-stream` asks [`Model::read`] and follows [`Model::datagrams`].

@@ -1,4 +1,4 @@
-//! On and off: a source that sends, and is silent, by turns.
+//! On and off: a source that sends and is silent by turns.
 
 use sixbench_measure::random::{Random, Stream};
 

@@ -41,7 +41,7 @@ pub fn load_map(to: u8, map: &OwnedFd) -> [Instruction; 2] {
     [op(0x18, to, PSEUDO_MAP, 0, map.as_raw_fd()), op(0, 0, 0, 0, 0)]
 }
 
-/// Makes a map of so many sockets.
+/// Makes a map of this many sockets.
 pub fn map_of_sockets(entries: u32) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Create {
@@ -137,7 +137,7 @@ unsafe fn descriptor<T>(command: libc::c_long, request: &mut T) -> io::Result<Ow
 }
 
 /// # Safety
-/// What the request points to has to be as long as it says, and to outlive the call.
+/// The memory to which the request points must be as long as it says, and outlive the call.
 unsafe fn call<T>(command: libc::c_long, request: &mut T) -> io::Result<libc::c_int> {
     // SAFETY: the length is that of the request; the caller sees to the rest.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, request as *mut T, size_of::<T>()) };

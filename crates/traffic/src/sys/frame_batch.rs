@@ -16,7 +16,7 @@ pub struct FrameBatch {
 }
 
 impl FrameBatch {
-    /// Room for so many frames of at most that length. Every byte is `fill`.
+    /// Room for this many frames of at most that length. Every byte is `fill`.
     pub fn new(frames: usize, longest_bytes: usize, fill: u8) -> Self {
         let stride = longest_bytes.max(1);
         Self { bytes: vec![fill; frames * stride], stride, parts: Vec::new(), messages: Vec::new() }

@@ -1,4 +1,4 @@
-//! Many datagrams in one system call, with what the kernel says about each.
+//! Many datagrams in one system call, with the kernel's notes on each.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -66,12 +66,12 @@ struct Found<'a> {
     is_hardware: bool,
 }
 
-/// The tagged frames: of the frames with the mark, one of so many, by the number (u32) behind it.
+/// The tagged frames: of the frames with the mark, one of this many, by the number (u32) behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// The interface by which they come.
     pub ifindex: u32,
-    /// One of so many frames is tagged; not 0.
+    /// One of this many frames is tagged; not 0.
     pub one_of: u32,
 }
 

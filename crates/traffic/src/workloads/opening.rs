@@ -1,5 +1,5 @@
-//! The opening of a flow of datagrams where the server was told no peer: the ends find each other by the echo of a
-//! cookie.
+//! The opening of a flow of datagrams to a server that does not know its peer: the ends find each other by the echo of
+//! a cookie.
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ const FIRST_WAIT_NS: u64 = 100_000_000;
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 /// Longest wait for a welcome.
 const TIMEOUT_NS: u64 = 5_000_000_000;
-/// A server that is told to finish waits so long for a client that never came.
+/// A server that has to finish waits this long for a client that never came.
 const FINISH_PATIENCE_NS: u64 = 2_000_000_000;
 
 /// The side that sends the first datagram after the exchange.
@@ -93,7 +93,7 @@ pub fn connected(endpoint: &Endpoint, buffers: Buffers, df: Df, cancel: &Cancel)
 }
 
 /// The client's side, on a socket that is connected to the server: returns when the server takes what comes from here.
-/// What else came meanwhile is left to be received.
+/// Other datagrams that came meanwhile are left to be received.
 pub fn ask(socket: &impl AsFd, endpoint: &Endpoint, check: impl Fn() -> Result<()>) -> Result<()> {
     let mut message = Message { token: endpoint.token.short(), cookie: [0; COOKIE_BYTES], kind: Kind::Ask };
     let started_ns = clock::monotonic_ns();

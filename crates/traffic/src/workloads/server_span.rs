@@ -1,4 +1,4 @@
-//! The CPU span of a server of datagrams, whose traffic ends without saying so.
+//! The CPU span of a server of datagrams, whose traffic ends without a sign.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A serving side that is one thread: told to finish, told to stop, and joined.
+//! A serving side that is one thread, which can be finished, stopped and joined.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 /// A thread that was woken just before it blocks is woken again after this.
 const WAKE_AGAIN: Duration = Duration::from_millis(1);
 
-/// A server whose thread is woken when it is told something, and ends then.
+/// A server whose thread is woken by an order, and then ends.
 pub struct ThreadServer {
     port: u16,
     control: Arc<Control>,
@@ -33,7 +33,7 @@ pub struct Control {
     is_taken: AtomicBool,
 }
 
-/// `finish`, as the thread is told.
+/// `finish`, as the thread gets it.
 #[derive(Clone, Copy)]
 pub struct Order {
     /// The request.

@@ -1,4 +1,4 @@
-//! Names that another server has: what it is asked, and what it says. RFC 1034 section 5.3.3, RFC 2308, RFC 5452
+//! Names that another server has: the questions to it, and its answers. RFC 1034 section 5.3.3, RFC 2308, RFC 5452
 //! section 9.1.
 
 use super::{Absence, CLASS_IN, Data, Flaw, Found, Kind, Message, Name, Question, Record, RecordView, Source, Zone};

@@ -2,10 +2,10 @@
 //! RFC 7050.
 //!
 //! [`Name`] and [`Message`] read what anybody may send: every length and pointer is checked, and the work is bounded by
-//! the length of the message. [`Zone`] has the names of a network. [`Dns64`] says what a question is answered with,
-//! given any [`Source`] of records. [`Responder`] makes the message that answers a message, or says what another server
-//! has to be asked first; [`told_in`] reads what that says. [`prefixes_in`] learns a translator's prefix from the
-//! answer to [`question`].
+//! the length of the message. [`Zone`] has the names of a network. [`Dns64`] chooses the records that answer a
+//! question, from any [`Source`] of records. [`Responder`] makes the message that answers a message, or the question
+//! that another server has to answer first; [`told_in`] reads the answer of that server. [`prefixes_in`] learns a
+//! translator's prefix from the answer to [`question`].
 
 mod forward;
 mod message;

@@ -1,4 +1,4 @@
-//! The names of a closed network, and whatever else has records.
+//! The names of a closed network, and other sources of records.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,11 +1,11 @@
 //! Stateful translation for IPv6 clients of IPv4 servers: RFC 6146.
 //!
-//! [`Nat64`] takes whole packets of either family and says what becomes of each, as a [`Translator`] does, which writes
-//! the packets of the other family. State is what this adds: `table` has the bindings of addresses and ports and the
+//! [`Nat64`] takes whole packets of either family and decides the fate of each, as a [`Translator`] does, which writes
+//! the packets of the other family. This module adds state: `table` has the bindings of addresses and ports and the
 //! sessions, `pool` the addresses and ports that can be bound, `tcp` the states of connections, `flow` reads the
 //! session of a packet, and `rewrite` puts a port in the place of another. It has no clock: its caller gives the time
-//! with each packet. It is told the ports of later fragments ([`crate::virtual_reassembly`]), but takes packets that
-//! have to be whole ([`Nat64::joins`]) in one piece ([`crate::reassembly`]).
+//! with each packet. It gets the ports of later fragments from its caller ([`crate::virtual_reassembly`]), but takes
+//! packets that have to be whole ([`Nat64::joins`]) in one piece ([`crate::reassembly`]).
 
 mod flow;
 mod pool;

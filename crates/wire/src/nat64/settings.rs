@@ -1,4 +1,4 @@
-//! The settings of a stateful translator, and what can be wrong with them.
+//! The settings of a stateful translator, and the mistakes in them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Prefixes, and how IPv6 addresses have IPv4 addresses in them: RFC 6052.
+//! Prefixes, and IPv4 addresses embedded in IPv6 addresses: RFC 6052.
 
 use std::fmt::{self, Display};
 use std::net::{Ipv4Addr, Ipv6Addr};

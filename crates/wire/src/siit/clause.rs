@@ -1,4 +1,4 @@
-//! The rules that decide what becomes of a packet.
+//! The rules that decide the fate of a packet.
 
 macro_rules! clauses {
     ($($clause:ident $name:literal $section:literal $words:literal,)*) => {

@@ -1,8 +1,8 @@
 //! Addresses of a MAP-T domain: RFC 7599.
 //!
-//! A customer edge has `own`, by which it has its own address, and the rules of others that it sends to directly; all
-//! else is embedded in the prefix of the Default Mapping Rule. A border relay has the domain's rules alone: one end of
-//! each packet is by a rule, and the other is embedded.
+//! A customer edge has `own`, the rule that gives its own address, and the rules of others to which it sends directly;
+//! all other addresses are embedded in the prefix of the Default Mapping Rule. A border relay has the domain's rules
+//! alone: one end of each packet is by a rule, and the other is embedded.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,5 +1,4 @@
-//! Packets that cannot be translated fragment by fragment, where something has the memory to put them together: RFC
-//! 6146 section 3.4.
+//! Packets that cannot be translated fragment by fragment, if a node can put them together: RFC 6146 section 3.4.
 
 use super::headers::Upper;
 use super::{Decision, Translator, ZeroChecksum};

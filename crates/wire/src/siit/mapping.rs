@@ -186,7 +186,7 @@ impl Translator {
     }
 }
 
-/// The index of a prefix among those with so many bits behind them, and the number of an address in it. In large
+/// The index of a prefix among those with this many bits behind them, and the number of an address in it. In large
 /// prefixes, the first 256 addresses are enough for every hop limit.
 fn choose(suffix_bits: impl Iterator<Item = u32> + Clone, hop_limit: u8) -> Option<(usize, u32)> {
     let sizes = suffix_bits.map(|bits| 1_u32 << bits.min(8));

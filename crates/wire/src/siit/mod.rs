@@ -1,8 +1,8 @@
 //! Stateless translation between IPv6 and IPv4: RFC 7915, with addresses by RFC 6052, RFC 7757 and RFC 6791.
 //!
-//! [`Translator::translate`] takes a whole packet of either family and says what becomes of it, by which clause, and
-//! with which packets. Nothing is dropped without a clause. It does no I/O and has no clock, so it limits no rate: who
-//! sends the errors that it makes has to.
+//! [`Translator::translate`] takes a whole packet of either family, and gives its fate, the clause that decides it, and
+//! the resulting packets. Nothing is dropped without a clause. It does no I/O and has no clock, so it limits no rate:
+//! the sender of its errors has to do that.
 //!
 //! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. They use `mapping` for addresses, `domain` and `ports` for
 //! those of MAP, `headers` for what lies between the IP header and the transport header, `transport` for checksums,

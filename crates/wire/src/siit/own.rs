@@ -1,4 +1,4 @@
-//! Packets to the translator's own addresses, as a node takes them on which nothing listens: RFC 1122, RFC 4443.
+//! Packets to the translator's own addresses, treated as by a node on which nothing listens: RFC 1122, RFC 4443.
 
 use super::addresses::{is_host4, is_host6};
 use super::headers::{Upper, check_source_route};

@@ -1,4 +1,4 @@
-//! The settings of a translator, and what can be wrong with them.
+//! The settings of a translator, and the mistakes in them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

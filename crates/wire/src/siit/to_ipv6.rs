@@ -68,8 +68,8 @@ impl Translator {
         }
     }
 
-    /// The error about a packet that is too long for the IPv6 link, where it has a Fragment header of so many bytes or
-    /// none.
+    /// The error about a packet that is too long for the IPv6 link, where it has a Fragment header of this many bytes
+    /// or none.
     fn needed(&self, fragment_bytes: usize) -> V4Repr {
         let mtu6 = self.settings.mtu6 as usize;
         let mtu_bytes = (mtu6 - MORE_BYTES - fragment_bytes).min(self.settings.mtu4 as usize) as u16;

@@ -104,7 +104,7 @@ pub enum Step {
 /// The reason why a connection failed.
 pub enum Failed {
     Io(io::Error),
-    /// The peer closed, or said something else.
+    /// The peer closed, or sent something else.
     Closed,
     WrongAnswer,
 }

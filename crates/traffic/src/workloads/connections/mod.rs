@@ -114,7 +114,7 @@ fn answer(token: &Token, round: u8) -> [u8; ANSWER_BYTES] {
     [token.0[1], round]
 }
 
-/// Raises the limit of this process to so many open descriptors, and says why that cannot be.
+/// Raises the limit of this process to this many open descriptors, and says why that cannot be.
 fn allow_descriptors(count: u64) -> Result<()> {
     let needed = count + OTHER_DESCRIPTORS;
     let doing = || format!("opening {count} connections, each of which is a file descriptor");

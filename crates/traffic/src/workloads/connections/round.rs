@@ -1,4 +1,4 @@
-//! The turns of the connections of a round, and the account of their outcomes. Pure: it is told the time.
+//! The turns of the connections of a round, and the account of their outcomes. Pure: callers pass the time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -50,7 +50,7 @@ pub enum Next {
 }
 
 impl Round {
-    /// A round of so many connections, from now on.
+    /// A round of this many connections, from now on.
     pub fn new(rate: Option<Interval>, count: u64, timeout_ns: u64, now_ns: u64) -> Self {
         Self {
             rate,

@@ -27,7 +27,7 @@ const TAKEN_IN_TURN: usize = 64;
 const FIRST_SOCKET: u64 = u64::MAX;
 /// Interval between looks for the end of the session.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Tries to find so many ports in a row.
+/// Tries to find this many ports in a row.
 const TRIES: usize = 32;
 /// Room for the requests of a burst.
 const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
@@ -51,7 +51,7 @@ pub fn serve(endpoint: &Endpoint, params: &ConnectionsParams, cancel: &Cancel) -
     })
 }
 
-/// A socket for each of so many ports in a row, and the first of these.
+/// A socket for each of this many ports in a row, and the first of these.
 fn ports_in_a_row<T>(count: u16, at: impl Fn(u16) -> Result<(T, u16)>) -> Result<(Vec<T>, u16)> {
     acceptor::again_where_taken(TRIES, || {
         let (first, port) = at(0)?;

@@ -1,4 +1,4 @@
-//! The questions that wait for an answer, and the outcomes of the others. Pure: it is told the time.
+//! The questions that wait for an answer, and the outcomes of the others. Pure: callers pass the time.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Answers {
         self.places[usize::from(id)].map(|waiting| waiting.number)
     }
 
-    /// An answer came that was held against that name.
+    /// An answer came that was compared with that name.
     pub fn answer(&mut self, id: u16, verdict: Verdict, now_ns: u64) {
         let Some(waiting) = self.places[usize::from(id)].take() else { return };
         self.waiting -= 1;

@@ -1,4 +1,4 @@
-//! The client of `dns64`: one thread that asks when it is time, and reads what comes meanwhile.
+//! The client of `dns64`: one thread that asks on schedule, and reads answers meanwhile.
 
 use std::io::Read;
 

@@ -1,5 +1,5 @@
-//! `dns64`: questions for AAAA records at a rate, to a resolver that makes them of the A records of an authority, which
-//! is the server here (RFC 8219 section 9). An answer counts if it comes in time and has the one address that is right.
+//! `dns64`: questions for AAAA records at a rate, to a resolver that makes them from the A records of an authority,
+//! which is the server here (RFC 8219 section 9). An answer counts if it comes in time and has the one right address.
 
 mod answers;
 mod client;
@@ -24,7 +24,7 @@ const PORT: u16 = 53;
 const MAX_RATE_PER_S: u64 = 200_000;
 /// RFC 8219 section 9.2.
 const MAX_TIMEOUT_NS: u64 = SECOND_NS;
-/// Questions that are waited for at once. They are told apart by 16 bits.
+/// Most questions that wait at once. 16 bits distinguish them.
 const MAX_WAITING: u64 = 50_000;
 const MAX_DURATION_NS: u64 = 86_400 * SECOND_NS;
 

@@ -1,4 +1,4 @@
-//! The receiver's account of a flow of frames. Pure: it is told which frames came, and when.
+//! The receiver's account of a flow of frames. Pure: callers pass the frames and their times.
 
 use serde_json::{Map, Value, json};
 use sixbench_wire::ethernet::ethertype;

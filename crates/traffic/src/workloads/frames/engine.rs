@@ -1,4 +1,4 @@
-//! Handing frames to an interface and taking frames from one: by packet sockets, or by XDP where it can be had.
+//! Hands frames to an interface and takes frames from one: by packet sockets, or by XDP where it is available.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,6 +1,6 @@
-//! The exchange of both ends by UDP before the first frame: the client tells the payload of the frames, which the
-//! server cannot know where the families of both sides differ. It also opens the way through translators, and makes
-//! neighbours known.
+//! The exchange of both ends by UDP before the first frame: the client sends the length of the frames' payload, which
+//! the server cannot know if the families of both sides differ. The exchange also opens the way through translators,
+//! and makes neighbours known.
 
 use std::io::Read;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use sixbench_measure::random::{Random, Stream};
 
-/// RFC 2544 section 12: one network, then so many.
+/// RFC 2544 section 12: one network, then this many.
 pub const MAX_NETWORKS: u64 = 256;
 /// Number of the address that is used in each network: RFC 2544 appendix C.2.2 has it for the tester. A network of one
 /// address has only that one.

@@ -1,4 +1,4 @@
-//! Reads received frames: each is one of the flow, whole or damaged, or a stranger's. Pure.
+//! Reads received frames: each belongs to the flow, whole or damaged, or to a stranger. Pure.
 
 use std::net::IpAddr;
 

@@ -88,7 +88,7 @@ impl<'a> Incoming<'a> {
         })
     }
 
-    /// Works as the server: until it is told to finish, and the residual time is over.
+    /// Works as the server: until it has to finish, and the residual time is over.
     pub fn work(mut self, control: &Control) -> Result<Value> {
         loop {
             control.check()?;

@@ -1,5 +1,5 @@
-//! The sender of `frames`: each frame when it is due on an absolute schedule. Those that go together carry the time
-//! before the call.
+//! The sender of `frames`: sends each frame when it is due on an absolute schedule. Frames of one call carry the time
+//! before it.
 
 use std::net::IpAddr;
 

@@ -1,8 +1,8 @@
 //! Hardware time stamps of tagged frames: the choice of tagged frames, the interface that stamps them, and the times at
 //! which they passed it.
 //!
-//! Two clocks of hardware are two, so a stamp is only ever compared with one of the same clock. Many interfaces keep
-//! one stamp of what they sent until it was read, so not every frame has a tag.
+//! Two hardware clocks differ, so a stamp is only ever compared with one of the same clock. Many interfaces keep only
+//! one stamp of a sent frame until it is read, so not every frame has a tag.
 
 use serde_json::{Map, Value, json};
 use sixbench_netlink::Client;
@@ -85,7 +85,7 @@ pub fn write_refused(why: &str, result: &mut Map<String, Value>) {
     result.insert("hardware_stamps_refused".to_owned(), why.into());
 }
 
-/// The share of frames of a flow that are tagged: one of so many, the first among them. Both ends compute the same.
+/// The share of frames of a flow that are tagged: one of this many, the first among them. Both ends compute the same.
 pub fn one_of(settings: &Settings, rate_pps: u64) -> u32 {
     let fastest_pps = settings.step.map_or(rate_pps, |(_, step_pps)| rate_pps.max(step_pps));
     let one_of = settings.due(rate_pps).div_ceil(MOST).max(fastest_pps.div_ceil(MOST_PPS));
@@ -106,7 +106,7 @@ enum Tagged {
 #[derive(Debug)]
 pub struct Stamps {
     stamper: Stamper,
-    /// One of so many frames is tagged.
+    /// One of this many frames is tagged.
     pub one_of: u32,
     /// Tagged frames in their order.
     tagged: Vec<Tagged>,

@@ -1,4 +1,4 @@
-//! Due times of the frames of a flow: at a rate, and at another one from some time on (RFC 2544 section 26.5). Pure.
+//! Due times of the frames of a flow: at one rate, and at another from some time on (RFC 2544 section 26.5). Pure.
 
 use crate::workloads::pacing::{Interval, Schedule, Slot};
 

@@ -7,7 +7,7 @@ use sixbench_measure::histogram::Times;
 
 use crate::family::{FAMILIES, Family};
 
-/// After so many failures in a row and no success, a family is not tried alone any more.
+/// After this many failures in a row and no success, a family is not tried alone any more.
 const HOPELESS: u64 = 3;
 
 /// Failures by reason: an errno's name, or `timeout`.

@@ -1,7 +1,7 @@
-//! `happy-eyeballs`: connections to a server that has addresses of both families, by the algorithm of RFC 8305, and
-//! what a connection takes over each family alone.
+//! `happy-eyeballs`: connections to a server that has addresses of both families, by the algorithm of RFC 8305, and the
+//! time of a connection over each family alone.
 //!
-//! There are no queries: the answers are taken to come after given times.
+//! There are no queries: the answers are assumed to come after given times.
 
 mod account;
 mod attempt;

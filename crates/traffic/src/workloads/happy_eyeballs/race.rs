@@ -1,5 +1,5 @@
-//! The algorithm of Happy Eyeballs version 2 (RFC 8305 sections 3 to 5) for one connection. Pure: it is told the time
-//! and what became of attempts, and says which attempt begins when.
+//! The algorithm of Happy Eyeballs version 2 (RFC 8305 sections 3 to 5) for one connection. Pure: callers pass the time
+//! and the outcomes of attempts, and get the next attempt with its time.
 
 use crate::family::Family;
 

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// Time after which the run has failed if nothing at all could be sent.
 const NO_PROGRESS_NS: u64 = 10 * SECOND_NS;
 
-/// Failures of sending, by the name of the error. Pure: it is told the time.
+/// Failures of sending, by the name of the error. Pure: callers pass the time.
 #[derive(Debug, Default)]
 pub struct SendFailures {
     counts: BTreeMap<String, u64>,

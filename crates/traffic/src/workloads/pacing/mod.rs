@@ -26,7 +26,7 @@ pub enum Pace {
     Scheduled(Box<dyn Schedule>),
 }
 
-/// The datagrams of one phase. Pure: it is told the time.
+/// The datagrams of one phase. Pure: callers pass the time.
 pub struct Flow {
     pace: Pace,
     /// Datagrams to be sent together at most.
@@ -50,7 +50,7 @@ pub struct Flow {
 /// The next action of a flow.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Send so many datagrams, numbered on from those sent.
+    /// Send this many datagrams, numbered on from those sent.
     Send(u64),
     /// Wait until this time of the monotonic clock.
     WaitUntil(u64),
@@ -59,7 +59,7 @@ pub enum Next {
 }
 
 impl Flow {
-    /// A flow of so many datagrams, or of those due in a time; one of the two should be given. At most `at_once` go
+    /// A flow of this many datagrams, or of those due in a time; one of the two should be given. At most `at_once` go
     /// together.
     pub fn new(pace: Pace, at_once: u64, count: Option<u64>, duration_ns: Option<u64>) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl Flow {
         matches!(self.pace, Pace::Unpaced(_))
     }
 
-    /// Enters so many datagrams that were sent at that time.
+    /// Enters this many datagrams that were sent at that time.
     pub fn note_sent(&mut self, datagrams: usize, moment_ns: u64) {
         let is_paced = !self.is_unpaced();
         for slot in self.upcoming.drain(..datagrams.min(self.upcoming.len())) {
@@ -179,7 +179,7 @@ impl Flow {
         }
     }
 
-    /// Has the slots of so many datagrams, where there are as many.
+    /// Has the slots of this many datagrams, where there are as many.
     fn look_ahead(&mut self, datagrams: usize) {
         while self.upcoming.len() < datagrams {
             let slot = match &mut self.pace {

@@ -40,12 +40,12 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval of so many datagrams a second.
+    /// The interval of this many datagrams a second.
     pub fn of_pps(rate_pps: u64) -> Self {
         Self { numerator: SECOND_NS, denominator: u128::from(rate_pps.clamp(1, MAX_PPS)) }
     }
 
-    /// The interval of so many bits of payload a second, in datagrams of this size.
+    /// The interval of this many bits of payload a second, in datagrams of this size.
     pub fn of_bps(rate_bps: u64, datagram_bytes: usize) -> Self {
         Self {
             numerator: datagram_bytes.max(1) as u128 * 8 * SECOND_NS,

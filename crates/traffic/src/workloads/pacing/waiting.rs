@@ -1,8 +1,8 @@
-//! Waiting for exact times: asleep, but for the last stretch.
+//! Waits for exact times: asleep, except for the last stretch.
 //!
 //! A thread that sleeps wakes late, by the time that its timer, its core's idle state and its scheduler take. The
-//! lateness is measured at every wake; it goes to sleep for that much less and spins for the rest. Another thread that
-//! wants the core at that moment would keep it for milliseconds, so that it asks for the scheduler's preference.
+//! lateness is measured at every wake. The thread sleeps for that much less, and spins for the rest. Another thread
+//! that wants the core at that moment would keep it for milliseconds, so this one asks the scheduler for preference.
 
 use serde_json::{Value, json};
 use sixbench_measure::clock::{self, PreciseTimers};

@@ -1,4 +1,4 @@
-//! The answers to the requests of a ping. Pure: it is told which messages came, and when.
+//! The answers to the requests of a ping. Pure: callers pass the messages and their times.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Sends echo requests when they are due and takes what comes back, in one thread: the kernel notes when an answer
-//! came, so that sending disturbs no measurement.
+//! Sends echo requests when they are due and takes the answers, in one thread: the kernel notes the time of each
+//! answer, so sending disturbs no measurement.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -102,7 +102,7 @@ struct Pinging<'a> {
 }
 
 impl Pinging<'_> {
-    /// Starts the account: so many requests were the warm-up.
+    /// Starts the account: this many requests were the warm-up.
     fn measure_from(&mut self, first: u64) {
         self.first = first;
         self.failures.forget();

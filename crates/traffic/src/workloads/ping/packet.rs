@@ -1,4 +1,4 @@
-//! ICMP and ICMPv6 messages (RFC 792, RFC 4443) as raw sockets take and give them.
+//! ICMP and ICMPv6 messages (RFC 792, RFC 4443) in the form of raw sockets.
 //!
 //! Pure: bytes in, values out; no bytes make it panic.
 

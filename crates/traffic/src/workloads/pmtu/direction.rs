@@ -15,7 +15,7 @@ use crate::session::Endpoint;
 use crate::workloads::tcp::Stop;
 use crate::{Result, path_mtu};
 
-/// A wait for an acknowledgement is at least so many round trips.
+/// A wait for an acknowledgement is at least this many round trips.
 const PATIENCE_ROUND_TRIPS: u64 = 3;
 
 /// This host's knowledge of the way to the peer before the session.

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 pub enum Heard {
     /// Time Exceeded: it had come so far.
     Expired(Option<IpAddr>),
-    /// Packet Too Big or Fragmentation Needed, from whom, and the MTU told.
+    /// Packet Too Big or Fragmentation Needed, with its sender and its MTU.
     TooBig(Option<IpAddr>, u32),
     /// The destination acknowledged it.
     Acknowledged,
@@ -111,7 +111,7 @@ mod tests {
         Some(IpAddr::from([10, 0, hop as u8, 1]))
     }
 
-    /// The answers on a path of so many routers: `silent` ones say nothing when a packet expires, and packets of the
+    /// The answers on a path of this many routers: `silent` ones say nothing when a packet expires, and packets of the
     /// size vanish behind router `limit`, or are refused by it.
     fn heard(routers: usize, silent: &[usize], limit: usize, tells: bool) -> [Vec<Option<Heard>>; 2] {
         let expired = |hop: usize| (!silent.contains(&hop)).then_some(Heard::Expired(router(hop)));

@@ -1,5 +1,5 @@
-//! `pmtu`: the path MTU in each direction, found three ways: what the kernel learns from ICMP, what probing by
-//! datagrams finds (RFC 8899), and what TCP settles on; and the hop that limits it, also where it says nothing.
+//! `pmtu`: the path MTU in each direction, found in three ways: learned by the kernel from ICMP, found by probing with
+//! datagrams (RFC 8899), and settled on by TCP. Also the hop that limits it, even one that sends no error.
 //!
 //! [`search`], [`locate`] and [`message`] are pure; [`prober`] sends and receives; [`ways`], [`trace`] and [`transfer`]
 //! use it, and [`direction`] does all of that in order. [`session`] lets the two sides take turns.

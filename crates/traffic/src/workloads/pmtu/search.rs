@@ -1,9 +1,10 @@
-//! Datagram Packetization Layer Path MTU Discovery (RFC 8899): which size to probe next, and when it is known.
+//! Datagram Packetization Layer Path MTU Discovery (RFC 8899): chooses the next size to probe, and knows when the
+//! search is complete.
 //!
-//! Pure: no I/O, no clock, no randomness. It is told which probes were acknowledged and which were not in time. Sizes
-//! are those of IP packets, where the RFC counts what the layer below carries of them.
+//! Pure: no I/O, no clock, no randomness. Callers pass the probes that were acknowledged and those that were not in
+//! time. Sizes are those of IP packets, while the RFC counts the part that the layer below carries.
 
-/// A size counts as too large after so many probes without an acknowledgement (RFC 8899 section 5.1.2, MAX_PROBES).
+/// A size counts as too large after this many probes without an acknowledgement (RFC 8899 section 5.1.2, MAX_PROBES).
 pub const MAX_PROBES: u32 = 3;
 /// BASE_PLPMTU of RFC 8899 section 5.1.2: most paths carry it.
 const BASE_BYTES: u32 = 1200;

@@ -1,4 +1,4 @@
-//! The turns of both sides: each probes when the other has done, by a control connection of one byte a message.
+//! The turns of both sides: each probes when the other has finished, by a control connection of one byte a message.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -33,7 +33,7 @@ pub struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// Asks each of so many routers with small packets.
+    /// Asks each of this many routers with small packets.
     pub fn start(
         prober: &'a mut Prober,
         stop: &'a Stop,

@@ -1,4 +1,4 @@
-//! The way of TCP to the path MTU: a connection that sends, as any does, and the size of segments that it settles on.
+//! TCP's way to the path MTU: an ordinary connection that sends, and the size of segments on which it settles.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -34,7 +34,7 @@ pub struct Transfer {
     ip_header_bytes: u64,
 }
 
-/// Sends so many bytes and waits until the peer has closed. Where nothing is acknowledged for `stall_ns`, it has
+/// Sends this many bytes and waits until the peer has closed. Where nothing is acknowledged for `stall_ns`, it has
 /// stalled.
 pub fn send(mut stream: TcpStream, is_ipv4: bool, bytes: u64, stall_ns: u64, stop: &Stop) -> Result<Transfer> {
     let failed = |call| move |e: io::Error| Error::system("sending by TCP over the path", call, e);

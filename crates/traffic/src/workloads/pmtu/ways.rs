@@ -1,4 +1,4 @@
-//! The two ways by datagrams to the path MTU: what the kernel learns from ICMP, and what probing finds.
+//! The two ways by datagrams to the path MTU: learned by the kernel from ICMP, and found by probing.
 
 use std::net::IpAddr;
 
@@ -66,7 +66,7 @@ pub struct Kernel {
     pub bytes: u32,
     /// Time from the beginning until a packet of that size arrived; absent where none did.
     pub converged_ns: Option<u64>,
-    /// True if packets of that size were lost and nobody said anything.
+    /// True if packets of that size were lost without an error.
     pub is_silent: bool,
     /// The errors, in their order.
     pub told: Vec<Told>,
@@ -85,7 +85,7 @@ pub struct Told {
     after_ns: u64,
 }
 
-/// Sends packets as large as the kernel takes the path MTU to be, with DF, until one arrives, or nothing is said.
+/// Sends packets as large as the path MTU that the kernel knows, with DF, until one arrives or no error comes.
 pub fn learn(prober: &mut Prober, endpoint: &Endpoint, patience_ns: u64) -> Result<Kernel> {
     prober.set_df(Df::Set)?;
     prober.clear()?;

@@ -1,4 +1,4 @@
-//! Accepting the connections of a trial, and nobody else's.
+//! Accepts the connections of a trial, and no others.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};

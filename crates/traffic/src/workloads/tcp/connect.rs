@@ -1,4 +1,4 @@
-//! The client's side of a connection's beginning.
+//! The client's part in opening a connection.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! A connection that is begun without waiting for it.
+//! A connection attempt that does not block.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};

@@ -63,7 +63,7 @@ pub struct Joiner<S> {
     streams: mpsc::Sender<S>,
 }
 
-/// The two ends of a driver for a thread of so many connections.
+/// The two ends of a driver for a thread of this many connections.
 pub fn driver<S: Driven>(expected: usize) -> io::Result<(Joiner<S>, Driver<S>)> {
     let epoll = if expected > 1 { Some(Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?)) } else { None };
     let (streams, joining) = mpsc::channel();

@@ -1,5 +1,5 @@
-//! Parts that the TCP workloads share: options, preamble, connecting, accepting, reading and writing in pieces that a
-//! stop can end.
+//! Parts that the TCP workloads share: options, preamble, connecting, accepting, and reading and writing in pieces, so
+//! that a stop can end them.
 
 pub mod acceptor;
 pub mod connect;

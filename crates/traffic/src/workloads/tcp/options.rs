@@ -1,4 +1,4 @@
-//! The socket options of a TCP workload: asked for before connect or listen, reported as the kernel granted them.
+//! The socket options of a TCP workload: set before connect or listen, and reported as the kernel granted them.
 
 use std::net::TcpStream;
 use std::os::fd::AsFd;

@@ -13,7 +13,7 @@ use crate::{Endpoint, Error, Finish, Result, Server};
 
 /// Takes the connections of a session, and gives its result.
 pub trait Serve: Admit {
-    /// The server's result, where there were so many strays.
+    /// The server's result, where there were this many strays.
     fn result(self, strays: u64) -> Value;
 }
 
@@ -29,7 +29,7 @@ pub struct AdmittingServer<A: Serve> {
 }
 
 impl<A: Serve> AdmittingServer<A> {
-    /// Listens for so many connections, whose threads are among the workers. `what` names them, such as `streams`.
+    /// Listens for this many connections, whose threads are among the workers. `what` names them, such as `streams`.
     pub fn start(
         endpoint: &Endpoint,
         options: &TcpOptions,

@@ -70,7 +70,7 @@ impl Workers {
 }
 
 impl Starter {
-    /// Starts a thread for so many streams; the stop is for it to watch.
+    /// Starts a thread for this many streams; the stop is for it to watch.
     pub fn start<T: Send + 'static>(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The connection of either side, and how its calls wait.
+//! The connection of either side, and the waiting of its calls.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -62,7 +62,7 @@ impl Beginning {
         Ok(beginning)
     }
 
-    /// Tells that so many streams begin now, each once; the moment from which the window counts, if it has come.
+    /// Tells that this many streams begin now, each once; the moment from which the window counts, if it has come.
     pub fn begin(&self, streams: u32, now_ns: u64) -> Option<u64> {
         if let Some(awaited) = &self.awaited {
             if awaited.fetch_sub(streams, Ordering::Relaxed) > streams {

@@ -1,8 +1,8 @@
 //! `tcp-stream`: bulk transfer over one or more connections, in either or both directions.
 //!
-//! The receiver of a direction keeps the time: its window opens some time after the first byte and lasts as long as was
-//! asked, whatever is queued on the way. Sessions may share a window, which opens when all have begun. At its end it
-//! resets its connections, so that nobody waits for queues to drain.
+//! The receiver of a direction keeps the time: its window opens some time after the first byte and lasts for the
+//! requested time, whatever is queued on the way. Sessions may share a window, which opens when all have begun. At its
+//! end it resets its connections, so that nobody waits for queues to drain.
 
 mod beginning;
 mod output;

@@ -1,4 +1,4 @@
-//! Ways of a sender's bytes into the kernel.
+//! The ways by which a sender gives bytes to the kernel.
 
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use super::params::SendMode;
 use crate::workloads::tcp::PATIENCE;
 use crate::{Error, Result, sys};
 
-/// Completions are looked for after so many sends. The kernel gathers those that follow each other into one.
+/// Completions are looked for after this many sends. The kernel gathers those that follow each other into one.
 const SENDS_BETWEEN_LOOKS: u64 = 16;
 /// Constants of `linux/errqueue.h`, since Linux 4.14.
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;

@@ -54,7 +54,7 @@ pub struct Direction {
 pub struct SharedWindow {
     /// Its name, the same for all of them.
     pub name: String,
-    /// Number of streams of all of them, a direction: the window opens when so many have begun.
+    /// Number of streams of all of them, a direction: the window opens when this many have begun.
     pub streams: u32,
 }
 

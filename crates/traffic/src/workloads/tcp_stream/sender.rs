@@ -20,7 +20,7 @@ use crate::workloads::tcp::info::TcpInfo;
 use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Result};
 
-/// The clock is read once in so many bytes: often enough for a deadline, too seldom to be felt with small messages.
+/// The clock is read once in this many bytes: often enough for a deadline, too seldom to be felt with small messages.
 const BYTES_BETWEEN_CLOCKS: usize = 64 * 1_024;
 
 /// The senders of all streams of a direction.
@@ -139,7 +139,7 @@ impl Message {
         Self(bytes)
     }
 
-    /// The bytes of the message from there to its end, and no more than so many.
+    /// The bytes of the message from there to its end, and no more than this many.
     #[inline]
     fn rest(&self, at: usize, most: u64) -> &[u8] {
         let length = self.0.len();

@@ -1,4 +1,5 @@
-//! The connecting side of `tcp-connect` and `tcp-crr`: one thread, one epoll set, and so many connections in flight.
+//! The connecting side of `tcp-connect` and `tcp-crr`: one thread, one epoll set, and a given number of connections in
+//! flight.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;

@@ -80,7 +80,7 @@ pub enum Failed {
     Timeout,
     /// The peer closed instead of answering.
     Closed,
-    /// The peer said something else.
+    /// The peer sent something else.
     WrongResponse,
 }
 

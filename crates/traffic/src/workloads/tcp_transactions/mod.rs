@@ -1,4 +1,4 @@
-//! `tcp-connect` and `tcp-crr`: many short connections, empty or with one byte each way, so many in flight or so many a
+//! `tcp-connect` and `tcp-crr`: many short connections, empty or with one byte each way, a given number in flight or a
 //! second.
 //!
 //! The first connection proves the client with a preamble and stays open as long as it measures: its close tells the

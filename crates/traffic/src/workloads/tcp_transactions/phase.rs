@@ -1,4 +1,4 @@
-//! The beginnings of transactions, and the account of their outcomes. Pure: it is told the time.
+//! The beginnings of transactions, and the account of their outcomes. Pure: callers pass the time.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A store whose places keep their number while they are taken, for use as the numbers of an epoll set. Pure.
+//! A store whose places keep their number while they are taken. An epoll set uses these numbers. Pure.
 
 /// Values by number.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The receiver's account of a flow of datagrams. Pure: it is told which datagrams came, and when.
+//! The receiver's account of a flow of datagrams. Pure: callers pass the datagrams and their times.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;

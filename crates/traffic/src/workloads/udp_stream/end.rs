@@ -1,5 +1,5 @@
-//! The end of a flow to a client that receives: datagrams of 32 bytes after the last one say that no more comes, and
-//! how many there were.
+//! The end of a flow to a client that receives: datagrams of 32 bytes after the last one announce the end, and the
+//! number of datagrams sent.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! `udp-stream`: datagrams one way or both ways, at a rate or as fast as they go, and the account of what became of
-//! them.
+//! `udp-stream`: datagrams one way or both ways, at a rate or as fast as they go, and the account of their fate.
 
 mod account;
 mod direction;

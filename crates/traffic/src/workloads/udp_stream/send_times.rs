@@ -2,7 +2,8 @@
 //!
 //! A datagram carries the time before its call. The kernel notes two more for a few of a paced flow: when the datagram
 //! enters the queue of the device, and when the device takes it (`SOF_TIMESTAMPING_TX_SCHED`,
-//! `SOF_TIMESTAMPING_TX_SOFTWARE`). To the queue is what the sender adds to each one-way delay; the rest is the path's.
+//! `SOF_TIMESTAMPING_TX_SOFTWARE`). The time to the queue is the sender's part of each one-way delay; the rest is the
+//! path's.
 
 use serde_json::{Value, json};
 use sixbench_measure::clock;

@@ -1,5 +1,5 @@
 //! The sender of `udp-stream`, which is the client unless `direction` says otherwise: sends each datagram when it is
-//! due, and knows which went out and how late.
+//! due, and notes which went out and how late.
 
 use std::os::fd::AsFd;
 

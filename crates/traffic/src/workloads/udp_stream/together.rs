@@ -1,4 +1,4 @@
-//! Decides which datagrams go to the kernel together, and if it gets them in one piece, to be cut by it.
+//! Decides which datagrams go to the kernel together, and whether it gets them in one piece and cuts that.
 
 use serde_json::{Value, json};
 use socket2::Socket;

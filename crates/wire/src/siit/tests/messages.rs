@@ -182,7 +182,7 @@ fn rfc7915_sections_4_3_and_5_3_errors_are_cut_to_what_every_link_takes() {
     }
 }
 
-/// Translates an error with a quoted packet of so many bytes, padding, and extensions of so many bytes. Returns the
+/// Translates an error with a quoted packet of this many bytes, padding, and extensions of this many bytes. Returns the
 /// length attribute of the result, the length of its payload, and that of its extensions.
 fn extended_to_ipv4(quoted_bytes: usize, padding: usize, extensions: usize) -> (u8, usize, usize) {
     let quoted = sent6(protocol::UDP, &vec![7; quoted_bytes - 40]);
