@@ -1,4 +1,4 @@
-//! The first answer: who this agent is.
+//! The first answer: the identity of this agent.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

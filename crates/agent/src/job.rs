@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::failure::{Failure, Outcome};
 
-/// The rest of an operation: what it returns is the answer.
+/// The rest of an operation, which returns the answer.
 pub type Job = Box<dyn FnOnce() -> Outcome + Send>;
 
 /// Does `work`. A panic is an `internal` failure of this one request: the state that the work held is dropped, the node

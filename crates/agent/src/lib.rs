@@ -62,7 +62,7 @@ const EXIT_USAGE: u8 = 2;
 /// The machine cannot do what was asked, or does not permit it.
 const EXIT_CANNOT: u8 = 3;
 
-/// The program: what the command line asks for.
+/// The program: carries out the command line.
 pub fn run() -> ExitCode {
     match args::parse(std::env::args_os().skip(1)) {
         Ok(Invocation::Version) => {

@@ -18,7 +18,7 @@ impl Default for Perf {
 }
 
 impl Perf {
-    /// Counts from now on; what was counted before is forgotten.
+    /// Counts from now on, and forgets earlier counts.
     pub fn start(&mut self) -> Outcome {
         self.counters = None;
         self.counters = Some(Counters::open(self.pair)?);

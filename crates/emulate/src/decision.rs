@@ -58,7 +58,7 @@ impl Decisions {
     }
 
     /// Changes what happens from the next packet on. Its number, and what is drawn for it, are what they would have
-    /// been: what is not changed chooses the same packets. The seed is not changed.
+    /// been: impairments that are not changed choose the same packets. The seed stays the same.
     pub fn change(&mut self, impairments: Impairments) {
         self.impairments = impairments;
     }

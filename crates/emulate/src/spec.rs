@@ -15,7 +15,7 @@ pub const MAX_HELD_BYTES: u64 = 4 << 30;
 /// The largest frame: an Ethernet header and the largest super-packet.
 pub const MAX_FRAME_BYTES: usize = 14 + 65_550;
 
-/// An emulated link: what enters one of two interfaces leaves by the other.
+/// An emulated link: packets that enter one of two interfaces leave by the other.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {

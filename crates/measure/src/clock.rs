@@ -26,7 +26,7 @@ pub fn realtime_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
 
-/// Times between consecutive readings of the realtime clock, by experiment: what a timestamp costs, and how fine it is.
+/// Times between consecutive readings of the realtime clock, by experiment: the cost and the resolution of a timestamp.
 pub fn reading_times() -> Times {
     const READINGS: usize = 1_000;
     let mut times = Times::default();

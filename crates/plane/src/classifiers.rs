@@ -76,7 +76,7 @@ impl Classifiers {
             .map_err(|refusal| Error::Programs { doing, refusal })
     }
 
-    /// The first this many counters of a map, each over all processors.
+    /// The first `count` counters of a map, each over all processors.
     pub fn counts(&self, map: &str, count: usize) -> Result<Vec<Count>> {
         let read = || -> std::result::Result<Vec<Count>, Refusal> {
             let map = self.ebpf.map(map).ok_or_else(|| missing(map))?;

@@ -94,7 +94,7 @@ impl Drops {
         Ok(Self { program, reasons, records })
     }
 
-    /// Watches these namespaces from now on for the datagrams of a trial; what was counted before is forgotten.
+    /// Watches these namespaces from now on for the datagrams of a trial, and forgets earlier counts.
     ///
     /// `token`: the first eight bytes of the trial's token.
     pub fn start(&mut self, netns_inodes: &[u32], token: u64) -> Result<()> {

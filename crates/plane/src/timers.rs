@@ -69,7 +69,7 @@ impl Timers {
         Tracepoints::load(WATCHING, OBJECT, ("WATCHDOG", &watchdog), PROGRAMS).map(Self)
     }
 
-    /// Watches these devices from now on; what was counted before is forgotten.
+    /// Watches these devices from now on, and forgets earlier counts.
     pub fn start(&mut self, devices: &[Device]) -> Result<()> {
         self.0.detach();
         let unseen = devices.iter().map(|device| (key_of(device), [device.slack_ns, 0, 0, 0, 0]));

@@ -167,7 +167,7 @@ fn is_close(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
-/// Ends at the first byte that is wrong: who speaks another protocol may send no more than that.
+/// Ends at the first wrong byte: a client of another protocol may send no more than that.
 fn read_answer(stream: &mut impl Read, has_key: bool) -> Result<(), Refusal> {
     let mut head = [0; HEAD_BYTES];
     for at in 0..HEAD_BYTES {

@@ -108,7 +108,7 @@ impl Visitors {
 }
 
 impl State {
-    /// The longest waiting of the network that most come from: who floods the server shuts it to nobody else.
+    /// The longest waiting connection of the network that has most: a flood shuts out nobody else.
     fn take_dispensable(&mut self) -> Option<Waiting> {
         let number = self.slots.dispensable()?;
         self.leave(number)

@@ -20,7 +20,7 @@ use crate::{Error, Result, sys};
 /// The longest that a call on these sockets blocks before the session's flags are looked at.
 pub const PATIENCE: Duration = Duration::from_millis(100);
 
-/// `linux/socket.h` and `linux/sock_diag.h`: what a socket's memory is used for (since Linux 4.12).
+/// `linux/socket.h` and `linux/sock_diag.h`: the uses of a socket's memory (since Linux 4.12).
 const SO_MEMINFO: i32 = 55;
 const SK_MEMINFO_DROPS: usize = 8;
 

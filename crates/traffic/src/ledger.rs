@@ -195,7 +195,7 @@ impl Page {
         (is_missing, { next }.next())
     }
 
-    /// The last of the first this many that is missing.
+    /// The last missing one among the first `length`.
     fn last_missing(&self, length: usize) -> Option<usize> {
         match self {
             Page::Empty => length.checked_sub(1),

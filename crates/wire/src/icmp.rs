@@ -84,8 +84,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The header of an ICMP message but for its checksum: what there is to write. `quoted_words` is the length attribute
-/// of RFC 4884 section 4: how much is quoted before its extensions, or 0 where there are none.
+/// The fields of an ICMP message's header that are written, except for its checksum. `quoted_words` is the length
+/// attribute of RFC 4884 section 4: how much is quoted before its extensions, or 0 where there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum V4Repr {

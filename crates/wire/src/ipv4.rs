@@ -128,7 +128,7 @@ pub fn take_hop(packet: &mut [u8]) {
     }
 }
 
-/// An IPv4 header without options: what there is to write.
+/// The fields of an IPv4 header without options that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// The address of the sender.

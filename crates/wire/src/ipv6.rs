@@ -199,7 +199,7 @@ impl Extensions<'_> {
     }
 }
 
-/// An IPv6 header without extensions: what there is to write.
+/// The fields of an IPv6 header without extensions that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// The address of the sender.

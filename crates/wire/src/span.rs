@@ -60,7 +60,7 @@ impl<'a> Span<'a> {
         Self { captured: bytes, length: Some(bytes.len()) }
     }
 
-    /// The same bytes as the beginning of a longer stretch, of unknown length: what a first fragment carries.
+    /// The same bytes as the beginning of a longer stretch, of unknown length, as in a first fragment.
     pub fn open_ended(&self) -> Self {
         Self { captured: self.captured, length: None }
     }

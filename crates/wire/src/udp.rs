@@ -52,7 +52,7 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// A UDP header but for its checksum: what there is to write.
+/// The fields of a UDP header that are written, except for its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// The sender's port.

@@ -69,7 +69,7 @@ struct Timeouts {
     icmp: Option<u32>,
 }
 
-/// A million and a few: what the table of a provider's translator holds.
+/// A million and a few, as in the table of a provider's translator.
 const fn max_sessions() -> usize {
     1 << 20
 }

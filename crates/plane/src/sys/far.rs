@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::set_receive_buffer;
 
-/// A packet socket on the far end of a tunnel's device: what it sends into the far end comes in at the near end. It
-/// never blocks.
+/// A packet socket on the far end of a tunnel's device: frames that it sends into the far end come in at the near end.
+/// It never blocks.
 #[derive(Debug)]
 pub struct FarSocket(OwnedFd);
 

@@ -201,7 +201,7 @@ enum Came {
     Fragment(Ports),
 }
 
-/// The slow path: what the program leaves over, or all of it.
+/// The slow path: the packets that the program leaves to it, or all packets.
 struct Carrier {
     translator: Translator,
     /// True if it puts fragments together that have to be.

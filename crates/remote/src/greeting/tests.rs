@@ -101,7 +101,7 @@ fn a_message_that_was_changed_repeated_or_left_out_does_not_open() {
     }
 }
 
-/// Reads what it is given; what is written is counted.
+/// Reads the given bytes, and counts the bytes written.
 struct Hostile<'a> {
     bytes: &'a [u8],
     written: usize,

@@ -140,7 +140,7 @@ impl Connection {
     }
 }
 
-/// The connection ends with a reset when it is closed: what is left to send is thrown away (RFC 9293 section 3.10.5).
+/// The connection ends with a reset when it is closed, and unsent data is discarded (RFC 9293 section 3.10.5).
 pub fn reset(stream: &TcpStream) {
     // It fails for no connection that there is.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));

@@ -25,7 +25,7 @@ use super::session::{CLIENT, Progress, SERVER, WATCHED, attempt};
 use crate::worker::{Stop, Worker, lock};
 use crate::{Error, Result};
 
-/// No other protocol uses this port of the relay: what is redirected to it is for other addresses.
+/// No other protocol uses this port of the relay: redirected packets are for other addresses.
 const PORT: u16 = 3142;
 const PREFIX_BITS: u8 = 96;
 const SESSIONS: usize = 4096;

@@ -6,7 +6,7 @@ use super::{
     Zone,
 };
 
-/// The longest datagram that we send or take: what the least MTU of IPv6 has room for (RFC 9715 section 3).
+/// The longest datagram that we send or take: it fits the least MTU of IPv6 (RFC 9715 section 3).
 pub const OUR_UDP_BYTES: u16 = 1232;
 /// The longest datagram that every client takes: RFC 1035 section 2.3.4.
 const LEAST_UDP_BYTES: u16 = 512;

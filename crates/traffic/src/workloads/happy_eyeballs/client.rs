@@ -100,7 +100,7 @@ impl Session<'_> {
         Ok(proof)
     }
 
-    /// A connection to the first address of each family, one after the other; who begins, alternates.
+    /// A connection to the first address of each family, one after the other; the families begin by turns.
     fn try_alone(&self, round: u64, account: &mut Account) -> Result<()> {
         let mut order = account.order().to_vec();
         if round % 2 == 1 {

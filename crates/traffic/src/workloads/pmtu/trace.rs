@@ -13,7 +13,7 @@ use crate::df::Df;
 use crate::workloads::tcp::Stop;
 
 /// Linux sends a destination at most one Time Exceeded a second after a burst of six (`icmp_ratelimit`,
-/// `net.ipv6.icmp.ratelimit`): who was not heard is asked again after this.
+/// `net.ipv6.icmp.ratelimit`): a router that did not answer is asked again after this.
 const RATE_LIMIT_NS: u64 = 1_100_000_000;
 /// Most hops in doubt that are asked again, each after the one before it has answered.
 const MAX_DOUBTS: usize = 4;

@@ -25,5 +25,5 @@ use std::time::Duration;
 /// Blocking calls return at least this often, to see whether the session was stopped.
 pub const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Time without movement that is a failure, whatever the parameters say.
+/// Time without movement that is a failure, for any parameters.
 pub const STALL_NS: u64 = 10_000_000_000;

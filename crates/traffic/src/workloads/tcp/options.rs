@@ -54,7 +54,7 @@ impl TcpOptions {
         })
     }
 
-    /// Sets them on a socket that is not yet connected or listening; what is accepted from it inherits them.
+    /// Sets them on a socket that is not yet connected or listening; accepted sockets inherit them.
     pub fn apply(&self, socket: &Socket) -> Result<()> {
         let mut buffers = self.buffers;
         if let (Some(window_bytes), None) = (self.window_bytes, buffers.rcvbuf_bytes) {
