@@ -68,7 +68,7 @@ pub enum Invocation {
     Lendable,
     /// Restore interfaces that came home without their keeper.
     MendLent,
-    /// Say what a hardware clock says, by its number.
+    /// Print readings of a hardware clock, by its number.
     HardwareClock(u32),
     /// Say which parameters the workloads have.
     Parameters,

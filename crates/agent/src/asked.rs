@@ -28,8 +28,8 @@ impl From<io::Error> for End {
     }
 }
 
-/// Answers standard input on standard output until it ends. `answer` takes a line, or at the end none, and gives what
-/// it is answered, if anything, or why it is refused.
+/// Answers standard input on standard output until it ends. `answer` takes a line, or at the end none, and returns the
+/// answer, if there is one, or the reason of a refusal.
 pub fn on_standard_streams<A: Serialize>(
     command: &str,
     answer: impl FnMut(Option<&[u8]>) -> Result<Option<A>, String>,
@@ -70,7 +70,7 @@ fn converse<A: Serialize>(
     Ok(output.flush()?)
 }
 
-/// The value that a line is, or what is wrong with it.
+/// The value of a line, or the mistake in it.
 pub fn read<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| words(&error))
 }

@@ -16,7 +16,7 @@ use crate::translators;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BringUp {
-    /// Asked before all else, where IPv4 addresses are given too.
+    /// The question before all others, on networks that also give IPv4 addresses.
     #[serde(default)]
     dhcp: Option<dhcp::Ask>,
     discovery: prefix::Request,
@@ -26,8 +26,8 @@ pub struct BringUp {
     ip: Vec<String>,
 }
 
-/// Asks whether IPv4 can be done without, if it is to, learns the prefix, makes the translator with it, and the routes
-/// into it. All times are of the monotonic clock, which nodes of one machine share.
+/// Asks whether the node can do without IPv4, if that is requested, learns the prefix, and makes the translator with it
+/// and the routes into it. All times are of the monotonic clock, which nodes of one machine share.
 pub fn bring_up(translators: &Arc<Mutex<Translators>>, request: BringUp) -> Job {
     let shared = Arc::clone(translators);
     Box::new(move || {

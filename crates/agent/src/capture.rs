@@ -96,7 +96,7 @@ impl Captures {
         Ok(json!({}))
     }
 
-    /// Ends a capture, if it has not ended by itself, and tells what it saw.
+    /// Ends a capture, if it has not ended by itself, and returns its packets and counts.
     pub fn stop(&mut self, name: &str) -> Outcome {
         let capture = self
             .by_name
@@ -200,7 +200,7 @@ impl Recorder {
         Ok(*self.started_ns.insert(clock::monotonic_ns()))
     }
 
-    /// Reads packets until something ends it, and says what.
+    /// Reads packets until the capture ends, and returns the reason for the end.
     fn fill(&self, record: &mut Record, deadline_ns: u64) -> Result<Ended, Failure> {
         let mut buffer = vec![0; self.start.snaplen_bytes.max(MIN_READ_BYTES)];
         loop {

@@ -27,7 +27,7 @@ use crate::sys;
 
 pub use self::init::run as run_init;
 
-/// Time for the first process to tell the result of a start, beyond the time that the program has.
+/// Time for the first process to report the result of a start, beyond the time that the program has.
 const GRACE: Duration = Duration::from_secs(5);
 /// Most characters of a command, and of its output, that messages quote.
 const SHOWN_CHARS: usize = 200;
@@ -234,7 +234,7 @@ impl Hosted {
         })
     }
 
-    /// Tells the first process what to start, and takes what it tells until the end.
+    /// Sends the first process its orders, and receives its reports until the end.
     fn follow(&self, child: &mut Child, start: &Start) -> io::Result<Option<Ended>> {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());

@@ -133,7 +133,7 @@ impl<'a> Running<'a> {
         Self { child, group, commands, status: None }
     }
 
-    /// Writes `input` to the command and reads what it says, until it ends (`true`) or `timeout` is over (`false`).
+    /// Writes `input` to the command and reads its output, until it ends (`true`) or `timeout` is over (`false`).
     fn communicate(&mut self, input: Vec<u8>, timeout: Duration) -> io::Result<(Map<String, Value>, bool)> {
         let deadline = Instant::now().checked_add(timeout);
         let exit = sys::pidfd(self.child.id())?;
@@ -264,8 +264,8 @@ impl<P: Read + AsFd> Output<P> {
         Ok(self.pipe.is_some())
     }
 
-    /// Reads what a command that has ended left in the pipe. Whoever else holds the pipe may write on, but is not
-    /// listened to for long.
+    /// Reads the output that a command left in the pipe when it ended. Other holders of the pipe may write on, but are
+    /// not heard for long.
     fn drain(&mut self) -> io::Result<()> {
         for _ in 0..MAX_OUTPUT_BYTES / CHUNK_BYTES {
             if !self.read()? {

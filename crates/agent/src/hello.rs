@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::protocol::{self, Hello};
 use crate::sys;
 
-/// Answers `hello`, or says that the versions do not go together.
+/// Answers `hello`, or reports that the versions do not match.
 pub fn answer(hello: &Hello, name: &str) -> Outcome {
     if hello.protocol != protocol::VERSION {
         let (ours, theirs) = (protocol::VERSION, hello.protocol);

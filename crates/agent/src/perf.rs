@@ -25,7 +25,7 @@ impl Perf {
         Ok(json!({}))
     }
 
-    /// Stops counting, and tells how many there were.
+    /// Stops counting, and returns the counts.
     pub fn stop(&mut self) -> Outcome {
         let Some(counters) = self.counters.take() else {
             return Err(Failure::new("no-capture", "no events are being counted: send perf-start first"));

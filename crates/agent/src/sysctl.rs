@@ -20,7 +20,7 @@ pub struct Request {
     get: Vec<String>,
 }
 
-/// Sets what is to be set, in the order of the request, then gets what is to be got. The first failure ends it.
+/// Sets values in the order of the request, then reads the requested ones. The first failure ends it.
 pub fn apply(request: &Request) -> Outcome {
     for (name, value) in &request.set.0 {
         // The kernel shows this directory as it is in the network namespace of the process that opens the file.

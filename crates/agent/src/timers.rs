@@ -42,7 +42,7 @@ impl Watch {
         Ok(json!({}))
     }
 
-    /// Stops watching, and tells what the timers of each device did.
+    /// Stops watching, and returns the counts of each device's timers.
     pub fn stop(&mut self) -> Outcome {
         let (Some(timers), Some(since)) = (self.timers.as_mut(), self.since.take()) else {
             return Err(Failure::new("no-capture", "no timers are being watched: send timers-start first"));

@@ -18,7 +18,7 @@ const STATISTICS: &str = "/proc/thread-self/net/stat/nf_conntrack";
 const SLABS: &str = "/proc/slabinfo";
 const SLAB: &str = "nf_conntrack";
 /// The columns of [`STATISTICS`] that are reported. `insert` counts only entries that user space put in (seen with
-/// Linux 6.18): the rise of the count tells of the others.
+/// Linux 6.18): the rise of the count shows the others.
 const TOLD: [&str; 4] = ["insert", "insert_failed", "drop", "early_drop"];
 
 /// The memory of the kernel's entries, of all namespaces together.
@@ -39,8 +39,8 @@ pub struct Request {
     forget: bool,
 }
 
-/// Forgets if asked to, and reads. `forgotten` tells whether this kernel can forget, which takes
-/// `nf_conntrack_netlink`, and `forget_ns` how long that took.
+/// Forgets if asked to, and reads. `forgotten` is true if this kernel can forget, which takes `nf_conntrack_netlink`,
+/// and `forget_ns` is the time that this took.
 pub fn answer(request: &Request) -> Outcome {
     let begun_ns = clock::monotonic_ns();
     let forgotten = request.forget.then(|| tracking::forget_all().is_ok());

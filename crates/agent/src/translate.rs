@@ -67,7 +67,7 @@ struct Answer {
 #[serde(untagged)]
 enum Said {
     Answer(Answer),
-    /// The last line: the number of fragments that came for nothing.
+    /// The last line: the number of fragments that waited in vain.
     End {
         fragments_in_vain: u64,
     },

@@ -26,7 +26,7 @@ pub struct Vlans {
 }
 
 impl Vlans {
-    /// Tags what leaves an interface from now on, and lets in only what has the tag.
+    /// Tags frames that leave an interface from now on, and lets in only frames with the tag.
     pub fn begin(&mut self, request: Begin) -> Outcome {
         let Begin { interface, vlan_id } = request;
         if !IDS.contains(&vlan_id) {

@@ -57,7 +57,7 @@ impl Decisions {
         }
     }
 
-    /// Changes what happens from the next packet on. Its number, and what is drawn for it, are what they would have
+    /// Changes the impairments from the next packet on. Its number, and what is drawn for it, are what they would have
     /// been: impairments that are not changed choose the same packets. The seed stays the same.
     pub fn change(&mut self, impairments: Impairments) {
         self.impairments = impairments;

@@ -39,7 +39,7 @@ impl Line {
         Self { socket, record: Record::default(), decisions: Decisions::new(impairments), held: Vec::new(), wire }
     }
 
-    /// Changes what happens to the packets from the next one on, and counts them from 0 unless it `continues`.
+    /// Changes the impairments of packets from the next one on, and counts them from 0 unless it `continues`.
     pub fn change(&mut self, impairments: Impairments, continues: bool) {
         self.wire.change(impairments.wire_bps);
         if continues {

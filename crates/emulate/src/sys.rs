@@ -123,7 +123,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Sends packets. Returns how many were sent; or why the first one was not.
+    /// Sends packets. Returns the number sent, or the error of the first.
     pub fn send<'a>(
         &mut self,
         socket: &PacketSocket,

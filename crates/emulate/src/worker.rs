@@ -82,8 +82,8 @@ impl Emulator {
         self.ask(|answer| Order::Add(Box::new(spec), answer))
     }
 
-    /// Changes what happens to packets from the next one on. They are counted from 0, and what is drawn begins anew,
-    /// unless it `continues`: then the seed is the one that it was.
+    /// Changes the impairments of packets from the next one on. They are counted from 0, and draws begin anew, unless
+    /// it `continues`: then the seed stays the same.
     pub fn change(&self, link: &str, directions: [Impairments; 2], continues: bool) -> Result<()> {
         if let Some(reason) = directions.iter().find_map(Impairments::flaw) {
             return Err(Error::BadSpec { link: link.to_owned(), reason });
@@ -125,7 +125,7 @@ impl Drop for Emulator {
     }
 }
 
-/// The thread's side. It is made in the thread of the orders, whose errors can be told, and used in its own.
+/// The thread's side. It is made in the thread of the orders, which can report errors, and used in its own.
 struct Worker {
     orders: Receiver<Order>,
     bell: Arc<EventFd>,

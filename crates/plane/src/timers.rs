@@ -77,7 +77,7 @@ impl Timers {
         self.0.attach()
     }
 
-    /// Stops watching, and tells what the timers of each device did.
+    /// Stops watching, and returns the counts of each device's timers.
     pub fn stop(&mut self) -> Result<Vec<Seen>> {
         self.0.detach();
         let watched = self.0.entries::<RawDevice, RawCount>("DEVICES")?;

@@ -176,7 +176,7 @@ impl Tunnels {
         Ok(reports)
     }
 
-    /// Tells every tunnel which others a packet that it gets may be for.
+    /// Gives every tunnel the list of others that its packets may be for.
     fn share(&mut self) -> Result<()> {
         let all: Vec<(Endpoint, Place, Spec)> =
             self.tunnels.values().map(|tunnel| (tunnel.endpoint, tunnel.place, tunnel.spec.clone())).collect();

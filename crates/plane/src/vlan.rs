@@ -28,7 +28,7 @@ pub struct Vlan {
 }
 
 impl Vlan {
-    /// Tags what leaves the interface from now on, and lets in only what has the tag. `id` is one of [`IDS`].
+    /// Tags frames that leave the interface from now on, and lets in only frames with the tag. `id` is one of [`IDS`].
     pub fn begin(interface: &str, id: u16, features: Features) -> Result<Self> {
         let id = u32::from(id);
         let mut loader = EbpfLoader::new();

@@ -145,7 +145,7 @@ impl Whole {
     }
 
     /// True if a packet is a fragment that waits for the others, to be carried with them as one packet. It is one of an
-    /// outer packet to this end, or, if the node is told to reassemble those, one from outside to a customer edge.
+    /// outer packet to this end, or, if the node has to reassemble those, one from outside to a customer edge.
     pub fn joins(&self, packet: &[u8]) -> bool {
         if self.is_outer(packet) {
             return matches!(outer::read(self.end_of(packet), packet), Err(Outcome::OuterFragment));

@@ -8,7 +8,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// An error says what was being done, to what, and what went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The user asked for what cannot be: a key that is no key, an address that is none.
+    /// The user's input is wrong, such as a key or an address.
     #[error("{0}")]
     Usage(String),
     /// A system call failed.

@@ -93,7 +93,7 @@ pub fn preamble(has_key: bool, cookie: &Cookie) -> [u8; PREAMBLE_BYTES] {
 pub enum Answer {
     /// The connection goes on: with a key the second message of the handshake follows, and then the lines.
     GoOn,
-    /// Come again, in a connection of its own, with this.
+    /// Try again in another connection, with this cookie.
     Retry(Cookie),
     /// There are more connections than places for them.
     UnderLoad,

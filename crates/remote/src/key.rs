@@ -13,7 +13,7 @@ const MAX_FILE_BYTES: u64 = 64 + 2 + 1;
 /// Permissions of group and others.
 const OTHERS: u32 = 0o077;
 
-/// A pre-shared key. Debug output does not tell it.
+/// A pre-shared key. Debug output does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 

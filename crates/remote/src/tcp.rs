@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-/// A peer that says nothing is asked after this, and so often ...
+/// A silent peer is probed after this time, and again at this interval ...
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 /// ... and is gone when it has not answered this many times, or has not acknowledged data for as long.

@@ -46,7 +46,7 @@ pub struct Visit {
     is_client: bool,
 }
 
-/// The error that there are as many clients as there may be.
+/// The error that the largest number of clients is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full {
     /// The number of clients that there may be.
@@ -64,7 +64,7 @@ impl Visitors {
         self.lock().waiting.len() >= MANY
     }
 
-    /// Takes a connection in that has yet to say who it is.
+    /// Takes in a connection that has not identified itself yet.
     pub fn enter(self: &Arc<Self>, stream: TcpStream, from: IpAddr) -> Visit {
         let mut state = self.lock();
         if state.waiting.len() >= MAX_WAITING {

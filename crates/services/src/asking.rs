@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The time from the first question to the second, which doubles with each question after, as RFC 7559 section 2.1 has
 /// it for router solicitations.
 ///
-/// RFCs would have seconds (7559: 4 s; 2131 section 4.1: 4 s; 1035 section 4.2.1: 2 to 5 s) for links with many hosts
+/// RFCs recommend seconds (7559: 4 s; 2131 section 4.1: 4 s; 1035 section 4.2.1: 2 to 5 s) for links with many hosts
 /// that start at once, with a random part for the same reason, and for servers that are far away.
 pub const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 

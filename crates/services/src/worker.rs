@@ -78,8 +78,8 @@ pub fn is_readable(socket: &impl AsFd, stop: &Stop) -> bool {
     matches!(wait(Some((socket.as_fd(), PollFlags::POLLIN)), Some(stop), None), Ok(Woken::Ready))
 }
 
-/// Waits for one of: the events of one of the descriptors, the order to stop, the deadline. Also tells for each
-/// descriptor if it is ready.
+/// Waits for one of: the events of one of the descriptors, the order to stop, the deadline. Also returns for each
+/// descriptor whether it is ready.
 pub fn wait_any(
     ready: &[(BorrowedFd<'_>, PollFlags)],
     stop: Option<&Stop>,
@@ -104,7 +104,7 @@ pub fn wait_any(
     }
 }
 
-/// The moment `after` from now; `None` where that is beyond what the clock can tell: never.
+/// The moment `after` from now; `None` where that is beyond the range of the clock: never.
 pub fn deadline(after: Duration) -> Option<Instant> {
     Instant::now().checked_add(after)
 }

@@ -82,7 +82,7 @@ pub enum Verdict {
     Stray,
 }
 
-/// Gives out cookies and knows them again, without remembering whom it gave which.
+/// Gives out cookies and recognises them, without remembering which client has which.
 pub struct Doorkeeper {
     key: [u8; 32],
     token: u64,

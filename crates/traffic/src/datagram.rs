@@ -52,7 +52,7 @@ impl Header {
         bytes
     }
 
-    /// The header of a datagram; absent where it is too short or the phase is none. The last 7 bytes are not looked at.
+    /// The header of a datagram; absent where it is too short or the phase is none. The last 7 bytes are ignored.
     pub fn decode(datagram: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = datagram.first_chunk()?;
         let phase = match bytes[24] {
@@ -64,7 +64,7 @@ impl Header {
     }
 }
 
-/// A datagram by which one end of a flow tells the other a number. `kind` says which number it is: a value that is
+/// A datagram by which one end of a flow sends the other a number. `kind` says which number it is: a value that is
 /// neither a [`Phase`] nor a kind of [`crate::cookie::Kind`].
 pub fn telling(token: u64, number: u64, kind: u8) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];

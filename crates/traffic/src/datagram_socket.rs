@@ -124,7 +124,7 @@ pub fn take_super_packets(socket: &Socket) -> Result<()> {
         .map_err(|e| Error::system("asking for super-packets", "setsockopt(UDP_GRO)", e))
 }
 
-/// Datagrams the socket has dropped so far, modulo 2^32; absent where the kernel does not tell.
+/// Datagrams the socket has dropped so far, modulo 2^32; absent where the kernel does not report it.
 pub fn drops(socket: &Socket) -> Option<u32> {
     let mut values = [0; 4 * (SK_MEMINFO_DROPS + 1)];
     let filled = sys::socket_option(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut values).ok()?;

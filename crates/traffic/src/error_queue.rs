@@ -164,8 +164,8 @@ pub fn next_send_time(socket: &impl AsFd) -> Option<SendTime> {
     }
 }
 
-/// Has the kernel tell when the interface has sent those frames of a packet socket whose call asks for it. The times
-/// are fetched by [`next_sent_frame`].
+/// Makes the kernel report when the interface has sent those frames of a packet socket whose call asks for it. The
+/// times are fetched by [`next_sent_frame`].
 pub fn ask_for_hardware_times(socket: &impl AsFd) -> Result<()> {
     sys::set_socket_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, libc::SOF_TIMESTAMPING_RAW_HARDWARE as i32)
         .map_err(|e| Error::system("asking for the interface's send times", "setsockopt(SO_TIMESTAMPING)", e))

@@ -136,7 +136,7 @@ impl Ledger {
     }
 
     /// The numbers that did not come, of `sent` datagrams; those below the largest that came where it is not known how
-    /// many were sent, or where fewer are said to have been.
+    /// many were sent, or where fewer are reported as sent.
     pub fn lost_sequences(&self, sent: Option<u64>) -> Ranges {
         let end = sent.unwrap_or(0).max(self.next_expected);
         let mut lost = Ranges::default();
@@ -178,7 +178,7 @@ struct Bits {
 }
 
 impl Page {
-    /// Tells if the number at `index` is missing, and gives the next place in this page where that changes.
+    /// Returns whether the number at `index` is missing, and the next place in this page where that changes.
     fn run_from(&self, index: usize) -> (bool, Option<usize>) {
         let bits = match self {
             Page::Empty => return (true, None),

@@ -7,7 +7,7 @@ pub const PAGE_BYTES: usize = 4_096;
 /// Where in a page bytes begin that the kernel copies. The kernel fills pages of its own from their beginning on, so
 /// memory that begins with a page is copied to the same place within pages, or a few bytes farther. There processors
 /// take a load for one of what was stored just before (their addresses are alike in the last 12 bits) and wait. On an
-/// AMD EPYC that made trials of one TCP stream come to 34 or 59 Gbit/s, at random. Half a page away it was 59 in all.
+/// AMD EPYC, trials of one TCP stream then ran at 34 or 59 Gbit/s, at random. Half a page away it was 59 in all.
 const COPIED_FROM: usize = PAGE_BYTES / 2;
 
 /// Bytes at a place in their first page.

@@ -14,7 +14,7 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 pub const MAX_TIME_NS: u64 = 24 * 3_600 * SECOND_NS;
 /// Interval of a series where none is asked for.
 pub const DEFAULT_INTERVAL_NS: u64 = 100_000_000;
-/// Shortest interval of a series: below it the clock reads would cost more than they tell.
+/// Shortest interval of a series: below it, the reading of clocks would cost more than it is worth.
 const MIN_INTERVAL_NS: u64 = 1_000_000;
 
 /// The limit that ends a measurement.

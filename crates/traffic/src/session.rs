@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::{Error, Progress, Result};
 
-/// The secret that proves a connection or datagram to be of this trial. Debug output does not tell it, and it is
-/// compared in the same time whatever is wrong with it.
+/// The secret that proves a connection or datagram to be of this trial. Debug output does not show it, and a comparison
+/// takes the same time for any difference.
 #[derive(Clone, Copy, Eq)]
 pub struct Token(pub [u8; 16]);
 
@@ -64,11 +64,11 @@ pub struct Endpoint {
     /// The only address served, or the one to send to. At a server the unspecified address admits everyone who has the
     /// token; a server of datagrams finds its peer by a cookie then.
     pub peer: IpAddr,
-    /// The server's port, as the client is told; 0 on the serving side.
+    /// The server's port, at the client; 0 on the serving side.
     pub port: u16,
     /// The trial's secret.
     pub token: Token,
-    /// True at a client whose server was told no peer, so that datagrams begin with the echo of a cookie.
+    /// True at a client whose server does not know its peer, so that datagrams begin with the echo of a cookie.
     pub cookie: bool,
     /// The counters of arrivals, for progress reports.
     pub progress: Progress,
@@ -122,7 +122,7 @@ pub struct Finish {
     pub sent: Option<u64>,
     /// Longest wait for the end of the session.
     pub timeout_ns: u64,
-    /// Longest wait for the first datagram where none has come; absent: as for a path of which nothing is known.
+    /// Longest wait for the first datagram where none has come; absent: as for an unknown path.
     pub first_silence_ns: Option<u64>,
 }
 
@@ -131,8 +131,8 @@ pub trait Workload: Sync {
     /// Its name in the protocol and in experiments.
     fn name(&self) -> &'static str;
 
-    /// The parameters by name, with bounds and defaults, as [`crate::params::table`] tells them. Sizes are those of
-    /// IPv6, which are larger.
+    /// The parameters by name, with bounds and defaults, from [`crate::params::table`]. Sizes are those of IPv6, which
+    /// are larger.
     fn parameters(&self) -> Result<Value>;
 
     /// Starts the serving side; returns when it listens. `params` is refused when it has unknown keys.

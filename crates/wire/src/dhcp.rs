@@ -13,7 +13,7 @@ pub const CLIENT_PORT: u16 = 68;
 /// The option IPv6-Only Preferred: RFC 8925 section 3.1. A client that can do without IPv4 asks for it, and a server
 /// answers with a time.
 pub const IPV6_ONLY_PREFERRED: u8 = 108;
-/// A client does without IPv4 for at least as long: MIN_V6ONLY_WAIT of RFC 8925 section 3.4.
+/// Shortest time for which a client does without IPv4: MIN_V6ONLY_WAIT of RFC 8925 section 3.4.
 pub const MIN_V6ONLY_WAIT_S: u32 = 300;
 
 /// Length of the fields before the options: RFC 2131 section 2, with the magic cookie of section 3.
@@ -91,7 +91,7 @@ crate::named! {
 /// A message, as far as addresses and RFC 8925 need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The type of the message. It tells whether a client or a server sent it, too.
+    /// The type of the message. It also shows whether a client or a server sent it.
     pub kind: Kind,
     /// The client's number of the exchange (`xid`).
     pub id: u32,
@@ -143,7 +143,7 @@ impl Message {
         }
     }
 
-    /// True if the client can do without IPv4 and says so: RFC 8925 section 3.2.
+    /// True if the client says that it can do without IPv4: RFC 8925 section 3.2.
     pub fn wants_v6only(&self) -> bool {
         self.wanted.contains(&IPV6_ONLY_PREFERRED)
     }

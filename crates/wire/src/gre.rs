@@ -44,7 +44,7 @@ impl<'a> Packet<'a> {
         self.header_bytes
     }
 
-    /// The key that tells tunnels between the same ends apart.
+    /// The key that distinguishes tunnels between the same ends.
     pub fn key(&self) -> Option<u32> {
         self.key
     }

@@ -149,7 +149,7 @@ impl HeldFragments {
         Noted::Complete { ports, waited }
     }
 
-    /// Says that a fragment did not go on. If it is the first one of its packet, those that come later do not either.
+    /// Notes that a fragment did not go on. If it is the first one of its packet, those that come later do not either.
     pub(crate) fn refuse(&mut self, packet: &[u8]) {
         let first = read(packet).filter(|(_, fragment, _)| fragment.offset_bytes == 0);
         if let Some(parts) = first.and_then(|(key, ..)| self.packets.get_mut(&key)) {
@@ -192,7 +192,7 @@ impl Parts {
         self.end_bytes == Some(self.ranges.iter().map(|(start, end)| end - start).sum())
     }
 
-    /// Notes a fragment, or says why it cannot be one. `has_room`: whether it may wait, if it has to.
+    /// Notes a fragment, or returns the reason why it cannot be one. `has_room`: whether it may wait, if it has to.
     fn add(&mut self, fragment: &Fragment, payload_bytes: usize, has_room: bool) -> Option<Clause> {
         if self.overlaps {
             return Some(Clause::OverlappingFragment);

@@ -117,8 +117,8 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Takes one from the TTL of a packet, which has one, as who forwards it does: RFC 1812 section 5.3.1. The checksum
-/// follows (RFC 1624).
+/// Takes one from the TTL of a packet, which has one, as a router does: RFC 1812 section 5.3.1. The checksum follows
+/// (RFC 1624).
 pub fn take_hop(packet: &mut [u8]) {
     if let Some(header) = packet.first_chunk_mut::<HEADER_BYTES>().filter(|header| header[8] > 0) {
         let (before, sum) = ([header[8], header[9]], be16(header[10], header[11]));

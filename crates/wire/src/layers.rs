@@ -10,7 +10,7 @@ use crate::ipv6::{self, Extension};
 use crate::{Defect, Flaw, Span, arp, dhcp, gre, icmp, protocol, tcp, teredo, udp, vxlan};
 
 /// A packet with more layers than this is not read to its end: an Ethernet header, eight IP headers one inside the
-/// other, with GRE between some, and what they carry.
+/// other, with GRE between some, and their payload.
 pub const MAX_LAYERS: usize = 16;
 
 /// The header that a packet begins with.
@@ -189,7 +189,7 @@ pub struct Layers<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Header(Format),
-    /// An IPv4 or IPv6 header, as its version tells.
+    /// An IPv4 or IPv6 header, by its version.
     Ip,
     /// A Teredo header of this many bytes.
     Teredo {

@@ -94,7 +94,7 @@ pub enum Unmapped {
 }
 
 impl Rule {
-    /// Fails with a sentence about what is wrong with the rule.
+    /// Fails with a sentence about the mistake in the rule.
     pub fn check(&self) -> Result<(), String> {
         self.ipv4.check_canonical().and(self.ipv6.check_canonical()).map_err(|net| {
             format!("the prefix {net} of a rule has bits beyond its length, or a length that is not possible")

@@ -50,7 +50,7 @@ impl Default for Reassembly {
 }
 
 impl Reassembly {
-    /// Says what becomes of a packet, from its IP header on. `now` is the time since any instant, and never goes back.
+    /// Decides the fate of a packet, from its IP header on. `now` is the time since any instant, and never goes back.
     pub fn take(&mut self, packet: &[u8], now: Duration) -> Joined {
         match self.held.note(packet, packet, now) {
             Noted::NoFragment => Joined::NoFragment,

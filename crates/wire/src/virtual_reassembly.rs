@@ -47,8 +47,8 @@ impl Default for VirtualReassembly {
 }
 
 impl VirtualReassembly {
-    /// Says what becomes of a packet, from its IP header on. `carrier` is what waits: the packet, or one in which it
-    /// is. `now` is the time since any instant, and never goes back.
+    /// Decides the fate of a packet, from its IP header on. `carrier` is what waits: the packet, or one in which it is.
+    /// `now` is the time since any instant, and never goes back.
     pub fn take(&mut self, packet: &[u8], carrier: &[u8], now: Duration) -> Taken {
         match self.held.note(packet, carrier, now) {
             Noted::NoFragment => Taken::Whole,

@@ -34,7 +34,7 @@ impl Log {
         (String::from_utf8_lossy(&wanted).into_owned(), first_kept.saturating_sub(bytes))
     }
 
-    /// The last line that says something, without characters that are not for people, and no longer than this many.
+    /// The last line that is not blank, without control characters, and with at most this many characters.
     pub fn last_line(&self, characters: usize) -> String {
         let (text, _) = self.after(0);
         let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

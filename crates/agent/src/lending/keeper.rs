@@ -19,7 +19,7 @@ use crate::sys;
 /// The command that the agent starts itself with as this process.
 pub const COMMAND: &str = "keep-lent";
 
-/// The argument of one that does what another one that was killed has left to do.
+/// The argument of a keeper that finishes the work of one that was killed.
 pub const RETURN: &str = "--return";
 /// The argument by which it lends an interface that is in use, too.
 pub const EVEN_IN_USE: &str = "--even-in-use";

@@ -138,7 +138,7 @@ fn spawn(wanted: &Wanted, option: Option<&str>) -> Result<(Child, ChildStdin, Bu
     Ok((child, stdin, BufReader::new(stdout)))
 }
 
-/// `lendable`: tells which interfaces can be borrowed, as JSON, once what was left behind is restored.
+/// `lendable`: prints the interfaces that can be borrowed, as JSON, after restoring those that were left behind.
 pub fn run_look() -> ExitCode {
     // A user who may not restore anything may still look.
     let _ = mend_all();
@@ -152,7 +152,7 @@ pub fn run_look() -> ExitCode {
     }
 }
 
-/// `mend-lent`: restores what was left behind, and says what, one interface a line.
+/// `mend-lent`: restores interfaces that were left behind, and prints them, one a line.
 pub fn run_mend() -> ExitCode {
     match mend_all() {
         Ok(mended) => {

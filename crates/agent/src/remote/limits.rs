@@ -62,8 +62,8 @@ impl Limits {
         if workload == "udp-stream" { self.check_rate(params, &asked) } else { Ok(()) }
     }
 
-    /// Fails if a flow has a higher rate than the limit, or varies: then it has only a mean rate, which cannot be held
-    /// against a limit.
+    /// Fails if a flow has a higher rate than the limit, or varies: then it has only a mean rate, which cannot be
+    /// compared with a limit.
     fn check_rate(&self, params: &Map<String, Value>, asked: &impl Fn(&str) -> Option<u128>) -> Result<(), Failure> {
         let varies = |key: &&String| VARYING.iter().any(|begin| key.starts_with(begin));
         if let Some(key) = params.keys().find(varies) {

@@ -75,7 +75,7 @@ const fn max_sessions() -> usize {
 }
 
 impl Settings {
-    /// Together with how packets are translated. Fails where a time is none.
+    /// The settings together with those of the translation of packets. Fails if a time is invalid.
     pub fn with(self, translation: siit::Settings) -> Result<nat64::Settings, String> {
         let usual = nat64::Timeouts::default();
         let seconds = |told: Option<u32>, usual| match told {

@@ -185,7 +185,7 @@ impl Receiver {
         head
     }
 
-    /// Takes an error that the carrier reported, and tells the source of the packet. False if there was none.
+    /// Takes an error that the carrier reported, and passes it on to the source of the packet. False if there was none.
     fn relay_error(&self, buffer: &mut [u8]) -> bool {
         let Ok(Some(error)) = sys::receive_error(&self.carrier, buffer) else { return false };
         if self.spec.mapping.peer().is_some_and(|peer| error.destination.is_some_and(|to| to != peer)) {

@@ -101,7 +101,7 @@ impl Sender {
         Ok(Outgoing { packet, inner, outer, destination })
     }
 
-    /// Sends packets that are alike in DF. Returns how many went; or why the first one did not.
+    /// Sends packets that are alike in DF. Returns the number sent, or the error of the first one.
     fn send(&self, packets: &[Outgoing<'_>], outbox: &mut SendBatch) -> io::Result<usize> {
         let dont_fragment = packets.first().is_some_and(|first| first.outer.dont_fragment);
         let socket = if dont_fragment { &self.whole } else { &self.fragmenting };
@@ -118,7 +118,7 @@ impl Sender {
     }
 
     /// Fragments a packet that is too long, if IPv6 guarantees its length, or it may be fragmented. The source of
-    /// others is told: RFC 4213 section 3.2.2, RFC 2473 sections 7.1 and 7.2.
+    /// others gets an error: RFC 4213 section 3.2.2, RFC 2473 sections 7.1 and 7.2.
     fn send_too_big(&self, packet: &Outgoing<'_>, outbox: &mut SendBatch) -> Result<(), Outcome> {
         let inner = &packet.inner;
         if !inner.dont_fragment || (inner.version == 6 && packet.packet.len() <= 1280) {

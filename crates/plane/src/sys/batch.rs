@@ -152,7 +152,7 @@ pub struct SendBatch {
 }
 
 impl SendBatch {
-    /// Sends them. Returns how many were sent, at least one where there are any; or why the first one was not.
+    /// Sends them. Returns the number sent, at least one where there are any; or the error of the first.
     pub fn send<'a>(&mut self, socket: &impl AsFd, messages: impl Iterator<Item = Message<'a>>) -> io::Result<usize> {
         self.parts.clear();
         self.names.clear();

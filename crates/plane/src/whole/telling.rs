@@ -31,8 +31,8 @@ const UNBOUND: Told = Told {
 };
 
 impl Whole {
-    /// Tells the source of a packet of the carrier's error about the outer one. If the error quotes too little to show
-    /// the packet's source, nobody is told.
+    /// Passes the carrier's error about an outer packet on to the source of the inner one, unless the error quotes too
+    /// little to show that source.
     pub(super) fn pass_on(&mut self, error: &CarrierError<'_>, overhead_bytes: u32) -> (Outcome, Verdict) {
         let not_told = (Outcome::CarrierError, Verdict::Dropped);
         let mtu_bytes = match error.told {
@@ -51,7 +51,7 @@ impl Whole {
         (Outcome::OuterTooBig, self.tell(icmp::too_big(mtu_bytes), packet, &inner))
     }
 
-    /// True if the source of a packet is told that a path takes no more than this. If not, the outer packets are
+    /// True if the source of a packet gets an error that a path takes no more than this. If not, the outer packets are
     /// fragmented: RFC 2473 sections 7.1 and 7.2, RFC 4213 section 3.2.2.
     pub(super) fn is_told_of_path(&self, inner: &Inner, mtu_bytes: u32) -> bool {
         let least_bytes = if inner.version == 6 { MIN_IPV6_MTU_BYTES } else { 0 };
@@ -82,7 +82,7 @@ impl Whole {
         }
     }
 
-    /// Tells the source of a packet, wherever it is: of IPv4, it may be behind this end too.
+    /// Sends an error to the source of a packet, on either side: an IPv4 source may be behind this end too.
     pub(super) fn tell(&mut self, told: Told, packet: &[u8], inner: &Inner) -> Verdict {
         if !self.node.tells.has(inner.version) || !icmp::may_be_told(packet, inner) {
             return Verdict::Dropped;

@@ -80,7 +80,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Asks for a tunnel and makes this end of it, or for an address where the request says nothing of a tunnel.
+    /// Asks for a tunnel and makes this end of it, or asks for an address if the request has no tunnel.
     pub fn obtain(request: Request, tunnels: &SharedTunnels) -> Result<(Self, Given)> {
         let begun = Instant::now();
         if request.tunnel.as_ref().is_some_and(|tunnel| tunnel.contains_key("mtu_bytes")) {

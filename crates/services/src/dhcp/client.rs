@@ -43,8 +43,8 @@ pub struct Told {
     pub took_ns: u64,
 }
 
-/// Asks until a server tells to do without IPv4, or the time is over. Nothing is requested, so that the device gets no
-/// address.
+/// Asks until a server answers that the client can do without IPv4, or the time is over. It requests nothing, so the
+/// device gets no address.
 pub fn ask(request: &Request) -> Result<Told> {
     let doing = format!("asking for IPv6-only operation on {}", request.device);
     let failed = |call| {

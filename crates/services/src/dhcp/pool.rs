@@ -252,7 +252,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever clients say, nobody has an address of another one, and there are no more than the pool has.
+        /// Whatever clients send, no client has an address of another, and there are no more than the pool has.
         #[test]
         fn an_address_is_one_clients(said in proptest::collection::vec((0..8_usize, 0..4_u8, 0..6_u8, any::<bool>(), 0..90_u64), 0..60)) {
             let kinds = [Kind::Discover, Kind::Offer, Kind::Request, Kind::Decline, Kind::Ack, Kind::Nak, Kind::Release, Kind::Inform];

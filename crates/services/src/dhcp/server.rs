@@ -117,7 +117,7 @@ fn serve(link: &Link, mut pool: Pool, counters: &Mutex<Counters>, stop: &Stop) {
     }
 }
 
-/// The frame with an answer, to where RFC 2131 section 4.1 has it.
+/// The frame with an answer, to the destination of RFC 2131 section 4.1.
 fn to_client(link: &Link, server: Ipv4Addr, answer: &Message) -> Vec<u8> {
     let everybody = (EVERYBODY, Ipv4Addr::BROADCAST);
     let (hardware, address) = match *answer {

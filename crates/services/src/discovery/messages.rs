@@ -146,8 +146,7 @@ impl Advertisement {
         message
     }
 
-    /// Reads a message, with the checks of section 6.1.2. Options that are not understood, or say what cannot be, are
-    /// skipped.
+    /// Reads a message, with the checks of section 6.1.2. Options that are unknown or invalid are skipped.
     pub fn parse(arrived: &Arrived<'_>) -> Result<Self, Flaw> {
         let options = check(arrived, ADVERTISEMENT, 16)?;
         if !arrived.source.is_unicast_link_local() {
@@ -182,7 +181,7 @@ fn check<'a>(arrived: &Arrived<'a>, kind: u8, header_bytes: usize) -> Result<&'a
     }
 }
 
-/// Options are a type, a length in units of eight bytes, and what they say.
+/// Options are a type, a length in units of eight bytes, and their value.
 fn each_option(mut options: &[u8], mut visit: impl FnMut(u8, &[u8])) -> Result<(), Flaw> {
     while !options.is_empty() {
         let &[kind, units] = options.first_chunk().ok_or(Flaw::OptionLength)?;

@@ -26,7 +26,7 @@ pub const MAX_LIFETIME_S: u32 = 8191 * UNIT_S;
 pub struct Pref64 {
     #[serde(serialize_with = "as_text")]
     pub prefix: spec::Prefix,
-    /// Told in units of eight seconds, rounded up. 0: the prefix is no longer to be used.
+    /// Sent in units of eight seconds, rounded up. 0: the prefix is no longer to be used.
     #[serde(default = "default_lifetime_s")]
     pub lifetime_s: u32,
 }

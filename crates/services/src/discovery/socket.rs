@@ -28,7 +28,7 @@ pub struct LinkSocket {
 }
 
 impl LinkSocket {
-    /// Hears messages of type `wanted` that come in on the device, of those to all routers if it is to.
+    /// Receives messages of type `wanted` that come in on the device; on request also those to all routers.
     pub fn open(device: &str, wanted: u8, is_router: bool) -> Result<Self> {
         let failed =
             |call, error: io::Error| Error::system(format!("opening an ICMPv6 socket on {device}"), call, error);

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
 
-/// A client that says nothing for so long has gone: RFC 7766 section 6.2.3 asks for a few seconds.
+/// A client that is silent for this long has gone: RFC 7766 section 6.2.3 asks for a few seconds.
 const IDLE: Duration = Duration::from_secs(10);
 const LENGTH_BYTES: usize = 2;
 const CHUNK_BYTES: usize = 4096;
 
-/// The other side and what it is in the middle of.
+/// The other side and its present work.
 #[derive(Debug)]
 pub struct Connection {
     pub stream: TcpStream,

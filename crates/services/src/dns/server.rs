@@ -201,8 +201,8 @@ impl Desk<'_> {
         }
     }
 
-    /// Waits, and tells for each descriptor if it is ready: of each address its datagrams and its new connections, then
-    /// connections, then the other server's. `None`: the thread is to stop.
+    /// Waits, and returns for each descriptor whether it is ready: of each address its datagrams and its new
+    /// connections, then connections, then the other server's. `None`: the thread is to stop.
     fn wait(&self, connections: &[Numbered], stop: &Stop) -> Option<Vec<bool>> {
         let listening = self.sockets.iter().flat_map(|one| [one.udp.as_fd(), one.tcp.as_fd()]);
         let mut awaited: Vec<(BorrowedFd<'_>, PollFlags)> = listening.map(|fd| (fd, PollFlags::POLLIN)).collect();

@@ -37,7 +37,7 @@ const ANSWERS_AT_ONCE: usize = 64;
 /// A port and an identifier.
 type Key = (usize, u16);
 
-/// A client's message that waits: whose it is, and what was learned for it.
+/// A client's message that waits: its client, and the records learned for it.
 #[derive(Debug)]
 pub struct Case<C> {
     pub client: C,
@@ -58,7 +58,7 @@ struct Waiting<C> {
     case: Case<C>,
     question: Question,
     attempts: u32,
-    /// Tells it from an earlier one of the same key.
+    /// Distinguishes it from an earlier one of the same key.
     serial: u64,
 }
 
@@ -118,7 +118,7 @@ impl<C> Upstream<C> {
         self.due.front().map(|&(due, ..)| due).into_iter().chain(of_streams).min()
     }
 
-    /// Asks a question. Where that cannot be, the case comes back with a failure.
+    /// Asks a question. If that is impossible, the case comes back with a failure.
     pub fn ask(&mut self, case: Case<C>, question: Question) -> Option<Case<C>> {
         let waiting = Waiting { case, question, attempts: 0, serial: 0 };
         if waiting.case.learned.len() >= MAX_QUESTIONS {

@@ -28,7 +28,7 @@ pub fn default_port() -> u16 {
     PORT
 }
 
-/// Asks until it answers, or the time is over. An answer that tells no prefix is the end, but for a failure of the
+/// Asks until it answers, or the time is over. An answer without a prefix is the end, except for a failure of the
 /// resolver, which may pass.
 pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
     let begun = Instant::now();

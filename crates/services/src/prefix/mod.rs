@@ -70,7 +70,7 @@ fn by_advertisement(device: &str, timeout_ns: u64) -> Result<Discovered> {
     Ok(Discovered { prefix, others, by: "ra", source, asked, took_ns: found.took_ns })
 }
 
-/// A lifetime of 0 says that a prefix is not to be used any more: RFC 8781 section 5.1.
+/// A lifetime of 0 means that a prefix is not to be used any more: RFC 8781 section 5.1.
 fn usable(said: &Advertisement) -> impl Iterator<Item = Prefix> {
     said.pref64.iter().filter(|one| one.lifetime_s > 0).map(|one| one.prefix)
 }

@@ -132,7 +132,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Ends both connections at once, with a reset for whom there still is.
+    /// Ends both connections at once, with a reset for each that still exists.
     pub fn reset(&self) {
         for stream in self.sockets() {
             reset(stream);

@@ -24,8 +24,8 @@ pub enum Progress {
     Ends,
 }
 
-/// A socket of a session, and what is known of it. Nothing is read from or written to a socket that is known to have
-/// nothing to say or no room.
+/// A socket of a session, and what is known of it. Nothing is read from a socket that is known to have no data, or
+/// written to one that is known to have no room.
 #[derive(Debug)]
 pub struct Side<S> {
     pub socket: S,

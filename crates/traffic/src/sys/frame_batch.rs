@@ -28,7 +28,7 @@ impl FrameBatch {
     }
 
     /// Sends the first frames, which have these lengths. The interface stamps those of them that have a tag when it
-    /// sends them. Returns how many went out, at least one; or why the first did not.
+    /// sends them. Returns the number that went out, at least one; or the error of the first.
     pub fn send(
         &mut self,
         socket: BorrowedFd<'_>,

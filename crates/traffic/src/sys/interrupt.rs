@@ -25,8 +25,8 @@ impl Sleeper {
         Ok(Self(gettid()))
     }
 
-    /// Wakes it, where it blocks. Where it is just about to, this is missed: whoever needs it woken does it again. Once
-    /// the thread has ended nothing happens, or some other thread of this process is woken for nothing.
+    /// Wakes it, where it blocks. Where it is just about to, this is missed: the caller wakes it again in this case.
+    /// Once the thread has ended nothing happens, or some other thread of this process is woken for nothing.
     pub fn wake(self) {
         // SAFETY: tgkill takes numbers only. The signal reaches no other process, and `handle` has installed a handler.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0.as_raw(), SIGNAL as libc::c_int) };

@@ -26,7 +26,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// So many datagrams with the shared bytes in their place, whose heads are not written yet.
+    /// This many datagrams with the shared bytes in their place, whose heads are not written yet.
     fn of<const N: usize>(&mut self, count: usize, datagram_bytes: usize, rest: &[u8]) -> &mut [u8] {
         let length = count * datagram_bytes;
         if self.datagram_bytes != datagram_bytes || self.bytes.len() < length {
@@ -71,7 +71,8 @@ impl AskForSendTimes {
 }
 
 impl SendBatch {
-    /// Sends on a connected socket. Returns how many of `heads` went out, at least one; or why the first did not.
+    /// Sends on a connected socket. Returns the number of `heads` that went out, at least one; or the error of the
+    /// first.
     ///
     /// `payloads` are the lengths of the datagrams, from `N` to `N` and all of `rest`, which is the same in all calls.
     /// Where the kernel cuts, all lengths are the same.

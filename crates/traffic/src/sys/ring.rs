@@ -182,8 +182,8 @@ impl AsFd for Ring {
     }
 }
 
-/// Has a UDP socket take only datagrams of that payload's length whose byte at `at` is at least `least`: what comes
-/// besides goes no further, and takes no room.
+/// Has a UDP socket take only datagrams of that payload's length whose byte at `at` is at least `least`: other
+/// datagrams go no further, and take no room.
 pub fn take_only(socket: &impl AsFd, payload_bytes: u32, at: u32, least: u32) -> io::Result<()> {
     const UDP_HEADER_BYTES: u32 = 8;
     attach(

@@ -45,7 +45,7 @@ pub struct Opened {
 }
 
 /// The server's side: gives out cookies until one comes back, and connects the socket to where it came from. A server
-/// that was told its peer and only listens need not do so, and is open at once.
+/// that knows its peer and only listens need not do so, and is open at once.
 pub fn meet(socket: &impl AsFd, endpoint: &Endpoint, begins: Begins, control: &Control) -> Result<Opened> {
     let mut opened = Opened { endpoint: endpoint.clone(), strays: 0 };
     if begins == Begins::Client && !endpoint.is_open() {

@@ -48,7 +48,7 @@ impl RoundTrips {
         self.rtt.count()
     }
 
-    /// Adds what came of a window between these times of the monotonic clock to a result.
+    /// Adds the outcome of a window between these times of the monotonic clock to a result.
     pub fn write_to(&self, result: &mut Map<String, Value>, started_ns: u64, ended_ns: u64) {
         let measured_ns = ended_ns - started_ns;
         result.insert("measured_ns".into(), measured_ns.into());

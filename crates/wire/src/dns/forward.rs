@@ -3,7 +3,7 @@
 
 use super::{Absence, CLASS_IN, Data, Flaw, Found, Kind, Message, Name, Question, Record, RecordView, Source, Zone};
 
-/// Aliases that are followed for one question. More are a circle, or as good as one.
+/// Aliases that are followed for one question. More are a loop, or useless.
 const MAX_ALIASES: usize = 8;
 
 /// The answer of the other server to a question.

@@ -14,7 +14,7 @@ pub enum Flaw {
     Trailing,
     /// A name is longer than 255 bytes.
     LongName,
-    /// A pointer leads to itself, or to what comes after it.
+    /// A pointer leads to itself, or to a later place.
     Pointer,
     /// A label is neither a label nor a pointer.
     LabelType,

@@ -10,7 +10,7 @@ use super::Flaw;
 /// The longest name, with the lengths of its labels and the root's: RFC 1035 section 3.1.
 pub const MAX_NAME_BYTES: usize = 255;
 const MAX_LABEL_BYTES: usize = 63;
-/// The two highest bits of a length say what it is: RFC 1035 section 4.1.4.
+/// The two highest bits of a length give its kind: RFC 1035 section 4.1.4.
 const POINTER: u8 = 0xc0;
 
 /// A domain name: its labels as they were written, each after its length, the root's last. Names that differ only in
@@ -141,7 +141,7 @@ fn hexadecimal(nibble: u8) -> u8 {
 impl FromStr for Name {
     type Err = String;
 
-    /// Reads labels with dots between them; a dot at the end is as well as none.
+    /// Reads labels with dots between them; a dot at the end makes no difference.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut wire = Vec::with_capacity(text.len() + 2);
         let inner = text.strip_suffix('.').unwrap_or(text);

@@ -43,8 +43,7 @@ pub fn question(id: u16) -> Vec<u8> {
     Question::new(well_known_name(), Kind::AAAA).asked(id)
 }
 
-/// The prefixes that the answer to the question of that number tells, each once, in the order of its records. At least
-/// one.
+/// The prefixes in the answer to the question of that number, each once, in the order of its records. At least one.
 pub fn prefixes_in(message: &[u8], id: u16) -> Result<Vec<Prefix6>, NoPrefix> {
     let is_answer = |header: Header| header.is_response() && header.id == id && header.opcode() == 0;
     if !Header::parse(message).is_some_and(is_answer) {

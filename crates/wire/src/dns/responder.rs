@@ -38,7 +38,7 @@ crate::named! {
         Malformed = "malformed",
         /// It was no question.
         NotImplemented = "not-implemented",
-        /// A transfer, another class, or a name of another server for who wants no others to be asked.
+        /// A transfer, another class, or a name of another server in a question that asks for no others to be asked.
         Refused = "refused",
         /// EDNS of a version that there is not.
         BadVersion = "bad-version",
@@ -87,7 +87,7 @@ pub struct Reply {
 pub enum Next {
     /// It is answered.
     Reply(Reply),
-    /// The server of forwarded names is asked; with what it says the message is looked at again.
+    /// The server of forwarded names is asked; with its answer the message is handled again.
     Ask(Question),
 }
 

@@ -48,7 +48,8 @@ impl Dns64 {
     }
 
     /// The answer, from the source's records, or the question that has to be asked first. `validates`: the client
-    /// checks signatures itself and wants what is signed (CD and DO are set), so that nothing is made up (section 5.5).
+    /// checks signatures itself and wants what is signed (CD and DO are set), so that nothing is synthesised (section
+    /// 5.5).
     pub fn answer(&self, source: &impl Source, name: &Name, kind: Kind, validates: bool) -> Result<Answer, Question> {
         let found = source.find(name, kind)?;
         if validates {

@@ -53,7 +53,7 @@ impl Nat64 {
         Ok(Self { translator: Translator::new(settings.translation)?, table, now: Duration::ZERO })
     }
 
-    /// Says what becomes of a packet of either family, which is whole or a fragment.
+    /// Decides the fate of a packet of either family, which is whole or a fragment.
     ///
     /// `ports`: those of a fragment's first one. `now`: the time since any instant.
     pub fn translate(&mut self, packet: &[u8], ports: Option<Ports>, now: Duration) -> Decision {
@@ -65,7 +65,7 @@ impl Nat64 {
         }
     }
 
-    /// Says what becomes of a packet whose fragments were put together.
+    /// Decides the fate of a packet whose fragments were put together.
     pub fn translate_joined(&mut self, packet: &[u8], now: Duration) -> Decision {
         self.translator.was_joined = true;
         let decision = self.translate(packet, None, now);
@@ -217,9 +217,9 @@ impl Nat64 {
     }
 }
 
-/// The answer to a packet that is dropped. A sender is told that nobody is there, or that it may not send: RFC 6146
-/// section 3.5.1.2. The sender of a SYN is not, as the IPv6 host may be about to open the same connection (section
-/// 3.5.2.2, RFC 5382 section 4.3), which an error would end.
+/// The answer to a packet that is dropped. A sender gets an error that nobody is there, or that it may not send: RFC
+/// 6146 section 3.5.1.2. The sender of a SYN gets none, as the IPv6 host may be about to open the same connection
+/// (section 3.5.2.2, RFC 5382 section 4.3), which an error would end.
 fn told(clause: Clause, event: Event) -> Stop<V4Repr> {
     match clause {
         Clause::NoBinding | Clause::Filtered if event == Event::Syn => clause.into(),

@@ -20,7 +20,7 @@ impl Prohibited for V6Repr {
 }
 
 impl Translator {
-    /// An error for the source of an IPv4 packet, unless it must not be told of any.
+    /// An error for the source of an IPv4 packet, unless it must not get any.
     pub(super) fn answer4(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, told: V4Repr) -> Option<Vec<u8>> {
         if !may_be_told4(packet) {
             return None;
@@ -30,7 +30,7 @@ impl Translator {
         Some(icmp_error::v4_packet(told, about, ends, TOS, self.identifications.next(), self.settings.mtu4 as usize))
     }
 
-    /// An error for the source of an IPv6 packet, unless it must not be told of any.
+    /// An error for the source of an IPv6 packet, unless it must not get any.
     pub(super) fn answer6(&self, bytes: &[u8], packet: &ipv6::Packet<'_>, told: V6Repr) -> Option<Vec<u8>> {
         let source = self.own6.filter(|_| may_be_told6(packet, told))?;
         let about = &bytes[..packet.total_bytes().min(bytes.len())];
@@ -49,9 +49,9 @@ pub(super) fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
     !is_later && is_query && is_to_one && is_host4(source, true)
 }
 
-/// True unless the packet is an ICMPv6 error, goes to many, or comes from nobody: RFC 4443 section 2.4 (e). ICMPv6
-/// messages other than echo requests are told of only what they need to arrive (RFC 7915 section 5.4 would tell nothing
-/// of any). Later fragments are answered too, unlike in IPv4, unless they may be an error's.
+/// True unless the packet is an ICMPv6 error, goes to many, or comes from nobody: RFC 4443 section 2.4 (e). Sources of
+/// ICMPv6 messages other than echo requests get only errors that the messages need to arrive (by RFC 7915 section 5.4
+/// they would get none). Later fragments are answered too, unlike in IPv4, unless they may be an error's.
 pub(super) fn may_be_told6(packet: &ipv6::Packet<'_>, told: V6Repr) -> bool {
     let upper = packet.upper_layer();
     let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);

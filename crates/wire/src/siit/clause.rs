@@ -77,8 +77,8 @@ clauses! {
 }
 
 impl Clause {
-    /// True if the source of a packet that this clause drops may be told that it was prohibited: RFC 7915 sections 4.4
-    /// and 5.4. Other packets are to be dropped in silence, or another error is told of them.
+    /// True if the source of a packet that this clause drops may get an error that it was prohibited: RFC 7915 sections
+    /// 4.4 and 5.4. Other packets are dropped in silence, or their sources get another error.
     pub fn can_be_told(self) -> bool {
         matches!(
             self,

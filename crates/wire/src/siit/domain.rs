@@ -172,8 +172,8 @@ fn by_rule(rule: &Rule, address: Ipv4Addr, port: Port) -> Result<Ipv6Addr, Claus
     })
 }
 
-/// The IPv4 address of an IPv6 address that follows the rule, if the port is of its port set. For a later fragment, the
-/// address alone is looked at: without the first fragment, it is of no use to anybody.
+/// The IPv4 address of an IPv6 address that follows the rule, if the port is of its port set. For a later fragment,
+/// only the address counts: without the first fragment, it is useless.
 fn of_rule(rule: &Rule, address: Ipv6Addr, port: Port) -> Result<Ipv4Addr, Clause> {
     let (found, psid) = rule.to_ipv4(address).ok_or(Clause::NotByRule)?;
     match port {

@@ -26,7 +26,7 @@ impl Table {
         }
     }
 
-    /// Fails with a sentence about what is wrong with the mappings.
+    /// Fails with a sentence about the mistake in the mappings.
     pub fn check(mappings: &[(Ipv4Net, Ipv6Net)], overlapping: bool) -> Result<(), String> {
         mappings.iter().try_for_each(|&(ipv4, ipv6)| Mapping(ipv4, ipv6).check())?;
         let ipv4 = mappings.iter().map(|(ipv4, _)| (left4(ipv4.address), ipv4.bits, ipv4.to_string()));

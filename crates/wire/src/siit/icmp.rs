@@ -190,8 +190,8 @@ fn change_echo(message: &mut [u8], from: [u8; 2], to: [u8; 2], pseudo: [u16; 2])
 }
 
 /// The difference in length between a packet that an ICMPv6 error quotes and the IPv4 packet. RFC 7915 section 5.2 has
-/// its Fragment header counted. In the other direction section 4.2 has it left out, as IPv6 hosts are told one MTU for
-/// packets with and without.
+/// its Fragment header counted. In the other direction section 4.2 has it left out, as IPv6 hosts get one MTU for
+/// packets with and without it.
 fn more_bytes_of(quoted: &[u8]) -> u32 {
     let upper = ipv6::Packet::parse(Span::whole(quoted).open_ended()).ok().and_then(|packet| Upper::read(&packet).ok());
     let has_fragment_header = upper.is_some_and(|upper| upper.fragment.is_some());

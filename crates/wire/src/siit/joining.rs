@@ -29,7 +29,7 @@ impl Translator {
         }
     }
 
-    /// Says what becomes of a packet whose fragments were put together. It may be cut again.
+    /// Decides the fate of a packet whose fragments were put together. It may be cut again.
     pub fn translate_joined(&mut self, packet: &[u8]) -> Decision {
         self.was_joined = true;
         let decision = self.translate(packet);

@@ -85,7 +85,7 @@ pub struct Decision {
 pub enum Verdict {
     /// It goes on in the other family, or comes back in its own.
     Translated,
-    /// Its source is told of an error by ICMP, in its own family.
+    /// Its source gets an ICMP error, in its own family.
     Answered,
     /// Nothing is sent.
     Dropped,
@@ -135,7 +135,7 @@ impl Translator {
         &self.settings
     }
 
-    /// Says what becomes of a packet of either family, which is whole.
+    /// Decides the fate of a packet of either family, which is whole.
     pub fn translate(&mut self, packet: &[u8]) -> Decision {
         let span = Span::whole(packet);
         match packet.first().map(|octet| octet >> 4) {
@@ -159,7 +159,7 @@ impl Translator {
         }
     }
 
-    /// Says what becomes of a fragment whose first one has these ports.
+    /// Decides the fate of a fragment whose first one has these ports.
     pub fn translate_fragment(&mut self, packet: &[u8], ports: Ports) -> Decision {
         self.known = Some(ports);
         let decision = self.translate(packet);
@@ -204,7 +204,7 @@ impl Translator {
         self.decide(outcome, |translator, told| translator.answer4(original, &of_original, told))
     }
 
-    /// Answers or drops an IPv6 packet that goes no further by the word of the owner of its session.
+    /// Answers or drops an IPv6 packet that the owner of its session stops.
     pub(crate) fn stopped6(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>, stop: Stop<V6Repr>) -> Decision {
         self.decide(Err(stop), |translator, told| translator.answer6(bytes, packet, told))
     }

@@ -6,7 +6,7 @@ use super::{Clause, Decision, Stop, Translator, Verdict};
 use crate::icmp::{V4Repr, V6Repr};
 use crate::{Span, checksum, echo, ipv4, ipv6, protocol, tcp, udp};
 
-/// The packet to send to the source of a packet; or the ICMP error to tell it, or why it is told nothing.
+/// The packet to send to the source of a packet; or the ICMP error for it, or the reason why it gets nothing.
 type Received<T> = Result<Vec<u8>, Stop<T>>;
 
 /// RFC 792, RFC 4443 section 3.1: nothing listens on the port.

@@ -38,7 +38,7 @@ impl<'a> Quoted<'a> {
         Ok(Self { way, packet, extensions })
     }
 
-    /// Appends this in the other family, as far as an error has room for it, and says what the length attribute is.
+    /// Appends this in the other family, as far as an error has room for it, and returns the length attribute.
     ///
     /// If there is no room for all, the packet is cut for the extensions, but not below 128 bytes; then the extensions
     /// are left out. They also are where the message has no length attribute (`takes_length`) in the other family.

@@ -8,7 +8,7 @@ use super::{Clause, Domain, LEAST_MTU6};
 
 const MIN_MTU4: u32 = 68;
 
-/// MTUs of links, for routers that tell none: RFC 1191 section 7.
+/// MTUs of links, for routers that report none: RFC 1191 section 7.
 pub const PLATEAUS: [u16; 11] = [65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
 
 /// The settings of a translator.
@@ -40,8 +40,8 @@ pub struct Settings {
     /// Sources of ICMPv6 errors, for IPv4 routers that nothing maps or that must not be mapped; `own6` if there are
     /// none. They are chosen as in `pool4`.
     pub pool6: Vec<Ipv6Net>,
-    /// True if ICMPv6 errors have as their source where the packet that they quote was to go, and not the IPv4 router
-    /// that sent them.
+    /// True if ICMPv6 errors have as their source the destination of the packet that they quote, and not the IPv4
+    /// router that sent them.
     pub errors_from_destination: bool,
     /// UDP without a checksum.
     pub zero_checksum: ZeroChecksum,
@@ -51,7 +51,7 @@ pub struct Settings {
     pub mtu4: u32,
     /// The MTU of the next hop in IPv6, in bytes.
     pub mtu6: u32,
-    /// MTUs that links have, for routers that tell none with a Fragmentation Needed: RFC 1191 section 7.
+    /// MTUs that links have, for routers that report none with a Fragmentation Needed: RFC 1191 section 7.
     pub plateaus: Vec<u16>,
     /// True if it takes one from the hop limit. A node that forwards packets out of the translator does that itself.
     pub takes_hop: bool,

@@ -8,7 +8,7 @@ use super::{Clause, LEAST_MTU6, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translato
 use crate::icmp::V6Repr;
 use crate::{Span, ipv4, ipv6, protocol};
 
-/// IPv4 packets of at most this have DF clear, as they may pass links of less: RFC 7915 section 5.1.
+/// IPv4 packets of at most this length have DF clear, as they may pass links with a lower MTU: RFC 7915 section 5.1.
 const SMALL_BYTES: usize = 1260;
 
 impl Translator {
@@ -73,8 +73,8 @@ impl Translator {
         Ok((if upper.fragment.is_some() { Clause::FragmentToIpv4 } else { clause }, vec![out]))
     }
 
-    /// Translates a packet back to IPv6: RFC 7757 section 4.2.2. Nobody in IPv4 has sent it, so nobody is told of what
-    /// is wrong with it.
+    /// Translates a packet back to IPv6: RFC 7757 section 4.2.2. Nobody in IPv4 has sent it, so nobody gets an error
+    /// about it.
     fn back_to_ipv6(&mut self, bytes: &[u8]) -> Outcome<V6Repr> {
         let packet = ipv4::Packet::parse(Span::whole(bytes)).map_err(|_| Clause::Malformed)?;
         self.is_back = true;

@@ -114,7 +114,7 @@ fn answer(token: &Token, round: u8) -> [u8; ANSWER_BYTES] {
     [token.0[1], round]
 }
 
-/// Raises the limit of this process to this many open descriptors, and says why that cannot be.
+/// Raises the limit of this process to this many open descriptors, or returns the reason why that is impossible.
 fn allow_descriptors(count: u64) -> Result<()> {
     let needed = count + OTHER_DESCRIPTORS;
     let doing = || format!("opening {count} connections, each of which is a file descriptor");

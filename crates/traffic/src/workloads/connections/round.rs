@@ -8,7 +8,7 @@ use crate::params::SECOND_NS;
 use crate::workloads::pacing::Interval;
 
 /// Most connections that began a short time ago and wait for an answer, where there is no rate. Those that have waited
-/// for longer hold up nobody: with a translator's ports used up, most never get one.
+/// for longer hold up no other: with a translator's ports used up, most never get an answer.
 const IN_FLIGHT: u64 = 256;
 const SHORT_NS: u64 = 100_000_000;
 /// Time after which a request without an answer is sent again over UDP, as TCP's SYN is (RFC 6298 section 2).
@@ -108,14 +108,14 @@ impl Round {
         }
     }
 
-    /// Notes that a connection succeeded after so long.
+    /// Notes that a connection succeeded, and its time.
     pub fn succeeded(&mut self, took_ns: u64, now_ns: u64) {
         self.leave(took_ns);
         self.times.record(took_ns);
         self.succeeded_ns = Some(now_ns);
     }
 
-    /// Notes that a connection failed after so long.
+    /// Notes that a connection failed, and its time.
     pub fn failed(&mut self, reason: String, took_ns: u64) {
         self.leave(took_ns);
         *self.failed.entry(reason).or_default() += 1;

@@ -228,7 +228,7 @@ impl Serving {
         }
     }
 
-    /// Takes a datagram, and says whether there was one.
+    /// Takes a datagram. Returns whether there was one.
     fn answer_datagram(&mut self, socket: usize) -> bool {
         let Listening::Udp(socket) = &self.sockets[socket] else { return false };
         let mut bytes = [0; REQUEST_BYTES + 1];
@@ -253,7 +253,7 @@ impl Serving {
 }
 
 impl Open {
-    /// Reads what is there, and says whether the request is whole. A connection that has ended is an error.
+    /// Reads the bytes that are there. Returns whether the request is whole. A connection that has ended is an error.
     fn read(&mut self) -> io::Result<bool> {
         while self.have < REQUEST_BYTES {
             match self.stream.read(&mut self.request[self.have..]) {

@@ -7,7 +7,7 @@ use sixbench_measure::histogram::Times;
 
 use super::message::Verdict;
 
-/// Number of questions that identifiers can tell apart.
+/// Number of questions that identifiers can distinguish.
 const PLACES: usize = 1 << 16;
 
 /// The account of all questions.

@@ -70,7 +70,7 @@ fn octet_of(digits: &[u8]) -> Option<u8> {
 /// The verdict on an answer of a resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has the address that is right, and no other.
+    /// It has the right address, and no other.
     Right,
     /// It has another one, or none, or it is cut or broken.
     Wrong,
@@ -168,7 +168,7 @@ fn pointer_to(at: usize) -> [u8; 2] {
     (POINTER | at as u16).to_be_bytes()
 }
 
-/// RFC 1035 section 3.3.13: the zone's name stands for its server and for who answers for it.
+/// RFC 1035 section 3.3.13: the zone's name stands for its server and for its administrator.
 fn start_of_authority(apex_at: usize) -> Vec<u8> {
     let mut data = [pointer_to(apex_at), pointer_to(apex_at)].concat();
     for number in [1, TTL_S, TTL_S, TTL_S, TTL_S] {

@@ -20,7 +20,7 @@ pub struct Dns64;
 const NAME: &str = "dns64";
 /// RFC 1035 section 4.2.
 const PORT: u16 = 53;
-/// Most questions a second: each may have to be waited for for a quarter of a second (RFC 8219 section 9.2.1).
+/// Most questions a second: the wait for each may be a quarter of a second (RFC 8219 section 9.2.1).
 const MAX_RATE_PER_S: u64 = 200_000;
 /// RFC 8219 section 9.2.
 const MAX_TIMEOUT_NS: u64 = SECOND_NS;

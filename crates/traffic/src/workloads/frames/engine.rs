@@ -161,8 +161,8 @@ impl Outlet {
         }
     }
 
-    /// Sends the frames in the first places, which have these lengths. Returns how many went, at least one; or why the
-    /// first did not. `first`: the number of the first one, if they are of the measured flow.
+    /// Sends the frames in the first places, which have these lengths. Returns the number sent, at least one; or the
+    /// error of the first. `first`: the number of the first one, if they are of the measured flow.
     pub fn send(&mut self, lengths: &[usize], first: Option<u64>) -> nix::Result<usize> {
         let one_of = self.stamping.as_ref().and_then(|stamping| stamping.as_ref().ok()).map(|stamps| stamps.one_of);
         let tags = first.zip(one_of);
@@ -252,7 +252,7 @@ impl Intake {
         }
     }
 
-    /// Waits for frames, at most so long. Returns true if there may be some.
+    /// Waits for frames, at most this long. Returns true if there may be some.
     pub fn wait(&self, patience: Duration) -> bool {
         match &self.xsk {
             None => wait_for_any(&[self.ring.as_fd()], patience),

@@ -24,8 +24,8 @@ pub enum Extensions {
 const OPTIONS_BYTES: usize = 8;
 /// Length of a Routing header with one address (RFC 5180 section 5.3: 24 to 32 bytes).
 const ROUTING_BYTES: usize = 24;
-/// Routing type (RFC 4727 section 3.2.2): for experiments. Nobody has a meaning for it, and whoever is to visit no more
-/// nodes ignores it (RFC 8200 section 4.4).
+/// Routing type (RFC 4727 section 3.2.2): for experiments. It has no meaning, and a node ignores it if no further nodes
+/// are to be visited (RFC 8200 section 4.4).
 const ROUTING_TYPE: u8 = 253;
 
 impl Extensions {

@@ -6,7 +6,7 @@ use super::networks::{Draws, Networks};
 use super::ports::Ports;
 use crate::datagram::Phase;
 
-/// The share of frames that go natively, over the other family, past what translates or carries the rest.
+/// The share of frames that go natively, over the other family, past the translators or tunnels of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NativeShare {
     per_mille: u64,

@@ -25,7 +25,7 @@ const MAX_PAYLOAD_BYTES: usize = 9216 - FCS_BYTES - headers_bytes(true);
 /// Number of the server's answers: one that arrives is enough.
 const ANSWERS: usize = 3;
 
-/// The client's side: tells the payload, and waits until the server has it.
+/// The client's side: sends the length of the payload, and waits until the server has it.
 pub fn tell(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: impl Fn() -> Result<()>) -> Result<()> {
     let token = endpoint.token.short();
     let message = telling(token, payload_bytes as u64, PHASE);
@@ -45,7 +45,7 @@ pub fn tell(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: i
     }
 }
 
-/// The server's side: the payload that the client tells.
+/// The server's side: the length of the payload that the client sends.
 pub fn hear(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<()>) -> Result<usize> {
     let token = endpoint.token.short();
     let started_ns = clock::monotonic_ns();
@@ -65,7 +65,7 @@ pub fn hear(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<()>
     }
 }
 
-/// The payload that the next datagram tells, if there is one in that time and it does.
+/// The length of the payload in the next datagram, if one with it comes in that time.
 fn next(mut socket: &Socket, token: u64, patience: Duration) -> Option<usize> {
     if !wait_for_datagram(socket, patience) {
         return None;

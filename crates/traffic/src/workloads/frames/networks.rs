@@ -23,7 +23,7 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// So many networks from the first on, such as `198.19.0.0/25`. Absent where it is no prefix, or the last network
+    /// This many networks from the first on, such as `198.19.0.0/25`. Absent where it is no prefix, or the last network
     /// is beyond the end of all addresses.
     pub fn parse(first: &str, count: u64) -> Option<Self> {
         let (address, length) = first.split_once('/')?;

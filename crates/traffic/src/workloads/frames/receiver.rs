@@ -25,7 +25,7 @@ use crate::{Error, Progress, Result};
 
 /// Divisor of the residual time: frames are waited for that part of it longer, and are late then.
 const LATE_PART: u64 = 10;
-/// Time after the planned end for which a client takes frames that was not told how many were sent.
+/// Time after the planned end for which a client takes frames if it does not know the number of frames sent.
 const UNTOLD_NS: u64 = 2_000_000_000;
 /// Place of the byte that gives the kind of the datagrams that the ends of a flow exchange, and the least kind.
 const KIND_AT: u32 = 24;
@@ -102,7 +102,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Works as the client: until the server has said how many frames there were, and the residual time is over.
+    /// Works as the client: until the server has sent the number of frames, and the residual time is over.
     pub fn work_to_end(mut self, socket: &Socket, endpoint: &Endpoint, rate_pps: u64, stop: &Stop) -> Result<Value> {
         let token = endpoint.token.short();
         let planned_ns = self.settings.planned_ns(rate_pps).saturating_add(UNTOLD_NS);
@@ -138,7 +138,7 @@ impl<'a> Incoming<'a> {
             || waited_ns >= residual_ns + residual_ns / LATE_PART
     }
 
-    /// Takes what the ring has; waits a little where it has nothing.
+    /// Takes the frames in the ring, and waits a little if there are none.
     fn receive(&mut self) {
         let before_bytes = self.account.arrivals.unique_bytes();
         let (account, span, started_ns) = (&mut self.account, &mut self.span, &mut self.started_ns);

@@ -73,7 +73,7 @@ impl Account {
         *self.of[family as usize].refused.entry(reason).or_default() += 1;
     }
 
-    /// Notes that a race was won, so long after its beginning.
+    /// Notes that a race was won, and its time.
     pub fn won(&mut self, family: Family, connect_ns: u64) {
         self.of[family as usize].wins += 1;
         self.connect.record(connect_ns);

@@ -130,7 +130,7 @@ mod tests {
 
     use Family::{Ipv4, Ipv6};
 
-    /// The behaviour of an attempt, so long after it began.
+    /// The behaviour of an attempt, this long after it began.
     #[derive(Debug, Clone, Copy)]
     enum Behaviour {
         Connects(u64),

@@ -25,7 +25,7 @@ pub trait Schedule {
     /// The next slot, never due earlier than the one before; absent where the flow has no more.
     fn next(&mut self) -> Option<Slot>;
 
-    /// Uses up the slots that are due in a window of this length, its end excluded, and says how many they were.
+    /// Uses up the slots that are due in a window of this length, its end excluded, and returns their number.
     fn count_before(&mut self, length_ns: u64) -> u64 {
         std::iter::from_fn(|| self.next()).take_while(|slot| slot.due_ns < length_ns).count() as u64
     }

@@ -105,7 +105,7 @@ impl Stretch {
     }
 
     /// A wake was so late. The estimate rises and falls so that it is in balance where [`LATE_SHARE`] are later: how
-    /// much later does not matter, since a thread that was kept from its core says nothing of its timer.
+    /// much later does not matter, since a thread that was kept from its core shows nothing about its timer.
     fn note(&mut self, late_ns: u64) {
         let step_ns = STEP * self.estimate_ns;
         self.estimate_ns += step_ns * if late_ns as f64 > self.estimate_ns { 1.0 - LATE_SHARE } else { -LATE_SHARE };

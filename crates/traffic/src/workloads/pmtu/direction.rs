@@ -121,8 +121,8 @@ fn insert_time(result: &mut Map<String, Value>, way: &str, converged_ns: Option<
     }
 }
 
-/// The size that the kernel takes for the path MTU, where packets of it vanish and nobody says so. Both ways have to
-/// agree that it does not arrive, so that a few lost packets make no black hole.
+/// The path MTU that the kernel knows, if packets of this size vanish without an error. Both ways have to agree that it
+/// does not arrive, so that a few lost packets make no black hole.
 fn black_hole_bytes(kernel: &Kernel, probed: &Probed) -> Option<u32> {
     (kernel.is_silent && probed.bytes()? < kernel.bytes).then_some(kernel.bytes)
 }

@@ -41,9 +41,9 @@ pub struct Location {
     pub told: Option<(Option<IpAddr>, u32)>,
 }
 
-/// Compares what was heard of small packets with what was heard of those of the size.
+/// Compares the answers to small packets with those to packets of the size.
 ///
-/// `small` are the routers' Time Exceeded, by hop. `large` is what was heard of packets of the size, by hop, and after
+/// `small` are the routers' Time Exceeded, by hop. `large` has the answers to packets of the size, by hop, and after
 /// the routers of those that nothing but their size keeps from the destination. Small packets do reach it.
 pub fn locate(small: &[Option<Heard>], large: &[Option<Heard>], destination: IpAddr) -> Location {
     let routers = small.len();
@@ -87,7 +87,7 @@ pub fn locate(small: &[Option<Heard>], large: &[Option<Heard>], destination: IpA
 }
 
 /// The hop that decides: the next one to those that packets of the size have reached, where it was not heard. It should
-/// be asked once more, for it may only have said too much of late.
+/// be asked once more, because it may only have reached its limit of messages.
 pub fn doubtful(large: &[Option<Heard>]) -> Option<u8> {
     let reached = large.iter().rposition(|heard| matches!(heard, Some(Heard::Expired(_)))).map_or(0, |at| at + 1);
     matches!(large.get(reached), Some(None)).then(|| hop(reached + 1))

@@ -27,7 +27,7 @@ pub struct Pmtu;
 
 const NAME: &str = "pmtu";
 
-/// Enough for slow start to come to full segments in number, and little enough for a slow link.
+/// Enough for slow start to reach a number of full segments, and little enough for a slow link.
 const TRANSFER_BYTES: u64 = 200 << 10;
 const MAX_TRANSFER_BYTES: u64 = 1 << 30;
 
@@ -54,7 +54,7 @@ struct Settings {
     /// The least that an acknowledgement is waited for.
     probe_timeout_ns: u64,
     transfer_bytes: u64,
-    /// A transfer of which nothing is acknowledged for so long has stalled.
+    /// A transfer of which nothing is acknowledged for this long has stalled.
     stall_timeout_ns: u64,
     /// True if the kernel is to forget before what it had learned.
     forget: bool,

@@ -49,7 +49,7 @@ pub struct Prober {
     answered: u64,
     /// True if the socket is connected to the peer's port.
     is_connected: bool,
-    /// At a server that was told no peer: it answers only addresses that have echoed a cookie.
+    /// At a server that does not know its peer: it answers only addresses that have echoed a cookie.
     door: Option<Doorkeeper>,
 }
 

@@ -22,7 +22,7 @@ const TRANSFER: u8 = 1;
 /// "I have done": it is the other side's turn, or the end.
 const DONE: u8 = 2;
 
-/// The longest that a side that probes by UDP says nothing at all, beyond its own time for TCP.
+/// Longest silence of a side that probes by UDP, beyond its own time for TCP.
 const SILENCE_NS: u64 = 60_000_000_000;
 
 /// The control connection, as one side has it.

@@ -17,8 +17,8 @@ use crate::workloads::tcp::Stop;
 const RATE_LIMIT_NS: u64 = 1_100_000_000;
 /// Most hops in doubt that are asked again, each after the one before it has answered.
 const MAX_DOUBTS: usize = 4;
-/// A router that leaves large packets unanswered, and right after each a small one not, so often in a row, does not do
-/// so because it has said too much: the second of the small ones would have been too much as well.
+/// A router that leaves large packets unanswered, and right after each a small one not, so often in a row, has not
+/// reached its limit of messages: otherwise the second of the small ones would have had no answer either.
 const ALTERNATIONS: usize = 2;
 
 /// The routers of a path, as far as they answer.

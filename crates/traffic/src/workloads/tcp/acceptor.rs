@@ -37,8 +37,8 @@ pub trait Admit: Send + 'static {
     fn admit(&mut self, preamble: Preamble, stream: TcpStream);
 }
 
-/// A thread that accepts connections until it is stopped. A connection that says nothing, something else, or comes from
-/// elsewhere neither delays nor disturbs the others.
+/// A thread that accepts connections until it is stopped. A connection that is silent, sends something else, or comes
+/// from elsewhere neither delays nor disturbs the others.
 pub struct Acceptor<A> {
     port: u16,
     strays: Arc<AtomicU64>,

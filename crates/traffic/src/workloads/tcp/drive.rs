@@ -14,7 +14,7 @@ use crate::{Error, Result, sys};
 
 /// Calls made on a connection that is ready before the others have their turn.
 const CALLS_IN_TURN: usize = 4;
-/// Connections that one wait tells of at most; the next wait tells of the others.
+/// Most connections that one wait reports; the next wait reports the others.
 const EVENTS: usize = 256;
 
 /// The result of a call on a connection.
@@ -48,7 +48,7 @@ pub trait Driven {
     fn look(&mut self) -> Result<bool>;
 }
 
-/// The connections of a thread, which are told of by its [`Joiner`].
+/// The connections of a thread, which its [`Joiner`] adds.
 pub struct Driver<S> {
     /// Absent for a single connection.
     epoll: Option<Arc<Epoll>>,

@@ -11,7 +11,7 @@ use socket2::SockRef;
 use super::{PATIENCE, Stop};
 use crate::Error;
 
-/// The largest buffer for data that is made up or thrown away.
+/// The largest buffer for data that is generated or discarded.
 pub const MAX_BUFFER_BYTES: usize = 1 << 20;
 
 /// The reason why a message did not come through.
@@ -96,7 +96,7 @@ pub fn send_message(
     Ok(())
 }
 
-/// Reads a message of this length and throws it away. `Late` when nothing came for `timeout_ns`.
+/// Reads a message of this length and discards it. `Late` when nothing came for `timeout_ns`.
 #[inline]
 pub fn read_message(
     stream: &mut impl Read,

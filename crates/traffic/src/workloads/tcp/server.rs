@@ -89,7 +89,7 @@ pub struct CountingServer<C> {
 }
 
 impl<C: Counted> CountingServer<C> {
-    /// Starts the thread, which is told by the flag that the end is asked for.
+    /// Starts the thread. The flag is raised when it has to end.
     pub fn start(
         (port, warmup_ns): (u16, u64),
         stop: Stop,

@@ -89,7 +89,7 @@ impl Starter {
         })
     }
 
-    /// Tells that a stream failed before it had a thread.
+    /// Reports that a stream failed before it had a thread.
     pub fn fail(&self, error: Error) {
         let _ = self.ended.send(Err(error));
     }

@@ -240,7 +240,7 @@ impl Sender {
         }
     }
 
-    /// The time of the first write of any stream; the first to tell is right.
+    /// The time of the first write of any stream; the first report counts.
     fn first_write_ns(&self, now_ns: u64) -> u64 {
         match self.shared.first_write_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => {
@@ -313,8 +313,8 @@ impl Deadline {
     }
 }
 
-/// Tells a stall from a slow link: acknowledgements may still come while nothing can be written, with a large buffer on
-/// a slow link for a long time.
+/// Distinguishes a stall from a slow link: acknowledgements may still come while nothing can be written, with a large
+/// buffer on a slow link for a long time.
 #[derive(Default)]
 struct Stall {
     /// The time when the present numbers of sent and acknowledged bytes were first seen, and these numbers.

@@ -101,8 +101,8 @@ impl Recent {
 /// windows that follow each other would have all bytes and all time between them: a read after an edge is more often
 /// one that was long in coming, and a window from the first read in it would be too short for its bytes.
 ///
-/// Where time is the limit, it is not just the last read before the edge. A receiver that waits for its turn reads what
-/// came some time ago, and how long ago may be the same in each trial: a bias. The edge is the one of the last reads
+/// Where time is the limit, it is not just the last read before the edge. A receiver that waits for its turn reads data
+/// that came some time ago. That time may be the same in each trial: a bias. The edge is the one of the last reads
 /// whose bytes came soonest, at the rate of the window.
 ///
 /// Where nothing was read before the window, the first read in it opens the measurement, and its bytes are not part of
@@ -164,8 +164,8 @@ impl Measured {
     }
 }
 
-/// Makes the series that of what is measured: what came between an edge of the window and that of the measurement is in
-/// the first interval, or in none.
+/// Makes the series cover the measurement: bytes that came between an edge of the window and that of the measurement
+/// are in the first interval, or in none.
 fn keep_measured(series: &mut Series<u64>, streams: &[&Tally], measured: Option<&Measured>, opens_ns: u64) {
     let is_read_before = streams.iter().any(|stream| stream.before.count > 0);
     if let Some(first) = first_of(streams).filter(|_| !is_read_before) {
@@ -292,8 +292,8 @@ mod tests {
         );
     }
 
-    /// Reads come late now and then, and what waited is read with them. The rate is what came, on average over where
-    /// the window lies. From the first read in the window to the last it would be too high.
+    /// Reads come late now and then, and take all data that waited. The rate is that of arrivals, on average over the
+    /// places of the window. From the first read in the window to the last it would be too high.
     #[test]
     fn late_reads_do_not_raise_the_rate() {
         let mut reads = Vec::new();
@@ -316,8 +316,8 @@ mod tests {
         }
     }
 
-    /// A receiver that waits for its turn reads every 0.2 ms what came at 100 Mbit/s, a segment at a time. The windows
-    /// begin at a turn and last for a number of turns, so that each of their edges is as late as the last one.
+    /// A receiver that waits for its turn reads every 0.2 ms the data that came at 100 Mbit/s, a segment at a time. The
+    /// windows begin at a turn and last for a number of turns, so that each of their edges is as late as the last one.
     #[test]
     fn reads_that_wait_for_their_turn_do_not_bias_the_rate() {
         const TURN_NS: u64 = 200_000;

@@ -22,7 +22,7 @@ const MAX_SAMPLES: usize = 1_000_000;
 pub struct Watch(JoinHandle<Map<String, Value>>);
 
 impl Watch {
-    /// Starts waiting for the first write, of which [`Edges`] tells; when all of those are dropped, the window is over.
+    /// Starts waiting for the first write, which [`Edges`] reports; when all of those are dropped, the window is over.
     /// Samples are noted in `progress`.
     pub fn start(
         sockets: Vec<Arc<TcpStream>>,

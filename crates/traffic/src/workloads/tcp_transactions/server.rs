@@ -189,7 +189,7 @@ impl Serving<'_> {
         }
     }
 
-    /// The client says nothing more on its proof but its end.
+    /// The client sends nothing more on its proof but its end.
     fn read_proof(&mut self, now_ns: u64) {
         let Some(ProofState::Open(stream)) = &mut self.proof else { return };
         let is_open = match stream.read(&mut [0; 64]) {
@@ -226,7 +226,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Accepts as many connections as there lately were: a call in vain costs more than to be told of the next one.
+    /// Accepts as many connections as there were lately: a call in vain costs more than another event.
     fn accept_some(&mut self, listener: usize, now_ns: u64) {
         for _ in 0..self.accepted_in_turn {
             let Some((stream, from)) = self.listeners.get(listener).and_then(acceptor::accept) else {

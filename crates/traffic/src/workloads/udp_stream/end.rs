@@ -18,7 +18,7 @@ const PHASE: u8 = 6;
 const COUNT: usize = 5;
 const DISTANCE: Duration = Duration::from_millis(20);
 
-/// Tells the client how many datagrams of the measured flow were sent.
+/// Sends the client the number of datagrams of the measured flow.
 pub fn send(socket: &Socket, endpoint: &Endpoint, result: &Value, stop: &Stop) -> Result<()> {
     let sent = result["sent"].as_u64().unwrap_or(0);
     for _ in 0..COUNT {

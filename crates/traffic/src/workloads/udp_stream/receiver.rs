@@ -33,12 +33,13 @@ const AT_ONCE: usize = 128;
 const BUFFERS_BYTES: usize = 4 << 20;
 /// The most that a super-packet carries.
 const SUPER_PACKET_BYTES: usize = 65_535;
-/// `finish` takes so long a silence for the end ...
+/// `finish` takes a silence of this length for the end ...
 const SILENCE_NS: u64 = 250_000_000;
-/// ... and this long a one while nothing has come at all, since the path may be slow, unless it is told another.
+/// ... and one of this length while nothing has come at all, since the path may be slow, unless the request gives
+/// another.
 const FIRST_SILENCE_NS: u64 = 2_000_000_000;
-/// A client that receives takes so long a silence for the end where the server did not say so: after the planned end of
-/// a flow that has one, ...
+/// A client that receives takes a silence of this length for the end if the server did not announce the end: after the
+/// planned end of a flow that has one, ...
 const LAST_SILENCE_NS: u64 = 2_000_000_000;
 /// ... of a flow that may be as slow as its rate, ...
 const SLOW_SILENCE_NS: u64 = 60_000_000_000;
@@ -75,7 +76,7 @@ pub struct Receiver<'a> {
     span: ServerSpan,
     progress: Progress,
     token: u64,
-    /// Number of datagrams that were sent, at a client, once the server has said it.
+    /// Number of datagrams that were sent, at a client, once the server has reported it.
     told: Option<u64>,
 }
 
@@ -122,7 +123,7 @@ impl<'a> Receiver<'a> {
         })
     }
 
-    /// Works as the client: until the server has said that there is no more, or nothing comes for too long.
+    /// Works as the client: until the server has announced the end, or nothing comes for too long.
     pub fn work_to_end(mut self, settings: &Settings, stop: &Stop) -> Result<Value> {
         let started_ns = clock::monotonic_ns();
         let planned_ns = settings.limit.duration_ns().map_or(0, |ns| ns.saturating_add(settings.warmup_ns));
@@ -148,7 +149,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Works as the server: until it is told to finish.
+    /// Works as the server: until it has to finish.
     pub fn work(mut self, control: &Control) -> Result<Value> {
         loop {
             control.check()?;
