@@ -114,7 +114,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "kernels": kernels_command.kernels_app,
     },
 }
-"""By group. --help lists them in this order."""
+"""The commands by group, in the order in which --help lists them."""
 
 for _group, _commands_of_group in _COMMANDS.items():
     for _name, _command in _commands_of_group.items():

@@ -8,7 +8,8 @@ const scrolling = (label, table) => h("div", { class: "scroll", tabindex: "0", r
 const table = (heads, rows, kind) => h("table", { class: kind }, h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head) : h("td", {}))))),
   h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), rest.map((cell) => h("td", {}, cell))))));
 
-// The changes, number by number, with the colours of the report's verdicts. The last column has words in some rows, and is left out if all are empty.
+// The changes, number by number, with the colours of the report's verdicts. The last column has words in some rows, and
+// is left out if all are empty.
 const tone = (verdict) => (["better", "worse"].find((one) => verdict.startsWith(one)) ?? (/^(higher|lower)/.test(verdict) ? "changed" : "quiet"));
 const values = (heads, rows) => {
   const shown = rows.some((row) => row[row.length - 1]) ? heads.length : heads.length - 1;

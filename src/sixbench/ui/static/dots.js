@@ -18,7 +18,8 @@ function ticks(most) {
 // The values last drawn in each drawing, so that new dots are added to the present ones.
 const drawn = new WeakMap();
 
-// `values` have a row, a value, a status and a block; `colours` are those of the rows. Long names stand above their rows.
+// `values` have a row, a value, a status and a block; `colours` are those of the rows. Long names stand above their
+// rows.
 export function drawDots(svg, { metric, unit: base }, rows, values, colours) {
   const last = drawn.get(svg), before = last?.values === values ? last : { most: 0, count: 0 };
   const most = values.slice(before.count).reduce((a, b) => Math.max(a, b.value), before.most);

@@ -1,4 +1,5 @@
-// A measurement to another machine that runs sixbench serve: its address, its key, and iperf3's options. The key is not stored.
+// A measurement to another machine that runs sixbench serve: its address, its key, and iperf3's options. The key is not
+// stored.
 
 import { ask, h } from "./dom.js";
 

@@ -6,7 +6,8 @@ import { fetchOwn } from "./token.js";
 const AGAIN_MS = 3000;
 
 export class Stream {
-  // `handlers`: by event name, each called with the data of the event; `open`; and `cut`, called with whether it will be tried again.
+  // `handlers`: by event name, each called with the data of the event; `open`; and `cut`, called with whether it will
+  // be tried again.
   constructor(path, handlers) {
     Object.assign(this, { path, handlers, last: "", ending: new AbortController() });
     this.go();

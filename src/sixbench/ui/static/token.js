@@ -1,5 +1,5 @@
-// The token from the address that sixbench ui printed. It stands after #, so browsers send it to no server. It is kept in
-// this tab for this origin, which includes the port, so a server on another port of the same host cannot get it.
+// The token from the address that sixbench ui printed. It stands after #, so browsers send it to no server. It is kept
+// in this tab for this origin, which includes the port, so a server on another port of the same host cannot get it.
 
 const NAME = "token", ANSWER_MS = 300;
 const others = new BroadcastChannel("sixbench-token");

@@ -4,7 +4,8 @@ import { ask, blockWords, digits, h, s, saving, scaleOf } from "./dom.js";
 
 const WIDTH = 440, LEFT = 12, RIGHT = 428, TOP = 24, BASE = 104;
 
-// The stretches between missing values, as points of a polyline. A value of an interval is level from its start to its end.
+// The stretches between missing values, as points of a polyline. A value of an interval is level from its start to its
+// end.
 function stretches({ t_ns: times, values, of_intervals: level }, x, y) {
   const found = [[]];
   values.forEach((value, index) => {
@@ -98,7 +99,8 @@ const options = (choice, entries, chosen) => choice.replaceChildren(...entries.m
 const attemptOf = ({ block, repeat }) => `${block}${repeat ? `+${repeat}` : ""}`;
 const attemptWords = (one) => `${blockWords(one)}${one.status === "ok" ? "" : ` (${one.status})`}`;
 
-// Chooses a trial by workload, path and block, and shows it. The address names the trial, so that reloading restores it.
+// Chooses a trial by workload, path and block, and shows it. The address names the trial, so that reloading restores
+// it.
 export async function showTrials(place, run, wanted) {
   const { trials } = await ask(`/api/runs/${encodeURIComponent(run.run)}/trials`);
   if (!trials.length) {

@@ -23,7 +23,8 @@ export class Within {
     this.begin("");
   }
 
-  // Begins a trial of a path with that colour. `path`: removes only its values, and keeps the last trial of each other path.
+  // Begins a trial of a path with that colour. `path`: removes only its values, and keeps the last trial of each other
+  // path.
   begin(words, path = null, colour = FIRST) {
     if (words) this.words.textContent = words;
     this.colour = colour;
