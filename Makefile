@@ -5,9 +5,9 @@ UV_LOCK := requirements-uv.lock
 UV_VERSION := $(shell sed -n 's/^uv==\([0-9.]*\).*/\1/p' $(UV_LOCK))
 PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
-LONG_TESTS := $(call lab_files,calibration cells connections dns64_tested emulated_links endurance happy_eyeballs host_translators hosts hosts_internet hosts_processors link_down lw4o6 machines_killed map measure mechanisms monitor nat64 notebook null_comparisons one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_engines translate_small_links translated_packets wrong_clocks)
+LONG_TESTS := $(call lab_files,cells connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_engines translate_small_links)
 # Not in CI, which they would take over an hour.
-SLOW_TESTS := $(call lab_files,cells_killed papers_on_hosts peer_bench tutorials)
+SLOW_TESTS := $(call lab_files,calibration cells_killed dns64_tested hosts_internet machines_killed monitor notebook null_comparisons papers_on_hosts peer_bench translated_packets tutorials wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py
 STAMPS_TESTS := tests/guest/test_stamping.py
 # Not in CI: they need a machine on which nothing else measures.
@@ -121,7 +121,7 @@ test-lab: install system-test
 test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, cells, emulated links
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
 
-test-slow: install system-test ## run what CI has no time for: the tutorials, the bench with peers, cells that are killed, all folders of strangers
+test-slow: install system-test ## run what CI has no time for: tutorials, calibrations, clocks that are wrong, machines that are killed, all folders of strangers
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest --timeout=7200 $(SLOW_TESTS) $(PYTEST_ARGS))
 	SIXBENCH_TRAPS=all $(strip $(BIN)/pytest --timeout=7200 tests/unit/test_hostile_folders.py $(PYTEST_ARGS))
 

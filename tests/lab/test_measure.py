@@ -264,7 +264,7 @@ def test_link_local_addresses_are_measured_on_their_interface(pair: Callable[...
         refused = machines.words("r1", "measure", server, "--key", machines.key)
         done = subprocess.run(refused, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         assert done.returncode == 2
-        assert "is a link-local address; say on which interface of this machine" in done.stderr
+        assert "is a link-local address; add the interface of this machine, such as" in done.stderr
 
 
 @contextmanager
