@@ -105,7 +105,7 @@ def test_no_address_of_a_scheduler_is_one_sentence(text: str) -> None:
         (("scheduler", "--bind", ""), "this is no IP address"),
         (("scheduler", "-B", "lab1"), "this is no IP address"),
         (("doctor", "--host", "root@127.0.0.1:70000"), "with a port from 1 to 65535"),
-        (("ui", "-B", "127.0.0.1:80"), "--bind 127.0.0.1:80: that is no address"),
+        (("ui", "-B", "127.0.0.1:80"), "--bind 127.0.0.1:80: that is not an address"),
         (("ui", "-p", "65536"), "less than or equal to 65535"),
     ],
 )
