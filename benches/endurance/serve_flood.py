@@ -286,7 +286,7 @@ def _flooding(laboratory: Laboratory, attack: Attack, port: int) -> Iterator[sub
     silent = attack.kind in ("half-open", "stateless")
     network = attack.network or (SILENT_NETWORKS if silent else NETWORKS)[attack.family]
     if attack.kind == "stateless":
-        words = _inside(laboratory, "bad", _stateless_flood(), *_way_out(laboratory, attack.family))
+        words = _inside(laboratory, "bad", _stateless_flood(), *_interface_and_router(laboratory, attack.family))
         words += [network, str(attack.addresses), server, str(port), str(attack.rate)]
     else:
         script = Path(__file__).with_name("flood.py")
@@ -315,7 +315,7 @@ def _stateless_flood() -> Path:
     return program
 
 
-def _way_out(laboratory: Laboratory, family: int) -> tuple[str, str]:
+def _interface_and_router(laboratory: Laboratory, family: int) -> tuple[str, str]:
     """The attacker's interface, and the router's MAC address there."""
     router = _address(laboratory, "r1", family, beside="bad")
     interfaces = json.loads(_run(laboratory.agents["r1"], "ip -j address"))

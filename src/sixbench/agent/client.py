@@ -145,6 +145,11 @@ class Agent:
         return one_line(bytes(self._stderr))
 
     @property
+    def last_sentence(self) -> str:
+        """Its last words without the program's name before them."""
+        return self.last_words.removeprefix("sixbench-agent: ")
+
+    @property
     def exit_code(self) -> int | None:
         """Its exit code; None while it runs."""
         return self._process.exit_code

@@ -116,9 +116,8 @@ class AgentHub(AbstractContextManager["AgentHub"]):
             agent.hello = agent.call("hello", timeout_s=CONNECT_TIMEOUT_S, protocol=PROTOCOL, version=__version__)
         except AgentError as error:
             self.stop([agent])
-            said = agent.last_words.removeprefix("sixbench-agent: ")
-            if error.code == "agent-died" and said:
-                raise (UsageError if agent.exit_code == _EXIT_USAGE else CapabilityError)(said) from error
+            if error.code == "agent-died" and (reason := agent.last_sentence):
+                raise (UsageError if agent.exit_code == _EXIT_USAGE else CapabilityError)(reason) from error
             what_helps = "; install the same version on both machines" if error.code == "protocol-mismatch" else ""
             raise CapabilityError(f"{error}{what_helps}") from error
         except BaseException:
@@ -229,12 +228,12 @@ class AgentHub(AbstractContextManager["AgentHub"]):
 
 def _why_not(agent: Agent) -> str:
     """The last words of an agent that could not be a node, and advice."""
-    said = agent.last_words.removeprefix("sixbench-agent: ")
+    reason = agent.last_sentence
     if agent.host is None:
-        return said
-    is_denied = "unshare(CLONE_NEWNET) failed" in said or "this needs root" in said
+        return reason
+    is_denied = "unshare(CLONE_NEWNET) failed" in reason or "this needs root" in reason
     help_ = "; log in as root, or let the experiment say sudo: true" if is_denied else ""
-    return f"{agent.host}: {said}{help_}"
+    return f"{agent.host}: {reason}{help_}"
 
 
 def _allow_many_files() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import asinh, log
 
 from ..model.experiment import Experiment
-from ..model.finding import Finding, is_too_variable
+from ..model.finding import Finding, KernelContrast, is_too_variable
 from ..stats import values_needed
 
 CHANGES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
@@ -54,6 +54,20 @@ class Unanswered:
     spread: float | None
     unit: str
     values: tuple[float | None, float | None]
+
+    @classmethod
+    def of(cls, compared: Finding | KernelContrast) -> Unanswered:
+        """The comparison of a finding, or of a contrast of kernels."""
+        return cls(
+            n=compared.n,
+            ratio=compared.ratio,
+            difference=compared.difference,
+            low=compared.ci_low,
+            high=compared.ci_high,
+            spread=compared.spread,
+            unit=compared.unit,
+            values=compared.values,
+        )
 
     @property
     def change(self) -> float | None:
@@ -122,9 +136,9 @@ def with_blocks_needed(findings: Sequence[Finding], experiment: Experiment) -> l
         needed = None
         if finding.mark == "within A/A":
             spread = aa_spreads.get((finding.combination, finding.metric, finding.ratio is None))
-            needed = _beyond_noise(_unanswered(finding), spread, confidence)
+            needed = _beyond_noise(Unanswered.of(finding), spread, confidence)
         elif finding.mark in ("undecided", "too variable"):
-            needed = more_precise(_unanswered(finding), asked, confidence)
+            needed = more_precise(Unanswered.of(finding), asked, confidence)
         answers = {} if needed is None else {"blocks_needed": needed.blocks, "blocks_tell": needed.tells}
         completed.append(replace(finding, **answers))  # type: ignore[arg-type]
     return completed
@@ -138,16 +152,3 @@ def _beyond_noise(unanswered: Unanswered, aa_spread: float | None, confidence: f
         return None
     blocks = values_needed(aa_spread, abs(shift), confidence)
     return None if blocks is None else Needed(blocks=max(blocks, unanswered.n + 1), tells=change)
-
-
-def _unanswered(finding: Finding) -> Unanswered:
-    return Unanswered(
-        n=finding.n,
-        ratio=finding.ratio,
-        difference=finding.difference,
-        low=finding.ci_low,
-        high=finding.ci_high,
-        spread=finding.spread,
-        unit=finding.unit,
-        values=finding.values,
-    )

@@ -120,17 +120,7 @@ def _with_blocks_needed(contrast: KernelContrast, asked: float | None, confidenc
     """The contrast, with the blocks that would decide it where it is undecided or too variable."""
     if contrast.mark not in ("undecided", "too variable"):
         return contrast
-    unanswered = Unanswered(
-        n=contrast.n,
-        ratio=contrast.ratio,
-        difference=contrast.difference,
-        low=contrast.ci_low,
-        high=contrast.ci_high,
-        spread=contrast.spread,
-        unit=contrast.unit,
-        values=contrast.values,
-    )
-    needed = more_precise(unanswered, asked, confidence)
+    needed = more_precise(Unanswered.of(contrast), asked, confidence)
     return contrast if needed is None else replace(contrast, blocks_needed=needed.blocks, blocks_tell=needed.tells)
 
 

@@ -33,7 +33,7 @@ def _table(contrasts: Sequence[KernelContrast], confidence: float) -> Table:
         *left("verdict"),
         *right("n"),
     ]
-    names = [
+    table_rows = [
         [
             *(words.level(column, contrast.levels.get(column)) for column in levels),
             contrast.path,
@@ -45,7 +45,7 @@ def _table(contrasts: Sequence[KernelContrast], confidence: float) -> Table:
         for contrast in contrasts
     ]
     subject = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)}"
-    return Table(title=f"{subject}, kernels against {first.reference}, {scale[1]}", columns=columns, rows=names)
+    return Table(title=f"{subject}, kernels against {first.reference}, {scale[1]}", columns=columns, rows=table_rows)
 
 
 def _numbers(contrast: KernelContrast, divisor: float) -> list[str]:

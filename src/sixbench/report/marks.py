@@ -194,8 +194,8 @@ def hint(finding: Finding, trials: Sequence[TrialRecord] = ()) -> str:
             return "; ".join([_blocks(finding, as_long) or "more blocks may tell", *longer, *aside])
         case "too variable":
             as_long = longer_trials(finding, trials)
-            helps = what_helps(trial for trial in trials if trial.workload == finding.workload)
-            helps = [one for one in helps if not (as_long and one.startswith("longer trials"))]
+            of_workload = [trial for trial in trials if trial.workload == finding.workload]
+            helps = [*([] if as_long else _longer_than(of_workload)), *_other_help(of_workload)]
             more = [_blocks(finding, as_long)] if finding.blocks_needed else []
             return "; ".join([*more, *([f"{words.listing(helps)} would help"] if helps else []), *aside])
         case "not compared":
@@ -241,20 +241,28 @@ def _has_random_loss(trial: TrialRecord) -> bool:
     return any(place.side == "emulated" for place in (losses.located if losses is not None else None) or ())
 
 
-def what_helps(trials: Iterable[TrialRecord]) -> list[str]:
-    """Advice that would reduce the scatter of results, by the trials themselves."""
-    valid = [trial for trial in trials if trial.status == "ok"]
-    lengths = [float(trial.params["duration_ns"]) for trial in valid if "duration_ns" in trial.params]
+def _longer_than(trials: Iterable[TrialRecord]) -> list[str]:
+    """Advice on the length of trials that are short; empty for others."""
+    lengths = [float(trial.params["duration_ns"]) for trial in _valid(trials) if "duration_ns" in trial.params]
+    is_short = bool(lengths) and max(lengths) < LONG_TRIAL_NS
+    return [f"longer trials than {words.level('duration_ns', max(lengths))}"] if is_short else []
+
+
+def _other_help(trials: Iterable[TrialRecord]) -> list[str]:
+    """Advice on the machine that would reduce the scatter of results, by the trials themselves."""
+    valid = _valid(trials)
     helps = []
-    if lengths and max(lengths) < LONG_TRIAL_NS:
-        helps.append(f"longer trials than {words.level('duration_ns', max(lengths))}")
     if any(map(_is_beside_other_load, valid)):
         helps.append("a machine without other load")
     if any(map(_is_on_slow_cores, valid)):
         helps.append("a machine that has its cores for itself")
     if any(trial.limited_by in ("cpu", "tester") for trial in valid):
         helps.append("a faster machine")
-    return helps or ["more blocks"] * bool(valid)
+    return helps
+
+
+def _valid(trials: Iterable[TrialRecord]) -> list[TrialRecord]:
+    return [trial for trial in trials if trial.status == "ok"]
 
 
 def count_marks(findings: Sequence[Finding], statistics: Statistics) -> str:

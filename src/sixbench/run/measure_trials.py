@@ -173,5 +173,5 @@ def _why(error: AgentError, machines: Machines) -> str:
     its peer has."""
     if machines.server.ended is None:
         return str(error)
-    text = machines.server.last_words.removeprefix("sixbench-agent: ")
+    text = machines.server.last_sentence
     return f"{machines.target.host} was lost during the trial: {text or machines.server.ended}"

@@ -258,10 +258,11 @@ def _by_ratio(
     """`confidences`: of the interval, and of the one that has to be within the margin for equivalence."""
     logs = np.log(path) - np.log(baseline)
     values = _values(path, baseline, np.ones_like(path))
-    tests = _mean_tests(logs, np.full(len(logs), SAME), exact & _constant(path, baseline), confidences, seed)
+    constant = _constant(path, baseline)
+    tests = _mean_tests(logs, np.full(len(logs), SAME), exact & constant, confidences, seed)
     if tests is None:
         return [Comparison(n=logs.shape[1], **side) for side in values]
-    return _comparisons(values, tests, np.full(len(logs), np.log1p(margin) + SAME), _constant(path, baseline))
+    return _comparisons(values, tests, np.full(len(logs), np.log1p(margin) + SAME), constant)
 
 
 class _Values(TypedDict):

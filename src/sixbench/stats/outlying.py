@@ -55,9 +55,8 @@ def more_often_p_value(count: int, n: int, others_count: int, others_n: int) -> 
     if count * others_n <= others_count * n:
         return 1.0
     ratios = _likelihood_ratios(n, others_n)
-    as_many = (ratios >= ratios[count, others_count] - _SAME).sum(
-        axis=1
-    )  # for each count, so many of the others' least
+    # For each count, the number of the others' counts, from the least on, with which a table says as much.
+    as_many = (ratios >= ratios[count, others_count] - _SAME).sum(axis=1)
     beneath = np.vstack([np.zeros(_SHARES), np.cumsum(_chances(others_n), axis=0)])
     sizes = (_chances(n) * beneath[as_many]).sum(axis=0)
     return float(min(1.0, sizes.max()))

@@ -138,8 +138,8 @@ fn received6(packet: &ipv6::Packet<'_>) -> Received<V6Repr> {
             if is_right { Err(Stop::telling(Clause::OwnAddress, NO_PORT6)) } else { Err(Clause::Malformed.into()) }
         }
         _ => {
-            let told = V6Repr::ParameterProblem { code: UNKNOWN_NEXT_HEADER, pointer: upper.number_at };
-            Err(Stop::telling(Clause::OwnAddress, told))
+            let error = V6Repr::ParameterProblem { code: UNKNOWN_NEXT_HEADER, pointer: upper.number_at };
+            Err(Stop::telling(Clause::OwnAddress, error))
         }
     }
 }

@@ -239,7 +239,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
 
     def _captured(self, side: Side, capture: str) -> list[bytes]:
         """Packets that came out on a side: those that were routed there, and so sent to the neighbour that is entered.
-        What the node says on the link itself (IGMP, listener reports) goes to groups."""
+        The node's own messages on the link (IGMP, listener reports) go to groups."""
         seen = self._lab.agents[self._network.sides[side]].answer(CaptureStop(capture=capture))
         if seen.dropped:
             raise AgentError("no-capture", f"{seen.dropped} packets on {self._network.sides[side]} were not captured")

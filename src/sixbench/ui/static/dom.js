@@ -35,10 +35,13 @@ export async function ask(path, body) {
   return data;
 }
 
+// The words of an answer that is a refusal.
+export const refusal = async (answer) => (await answer.json().catch(() => ({}))).error ?? `the answer was ${answer.status}`;
+
 // Downloads a file of the page's server: a link cannot show the token.
 async function save(path, name) {
   const answer = await fetchOwn(path);
-  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error ?? `the answer was ${answer.status}`);
+  if (!answer.ok) throw new Error(await refusal(answer));
   const link = h("a", { href: URL.createObjectURL(await answer.blob()), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), SAVED_MS);

@@ -1,7 +1,7 @@
 // The report of a run, which begins with the answers; below it each trial with its series and packets,
 // tables for a paper, and the files to download.
 
-import { ask, h, saving } from "./dom.js";
+import { ask, h, refusal, saving } from "./dom.js";
 import { badge } from "./runs.js";
 import { fetchOwn } from "./token.js";
 import { showTrials } from "./trial.js";
@@ -65,7 +65,7 @@ async function reportOrProblem(path) {
   try {
     const answer = await fetchOwn(path);
     if (answer.ok) return [await answer.text(), undefined];
-    return [undefined, (await answer.json().catch(() => ({}))).error ?? `the answer was ${answer.status}`];
+    return [undefined, await refusal(answer)];
   } catch {
     return [undefined, "The report could not be read: the page's server has ended or cannot be reached."];
   }
