@@ -19,7 +19,7 @@ PRECISION_ARGS ?=
 FUZZ_SECONDS ?= 60
 # Tests that only root can run are marked `ignore`. Without root the others have a network of their own.
 CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--config "target.'cfg(all())'.runner='tools/in-own-network'")
-# 1 where the tests of the same commit have passed once as root: those for which it does not matter who runs them are left
+# 1 where root has run the tests of the same commit: those for which it does not matter who runs them are left
 # out. They are whole crates, the tests of pages in a browser, files of tests with the marker `computes`, and tests in
 # namespaces of what packets and statistics do there.
 PASSED_ONCE ?=

@@ -15,6 +15,7 @@ import synthetic
 from command_tree import commands
 
 from sixbench.cli import common
+from sixbench.guest import programs
 from sixbench.lab import registry
 from sixbench.lab.registry import LabRecord, process
 from sixbench.model.quoting import printable_coloured
@@ -151,6 +152,15 @@ def test_nothing_that_a_command_writes_steers_the_terminal(
         written += done.stdout + done.stderr
     assert "owned" in written or name in WITHOUT_NAMES
     assert "\nsixbench: all is well" not in written
+
+
+@pytest.mark.parametrize("call", [["doctor", "--kernel", "nowhere"], ["run", "quickstart", "--kernels", "nowhere"]])
+def test_an_unknown_kernel_is_refused_also_where_qemu_is_missing(
+    sixbench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: list[str]
+) -> None:
+    monkeypatch.setattr(programs, "PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert "nowhere" in sixbench(*call).stderr
 
 
 def test_all_that_commands_write_passes_one_module() -> None:

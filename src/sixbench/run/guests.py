@@ -63,8 +63,8 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
         KeyboardInterrupt: likewise.
     """
     todo = [name for name in experiment.kernels if name not in writer.manifest.guests]
+    kernels = [find_kernel(name) for name in todo]  # before QEMU: a mistyped name is the user's to mend first
     find_qemu()
-    kernels = [find_kernel(name) for name in todo]
     stop = threading.Event()
     lock = threading.Lock()
 
@@ -93,7 +93,6 @@ def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
     """The result of `sixbench doctor` in a guest with that kernel. Raises `CapabilityError`."""
     arguments = ("doctor", "--json") if json else ("doctor",)
     command = GuestCommand(arguments=arguments, agent=agent, limit_s=DOCTOR_S)
-    find_qemu()
     return boot(find_kernel(name), command, lambda line: None)
 
 
