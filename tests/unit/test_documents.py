@@ -20,6 +20,8 @@ pytestmark = pytest.mark.computes
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+MEASUREMENTS = ROOT / "docs/measurements"
+MEASURED = sorted(page for page in MEASUREMENTS.glob("*.md") if page.stem != "index")
 NAMES = [str(document.relative_to(ROOT)) for document in DOCUMENTS]
 COMMANDS: Any = typer.main.get_command(app)
 
@@ -127,11 +129,19 @@ def test_the_glossary_names_every_mechanism() -> None:
     assert MECHANISMS.keys() <= words | {"dual-stack"}
 
 
-def test_the_way_in_leads_to_every_page() -> None:
-    index = ROOT / "docs/index.md"
-    reached = {(index.parent / target.partition("#")[0]).resolve() for target in links(index)}
-    pages = {page for page in (ROOT / "docs").rglob("*.md") if page != index and page.parent.name != "man"}
+def test_the_ways_in_lead_to_every_page_of_manual_and_measurements() -> None:
+    ways_in = (ROOT / "docs/index.md", MEASUREMENTS / "index.md")
+    reached = {(page.parent / target.partition("#")[0]).resolve() for page in ways_in for target in links(page)}
+    pages = {page for page in (ROOT / "docs").rglob("*.md") if page != ways_in[0] and page.parent.name != "man"}
     assert sorted(map(str, pages - reached)) == []
+
+
+@pytest.mark.parametrize("page", MEASURED, ids=lambda page: page.stem)
+def test_a_measurement_says_when_where_and_by_which_command(page: Path) -> None:
+    """Its first table does, and the date is one of the calendar."""
+    facts = dict(re.findall(r"^\| (date, commit|machine|command) \| (.+) \|$", page.read_text(), re.MULTILINE))
+    assert facts.keys() == {"date, commit", "machine", "command"}
+    assert re.search(r"\b20\d\d-\d\d-\d\d\b", facts["date, commit"])
 
 
 def test_contributing_names_targets_that_exist() -> None:
