@@ -1,10 +1,10 @@
-"""The figures of docs/reliability.md, from the JSON files of `make endurance`.
+"""The figures of docs/measurements/reliability.md, from the JSON files of `make endurance`.
 
     PYTHONPATH=benches python -m endurance.document OUT...    takes over these folders' results, and writes the figures
     PYTHONPATH=benches python -m endurance.document           writes the figures again
 
-docs/reliability.json keeps the results. A result replaces what is there of the same part, victim, fault, target or
-seed. Of kills on machines a result is one way's by one seed.
+docs/measurements/reliability.json keeps the results. A result replaces what is there of the same part, victim, fault,
+target or seed. Of kills on machines a result is one way's by one seed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 from pages import head, measured_at, put, row
 
-DOCS = Path(__file__).parents[2] / "docs"
-DATA = DOCS / "reliability.json"
-PAGE = DOCS / "reliability.md"
+MEASUREMENTS = Path(__file__).parents[2] / "docs/measurements"
+DATA = MEASUREMENTS / "reliability.json"
+PAGE = MEASUREMENTS / "reliability.md"
 BEGIN = "<!-- figures: made by python -m endurance.document -->\n"
 
 _BY_NAME = {"kills": "victims", "signals": "victims", "faults": "faults", "fuzz": "targets", "flood": "floods"}

@@ -7,7 +7,7 @@
 `curve`         pure: how wide the intervals are after so many seconds, and how many verdicts are right
 `parts`         the parts, each with its time: a new one is a line there
 `shipped`       the shipped experiments: how many of their answers and claims are decided, in how many minutes
-`document`      the tables of docs/precision.md, from docs/precision.json
+`document`      the tables of docs/measurements/precision.md, from the JSON file beside it
 ==============  ================================================================================================
 
 A part writes a JSON file. Nothing here is asserted.

@@ -1,10 +1,11 @@
-"""The figures of docs/precision.md, from the JSON files of `make bench-precision`.
+"""The figures of docs/measurements/precision.md, from the JSON files of `make bench-precision`.
 
     PYTHONPATH=benches python -m precision.document before OUT...   takes over these folders' results
     PYTHONPATH=benches python -m precision.document after OUT...    the same
     PYTHONPATH=benches python -m precision.document                 writes the figures again
 
-docs/precision.json keeps the results. A result replaces what is there of the same part or shipped experiment.
+docs/measurements/precision.json keeps the results. A result replaces what is there of the same part or shipped
+experiment.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any
 
 from pages import head, measured_at, put, row
 
-DOCS = Path(__file__).parents[2] / "docs"
-DATA = DOCS / "precision.json"
-PAGE = DOCS / "precision.md"
+MEASUREMENTS = Path(__file__).parents[2] / "docs/measurements"
+DATA = MEASUREMENTS / "precision.json"
+PAGE = MEASUREMENTS / "precision.md"
 BEGIN = "<!-- figures: made by python -m precision.document -->\n"
 
 WHEN = ("before", "after")

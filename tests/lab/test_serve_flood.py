@@ -1,6 +1,6 @@
 """`serve` under floods: good clients are served beside many addresses, one /64 or /48, half-open and slow connections.
 
-The long form, with the counts of docs/reliability.md, is `benches/endurance/serve_flood.py`.
+The long form, with the counts of docs/measurements/reliability.md, is `benches/endurance/serve_flood.py`.
 """
 
 from __future__ import annotations

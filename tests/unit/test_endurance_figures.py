@@ -1,4 +1,4 @@
-"""docs/reliability.md has the figures of docs/reliability.json, and broken promises are told."""
+"""docs/measurements/reliability.md has the figures of the JSON file beside it, and broken promises are told."""
 
 from __future__ import annotations
 

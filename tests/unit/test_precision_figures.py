@@ -1,4 +1,4 @@
-"""docs/precision.md has the figures of docs/precision.json, and results find their place there."""
+"""docs/measurements/precision.md has the figures of the JSON file beside it, and results find their place there."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_the_page_has_the_figures_that_were_measured() -> None:
     assert page.split(document.BEGIN)[1].split(END)[0] == document.figures(data)
 
 
-def test_the_page_names_every_part_and_the_command_names_them_too() -> None:
-    page = document.PAGE.read_text(encoding="utf-8")
+def test_the_manual_names_every_part_and_the_command_names_them_too() -> None:
+    page = (document.PAGE.parents[1] / "precision.md").read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in page for name in PARTS)
     assert set(document._TITLES) == set(PARTS)
     assert (*PARTS, document.SHIPPED) == NAMES
