@@ -6,7 +6,7 @@
     python benches/estimators.py --record DIR       makes `recorded_noise.json` of a run with an A/A path
     python benches/estimators.py --variates DIR...  what control variates and shifts of histograms would gain
 
-Each takes one to three minutes. docs/statistics.md has what they printed.
+Each takes one to three minutes. docs/measurements/statistics.md has what they printed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python benches/levels.py
 
-It takes five minutes. docs/statistics.md has what it printed.
+It takes five minutes. docs/measurements/statistics.md has what it printed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python benches/mixtures.py
 
-It takes a minute. docs/statistics.md has what it printed.
+It takes a minute. docs/measurements/statistics.md has what it printed.
 """
 
 from __future__ import annotations

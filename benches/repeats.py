@@ -11,7 +11,7 @@ exponential, in the mean 0.05 % on a quiet machine and 3 % on a disturbed one. A
 It prints for each rule the share of comparisons with at least two pairs, the pairs, the mean of the estimated ratio,
 the share with a false difference (by the test alone, without the margin), and the share in which 3 % is found. Of a
 path that costs more, what is false is against a ratio of 1, to which the machine's own losses do not belong.
-docs/statistics.md has what it printed.
+docs/measurements/statistics.md has what it printed.
 """
 
 from __future__ import annotations

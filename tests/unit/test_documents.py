@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 MEASUREMENTS = ROOT / "docs/measurements"
 MEASURED = sorted(page for page in MEASUREMENTS.glob("*.md") if page.stem != "index")
+MANUAL = [page for page in DOCUMENTS if page.name != "CHANGELOG.md" and page.parent != MEASUREMENTS]
 NAMES = [str(document.relative_to(ROOT)) for document in DOCUMENTS]
 COMMANDS: Any = typer.main.get_command(app)
 
@@ -64,6 +65,16 @@ def test_every_link_leads_somewhere(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
 def test_no_merge_was_left_half_done(document: Path) -> None:
     assert re.findall(r"^(?:<{7}|>{7}) .*$", document.read_text(), re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("page", MANUAL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_manual_has_no_history(page: Path) -> None:
+    """It says what is. Dates, and what was otherwise, are in the measurements and in the changelog."""
+    text = re.sub(r"`[^`]*`", "", prose(page.read_text()))
+    assert (
+        re.findall(r"20\d\d-\d\d-\d\d|\b(?:is|are|has|do|does) no longer(?! than)|\b(?:until|as it is) now\b", text)
+        == []
+    )
 
 
 def named(text: str, label: str) -> list[str]:

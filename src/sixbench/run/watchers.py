@@ -1,7 +1,7 @@
 """An agent on each machine that tells what the kernel there does to packets of all networks of a run.
 
-To load the programs for it takes a kernel half a second (docs/many-machines.md). Networks on hosts are built again and
-again, so it is not paid by the first trial of each: these agents stay, and load while a network is being built.
+To load the programs for it takes a kernel half a second (docs/measurements/hosts.md). Networks on hosts are built again
+and again, so it is not paid by the first trial of each: these agents stay, and load while a network is being built.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Regression", 1977, chapter 10), with two changes for small samples:
 
 `benches/estimators.py` has the evidence: coverage and width beside Student's t, trimmed means, Huber's and the
 biweight's usual form, for normal values, heavy tails, wild trials, trials that resemble one another, and recorded noise
-(docs/statistics.md).
+(docs/measurements/statistics.md).
 """
 
 from __future__ import annotations

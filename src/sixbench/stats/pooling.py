@@ -8,10 +8,11 @@ tested against the mean of the others, with the degrees of freedom of its own va
 Bonferroni. The distribution is that of the groups' estimator: Student's t, or the biweight's, whose tails are heavier
 for few values.
 
-By simulation (`benches/levels.py`, docs/statistics.md) 2 to 24 equal groups of 5 to 30 values are called different in
-at most 5 % of cases. With Student's t for groups that have a biweight it was 9.8 % with 24 groups of seven. An analysis
-of variance that allows for unequal scatter (B. L. Welch, Biometrika 38, 1951) finds false differences in 31 % with 24
-groups of five, and Satterthwaite's degrees of freedom for each group against the others in 23 %.
+By simulation (`benches/levels.py`, docs/measurements/statistics.md) 2 to 24 equal groups of 5 to 30 values are called
+different in at most 5 % of cases. With Student's t for groups that have a biweight it was 9.8 % with 24 groups of
+seven. An analysis of variance that allows for unequal scatter (B. L. Welch, Biometrika 38, 1951) finds false
+differences in 31 % with 24 groups of five, and Satterthwaite's degrees of freedom for each group against the others in
+23 %.
 """
 
 from __future__ import annotations
