@@ -260,7 +260,10 @@ def record(**changed: Any) -> EmulateAnswer:
         ({}, None),
         ({"socket_drops": 3}, "lost packets that it could not take in time: 3"),
         ({"no_room": 3}, "for want of memory"),
-        ({"send_errors": 3}, "could not send"),
+        (
+            {"send_errors": 3, "send_errors_by_code": {"ENOBUFS": 2, "ENETDOWN": 1}},
+            "could not send packets (ENOBUFS, ENETDOWN): 3",
+        ),
         ({"lateness": histogram(260_000)}, "1 % of the packets were late by 0.26 ms"),
         ({"lateness": histogram(260_000, count=10)}, None),
     ],

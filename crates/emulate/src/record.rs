@@ -1,5 +1,9 @@
 //! Counts and times of what a link really did to its packets.
 
+use std::collections::BTreeMap;
+use std::io;
+
+use nix::errno::Errno;
 use serde_json::{Value, json};
 use sixbench_measure::delay::Ipdv;
 use sixbench_measure::histogram::Times;
@@ -35,6 +39,8 @@ pub struct Record {
     pub no_room: u64,
     /// Packets that the kernel refused when they were sent.
     pub send_errors: u64,
+    /// The same by the kernel's error, such as `ENOBUFS`.
+    pub send_errors_by_code: BTreeMap<String, u64>,
     /// Packets that the packet socket lost before the emulator saw them.
     pub socket_drops: u64,
     /// Packets whose arrival the kernel did not note.
@@ -80,6 +86,14 @@ impl Record {
         }
     }
 
+    /// Notes that the kernel refused a packet.
+    pub fn refused(&mut self, error: &io::Error) {
+        self.send_errors += 1;
+        let code =
+            error.raw_os_error().map_or_else(|| error.kind().to_string(), |raw| format!("{:?}", Errno::from_raw(raw)));
+        *self.send_errors_by_code.entry(code).or_default() += 1;
+    }
+
     /// Notes that a packet was chosen to vanish.
     pub fn lose(&mut self, packet: &[u8]) {
         self.lost += 1;
@@ -114,6 +128,9 @@ impl Record {
             "ipdv": self.ipdv.absolute().to_json(),
             "lateness": self.lateness.to_json(),
         });
+        if !self.send_errors_by_code.is_empty() {
+            value["send_errors_by_code"] = json!(self.send_errors_by_code);
+        }
         if let Some(Marked { lost, .. }) = &self.marked {
             value["lost_sequences"] = json!(lost.iter().collect::<Vec<_>>());
             value["lost_sequences_omitted"] = json!(lost.omitted());
@@ -145,6 +162,20 @@ mod tests {
         }
         assert_eq!(record.lost, headers.len() as u64);
         record.to_json()["lost_sequences"].clone()
+    }
+
+    #[test]
+    fn refused_packets_are_counted_by_the_kernels_error() {
+        let mut record = Record::default();
+        assert!(record.to_json().get("send_errors_by_code").is_none());
+        for code in [libc::ENOBUFS, libc::ENETDOWN, libc::ENOBUFS] {
+            record.refused(&io::Error::from_raw_os_error(code));
+        }
+        let value = record.to_json();
+        assert_eq!(
+            (&value["send_errors"], &value["send_errors_by_code"]),
+            (&json!(3), &json!({"ENOBUFS": 2, "ENETDOWN": 1}))
+        );
     }
 
     #[test]

@@ -417,8 +417,8 @@ impl Side {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 // No room, or the interface is down: the packet is lost, and it is counted.
-                Err(_) => {
-                    self.line.record.send_errors += 1;
+                Err(error) => {
+                    self.line.record.refused(&error);
                     done += 1;
                 }
             }

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from .captured import AnyLayer, KeptPacket
-from .form import ABSENT, Form, Natural, Positive, Ranges
+from .form import ABSENT, Counts, Form, Natural, Positive, Ranges
 from .result_form import Histogram
 
 
@@ -307,6 +307,7 @@ class EmulatorRecord(Form):
     lost: Natural
     no_room: Natural
     send_errors: Natural
+    send_errors_by_code: Counts = ABSENT
     socket_drops: Natural
     lateness: Histogram
     packets: Natural = ABSENT

@@ -46,6 +46,7 @@ class EmulatedWay(Kept):
     late_given_up: Natural | None = None
     no_room: Natural | None = None
     send_errors: Natural | None = None
+    send_errors_by_code: dict[Name, Natural] | None = None
     socket_drops: Natural | None = None
     user_timestamps: Natural | None = None
     delay: Summary | None = None

@@ -86,6 +86,11 @@ def lost_places(topology: Topology, records: Mapping[str, EmulateAnswer]) -> lis
     return places
 
 
+def _not_sent(record: EmulatorRecord) -> str:
+    codes = ", ".join(record.send_errors_by_code or {})
+    return f"could not send packets ({codes})" if codes else "could not send packets"
+
+
 def _behind(delay_ns: int, record: EmulatorRecord) -> str | None:
     """The reason why the emulator did not do what was configured, in words; None if it did.
 
@@ -95,7 +100,7 @@ def _behind(delay_ns: int, record: EmulatorRecord) -> str | None:
     for count, words in (
         (record.socket_drops, "lost packets that it could not take in time"),
         (record.no_room, "dropped packets for want of memory"),
-        (record.send_errors, "could not send packets"),
+        (record.send_errors, _not_sent(record)),
     ):
         if count:
             return f"{words}: {count}"
