@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from ip_packets import ipv4, ipv6
 
-from sixbench.cli.packet_engines import carrying, hosts_of
-from sixbench.cli.packet_mechanisms import PACKET_MECHANISMS
 from sixbench.model.errors import UsageError
 from sixbench.model.observation import Count, CountersAnswer, InterfaceCounters, TranslatorState
-from sixbench.run.passing.counted import Backlogs, Counted, of_translator
-from sixbench.run.passing.network import translator_network, tunnel_network
+from sixbench.translate.engines import carrying, hosts_of
+from sixbench.translate.mechanisms import PACKET_MECHANISMS
+from sixbench.translate.passing.counted import Backlogs, Counted, of_translator
+from sixbench.translate.passing.network import translator_network, tunnel_network
 
 pytestmark = pytest.mark.computes
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sixbench.agent import PacketMechanism, find_agent
+from sixbench.agent import find_agent
+from sixbench.translate.process import MechanismProcess
 
 VECTORS = sorted((Path(__file__).parents[2] / "vectors" / "softwires").glob("*.json"))
 
@@ -28,7 +29,7 @@ def test_every_vector_has_its_outcome(path: Path) -> None:
         "node": told["node"],
     }
     before = [bytes.fromhex(one["packet"]) for one in vector.get("before", [])]
-    with PacketMechanism(find_agent(), line) as mechanism:
+    with MechanismProcess(find_agent(), line) as mechanism:
         [*_, found] = mechanism.carry([(0, packet) for packet in [*before, bytes.fromhex(vector["packet"])]])
         waits = mechanism.finish()
     assert (found.verdict, found.reason) == (vector["verdict"], vector["reason"])

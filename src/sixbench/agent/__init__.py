@@ -17,4 +17,3 @@ from .lendable import (
     read_lendable,
 )
 from .machine import Seat
-from .packets import PacketDecision, PacketMechanism

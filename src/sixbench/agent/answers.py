@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -17,6 +18,16 @@ SHOWN_CHARACTERS = 60
 
 
 _Form = TypeVar("_Form", bound=Form)
+
+
+def message_of(line: bytes) -> Any:
+    """The meaning of a line of the agent's output. Raises `AgentError` where it is no JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AgentError(
+            "agent-broken", f"the agent answered with something that is no JSON: {line[:100]!r}"
+        ) from error
 
 
 def check(form: type[_Form], answer: object, what: str, place: tuple[str, ...] = ()) -> _Form:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from ..model.captured import KeptPacket
 from ..model.errors import AgentError, CapabilityError
-from .answers import Decoded, check
-from .packets import message_of
+from .answers import Decoded, check, message_of
 
 MOST_HEADER_BYTES = 1024
 """The decoded parts of a frame."""

@@ -18,8 +18,8 @@ from .command_groups import GroupedCommands, with_subcommands
 from .common import note
 
 if TYPE_CHECKING:
-    from .packet_mechanisms import PacketKind
-    from .packet_options import Option
+    from ..translate.mechanisms import PacketKind
+    from ..translate.option import Option
 
 
 class _OneForEachMechanism(GroupedCommands):
@@ -30,7 +30,7 @@ class _OneForEachMechanism(GroupedCommands):
     @property
     def commands(self) -> MutableMapping[str, Any]:
         if not self._made:
-            from .packet_mechanisms import PACKET_MECHANISMS
+            from ..translate.mechanisms import PACKET_MECHANISMS
 
             app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
             for kind in PACKET_MECHANISMS:
@@ -136,8 +136,9 @@ def _translate(
     kind: PacketKind, options: dict[str, Any], *, in_: str, out: str | None, explain: bool, as_json: bool, engine: str
 ) -> int:
     from ..model.errors import UsageError
-    from .packet_engines import carrying
-    from .packets_through import STANDARD, Journey, open_output, open_packets
+    from ..translate.engines import carrying
+    from ..translate.journey import Journey
+    from .packet_files import STANDARD, open_output, open_packets
 
     if out is None and not explain and not as_json:
         raise UsageError("write the packets to a file with --out FILE, or explain their fate with --explain")

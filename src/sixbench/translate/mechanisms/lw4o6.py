@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
-from ..model.errors import UsageError
-from ..model.map_rule import PORT_BITS, Psid, Rule, RuleError
-from .packet_options import Given, Option, choice, fields, ipv4, ipv6, number
-from .packet_router import ROUTER_OPTIONS, refuse_router, with_router
-from .packet_tunnels import tunnel_line
+from ...model.errors import UsageError
+from ...model.map_rule import PORT_BITS, Psid, Rule, RuleError
+from ..option import Given, Option, choice, fields, ipv4, ipv6, number
+from .router import ROUTER_OPTIONS, refuse_router, with_router
+from .tunnels import tunnel_line
 
 _A_BINDING = "IPV4,BITS,PSID,B4[,OFFSET[,AFTR]], such as 192.0.2.1,6,5,2001:db8:b4::1"
 _ICMP = choice("both", "v4", "v6", "none")

@@ -12,16 +12,16 @@ from ..mechanisms.binding import PortSet
 from ..model.capture_file import addresses_of
 from ..model.errors import CapabilityError, UsageError
 from ..model.quoting import shown
-from .packet_nat64 import TIMEOUTS
-from .packet_options import Given
+from .mechanisms.nat64 import TIMEOUTS
+from .option import Given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..agent import PacketDecision
     from ..model.topology import Family
-    from ..run.passing.network import PassingNetwork, Row
-    from .packet_mechanisms import PacketKind
+    from .mechanisms import PacketKind
+    from .passing.network import PassingNetwork, Row
+    from .process import PacketDecision
 
 USER = "user"
 EBPF = "ebpf"
@@ -71,17 +71,18 @@ def carrying(
         arguments: of the command, which may have to begin anew in a user namespace.
         packets: all that are to come. They are asked for where the network depends on who sends.
     """
-    from ..agent import AgentHub, PacketMechanism, find_agent
+    from ..agent import AgentHub, find_agent
+    from .process import MechanismProcess
 
     line = kind.first_line(given)
     network = None if engine == USER else _network(kind, given, line, engine, ())
-    with PacketMechanism(find_agent(), line) as mechanism:
+    with MechanismProcess(find_agent(), line) as mechanism:
         if network is None:
             yield mechanism
             return
         mechanism.finish()  # the core refuses settings that no device can have
     from ..lab.privileges import enter_namespace_if_needed
-    from ..run.passing.passage import DevicePassage
+    from .passing.passage import DevicePassage
 
     enter_namespace_if_needed(arguments)
     if line["mechanism"] == "nat64":
@@ -103,7 +104,7 @@ def _network(
 
 
 def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any], packets: Iterable[bytes]) -> PassingNetwork:
-    from ..run.passing.network import translator_network, tunnel_network
+    from .passing.network import translator_network, tunnel_network
 
     if line["mechanism"] == "tunnel":
         if given.get("role") == "aftr":
@@ -124,7 +125,7 @@ def _of_programs(kind: PacketKind, given: Given, line: Mapping[str, Any], packet
 
 def _of_nat64(kind: PacketKind, given: Given, line: Mapping[str, Any], packets: Iterable[bytes]) -> PassingNetwork:
     """Raises `UsageError` where Linux's connection tracking has no such setting, or there are too many hosts."""
-    from ..run.passing.network import nat64_network
+    from .passing.network import nat64_network
 
     other = next((name for name in _STATE_OF_LINUX if name in given), None)
     if other is not None:
@@ -152,9 +153,9 @@ def hosts_of(packets: Iterable[bytes]) -> list[IPv6Address]:
 
 def _of_napt(given: Given, line: Mapping[str, Any]) -> PassingNetwork:
     """An lwB4 or a customer edge of MAP-E. Raises `UsageError` where it cannot be."""
-    from ..run.passing.network import napt_network
-    from .packet_lw4o6 import binding_rule
-    from .packet_map import edge_of
+    from .mechanisms.lw4o6 import binding_rule
+    from .mechanisms.mapdomain import edge_of
+    from .passing.network import napt_network
 
     if given.get("mesh"):
         raise UsageError("its customer edges have a tunnel to the border relay alone, and --mesh asks for more")
@@ -171,8 +172,8 @@ def _of_napt(given: Given, line: Mapping[str, Any]) -> PassingNetwork:
 
 def _of_softwires(given: Given, line: Mapping[str, Any], rows: Sequence[Row]) -> PassingNetwork:
     """Raises `UsageError` where its node has another way with packets than its ruleset and Linux have."""
-    from ..run.passing.network import softwires_network
-    from .packet_lw4o6 import LWAFTR_OPTIONS
+    from .mechanisms.lw4o6 import LWAFTR_OPTIONS
+    from .passing.network import softwires_network
 
     other = next((option.name for option in LWAFTR_OPTIONS if option.name in given and option.name != "mtu4"), None)
     if other is not None:
@@ -181,7 +182,7 @@ def _of_softwires(given: Given, line: Mapping[str, Any], rows: Sequence[Row]) ->
 
 
 def _rows_of_table(given: Given) -> list[Row]:
-    from ..run.passing.network import Row
+    from .passing.network import Row
 
     rows = []
     for address, bits, psid, softwire, *more in given["binding"]:
@@ -193,8 +194,8 @@ def _rows_of_table(given: Given) -> list[Row]:
 
 def _rows_of_rules(given: Given) -> list[Row]:
     """All customer edges of a MAP-E domain. Raises `UsageError` where there are too many."""
-    from ..run.passing.network import Row
-    from .packet_map import rules_of
+    from .mechanisms.mapdomain import rules_of
+    from .passing.network import Row
 
     rules = rules_of(given)
     edges = sum(1 << rule.ea_bits for rule in rules)
@@ -218,8 +219,8 @@ def _rows_of_rules(given: Given) -> list[Row]:
 
 
 def _of_tayga(kind: PacketKind, given: Given, line: Mapping[str, Any]) -> PassingNetwork:
-    from ..run.passing.barrier import NODE
-    from ..run.passing.network import translator_network
+    from .passing.barrier import NODE
+    from .passing.network import translator_network
 
     if kind.name not in ("siit", "siit-dc"):
         raise UsageError(f"tayga is a translator without state (siit, siit-dc), and no {kind.name}")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..agent import PacketDecision
 from ..model.capture_file import (
     MAX_PACKET_BYTES,
     CaptureError,
@@ -22,13 +18,8 @@ from ..model.capture_file import (
     read_capture,
 )
 from ..model.errors import UsageError
-from ..model.files import open_regular
-from ..model.quoting import printable
-from ..store import replacing
-from .packet_engines import Carrying
-
-STANDARD = "-"
-"""Standard input or output instead of a file."""
+from .engines import Carrying
+from .process import PacketDecision
 
 _BATCH_PACKETS = 64
 _BATCH_BYTES = 2**16
@@ -101,35 +92,6 @@ def _ip_packet(record: Record) -> bytes | None:
     if len(data) > MAX_PACKET_BYTES:
         raise _NoWholePacket(f"it has {len(data)} bytes, and an IP packet has at most {MAX_PACKET_BYTES}")
     return data
-
-
-@contextlib.contextmanager
-def open_packets(file: str) -> Iterator[Packets]:
-    """The packets of a file, or of standard input. Raises `UsageError`."""
-    if file == STANDARD:
-        yield Packets(sys.stdin.buffer, "standard input")
-        return
-    name = printable(file)
-    try:
-        stream = open_regular(file)
-    except OSError as error:
-        what_helps = "; give - for standard input" if Path(file).is_fifo() else ""
-        raise UsageError(f"reading {name}: {error.strerror or error}{what_helps}") from error
-    with stream:
-        yield Packets(stream, name)
-
-
-@contextlib.contextmanager
-def open_output(file: str | None) -> Iterator[PcapWriter | None]:
-    """Destination of packets: a file that is there whole at the end or not at all, standard output, or nowhere."""
-    if file is None:
-        yield None
-    elif file == STANDARD:
-        yield PcapWriter(sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    else:
-        with replacing(Path(file)) as stream:
-            yield PcapWriter(stream)
 
 
 @dataclass(frozen=True, kw_only=True)

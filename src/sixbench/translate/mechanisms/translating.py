@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .packet_options import Given, Option, choice, eam, ipv4, ipv4_net, ipv6, ipv6_net, ipv6_prefix, number, numbers
+from ..option import Given, Option, choice, eam, ipv4, ipv4_net, ipv6, ipv6_net, ipv6_prefix, number, numbers
 
 _SETTINGS = {
     "prefix": "prefixes",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .packet_options import Given, Option, choice, ipv4, ipv6, number
+from ..option import Given, Option, choice, ipv4, ipv6, number
 
 _MOST_MTU = 65_535 - 48
 """Room that the longest outer headers, IPv6 with GRE and its key, leave in the longest packet."""

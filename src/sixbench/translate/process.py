@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ..agent.answers import PacketAnswer, PacketsEnd, check, message_of
 from ..model.errors import AgentError, CapabilityError, UsageError
-from .answers import PacketAnswer, PacketsEnd, check
 
 MAX_ANSWER_BYTES = 2**24
 """The longest line of an answer. A packet of 64 KiB in fragments of 68 bytes has some 2 MiB."""
@@ -43,7 +43,7 @@ class PacketDecision:
     packets: tuple[bytes, ...]
 
 
-class PacketMechanism(AbstractContextManager["PacketMechanism"]):
+class MechanismProcess(AbstractContextManager["MechanismProcess"]):
     """A mechanism that takes packets. Use as a context manager: leaving it ends the agent."""
 
     def __init__(self, binary: Path, mechanism: Mapping[str, Any]) -> None:
@@ -161,16 +161,6 @@ class PacketMechanism(AbstractContextManager["PacketMechanism"]):
 
 def _line(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
-
-
-def message_of(line: bytes) -> Any:
-    """The meaning of a line of the agent's output. Raises `AgentError` where it is no JSON."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise AgentError(
-            "agent-broken", f"the agent answered with something that is no JSON: {line[:100]!r}"
-        ) from error
 
 
 def _raise_refusal(line: bytes) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
-from ..mechanisms import embedding
-from ..model.errors import UsageError
-from ..model.quoting import shown
-from .packet_options import Given, Option, choice, ipv4_net, ipv6_prefix, number
-from .packet_siit import siit_line
+from ...mechanisms import embedding
+from ...model.errors import UsageError
+from ...model.quoting import shown
+from ..option import Given, Option, choice, ipv4_net, ipv6_prefix, number
+from .translating import siit_line
 
 _MAX_TIMEOUT_S = 30 * 24 * 3600
 _MAX_PORT = 65_535

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...model.observation import Count, CountersAnswer, TranslatorState, TunnelState
-from ..settling import is_waiting
+from ...run.settling import is_waiting
 
 Verdict = Literal["translated", "answered", "dropped", "waits"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 
-from ...agent import AgentHub, PacketDecision
+from ...agent import AgentHub
 from ...agent.requests import (
     CaptureStart,
     CaptureStop,
@@ -20,7 +20,8 @@ from ...agent.requests import (
 from ...mechanisms import find_engine
 from ...model.device import Translator
 from ...model.errors import AgentError, LabError, UsageError
-from ..laboratory import Laboratory
+from ...run.laboratory import Laboratory
+from ..process import PacketDecision
 from .barrier import Barrier
 from .counted import Backlogs, Counted, Rises, of_program, of_translator, of_tunnels
 from .network import MTU_BYTES, NODE, SIDES, PassingNetwork, Side, destination_of, interface_towards, mac_of
@@ -38,8 +39,8 @@ _ETHERTYPES = {4: "0800", 6: "86dd"}
 
 
 class DevicePassage(AbstractContextManager["DevicePassage"]):
-    """A device of an engine that takes packets, as `agent.PacketMechanism` does. Use as a context manager: leaving it
-    takes the network down."""
+    """A device of an engine that takes packets, as `MechanismProcess` does. Use as a context manager: leaving it takes
+    the network down."""
 
     def __init__(self, hub: AgentHub, network: PassingNetwork, engine: str) -> None:
         """Builds the network. Leaves nothing behind where it raises: `UsageError` where the engine cannot be the device

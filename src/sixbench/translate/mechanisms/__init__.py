@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .packet_lw4o6 import LW4O6_OPTIONS, LWAFTR_OPTIONS, lw4o6_line
-from .packet_map import BORDER_RELAY, DMR_PREFIX, HAIRPIN, RULE_OPTIONS, map_e_line, map_t_line
-from .packet_nat64 import NAT64_OPTIONS, XLAT_OPTIONS, nat64_line, xlat_line
-from .packet_options import Given, Option, address, ipv4, ipv6, ipv6_prefix, number
-from .packet_router import ROUTER_OPTIONS
-from .packet_siit import RELAY, SIIT_OPTIONS, siit_dc_line, siit_line, without
-from .packet_tunnels import IPV4_TUNNEL, IPV6_TUNNEL, OWN4, OWN6, fixed, gre, local, remote, six_rd, six_to_four
+from ..option import Given, Option, address, ipv4, ipv6, ipv6_prefix, number
+from .lw4o6 import LW4O6_OPTIONS, LWAFTR_OPTIONS, lw4o6_line
+from .mapdomain import BORDER_RELAY, DMR_PREFIX, HAIRPIN, RULE_OPTIONS, map_e_line, map_t_line
+from .nat64 import NAT64_OPTIONS, XLAT_OPTIONS, nat64_line, xlat_line
+from .router import ROUTER_OPTIONS
+from .translating import RELAY, SIIT_OPTIONS, siit_dc_line, siit_line, without
+from .tunnels import IPV4_TUNNEL, IPV6_TUNNEL, OWN4, OWN6, fixed, gre, local, remote, six_rd, six_to_four
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model.errors import UsageError
-from .packet_options import Given, Option, number
+from ...model.errors import UsageError
+from ..option import Given, Option, number
 
 ROUTER_OPTIONS = (
     Option(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
-from ..model.errors import UsageError
-from ..model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
-from .packet_options import Given, Option, fields, ipv4_net, ipv6, ipv6_prefix, number
-from .packet_router import refuse_router, with_router
-from .packet_siit import siit_line
-from .packet_tunnels import tunnel_line
+from ...model.errors import UsageError
+from ...model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
+from ..option import Given, Option, fields, ipv4_net, ipv6, ipv6_prefix, number
+from .router import refuse_router, with_router
+from .translating import siit_line
+from .tunnels import tunnel_line
 
 IPV6_BITS = 128
 """The longest End-user IPv6 prefix: here there are no subnets that need a place in it."""
