@@ -77,6 +77,16 @@ def test_the_manual_has_no_history(page: Path) -> None:
     )
 
 
+def test_the_changelog_keeps_its_form() -> None:
+    """Keep a Changelog 1.1.0: what is not released yet first, then releases with their dates, by kinds of changes."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    first, *others = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert first == "[Unreleased]"
+    assert [other for other in others if not re.fullmatch(r"\[0\.\d+\.\d+\] - 20\d\d-\d\d-\d\d", other)] == []
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= kinds
+
+
 def named(text: str, label: str) -> list[str]:
     """The words in code after a bold label."""
     item = re.search(rf"\*\*{label}:\*\*(.*?)^(?:- |$)", text, re.DOTALL | re.MULTILINE)
