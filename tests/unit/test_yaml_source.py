@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sixbench.model.errors import ExperimentError, UsageError
-from sixbench.plan.size_limits import MAX_DEPTH, MAX_FILE_BYTES
+from sixbench.plan.size_limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES
 from sixbench.plan.yaml_source import parse_yaml, read_yaml
 
 pytestmark = pytest.mark.computes
@@ -93,6 +93,11 @@ def test_what_is_no_experiment_is_refused_with_its_line(text: str, message: str)
         parse_yaml(text, "x.yaml")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_as_many_values_as_are_allowed_are_read_in_whatever_form_they_are_written() -> None:
+    empty = "\n".join(f"{number}: {{}}" for number in range(MAX_VALUES - 1))
+    assert len(parse_yaml(empty, "x.yaml").data) == MAX_VALUES - 1
 
 
 @pytest.mark.parametrize("text", ["- a\n" * 200_000, "[" + "a," * 400_000, "a: '" + "x" * 1_000_000, "? " * 300_000])

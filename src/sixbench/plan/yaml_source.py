@@ -21,8 +21,8 @@ from ..model.files import open_regular
 from ..model.quoting import printable, visible
 from .size_limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, too_large
 
-MAX_EVENTS = 2 * MAX_VALUES + 100
-"""Events of the parser: a key and a value, or both ends of a list, are two."""
+MAX_EVENTS = 3 * MAX_VALUES + 100
+"""Events of the parser: a key and both ends of its list or mapping are three, and no value has more."""
 
 KeyPath = tuple[str | int, ...]
 
