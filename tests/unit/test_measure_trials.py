@@ -94,6 +94,9 @@ def has_ipv6_loopback() -> bool:
         ({"host": "127.0.0.1", "bind": "here"}, (), UsageError, "-B here: this is no IP address"),
         ({"host": "127.0.0.1", "bind": "::1"}, (), UsageError, "-B ::1: IPv4 is measured too"),
         ({"host": "127.0.0.1", "bind": "192.0.2.77"}, (), UsageError, "no such address"),
+        ({"host": "::1", "bind": "::1%nosuch"}, (), UsageError, "-B ::1%nosuch: this machine has no interface nosuch"),
+        ({"host": "fe80::1", "bind": "fe80::2%nosuch"}, (), UsageError, "has no interface nosuch; it has lo"),
+        ({"host": "fe80::1", "bind": "fe80::2%²"}, (), UsageError, "has no interface ²; it has lo"),
     ],
 )
 def test_addresses_that_cannot_be_had(

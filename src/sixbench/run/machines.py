@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..agent import Agent, AgentHub
 from ..model.errors import CapabilityError, UsageError
-from ..model.quoting import printable
+from ..model.quoting import listed, printable
 from ..model.topology import Family
 from ..plan.measure_experiment import LOCAL
 from ..plan.measure_options import without_mapping
@@ -165,8 +165,9 @@ def _between(target: Target, family: Family, pairs: _Found, binds: dict[Family, 
         )
     server, scope_id = pairs[family]
     bound, _, zone = binds.get(family, "").partition("%")
+    bound_on = _interface(bound, zone)
     if family == 6 and ipaddress.ip_address(server).is_link_local:
-        scope_id = scope_id or _interface(zone)
+        scope_id = scope_id or bound_on
         if not scope_id:
             words = "add the interface of this machine, such as"
             raise UsageError(f"{server} is a link-local address; {words} {server}%{socket.if_nameindex()[-1][1]}")
@@ -179,7 +180,7 @@ def _between(target: Target, family: Family, pairs: _Found, binds: dict[Family, 
     with socket.socket(_SOCKET_FAMILIES[family], socket.SOCK_DGRAM) as probe:
         try:
             if family in binds:
-                probe.bind((bound, 0) if family == 4 else (bound, 0, 0, _interface(zone) or scope_id))
+                probe.bind((bound, 0) if family == 4 else (bound, 0, 0, bound_on or scope_id))
         except OSError as error:
             raise UsageError(f"-B {binds[family]}: this machine has no such address ({error.strerror})") from error
         try:
@@ -193,8 +194,13 @@ def _between(target: Target, family: Family, pairs: _Found, binds: dict[Family, 
         return Addresses(family=family, client=client, server=server, zone=interface)
 
 
-def _interface(zone: str) -> int:
-    """The index of an interface by its name or its index; 0 without one. Raises `OSError` where there is none."""
+def _interface(bound: str, zone: str) -> int:
+    """The index of an interface by its name or its index; 0 without one. Raises `UsageError` where there is none."""
     if not zone:
         return 0
-    return int(zone) if zone.isdigit() else socket.if_nametoindex(zone)
+    names = {str(index): name for index, name in socket.if_nameindex()}
+    name = names.get(zone, zone)
+    if name not in names.values():
+        there = f"it has {listed(names.values())}"
+        raise UsageError(f"-B {bound}%{printable(zone)}: this machine has no interface {printable(zone)}; {there}")
+    return socket.if_nametoindex(name)
