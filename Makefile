@@ -206,10 +206,20 @@ lock: $(UV_STAMP) ## resolve requirements.lock anew, to the newest versions that
 	@! grep -n '://' requirements.lock $(UV_LOCK)
 
 .PHONY: wheels
-wheels: install ## build the wheels of both distributions into dist
-	$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
-	$(BIN)/maturin build --quiet --release --locked --manifest-path crates/agent/Cargo.toml --out dist
-	tools/check-agent-wheel dist/sixbench_agent-*.whl
+wheels: DIST ?= dist
+wheels: install ## build the wheels of both distributions into dist (DIST=DIR)
+	$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir $(DIST) .
+	$(BIN)/maturin build --quiet --release --locked --manifest-path crates/agent/Cargo.toml --out $(DIST)
+	tools/check-agent-wheel $(DIST)/sixbench_agent-*.whl
+
+# The checks come first, since the wheels take minutes. Nothing is tagged and nothing leaves the machine.
+.PHONY: release
+release: VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+release: ## check a release, build its wheels and source archive, write checksums and the tag's text into dist/VERSION
+	$(PYTHON) tools/release check
+	rm -rf dist/$(VERSION)
+	$(MAKE) wheels DIST=dist/$(VERSION)
+	$(BIN)/python tools/release pack dist/$(VERSION)
 
 .PHONY: clean
 clean: ## remove what make made; results in runs stay
