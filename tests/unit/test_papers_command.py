@@ -15,7 +15,7 @@ from sixbench.plan.shipped import shipped_names
 
 pytestmark = pytest.mark.computes
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "papers.md"
+VERDICTS = (Path(__file__).parents[2] / "docs/measurements/papers.md").read_text()
 PAPERS = [name for name in shipped_names() if load_paper(name) is not None]
 
 
@@ -33,9 +33,9 @@ def test_a_paper_is_shown_with_the_names_of_its_claims_and_the_time_of_its_runs(
         assert re.search(rf"^  {command} +[0-9]+ (to [0-9]+ )?trials, {time}", shown, re.MULTILINE), command
 
 
-def test_the_names_in_the_document_are_names_of_claims(sixbench: Callable[..., Any]) -> None:
+def test_the_names_among_the_measurements_are_names_of_claims(sixbench: Callable[..., Any]) -> None:
     names = {claim.name for name in PAPERS if (paper := load_paper(name)) is not None for claim in paper.claims}
-    told = set(re.findall(r"`([a-z0-9-]+)`: (?:reproduced|opposite|not)", DOCUMENT.read_text()))
+    told = set(re.findall(r"`([a-z0-9-]+)`: (?:reproduced|opposite|not)", VERDICTS))
     assert told
     assert told <= names
 
