@@ -12,7 +12,8 @@ from .parameter import Scalar
 FINDINGS_SCHEMA = "sixbench.findings/2"
 READ_SCHEMAS = (FINDINGS_SCHEMA, "sixbench.findings/1")
 """The schemas of findings that this sixbench reads. The first version has no `value`, `baseline_value`, `direction` and
-nothing on pairs that lie apart; its `mark` knows no `small` and no `mixed`."""
+nothing on pairs that lie apart; its `mark` knows no `small` and no `mixed`. Its `difference` is the mean difference of
+the pairs also where there is a ratio."""
 
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
 Direction = Literal["higher", "lower"]
