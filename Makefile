@@ -162,8 +162,9 @@ lint-python: $(STAMPS)/sixbench
 	$(BIN)/lint-imports
 	$(BIN)/python tools/lint-words
 
-lint-rust: | system
+lint-rust: $(STAMPS)/packages | system
 	cargo fmt --all --check
+	$(BIN)/python tools/lint-modules
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 >/dev/null # its lock file is its own
 

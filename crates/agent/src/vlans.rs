@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use serde::Deserialize;
 use serde_json::json;
 use sixbench_plane::Vlan;
-use sixbench_plane::program::Features;
+use sixbench_plane::features::Features;
 use sixbench_plane::vlan::IDS;
 
 use crate::failure::{Failure, Outcome};

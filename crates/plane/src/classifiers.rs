@@ -9,11 +9,13 @@ use aya::programs::{LinkOrder, ProgramError, ProgramInfo, SchedClassifier, TcAtt
 use aya::{Ebpf, EbpfLoader};
 
 use crate::abi::Count;
-use crate::program::Features;
+use crate::features::Features;
 use crate::refusal::Refusal;
 use crate::sys;
-use crate::vlan::UNTAG;
 use crate::{Error, Result};
+
+/// The program that takes off a VLAN's tag ([`crate::vlan`]). Programs at [`Place::Early`] are behind it.
+pub(crate) const UNTAG: &str = "untag";
 
 /// The place of a program among those of a device. Without TCX the kernel has those of one priority in an order of its
 /// own.

@@ -17,6 +17,7 @@ pub mod counters;
 pub mod device;
 pub mod drops;
 pub mod error;
+pub mod features;
 pub mod groups;
 pub mod program;
 pub mod reasons;

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
+use sixbench_wire::addresses::Net;
 use sixbench_wire::map::{Psid, Rule};
-use sixbench_wire::siit::Net;
 
 /// A prefix, written `192.0.2.0/24`.
 #[derive(Debug, Clone, Copy)]

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::device::Device;
+use crate::features::Features;
 use crate::groups::Groups;
-use crate::program::{DECAPSULATE, ENCAPSULATE, Features, Programs, RunTime};
+use crate::program::{DECAPSULATE, ENCAPSULATE, Programs, RunTime};
 use crate::slow::{Rivals, SlowPath};
 use crate::spec::{Engine, Mapping, Payload, Spec};
 use crate::{Error, Result};

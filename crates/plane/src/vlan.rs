@@ -9,15 +9,13 @@ use aya::programs::TcAttachType;
 use aya::{EbpfLoader, include_bytes_aligned};
 
 use crate::Result;
-use crate::classifiers::{Classifiers, Place};
-use crate::program::Features;
+use crate::classifiers::{Classifiers, Place, UNTAG};
+use crate::features::Features;
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/vlan.bpf.o"));
 
-/// The program on the interface's egress.
+/// The program on the interface's egress. [`UNTAG`] is the one on its ingress.
 const TAG: &str = "tag";
-/// The program on its ingress.
-pub(crate) const UNTAG: &str = "untag";
 
 /// The numbers that a VLAN can have (IEEE 802.1Q table 9-2): 0 is no VLAN, and 4095 is reserved.
 pub const IDS: std::ops::RangeInclusive<u16> = 1..=4094;

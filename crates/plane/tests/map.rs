@@ -8,8 +8,8 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use sixbench_plane::abi::Outcome;
 use sixbench_plane::whole::{Node, Verdict, Whole};
+use sixbench_wire::addresses::Net;
 use sixbench_wire::map::Rule;
-use sixbench_wire::siit::Net;
 use sixbench_wire::{checksum, ipv4, protocol};
 
 /// RFC 7597 appendix A, example 1.

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use common::{Bench, ON_LINK, Ran};
 use serde_json::json;
 use sixbench_plane::abi::Outcome;
-use sixbench_plane::program::Features;
+use sixbench_plane::features::Features;
 use sixbench_plane::translators::Program;
 use sixbench_plane::{Spec, sys};
+use sixbench_wire::addresses::Net;
 use sixbench_wire::checksum;
-use sixbench_wire::siit::{Net, Settings};
+use sixbench_wire::siit::Settings;
 
 /// Far more than a tick. A packet takes some microseconds.
 const PACKETS: usize = 200;

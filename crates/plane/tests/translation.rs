@@ -10,11 +10,12 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
-use sixbench_plane::program::Features;
+use sixbench_plane::features::Features;
 use sixbench_plane::sys;
 use sixbench_plane::translators::Program;
+use sixbench_wire::addresses::Net;
 use sixbench_wire::map::{Psid, Rule};
-use sixbench_wire::siit::{Domain, Net, Settings, Translator, Verdict};
+use sixbench_wire::siit::{Domain, Settings, Translator, Verdict};
 use sixbench_wire::{checksum, protocol};
 
 const CASES: u32 = 4000;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sixbench_plane::Spec;
 use sixbench_plane::abi::{Address, Outcome};
-use sixbench_plane::program::Features;
+use sixbench_plane::features::Features;
 use sixbench_plane::slow::rules;
 use sixbench_plane::spec::{Family, Mapping, Payload};
 use sixbench_plane::whole::{Node, Verdict, Whole};

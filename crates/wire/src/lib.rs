@@ -13,6 +13,7 @@
 //! the parts.
 #![forbid(unsafe_code)]
 
+pub mod addresses;
 pub mod arp;
 pub mod checksum;
 pub mod dhcp;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
-use crate::siit::{Ipv4Net, Ipv6Net};
+use crate::addresses::{Ipv4Net, Ipv6Net};
 
 /// RFC 7598 section 4.1.
 pub const MAX_EA_BITS: u8 = 48;

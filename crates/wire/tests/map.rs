@@ -6,8 +6,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde::Deserialize;
+use sixbench_wire::addresses::Net;
 use sixbench_wire::map::{Psid, Rule, Unmapped, check_rules};
-use sixbench_wire::siit::Net;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,8 +9,9 @@ use std::time::Duration;
 use packets::{header4, header6, packet4, packet6};
 use proptest::prelude::*;
 use proptest::sample::select;
+use sixbench_wire::addresses::Net;
 use sixbench_wire::nat64::{Filtering, Inside, Nat64, Outside, PoolRange, Protocol, Settings, StaticBinding, Timeouts};
-use sixbench_wire::siit::{self, Clause, Decision, Net, Verdict};
+use sixbench_wire::siit::{self, Clause, Decision, Verdict};
 use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
 const POOL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);

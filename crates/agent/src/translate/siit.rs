@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Deserializer, de};
 use sixbench_plane::spec::Prefix;
 use sixbench_plane::told::{ToldRule, Written};
-use sixbench_wire::siit::{self, Clause, Domain, Net};
+use sixbench_wire::addresses::Net;
+use sixbench_wire::siit::{self, Clause, Domain};
 
 /// The settings as `docs/protocol.md` has them. A setting that is left out is as [`siit::Settings`] has it by default.
 #[derive(Debug, Default, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sixbench_wire::map::{Rule, check_rules};
 
 use crate::abi::{self, Address, Address4};
@@ -127,6 +127,12 @@ pub struct Prefix {
     pub address: Ipv6Addr,
     /// Its length.
     pub bits: u8,
+}
+
+impl Serialize for Prefix {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}/{}", self.address, self.bits))
+    }
 }
 
 impl<'de> Deserialize<'de> for Prefix {

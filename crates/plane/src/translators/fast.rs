@@ -7,13 +7,14 @@ use aya::maps::MapData;
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::programs::TcAttachType;
 use aya::{EbpfLoader, include_bytes_aligned};
-use sixbench_wire::siit::{self, Domain, Net};
+use sixbench_wire::addresses::Net;
+use sixbench_wire::siit::{self, Domain};
 
 use super::MAC;
 use crate::abi::{self, Embedding, Row};
 use crate::classifiers::{Classifiers, Place};
 use crate::counters::Traffic;
-use crate::program::Features;
+use crate::features::Features;
 use crate::refusal::Refusal;
 use crate::{Error, Result};
 

@@ -24,7 +24,7 @@ use sixbench_wire::virtio;
 use sixbench_wire::virtual_reassembly::{Amount, Taken, VirtualReassembly};
 
 use crate::device::{Device, far_name, ip};
-use crate::program::Features;
+use crate::features::Features;
 use crate::slow::offload::{FrameHead, complete};
 use crate::slow::{BATCH, BUFFER_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, RECEIVE_BUFFER_BYTES, wait};
 use crate::spec::Engine;

@@ -8,7 +8,8 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use sixbench_plane::abi::{Outcome, Verdict};
 use sixbench_plane::device::Device;
-use sixbench_plane::program::{DECAPSULATE, ENCAPSULATE, Features, Programs};
+use sixbench_plane::features::Features;
+use sixbench_plane::program::{DECAPSULATE, ENCAPSULATE, Programs};
 use sixbench_plane::{Spec, sys};
 
 pub const ETHERNET_BYTES: usize = 14;

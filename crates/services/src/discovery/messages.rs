@@ -5,7 +5,7 @@
 
 use std::net::Ipv6Addr;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sixbench_plane::spec;
 
 use super::pref64::{self, Pref64};
@@ -47,7 +47,6 @@ pub struct Advertisement {
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Prefix {
-    #[serde(serialize_with = "as_text")]
     pub prefix: spec::Prefix,
     #[serde(default = "yes")]
     pub on_link: bool,
@@ -57,11 +56,6 @@ pub struct Prefix {
     pub valid_s: u32,
     #[serde(default = "four_hours")]
     pub preferred_s: u32,
-}
-
-/// A prefix as text.
-pub fn as_text<S: Serializer>(prefix: &spec::Prefix, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&format_args!("{}/{}", prefix.address, prefix.bits))
 }
 
 fn yes() -> bool {

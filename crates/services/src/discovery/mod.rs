@@ -8,7 +8,6 @@ mod socket;
 mod solicit;
 
 pub use advertise::{Advertiser, Counters, Request as Advertise};
-pub(crate) use messages::as_text;
 pub use messages::{Advertisement, Arrived, Flaw, HOP_LIMIT, Mac, Prefix, check_solicitation};
 pub use pref64::Pref64;
 pub(crate) use socket::{addresses, all_routers};

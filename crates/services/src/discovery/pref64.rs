@@ -5,9 +5,7 @@ use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 use sixbench_plane::spec;
-use sixbench_wire::siit::Net;
-
-use super::messages::as_text;
+use sixbench_wire::addresses::Net;
 
 /// The option's type.
 pub const KIND: u8 = 38;
@@ -24,7 +22,6 @@ pub const MAX_LIFETIME_S: u32 = 8191 * UNIT_S;
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Pref64 {
-    #[serde(serialize_with = "as_text")]
     pub prefix: spec::Prefix,
     /// Sent in units of eight seconds, rounded up. 0: the prefix is no longer to be used.
     #[serde(default = "default_lifetime_s")]

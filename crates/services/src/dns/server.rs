@@ -10,8 +10,8 @@ use std::time::Instant;
 use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
 use sixbench_plane::spec::Prefix;
+use sixbench_wire::addresses::Net;
 use sixbench_wire::dns::{Dns64, Name, Next, OUR_UDP_BYTES, Reply, Responder, Transport, Zone, default_excluded};
-use sixbench_wire::siit::Net;
 
 use super::connection::{Connection, Progress, Said};
 use super::upstream::{Case, Tally, Upstream};

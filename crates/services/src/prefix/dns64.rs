@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use nix::poll::PollFlags;
 use sixbench_measure::random;
 use sixbench_plane::spec::Prefix;
+use sixbench_wire::addresses::Prefix6;
 use sixbench_wire::dns::{NoPrefix, prefixes_in, question};
-use sixbench_wire::siit::Prefix6;
 
 use super::{Discovered, split};
 use crate::asking::{FIRST_INTERVAL, connected};

@@ -37,10 +37,8 @@ pub enum Request {
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs)]
 pub struct Discovered {
-    #[serde(serialize_with = "discovery::as_text")]
     pub prefix: Prefix,
     /// Other prefixes of the same answer.
-    #[serde(serialize_with = "as_texts")]
     pub others: Vec<Prefix>,
     pub by: &'static str,
     /// The router or the resolver that gave the prefix.
@@ -48,10 +46,6 @@ pub struct Discovered {
     /// Number of solicitations or questions.
     pub asked: u64,
     pub took_ns: u64,
-}
-
-fn as_texts<S: serde::Serializer>(prefixes: &[Prefix], serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    serializer.collect_seq(prefixes.iter().map(|prefix| format!("{}/{}", prefix.address, prefix.bits)))
 }
 
 /// Asks until an answer has a prefix or the time is over. If it has several, the first is taken.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4, SocketAddrV6};
 
-use sixbench_wire::siit::Prefix6;
+use sixbench_wire::addresses::Prefix6;
 
 /// The server that an address of the prefix stands for. `None`: it stands for none that a relay may connect to. Packets
 /// to the relay's own addresses are not relayed, and neither are those that would reach the relay itself or a group

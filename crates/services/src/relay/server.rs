@@ -14,7 +14,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg, setsockopt, sockopt};
 use serde::Deserialize;
 use sixbench_plane::spec::Prefix;
-use sixbench_wire::siit::Prefix6;
+use sixbench_wire::addresses::Prefix6;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::connection::{Connection, reset};

@@ -1,28 +1,11 @@
 //! Messages as others write them: RFC 1035 section 4.1, RFC 6891 section 6.
 
-use super::{CLASS_IN, Kind, Name};
+use super::flaw::Flaw;
+use super::kind::Kind;
+use super::{CLASS_IN, Name};
 
 /// RFC 1035 section 4.1.1.
 pub const HEADER_BYTES: usize = 12;
-
-/// The defect that makes a message unreadable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
-    /// It ends before what it says it has.
-    Truncated,
-    /// It goes on after what it says it has.
-    Trailing,
-    /// A name is longer than 255 bytes.
-    LongName,
-    /// A pointer leads to itself, or to a later place.
-    Pointer,
-    /// A label is neither a label nor a pointer.
-    LabelType,
-    /// The OPT record is not the root's, or is there twice.
-    Edns,
-    /// The data of a record does not have the form that its type asks for.
-    Data,
-}
 
 /// The first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,9 @@
 //! that another server has to answer first; [`told_in`] reads the answer of that server. [`prefixes_in`] learns a
 //! translator's prefix from the answer to [`question`].
 
+mod flaw;
 mod forward;
+mod kind;
 mod message;
 mod name;
 mod prefix;
@@ -16,11 +18,13 @@ mod responder;
 mod synthesis;
 mod zone;
 
+pub use flaw::Flaw;
 pub use forward::{Learned, Told, told_in};
-pub use message::{Edns, Flaw, HEADER_BYTES, Header, Message, Question, RecordView};
+pub use kind::Kind;
+pub use message::{Edns, HEADER_BYTES, Header, Message, Question, RecordView};
 pub use name::{MAX_NAME_BYTES, Name};
 pub use prefix::{NoPrefix, prefixes_in, question};
-pub use record::{Data, Kind, Record};
+pub use record::{Data, Record};
 pub use responder::{Ignored, Next, OUR_UDP_BYTES, Outcome, Reply, Responder, Transport};
 pub use synthesis::{Answer, Dns64, default_excluded};
 pub use zone::{Absence, Found, Source, Zone};

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{CLASS_IN, Header, Kind, Message, Name, Question};
-use crate::siit::{LENGTHS, Net, Prefix6};
+use crate::addresses::{LENGTHS, Net, Prefix6};
 
 /// The name that has IPv4 addresses alone, and these: RFC 7050 section 8.2.
 pub(super) const WELL_KNOWN_NAME: &str = "ipv4only.arpa";

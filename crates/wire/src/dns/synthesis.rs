@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::prefix::WELL_KNOWN_ADDRESSES;
 use super::{Absence, Data, Found, Kind, Name, Question, Record, Source};
-use crate::siit::{Ipv6Net, Net, Prefix6};
+use crate::addresses::{Ipv6Net, Net, Prefix6};
 
 /// Time for which synthesised records may be kept where the answer names no authority, in seconds: RFC 6147 section
 /// 5.1.7.

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Quoted;
-use super::table::Protocol;
+use super::ends::Protocol;
 use super::tcp::Event;
 use crate::siit::{Clause, Port, Ports, Upper};
 use crate::{Span, ipv4, ipv6, protocol};

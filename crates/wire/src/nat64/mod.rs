@@ -2,11 +2,13 @@
 //!
 //! [`Nat64`] takes whole packets of either family and decides the fate of each, as a [`Translator`] does, which writes
 //! the packets of the other family. This module adds state: `table` has the bindings of addresses and ports and the
-//! sessions, `pool` the addresses and ports that can be bound, `tcp` the states of connections, `flow` reads the
-//! session of a packet, and `rewrite` puts a port in the place of another. It has no clock: its caller gives the time
-//! with each packet. It gets the ports of later fragments from its caller ([`crate::virtual_reassembly`]), but takes
-//! packets that have to be whole ([`Nat64::joins`]) in one piece ([`crate::reassembly`]).
+//! sessions, `ends` their ends, `pool` the addresses and ports that can be bound, `tcp` the states of connections,
+//! `flow` reads the session of a packet, and `rewrite` puts a port in the place of another. It has no clock: its caller
+//! gives the time with each packet. It gets the ports of later fragments from its caller
+//! ([`crate::virtual_reassembly`]), but takes packets that have to be whole ([`Nat64::joins`]) in one piece
+//! ([`crate::reassembly`]).
 
+mod ends;
 mod flow;
 mod pool;
 mod rewrite;
@@ -17,9 +19,10 @@ mod tcp;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+pub use ends::{Inside, Outside, Protocol};
 pub use pool::PoolRange;
 pub use settings::{Filtering, Settings, StaticBinding, Timeouts};
-pub use table::{Amounts, Inside, Outside, Protocol};
+pub use table::Amounts;
 
 use crate::icmp::{V4Repr, V6Repr};
 use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Verdict, check_source_route};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
-use super::table::{Inside, Outside, Protocol};
-use crate::siit::Ipv4Net;
+use super::ends::{Inside, Outside, Protocol};
+use crate::addresses::Ipv4Net;
 
 /// Ports below this are the system's: RFC 6335 section 6.
 const FIRST_USER_PORT: u16 = 1024;
@@ -45,7 +45,7 @@ impl PoolRange {
         self.net
             .check_canonical()
             .map_err(|net| format!("the pool {net} has bits beyond its length, or a length that is not possible"))?;
-        if !crate::siit::is_host4(self.net.address, true) {
+        if !crate::addresses::is_host4(self.net.address, true) {
             return Err(format!("the pool {} has addresses that no host may have", self.net));
         }
         if self.ports.is_empty() {

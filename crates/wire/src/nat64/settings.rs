@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::ends::{Inside, Outside, Protocol};
 use super::pool::PoolRange;
-use super::table::{Inside, Outside, Protocol};
 use crate::siit;
 
 /// The settings of a stateful translator.

@@ -4,41 +4,14 @@
 //! are over are at its front, and a packet costs the same however many sessions there are.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use super::ends::{Inside, Outside, Protocol};
 use super::pool::Pool;
 use super::settings::{Filtering, Settings};
 use super::tcp::{Event, Lifetime, Side, State};
-use crate::protocol;
 use crate::siit::Clause;
-
-/// A protocol that has sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Protocol {
-    Tcp,
-    Udp,
-    /// Echoes, whose identifier takes the place of ports.
-    Icmp,
-}
-
-/// An IPv6 host's address and port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub struct Inside {
-    pub address: Ipv6Addr,
-    pub port: u16,
-}
-
-/// An IPv4 address and port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub struct Outside {
-    pub address: Ipv4Addr,
-    pub port: u16,
-}
 
 /// The numbers of entries of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,32 +75,6 @@ pub struct Table {
     pool: Pool,
     lasts: [Duration; Lifetime::ALL.len()],
     max_sessions: usize,
-}
-
-impl Protocol {
-    /// The protocol with this number in IPv4.
-    pub fn of(number: u8) -> Option<Self> {
-        match number {
-            protocol::TCP => Some(Self::Tcp),
-            protocol::UDP => Some(Self::Udp),
-            protocol::ICMP => Some(Self::Icmp),
-            _ => None,
-        }
-    }
-
-    fn lifetime(self) -> Lifetime {
-        match self {
-            Self::Tcp => Lifetime::TcpTransitory,
-            Self::Udp => Lifetime::Udp,
-            Self::Icmp => Lifetime::Icmp,
-        }
-    }
-}
-
-impl fmt::Display for Outside {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}", self.address, self.port)
-    }
 }
 
 impl Table {

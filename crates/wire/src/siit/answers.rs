@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use super::addresses::{is_host4, is_host6};
 use super::{Prohibited, Translator};
+use crate::addresses::{is_host4, is_host6};
 use crate::icmp::{V4Repr, V6Repr};
 use crate::ipv6::Extension;
 use crate::{icmp_error, ipv4, ipv6, protocol};

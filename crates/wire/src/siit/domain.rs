@@ -6,11 +6,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::addresses::{Prefix6, is_host4, is_host6};
 use super::mapping::Ends;
 use super::ports::{Port, Ports};
-use super::{Clause, Settings, Translator};
-use crate::map::{Rule, Unmapped, check_rules};
+use super::{Clause, Translator};
+use crate::addresses::{Prefix6, is_host4, is_host6};
+use crate::map::{Rule, Unmapped};
 use crate::{ipv4, ipv6};
 
 /// The rules of a node of a MAP-T domain.
@@ -23,31 +23,9 @@ pub struct Domain {
 }
 
 impl Domain {
-    pub(super) fn check(&self, settings: &Settings) -> Result<(), String> {
-        check_rules(self.own.as_ref(), &self.rules, settings.allow_reserved)?;
-        if self.own.is_none() && self.rules.is_empty() {
-            return Err("a border relay has a rule of its domain at least (RFC 7599 section 5)".to_owned());
-        }
-        if self.own.is_some_and(|own| own.ea_bits > 0) {
-            return Err(
-                "a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned()
-            );
-        }
-        match &settings.prefixes[..] {
-            [_] if settings.hairpin && self.own.is_some() => {
-                Err("packets from one customer edge to another turn back at a border relay, and not at a customer edge"
-                    .to_owned())
-            }
-            [dmr] if settings.explicit.is_empty() => self.check_apart(dmr),
-            _ => {
-                Err("with rules of MAP there is one prefix, that of the Default Mapping Rule, and no table".to_owned())
-            }
-        }
-    }
-
     /// Addresses outside are embedded in the prefix of the Default Mapping Rule, and customer edges have other ones:
     /// RFC 7599 section 5.
-    fn check_apart(&self, dmr: &Prefix6) -> Result<(), String> {
+    pub(super) fn check_apart(&self, dmr: &Prefix6) -> Result<(), String> {
         let overlaps = |rule: &&Rule| dmr.contains(rule.ipv6.address) || rule.ipv6.contains(dmr.address);
         match self.own.iter().chain(&self.rules).find(overlaps) {
             Some(rule) => Err(format!(

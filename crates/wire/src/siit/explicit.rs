@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::addresses::{Ipv4Net, Ipv6Net};
+use crate::addresses::{Ipv4Net, Ipv6Net};
 
 /// The table, of which the longest prefix that fits holds: sections 3.3 and 5.
 #[derive(Debug, Clone, Default)]

@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::addresses::{Prefix6, is_host4, is_host6};
 use super::{Clause, Translator};
+use crate::addresses::{Prefix6, is_host4, is_host6};
 use crate::{ipv4, ipv6};
 
 /// Addresses of both families, source first.

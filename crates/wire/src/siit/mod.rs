@@ -9,7 +9,6 @@
 //! `icmp` for messages and `quote` for the packets in errors, `identifications`, `joining` for what has to be whole,
 //! `answers` for the errors that the translator sends itself, and `own` for packets to its own addresses.
 
-mod addresses;
 mod answers;
 mod clause;
 mod domain;
@@ -31,8 +30,6 @@ mod transport;
 
 use std::net::Ipv6Addr;
 
-pub(crate) use addresses::is_host4;
-pub use addresses::{Ipv4Net, Ipv6Net, LENGTHS, Net, Prefix6};
 pub use clause::Clause;
 pub use domain::Domain;
 use explicit::Table;

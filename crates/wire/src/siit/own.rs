@@ -1,8 +1,8 @@
 //! Packets to the translator's own addresses, treated as by a node on which nothing listens: RFC 1122, RFC 4443.
 
-use super::addresses::{is_host4, is_host6};
 use super::headers::{Upper, check_source_route};
 use super::{Clause, Decision, Stop, Translator, Verdict};
+use crate::addresses::{is_host4, is_host6};
 use crate::icmp::{V4Repr, V6Repr};
 use crate::{Span, checksum, echo, ipv4, ipv6, protocol, tcp, udp};
 

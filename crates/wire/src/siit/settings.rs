@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::addresses::{Ipv4Net, Ipv6Net, Prefix6, is_host4, is_host6};
 use super::explicit::Table;
 use super::{Clause, Domain, LEAST_MTU6};
+use crate::addresses::{Ipv4Net, Ipv6Net, Prefix6, is_host4, is_host6};
+use crate::map::check_rules;
 
 const MIN_MTU4: u32 = 68;
 
@@ -129,7 +130,7 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         self.check_mappings()?;
         self.check_mtus()?;
-        self.domain.as_ref().map_or(Ok(()), |domain| domain.check(self))?;
+        self.domain.as_ref().map_or(Ok(()), |domain| self.check_domain(domain))?;
         for (name, pool) in [("denied IPv4 prefix", &self.denied), ("pool of IPv4 addresses", &self.pool4)] {
             pool.iter().try_for_each(|net| net.check_canonical().map_err(|net| beyond(name, &net)))?;
         }
@@ -165,6 +166,29 @@ impl Settings {
         }
         self.prefixes.iter().try_for_each(Prefix6::check)?;
         Table::check(&self.explicit, self.overlapping)
+    }
+
+    /// Checks the rules of MAP, and that they go with the other settings.
+    fn check_domain(&self, domain: &Domain) -> Result<(), String> {
+        check_rules(domain.own.as_ref(), &domain.rules, self.allow_reserved)?;
+        if domain.own.is_none() && domain.rules.is_empty() {
+            return Err("a border relay has a rule of its domain at least (RFC 7599 section 5)".to_owned());
+        }
+        if domain.own.is_some_and(|own| own.ea_bits > 0) {
+            return Err(
+                "a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned()
+            );
+        }
+        match &self.prefixes[..] {
+            [_] if self.hairpin && domain.own.is_some() => {
+                Err("packets from one customer edge to another turn back at a border relay, and not at a customer edge"
+                    .to_owned())
+            }
+            [dmr] if self.explicit.is_empty() => domain.check_apart(dmr),
+            _ => {
+                Err("with rules of MAP there is one prefix, that of the Default Mapping Rule, and no table".to_owned())
+            }
+        }
     }
 
     /// Errors come from an address that hosts can have: RFC 1122 section 3.2.1.3, RFC 4291 section 2.7.

@@ -3,11 +3,11 @@
 
 use std::net::IpAddr;
 
+use sixbench_wire::addresses::Net;
 use sixbench_wire::dns::{
     Dns64, Found, Header, Ignored, Kind, Learned, Message, Name, Next, OUR_UDP_BYTES, Question, Reply, Responder, Told,
     Transport, Zone, default_excluded, told_in,
 };
-use sixbench_wire::siit::Net;
 
 pub fn name(text: &str) -> Name {
     text.parse().expect("a name")

@@ -5,8 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use sixbench_wire::addresses::Net;
 use sixbench_wire::map::{Psid, Rule};
-use sixbench_wire::siit::{Clause, Decision, Domain, Net, Settings, Verdict};
+use sixbench_wire::siit::{Clause, Decision, Domain, Settings, Verdict};
 use sixbench_wire::{ipv4, protocol};
 
 use super::held::{HOST4, check, read4, read6};

@@ -3,8 +3,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use sixbench_wire::addresses::Net;
 use sixbench_wire::map::{Psid, Rule};
-use sixbench_wire::siit::{Clause, Decision, Domain, Net, Settings, Translator, Verdict, ZeroChecksum};
+use sixbench_wire::siit::{Clause, Decision, Domain, Settings, Translator, Verdict, ZeroChecksum};
 use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
 /// The host that IPv4 knows by the table, and the one that IPv6 knows by the prefix.

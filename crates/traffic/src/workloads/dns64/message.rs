@@ -4,8 +4,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use sixbench_wire::addresses::Prefix6;
 use sixbench_wire::dns::{CLASS_IN, HEADER_BYTES, Header, Kind, Message, Name, Question};
-use sixbench_wire::siit::Prefix6;
 
 const ZONE: &str = "dns64perf.test";
 const LABEL_BYTES: usize = 15;

@@ -7,7 +7,7 @@ mod message;
 mod server;
 
 use serde_json::{Value, json};
-use sixbench_wire::siit::Prefix6;
+use sixbench_wire::addresses::Prefix6;
 
 use super::pacing::Interval;
 use super::tcp::Stop;

@@ -8,9 +8,9 @@ use super::ends::Ends;
 use super::engine::{Engines, Intake};
 use super::forms::Forms;
 use super::ports::Ports;
-use super::receiver::{self, Incoming};
+use super::receiver::Incoming;
 use super::sender::{By, Outgoing};
-use super::{NAME, Settings, hello};
+use super::{NAME, Settings, hello, session_socket};
 use crate::session::{Cancel, Server};
 use crate::workloads::opening::{self, Begins};
 use crate::workloads::tcp::Stop;
@@ -24,7 +24,7 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
     let engines = Engines::open(&ends, &settings, direction != Direction::Reverse, direction != Direction::Forward)?;
     let Engines { intake, sender, refused, stamper } = engines;
     let by = By { xdp: sender, refused, stamper };
-    let socket = receiver::session_socket(ends.own.address, 0)?;
+    let socket = session_socket::open(ends.own.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
     let native = ends.open_native(port)?;
     ThreadServer::start(NAME, port, cancel, move |control| {
@@ -60,7 +60,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let engines = Engines::open(ends, settings, direction != Direction::Forward, direction != Direction::Reverse)?;
     let Engines { intake, sender, refused, stamper } = engines;
     let by = By { xdp: sender, refused, stamper };
-    let socket = receiver::session_socket(endpoint.address, 0)?;
+    let socket = session_socket::open(endpoint.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
     let native = ends.open_native(port)?;
     datagram_socket::connect(&socket, (endpoint.peer, endpoint.port))?;

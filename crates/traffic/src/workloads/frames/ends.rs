@@ -7,7 +7,7 @@ use socket2::Socket;
 
 use super::layout::Way;
 use super::reading::Sought;
-use super::{NAME, Settings, next_hop, receiver};
+use super::{NAME, Settings, next_hop, session_socket};
 use crate::session::Endpoint;
 use crate::{Error, Result, datagram_socket};
 
@@ -54,7 +54,7 @@ impl Ends {
     /// A socket of the other family at the session's port, where the kernel brings native frames as it brings others to
     /// the session's own.
     pub fn open_native(&self, port: u16) -> Result<Option<Socket>> {
-        self.native.as_ref().map(|native| receiver::session_socket(native.address, port)).transpose()
+        self.native.as_ref().map(|native| session_socket::open(native.address, port)).transpose()
     }
 
     /// Sends a datagram to the peer's end of the other family, so that neighbours know each other.

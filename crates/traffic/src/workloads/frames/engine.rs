@@ -70,7 +70,10 @@ impl Engines {
                 Err(error) => (None, Some(error.to_string())),
             },
         };
-        let stamper = settings.hardware_stamps.then(|| Stamper::turn_on(ends, settings));
+        let stamper = settings.hardware_stamps.then(|| match settings.engine {
+            Engine::Packet => Stamper::turn_on(ends),
+            Engine::Xdp => Err("frames by XDP have none".to_owned()),
+        });
         let (receiver, sender) = halves.map_or((None, None), |halves| (halves.receiver, halves.sender));
         let intake = if receives {
             let ring = Ring::open(&places, mark).map_err(|e| {

@@ -15,6 +15,7 @@ mod ports;
 mod reading;
 mod receiver;
 mod sender;
+mod session_socket;
 mod stamps;
 mod steps;
 

@@ -1,6 +1,5 @@
 //! The receiver of `frames`: takes them from the host's interface, before its IP layer has them.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -14,31 +13,19 @@ use super::engine::Intake;
 use super::stamps::Stamps;
 use crate::arrivals::Entry;
 use crate::datagram::HEADER_BYTES;
-use crate::datagram_socket::{self, wait_for_datagram};
+use crate::datagram_socket::wait_for_datagram;
 use crate::session::Endpoint;
-use crate::sys::ring::{RETIRE_NS, take_only};
+use crate::sys::ring::RETIRE_NS;
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::Control;
 use crate::workloads::udp_stream::end;
-use crate::{Error, Progress, Result};
+use crate::{Progress, Result};
 
 /// Divisor of the residual time: frames are waited for that part of it longer, and are late then.
 const LATE_PART: u64 = 10;
 /// Time after the planned end for which a client takes frames if it does not know the number of frames sent.
 const UNTOLD_NS: u64 = 2_000_000_000;
-/// Place of the byte that gives the kind of the datagrams that the ends of a flow exchange, and the least kind.
-const KIND_AT: u32 = 24;
-const LEAST_KIND: u32 = 2;
-
-/// A bound socket of the session, at that port or at one of the kernel's choice. Frames that the kernel brings to its
-/// port go no further: the ring has had them.
-pub fn session_socket(address: IpAddr, port: u16) -> Result<Socket> {
-    let socket = datagram_socket::udp_at(address, port, Default::default(), crate::df::Df::Clear)?;
-    take_only(&socket, HEADER_BYTES as u32, KIND_AT, LEAST_KIND)
-        .map_err(|e| Error::system("keeping frames out of a socket", "setsockopt(SO_ATTACH_FILTER)", e))?;
-    Ok(socket)
-}
 
 /// The flow that one side receives.
 pub struct Incoming<'a> {

@@ -10,7 +10,6 @@ use sixbench_packet::stamping::{self, Abilities, Setting};
 
 use super::Settings;
 use super::ends::Ends;
-use super::engine::Engine;
 
 /// The most tagged frames of a flow, and of a second of it. RFC 8219 section 7.2 asks for 500 in a stream.
 const MOST: u64 = 2000;
@@ -33,10 +32,7 @@ pub struct Stamper {
 impl Stamper {
     /// Has the interface by which the peer is reached stamp frames, if it can. It does so from here on: the lender of
     /// the interface restores its setting. The error says why it does not; the setting is unchanged then.
-    pub fn turn_on(ends: &Ends, settings: &Settings) -> Result<Self, String> {
-        if settings.engine == Engine::Xdp {
-            return Err("frames by XDP have none".to_owned());
-        }
+    pub fn turn_on(ends: &Ends) -> Result<Self, String> {
         if ends.own.is_open() {
             return Err("the peer is not known yet".to_owned());
         }

@@ -1,6 +1,7 @@
 //! RFC 6052, RFC 7757 and RFC 6791: addresses.
 
 use super::*;
+use crate::addresses::Ipv4Net;
 
 #[test]
 fn rfc6052_section_2_4_embeds() {

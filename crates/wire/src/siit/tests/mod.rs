@@ -10,6 +10,7 @@ mod transport;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::*;
+use crate::addresses::Net;
 use crate::icmp::{Echo, V4Repr, V6Repr};
 use crate::ipv6::FragmentHeader;
 use crate::protocol;

@@ -60,7 +60,7 @@ impl Ipv4Net {
     }
 
     /// Number of bits after the prefix.
-    pub(super) fn suffix_bits(&self) -> u32 {
+    pub(crate) fn suffix_bits(&self) -> u32 {
         32_u32.saturating_sub(self.bits.into())
     }
 
@@ -111,7 +111,7 @@ impl Ipv6Net {
     }
 
     /// Number of bits after the prefix.
-    pub(super) fn suffix_bits(&self) -> u32 {
+    pub(crate) fn suffix_bits(&self) -> u32 {
         128_u32.saturating_sub(self.bits.into())
     }
 
@@ -127,7 +127,7 @@ impl Ipv6Net {
     }
 
     /// The addresses that the prefix must not stand for.
-    pub(super) fn never_represented(&self) -> &'static [Ipv4Net] {
+    pub(crate) fn never_represented(&self) -> &'static [Ipv4Net] {
         if *self == WELL_KNOWN { &NON_GLOBAL } else { &[] }
     }
 
@@ -155,7 +155,7 @@ pub(crate) fn is_host4(address: Ipv4Addr, allow_reserved: bool) -> bool {
 }
 
 /// True if an IPv6 address can be a host's beyond its link.
-pub(super) fn is_host6(address: Ipv6Addr) -> bool {
+pub(crate) fn is_host6(address: Ipv6Addr) -> bool {
     !(address.is_multicast() || address.is_loopback() || address.is_unspecified() || address.is_unicast_link_local())
 }
 
