@@ -44,7 +44,7 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
         match (settings.direction, intake) {
             (Direction::Forward, Some(intake)) => receive(intake),
             (Direction::Both, Some(intake)) => {
-                let (received, sent) = at_once(|| receive(intake), send)?;
+                let (received, sent) = at_once(NAME, || receive(intake), send)?;
                 Ok(named([("forward_receiver", received), ("reverse_sender", sent)]))
             }
             _ => Ok(named([("reverse_sender", send()?)])),
@@ -76,7 +76,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     match (settings.direction, intake) {
         (Direction::Reverse, Some(intake)) => Ok(named([("reverse_receiver", receive(intake)?)])),
         (Direction::Both, Some(intake)) => {
-            let (received, sent) = at_once(|| receive(intake), send)?;
+            let (received, sent) = at_once(NAME, || receive(intake), send)?;
             Ok(named([("forward_sender", sent), ("reverse_receiver", received)]))
         }
         _ => send(),

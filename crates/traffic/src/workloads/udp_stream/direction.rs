@@ -45,7 +45,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
             Direction::Forward => receiver()?.work(control),
             Direction::Reverse => Ok(named([("reverse_sender", send(control)?)])),
             Direction::Both => {
-                let (received, sent) = at_once(|| receiver()?.work(control), || send(control))?;
+                let (received, sent) = at_once(NAME, || receiver()?.work(control), || send(control))?;
                 Ok(named([("forward_receiver", received), ("reverse_sender", sent)]))
             }
         }
@@ -65,20 +65,21 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     if settings.direction == Direction::Reverse {
         return Ok(named([("reverse_receiver", receive()?)]));
     }
-    let (received, sent) = at_once(receive, || sender::send(&socket, endpoint, settings, &stop))?;
+    let (received, sent) = at_once(NAME, receive, || sender::send(&socket, endpoint, settings, &stop))?;
     Ok(named([("forward_sender", sent), ("reverse_receiver", received)]))
 }
 
-/// Receives in this thread and sends in another; either's failure is that of both.
+/// Receives in this thread and sends in another, which has the workload's name; either's failure is that of both.
 pub fn at_once(
+    workload: &str,
     receive: impl FnOnce() -> Result<Value>,
     send: impl FnOnce() -> Result<Value> + Send,
 ) -> Result<(Value, Value)> {
     std::thread::scope(|scope| {
         let sending = std::thread::Builder::new()
-            .name(format!("{NAME} sender"))
+            .name(format!("{workload} sender"))
             .spawn_scoped(scope, send)
-            .map_err(|e| Error::system(format!("starting to send datagrams of {NAME}"), "clone", e))?;
+            .map_err(|e| Error::system(format!("starting the thread that sends for {workload}"), "clone", e))?;
         let received = receive();
         let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok((received?, sent?))
@@ -88,4 +89,16 @@ pub fn at_once(
 /// The results of the ends, by their names in the protocol.
 pub fn named<const N: usize>(parts: [(&str, Value); N]) -> Value {
     Value::Object(parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect::<Map<_, _>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sending_thread_has_the_workloads_name() {
+        let name = || Ok(std::thread::current().name().map_or(Value::Null, Value::from));
+        let (_, sender) = at_once("frames", || Ok(Value::Null), name).unwrap();
+        assert_eq!(sender, "frames sender");
+    }
 }
