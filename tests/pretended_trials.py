@@ -14,6 +14,7 @@ from sixbench.model.observer import Observer
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.run import runner, scheduler
+from sixbench.run.open_run import OpenRun
 from sixbench.run.record import Trial, blank_record
 from sixbench.run.scheduler import RunClock
 from sixbench.run.trial import Outcome
@@ -95,8 +96,8 @@ def run_on(
     )
     laboratories: Any = SimpleNamespace(hub=None, get=lambda *_: (None, None), build_ns=[])
     theory: Any = lambda *_: {}  # noqa: E731
-    loop = scheduler._Loop(
-        experiment, writer, done, laboratories, theory, machine, None, RunClock(done, lambda: machine.now_ns)
-    )
+    hub: Any = None
+    run = OpenRun(experiment=experiment, writer=writer, done=done, hub=hub, theory=theory)
+    loop = scheduler._Loop(run, laboratories, machine, RunClock(done, lambda: machine.now_ns))
     loop.run()
     return list(loop.by_key.values())

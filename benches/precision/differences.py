@@ -9,6 +9,7 @@ from sixbench.mechanisms import MECHANISMS
 from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.workload import Workload
 from sixbench.model.workloads import WORKLOADS
+from sixbench.plan.changes import ExperimentChanges
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.loading import load_experiment
 from sixbench.plan.yaml_source import parse_yaml
@@ -104,7 +105,7 @@ class Differences:
 
 def workload_of_quickstart(kind: str) -> Workload:
     """The workload as `quickstart --quick` has it: its largest messages, and the times that sixbench finds enough."""
-    combinations = load_experiment("quickstart", [], True, None, None).combinations
+    combinations = load_experiment("quickstart", ExperimentChanges(quick=True)).combinations
     found = [one.workload for one in combinations if one.workload.kind == kind]
     if not found:
         raise SystemExit(f"bench-precision: quickstart has no {kind} whose length could be taken")

@@ -19,6 +19,7 @@ from sixbench.model.finding import Finding
 from sixbench.model.metric import METRICS
 from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
+from sixbench.run.open_run import OpenRun
 from sixbench.run.other_runs import measuring
 from sixbench.run.probing import probe_machine
 from sixbench.run.scheduler import run_experiment
@@ -46,7 +47,10 @@ def measure(differences: Differences, seconds: float, directory: Path) -> Run:
             writer = create_run(directory, manifest)
             try:
                 until = _Until(seconds)
-                run_experiment(experiment, writer, [], hub, expected_amid_changes, until, presence=presence)
+                run = OpenRun(
+                    experiment=experiment, writer=writer, hub=hub, theory=expected_amid_changes, presence=presence
+                )
+                run_experiment(run, until)
             except _Enough:
                 pass
             finally:

@@ -21,6 +21,7 @@ from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.engines import choose_engines
 from sixbench.run.environment import gather
 from sixbench.run.laboratory import Laboratories, Laboratory
+from sixbench.run.open_run import OpenRun
 from sixbench.run.scheduler import run_experiment
 from sixbench.store import Manifest, create_run
 from sixbench.theory import expected_amid_changes
@@ -86,7 +87,13 @@ def run(hub: AgentHub, text: str, directory: Path, *, whole_checksums: bool = Fa
     with pytest.MonkeyPatch.context() as patch:
         if whole_checksums:
             patch.setattr("sixbench.run.scheduler.Laboratories", WithWholeChecksums)
-        run_experiment(manifest.experiment, create_run(directory, manifest), [], hub, expected_amid_changes, Keeping())
+        open_run = OpenRun(
+            experiment=manifest.experiment,
+            writer=create_run(directory, manifest),
+            hub=hub,
+            theory=expected_amid_changes,
+        )
+        run_experiment(open_run, Keeping())
     return Finished(directory=directory, trials=trials)
 
 

@@ -10,7 +10,7 @@ import pytest
 from fragments_lab import Profile
 from synthetic import both_ways
 
-from sixbench.cli.fragments_table import print_fragments
+from sixbench.cli.fragments_table import FragmentsRequest, print_fragments
 from sixbench.model.errors import UsageError
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
@@ -218,21 +218,22 @@ def test_the_command_prints_every_link(capsys: pytest.CaptureFixture[str], tmp_p
         "paths: {ipv4: native4, ipv6: native6}\n"
         "workloads: [ping]\n"
     )
-    print_fragments(str(file), [], ["ipv6"], ["1400B"], "clear", json=True)
+    request = FragmentsRequest(experiment=str(file), paths=("ipv6",), datagrams=("1400B",))
+    print_fragments(request, as_json=True)
     [prediction] = json.loads(capsys.readouterr().out)["predictions"]
     assert prediction["lost_first"] == 1
     first, settled = prediction["attempts"]
     assert [link["sizes_bytes"] for link in first["links"]] == [[1448], []]
     assert [link["sizes_bytes"] for link in settled["links"]] == [[1296, 208], [1296, 208]]
     assert first["learned"] == [{"node": "h1", "to": "h2", "mtu_bytes": 1300}]
-    print_fragments(str(file), [], ["ipv6"], ["1400B"], "clear", json=False)
+    print_fragments(request, as_json=False)
     out = capsys.readouterr().out
     assert "1296 + 208" in out
     assert "at least 1 datagram is lost" in out
     with pytest.raises(UsageError, match="there are clear, set, probe, kernel"):
-        print_fragments(str(file), [], [], [], "off", json=False)
+        print_fragments(FragmentsRequest(experiment=str(file), df="off"), as_json=False)
     with pytest.raises(UsageError, match="has the paths ipv4, ipv6"):
-        print_fragments(str(file), [], ["ipv7"], [], "clear", json=False)
+        print_fragments(FragmentsRequest(experiment=str(file), paths=("ipv7",)), as_json=False)
 
 
 def test_an_atomic_fragment_is_one_packet_8_bytes_longer_that_its_receiver_counts_as_reassembled() -> None:

@@ -13,6 +13,7 @@ import pytest
 import synthetic
 
 from sixbench.cli.guest_runs import check_clock, chosen_kernels, run_in_guests
+from sixbench.cli.run_requests import RunOutput, RunRequest
 from sixbench.guest import GuestCommand, GuestResult, Kernel
 from sixbench.model.errors import CapabilityError, ExperimentError, Interrupted, UsageError
 from sixbench.model.experiment import Experiment
@@ -212,6 +213,11 @@ REFUSED = {
 }
 
 
+def quiet_request(directory: Path) -> RunRequest:
+    """A run below that directory, without progress."""
+    return RunRequest(experiment="quickstart", out=directory / "run", output=RunOutput(quiet=True))
+
+
 def test_settings_that_a_guests_kernel_refuses_are_told_at_their_places_and_nothing_is_left(
     read: Read, boots: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -223,7 +229,7 @@ def test_settings_that_a_guests_kernel_refuses_are_told_at_their_places_and_noth
     monkeypatch.setattr(guests, "boot", boot)
     experiment = read(WITH_SETTINGS)
     with pytest.raises(ExperimentError) as caught:
-        run_in_guests(experiment, tmp_path / "run", True, None, False, False, "virtual", json=False, quiet=True)
+        run_in_guests(quiet_request(tmp_path), experiment, "virtual")
     lines = WITH_SETTINGS.splitlines()
     assert str(caught.value).splitlines() == [
         f"{experiment.file}:{[setting in line for line in lines].index(True) + 1}: "
@@ -247,8 +253,8 @@ def test_a_directory_with_other_things_in_it_stays(writer: RunWriter) -> None:
 
 def test_kernels_of_the_command_line() -> None:
     assert chosen_kernels(None, None) is None
-    assert chosen_kernels("debian-6.1", None) == ["debian-6.1"]
-    assert chosen_kernels(None, "debian-5.10, debian-6.1") == ["debian-5.10", "debian-6.1"]
+    assert chosen_kernels("debian-6.1", None) == ("debian-6.1",)
+    assert chosen_kernels(None, "debian-5.10, debian-6.1") == ("debian-5.10", "debian-6.1")
     with pytest.raises(UsageError, match="both given"):
         chosen_kernels("a", "b")
     with pytest.raises(CapabilityError, match="there is no kernel debian-9; there are debian"):
@@ -283,9 +289,8 @@ def test_a_run_in_guests_that_is_stopped_says_that_no_trials_are_kept(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(guests, "boot", boot)
+    experiment = read(WITH_SETTINGS)
     with pytest.raises(Interrupted) as caught:
-        run_in_guests(
-            read(WITH_SETTINGS), tmp_path / "run", True, None, False, False, "virtual", json=False, quiet=True
-        )
+        run_in_guests(quiet_request(tmp_path), experiment, "virtual")
     assert "none are kept" in str(caught.value)
     assert not (tmp_path / "run").exists()

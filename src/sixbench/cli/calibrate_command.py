@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,13 @@ from .common import note, say_document, say_lines
 from .event_logs import event_log, observers
 from .options import CALIBRATION_OUT, EVENTS, QUIET, RESULTS_AS_JSON, WAIT
 from .progress import Progress
+from .run_requests import RunOutput
 from .running import agent_hub, begin_run, first_manifest, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
-    from ..model.experiment import Experiment
-    from ..model.trial import TrialRecord
-    from ..run.other_runs import Presence
-    from ..store import EventLog, RunWriter
+    from ..run.open_run import OpenRun
+    from ..store import EventLog
 
 SEED = 1
 
@@ -71,81 +70,127 @@ def calibrate(
     from ..model.errors import UsageError
 
     if null:
-        from .null_calibration import calibrate_null
+        from .null_calibration import NullCalibrationRequest, calibrate_null
 
         if only or blocks is not None or seed != SEED or events is not None:
             raise UsageError("--only, --blocks, --seed and --events have no meaning with --null; leave them out")
-        return calibrate_null(out, quick=quick, comparisons=comparisons, as_json=json, quiet=quiet, wait=wait)
+        output = RunOutput(as_json=json, quiet=quiet)
+        return calibrate_null(
+            NullCalibrationRequest(out=out, quick=quick, comparisons=comparisons, wait=wait, output=output)
+        )
     if comparisons is not None:
         raise UsageError("--comparisons needs --null; give both, or neither")
+    request = CalibrationRequest(
+        quick=quick,
+        blocks=blocks,
+        only=tuple(only),
+        seed=seed,
+        out=out,
+        wait=wait,
+        output=RunOutput(as_json=json, quiet=quiet, events=events),
+    )
+    return _calibrate(request)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRequest:
+    """A calibration of this machine.
+
+    Attributes:
+        quick: whether fewer known values are measured, in fewer trials.
+        blocks: trials for each known value over each path; None: as many as the design has.
+        only: the names of the quantities; empty: all.
+        seed: of the random order, and of what links do at random.
+        out: its directory, in which an interrupted one is finished; None: a new one in `runs`.
+        wait: whether it begins only when no other run measures on this machine.
+    """
+
+    quick: bool
+    blocks: int | None
+    only: tuple[str, ...]
+    seed: int
+    out: Path | None
+    wait: bool
+    output: RunOutput
+
+
+def _calibrate(request: CalibrationRequest) -> int:
+    """Begins a calibration or finishes it, and presents it."""
     from ..calibration.design import NAME, design
     from ..calibration.metrics import chosen
     from ..lab.privileges import enter_namespace_if_needed
+    from ..run.open_run import OpenRun
     from ..run.other_runs import measuring
     from ..run.probing import probe_machine
     from ..store import holds_run
+    from ..theory import expected_amid_changes
 
-    metrics = chosen(only)
+    metrics = chosen(request.only)
+    out = request.out
     directory = out or default_directory(NAME)
     enter_namespace_if_needed(sys.argv[1:])
-    with event_log(events) as log, agent_hub() as hub:
+    with event_log(request.output.events) as log, agent_hub() as hub:
         if out is not None and holds_run(out):
-            return _go_on(out, hub, json, quiet, wait, log)
-        experiment, environment = probe_machine(hub, design(metrics, quick=quick, blocks=blocks, seed=seed))
-        manifest = first_manifest(directory, experiment, environment, quick=quick)
+            return _go_on(request, out, hub, log)
+        planned = design(metrics, quick=request.quick, blocks=request.blocks, seed=request.seed)
+        experiment, environment = probe_machine(hub, planned)
+        manifest = first_manifest(directory, experiment, environment, quick=request.quick)
         with (
-            measuring(experiment.name, wait=wait, told=tell) as presence,
+            measuring(experiment.name, wait=request.wait, told=tell) as presence,
             begin_run(directory, manifest, is_named=out is not None) as writer,
         ):
-            return _measure(experiment, writer, [], hub, presence, json, quiet, log)
+            open_run = OpenRun(
+                experiment=experiment, writer=writer, hub=hub, theory=expected_amid_changes, presence=presence
+            )
+            return _measure(open_run, request.output, log)
 
 
-def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool, log: EventLog | None) -> int:
+def _go_on(request: CalibrationRequest, directory: Path, hub: AgentHub, log: EventLog | None) -> int:
     """Runs what a calibration that was interrupted lacks, if anything, and presents all of it."""
     from ..calibration.design import is_calibration
     from ..model.errors import UsageError
+    from ..run.open_run import OpenRun
     from ..run.other_runs import measuring
     from ..run.probing import probe_machine
     from ..store import open_run
+    from ..theory import expected_amid_changes
 
     writer, so_far = open_run(directory)
     with writer:
         if not is_calibration(so_far.manifest.experiment):
             raise UsageError(f"{writer.directory} holds a run that is not a calibration; give another --out")
         if so_far.manifest.state == "complete":
-            present(writer.directory, json, is_new=False)
+            present(writer.directory, request.output.as_json, is_new=False)
             return Exit.DONE
         experiment, _ = probe_machine(hub, so_far.manifest.experiment)
-        with measuring(experiment.name, wait=wait, told=tell) as presence:
+        with measuring(experiment.name, wait=request.wait, told=tell) as presence:
             writer.save_manifest(state="running")
-            return _measure(experiment, writer, so_far.trials, hub, presence, json, quiet, log)
+            rest = OpenRun(
+                experiment=experiment,
+                writer=writer,
+                done=so_far.trials,
+                hub=hub,
+                theory=expected_amid_changes,
+                presence=presence,
+            )
+            return _measure(rest, request.output, log)
 
 
-def _measure(
-    experiment: Experiment,
-    writer: RunWriter,
-    done: list[TrialRecord],
-    hub: AgentHub,
-    presence: Presence,
-    json: bool,
-    quiet: bool,
-    log: EventLog | None,
-) -> int:
+def _measure(open_run: OpenRun, output: RunOutput, log: EventLog | None) -> int:
     """Runs what is not yet done, then presents the whole calibration."""
     from ..model.errors import Interrupted
     from ..run.scheduler import run_experiment
-    from ..theory import expected_amid_changes
 
-    again = f"sixbench calibrate --out {writer.directory}"
-    with keeping_trials(writer.directory, again):
+    directory = open_run.writer.directory
+    again = f"sixbench calibrate --out {directory}"
+    with keeping_trials(directory, again):
         try:
-            with Progress(quiet, done) as progress:
-                observer = observers(progress, log)
-                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, observer, presence=presence)
+            with Progress(output.quiet, open_run.done) as progress:
+                end = run_experiment(open_run, observers(progress, log))
         except Interrupted as stop:
             note(f"sixbench: stopped; continue with: {again}")
             return stop.exit_code
-        present(writer.directory, json, is_new=True)
+        present(directory, output.as_json, is_new=True)
         return Exit.DONE if end.state == "complete" else Exit.PARTLY
 
 

@@ -18,7 +18,8 @@ from .common import note
 from .event_logs import event_log, observers
 from .presenting import present
 from .progress import Progress
-from .running import begin_run, first_manifest, tell
+from .run_requests import CellsRequest, ResumeRequest, RunOutput, RunRequest
+from .running import tell
 
 if TYPE_CHECKING:
     from ..cells.client import DaskCells
@@ -48,48 +49,22 @@ def check_for_cells(experiment: Experiment) -> None:
         raise UsageError(f"{experiment.name} runs in emulated machines, which are not cells; leave out --cells")
 
 
-def run_on_cells(
-    experiment: Experiment,
-    directory: Path,
-    own: bool,
-    paper: str | None,
-    quick: bool,
-    capture: bool,
-    address: str,
-    key: Path | None,
-    wait: bool,
-    json: bool,
-    quiet: bool,
-    events: Path | None,
-) -> int:
-    """Runs an experiment on cells. Returns the exit code.
-
-    Args:
-        own: whether the directory may have another name where there is one of that name.
-    """
+def run_on_cells(request: RunRequest, cells_request: CellsRequest, experiment: Experiment) -> int:
+    """Runs an experiment on cells. Returns the exit code."""
     from ..cells.checking import agreed
     from ..store import manifest_to_text, nowhere
 
     check_for_cells(experiment)
-    manifest = first_manifest(directory, experiment, nowhere(), paper=paper, quick=quick, capture=capture)
-    with taken_cells(experiment, address, key, wait) as cells:
+    directory = request.directory(experiment)
+    manifest = request.first_manifest(directory, experiment, nowhere())
+    with taken_cells(experiment, cells_request, wait=request.wait) as cells:
         chosen = agreed(cells.choose(manifest_to_text(manifest)), experiment)
         manifest = replace(manifest, experiment=chosen.experiment, environment=chosen.environment)
-        with begin_run(directory, manifest, is_named=not own) as writer:
-            return _sweep_and_present(writer, None, cells, address, json, quiet, True, events)
+        with request.begin(directory, manifest) as writer:
+            return _sweep_and_present(writer, None, cells, cells_request, request.output)
 
 
-def resume_on_cells(
-    writer: RunWriter,
-    run_so_far: Run,
-    address: str,
-    key: Path | None,
-    wait: bool,
-    json: bool,
-    quiet: bool,
-    report: bool,
-    events: Path | None,
-) -> int:
+def resume_on_cells(request: ResumeRequest, cells_request: CellsRequest, writer: RunWriter, run_so_far: Run) -> int:
     """Lets cells measure the blocks that a run lacks. Returns the exit code."""
     manifest = writer.manifest
     check_for_cells(manifest.experiment)
@@ -97,47 +72,45 @@ def resume_on_cells(
         raise UsageError(f"{writer.directory} is a test by an RFC, which has no blocks; resume it without --cells")
     if run_so_far.trials and not manifest.cells:
         raise UsageError(f"{writer.directory} was begun on one machine, which has to finish it; leave out --cells")
-    with taken_cells(manifest.experiment, address, key, wait) as cells:
+    with taken_cells(manifest.experiment, cells_request, wait=request.wait) as cells:
         writer.save_manifest(state="running")
-        return _sweep_and_present(writer, run_so_far, cells, address, json, quiet, report, events)
+        return _sweep_and_present(writer, run_so_far, cells, cells_request, request.output)
 
 
 @contextmanager
-def taken_cells(experiment: Experiment, address: str, key: Path | None, wait: bool) -> Iterator[DaskCells]:
+def taken_cells(experiment: Experiment, request: CellsRequest, *, wait: bool) -> Iterator[DaskCells]:
     """The cells of a scheduler for this experiment, until the context ends. Raises `CapabilityError`."""
     security_of = ready_for_cells()
     from ..cells.address import read_address
     from ..cells.client import DaskCells
     from ..cells.key import read_key
 
-    where = read_address(address)
-    with DaskCells(where, security_of(read_key(key)), experiment.name, wait=wait, told=tell) as cells:
+    where = read_address(request.scheduler)
+    with DaskCells(where, security_of(read_key(request.key)), experiment.name, wait=wait, told=tell) as cells:
         yield cells
 
 
 def _sweep_and_present(
-    writer: RunWriter,
-    run_so_far: Run | None,
-    cells: DaskCells,
-    address: str,
-    json: bool,
-    quiet: bool,
-    report: bool,
-    events: Path | None,
+    writer: RunWriter, run_so_far: Run | None, cells: DaskCells, request: CellsRequest, output: RunOutput
 ) -> int:
+    """Lets cells measure what a run lacks, and presents all of it.
+
+    Args:
+        run_so_far: None: the run is new.
+    """
     from ..cells.sweep import sweep
 
     done = [] if run_so_far is None else run_so_far.trials
-    goes_on = f"sixbench resume {writer.directory} --cells {address}"
-    with event_log(events) as log, keeping_trials(writer.directory, goes_on):
+    goes_on = f"sixbench resume {writer.directory} --cells {request.scheduler}"
+    with event_log(output.events) as log, keeping_trials(writer.directory, goes_on):
         try:
-            with Progress(quiet, done) as progress:
+            with Progress(output.quiet, done) as progress:
                 end = sweep(writer, done, cells, observers(progress, log), tell, goes_on)
             cells.close()  # a report needs no cells
         except Interrupted as stop:
             note(f"sixbench: {stop}")
-            if report:
-                present(writer.directory, json, log)
+            if output.report:
+                present(writer.directory, output.as_json, log)
             return stop.exit_code
         except SixbenchError:
             if run_so_far is None and not writer.manifest.cells:
@@ -145,6 +118,6 @@ def _sweep_and_present(
             else:
                 note(f"sixbench: the trials measured so far are kept in {writer.directory}; continue with: {goes_on}")
             raise
-        if report:
-            present(writer.directory, json, log)
+        if output.report:
+            present(writer.directory, output.as_json, log)
         return Exit.DONE if end.state == "complete" else Exit.PARTLY

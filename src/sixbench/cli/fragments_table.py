@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from ..plan.changes import NO_CHANGES, ExperimentChanges
 from ..plan.loading import load_experiment
 from .common import print_json, say
 
@@ -17,28 +19,45 @@ if TYPE_CHECKING:
 _AT_MOST_LEVELS = 8
 
 
-def print_fragments(
-    experiment: str, assignments: list[str], paths: list[str], datagrams: list[str], df: str, json: bool
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class FragmentsRequest:
+    """Datagrams over the paths of an experiment.
+
+    Attributes:
+        experiment: its file, or the name of a shipped one.
+        changes: to that file.
+        paths: the names of its paths; empty: all.
+        datagrams: sizes of the UDP payload, as text; empty: one of 1470 bytes.
+        df: the sender's policy for DF.
+    """
+
+    experiment: str
+    changes: ExperimentChanges = NO_CHANGES
+    paths: tuple[str, ...] = ()
+    datagrams: tuple[str, ...] = ()
+    df: str = "clear"
+
+
+def print_fragments(request: FragmentsRequest, *, as_json: bool) -> None:
     """Prints a prediction for each network, path and size of an experiment. Raises `UsageError`."""
     from ..model.errors import UsageError
     from ..model.units import format_size
     from ..theory import POLICIES, NotPredicted
 
-    policy = next((policy for policy in POLICIES if policy == df), None)
+    policy = next((policy for policy in POLICIES if policy == request.df), None)
     if policy is None:
-        raise UsageError(f"--df {df}: there are {', '.join(POLICIES)}")
-    loaded = load_experiment(experiment, assignments, quick=False, blocks=None, seed=None)
+        raise UsageError(f"--df {request.df}: there are {', '.join(POLICIES)}")
+    loaded = load_experiment(request.experiment, request.changes)
     tables = []
     for index in range(len(loaded.topologies)):
-        for path in _named(loaded, paths):
-            for size_bytes in _sizes(datagrams):
+        for path in _named(loaded, request.paths):
+            for size_bytes in _sizes(request.datagrams):
                 try:
                     prediction = _predicted(loaded, index, path, size_bytes, policy)
                 except (NotPredicted, ValueError) as error:
                     raise UsageError(f"theory: {path.name} with {format_size(size_bytes)}: {error}") from error
                 tables.append((_levels(loaded, index), path, prediction))
-    if json:
+    if as_json:
         data = [{"levels": levels, **_as_json(path, prediction)} for levels, path, prediction in tables]
         print_json({"schema": "sixbench.fragments/1", "experiment": loaded.name, "predictions": data})
         return

@@ -13,27 +13,30 @@ from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.quoting import listed, printable
 from .bugs import keeping_trials
 from .common import note, say_lines
+from .consent import refuse_programs_in_guests
+from .event_logs import refuse_in_guests
 from .presenting import present
-from .running import begin_run, first_manifest
+from .run_requests import RunOutput, RunRequest
+from .running import tell
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..store import Clock, RunWriter
 
 
-def chosen_kernels(kernel: str | None, kernels: str | None) -> list[str] | None:
+def chosen_kernels(kernel: str | None, kernels: str | None) -> tuple[str, ...] | None:
     """The kernels that the command line names; None if it names none. Raises `UsageError`, and `CapabilityError` for a
     name that no kernel has."""
     if kernel is not None and kernels is not None:
         raise UsageError("--kernel and --kernels were both given; use --kernels a,b for several kernels")
     if kernels is not None:
-        names = [name.strip() for name in kernels.split(",")]
+        names = tuple(name.strip() for name in kernels.split(","))
         if not all(names):
             raise UsageError(
                 f"--kernels {printable(kernels)}: write it as a,b, such as --kernels debian-5.10,debian-6.1"
             )
     elif kernel is not None:
-        names = [kernel]
+        names = (kernel,)
     else:
         return None
     for name in names:
@@ -54,49 +57,34 @@ def check_clock(clock: str | None, experiment: Experiment) -> Clock:
     return "real" if clock == "real" else "virtual"
 
 
-def run_in_guests(
-    experiment: Experiment,
-    directory: Path,
-    own: bool,
-    paper: str | None,
-    quick: bool,
-    capture: bool,
-    clock: Clock,
-    json: bool,
-    quiet: bool,
-) -> int:
+def run_in_guests(request: RunRequest, experiment: Experiment, clock: Clock) -> int:
     """Runs an experiment on its kernels. Returns the exit code and raises what a run raises. A run directory that has
-    no trials then is removed.
-
-    Args:
-        own: whether the directory may have another name where there is one of that name.
-    """
+    no trials then is removed."""
     from ..agent import find_agent
     from ..run.environment import gather
+    from ..run.other_runs import measuring
 
-    manifest = first_manifest(
-        directory,
-        experiment,
-        replace(gather(find_agent(), {}, in_user_namespace=False), clock=clock),
-        paper=paper,
-        quick=quick,
-        capture=capture,
-    )
-    with begin_run(directory, manifest, is_named=not own) as writer:
-        return resume_in_guests(writer, json, quiet)
+    refuse_in_guests(request.output.events)
+    refuse_programs_in_guests(experiment.paths)
+    with measuring(experiment.name, wait=request.wait, told=tell):
+        directory = request.directory(experiment)
+        environment = replace(gather(find_agent(), {}, in_user_namespace=False), clock=clock)
+        manifest = request.first_manifest(directory, experiment, environment)
+        with request.begin(directory, manifest) as writer:
+            return resume_in_guests(writer, request.output)
 
 
-def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
+def resume_in_guests(writer: RunWriter, output: RunOutput) -> int:
     """Runs what is left: the kernels that have no trials yet. Returns the exit code; raises as `run_in_guests`."""
     from ..agent import find_agent
     from ..run.guests import run_on_kernels
 
     def note_line(kernel: str, line: str) -> None:
-        if not quiet:
+        if not output.quiet:
             note(f"{kernel}: {line}")
 
     manifest = writer.manifest
-    if not quiet:
+    if not output.quiet:
         note(f"running {manifest.experiment.name} on {listed(manifest.experiment.kernels)}")
     try:
         with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
@@ -108,14 +96,14 @@ def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
         guests = list(writer.manifest.guests)
         if guests:
             writer.set_state("interrupted", time.time_ns())
-            present(writer.directory, json)
+            present(writer.directory, output.as_json)
         else:
             writer.discard()
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(_stopped(guests, writer.directory)) from None
         raise
     writer.set_state(state, time.time_ns())
-    present(writer.directory, json)
+    present(writer.directory, output.as_json)
     return Exit.DONE if state == "complete" else Exit.PARTLY
 
 

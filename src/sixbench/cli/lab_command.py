@@ -98,7 +98,7 @@ def _blueprint(file: str, name: str | None) -> tuple[Blueprint, ExperimentPath |
     source = read_yaml(find_experiment(file))
     if name is None:
         return Blueprint(topology=read_topology_only(source)), None, source
-    experiment = load_experiment(file, [], False, None, None)
+    experiment = load_experiment(file)
     path = next((path for path in experiment.paths if path.name == name), None)
     if path is None:
         names = ", ".join(path.name for path in experiment.paths)

@@ -31,6 +31,7 @@ from ..store import Environment, EventLog, Run, RunState, create_run, write_deri
 from .bugs import keeping_trials
 from .colours import has_colour
 from .common import note, say_coloured, say_document
+from .measure_request import MeasureRequest
 from .progress import Progress
 from .running import first_manifest
 
@@ -40,27 +41,23 @@ class Measuring:
 
     Args:
         presence: this measurement among the runs of this machine.
-        out: where a run directory of it is made.
-        shows_intervals: whether each trial is printed with its intervals rather than on one line.
-        log: is told what the measurement does. None: nobody asked for its events.
+        log: gets the events of the measurement; None: they are not written.
     """
 
     def __init__(
         self,
+        request: MeasureRequest,
         experiment: Experiment,
         machines: Machines,
         presence: Presence,
-        *,
-        as_json: bool,
-        out: Path | None,
-        shows_intervals: bool,
         log: EventLog | None = None,
     ) -> None:
+        out = request.out
         self.experiment = experiment
         self.presence = presence
         self.machines = machines
-        self.as_json = as_json
-        self.shows_intervals = shows_intervals
+        self.as_json = request.as_json
+        self.shows_intervals = request.shows_intervals(experiment)
         self.log = log
         self.order = list(all_trials(experiment))
         self.total = len(self.order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,12 @@ from ..model.errors import Interrupted, UsageError
 from ..model.exit_codes import Exit
 from ..model.quoting import text_of
 from . import completions
-from .common import note, option_words, print_json, say, say_lines
+from .common import note, print_json, say, say_lines
+from .monitor_options import MonitorTerms, every_of, false_alarms_of, keep_of
 from .options import JSON
 
 if TYPE_CHECKING:
-    from ..model.monitoring import FalseAlarms, Followed, Monitor, Settings
+    from ..model.monitoring import Followed, Monitor, Settings
     from ..store import MonitorWriter
     from .repeating import Repeating
 
@@ -88,29 +90,65 @@ def monitor(
     Each occurrence is a run directory in DIR. Its trials are added to the data set DIR/trials, and DIR/index.html shows
     every headline metric over time. An occurrence that fails is recorded and does not end the monitor.
     """
-    from .monitor_options import every_of, false_alarms_of, keep_of
-
+    terms = MonitorTerms(baseline=baseline, false_alarms=false_alarms, keep=keep)
     every_ns = None if every is None else every_of(every)
-    keep_bytes = None if keep is None else keep_of(keep)
-    rate = None if false_alarms is None else false_alarms_of(false_alarms)
+    terms.check()
+    show = ShownChanges(as_json=json, fails=fail_on_change)
     if not command:
-        fixed = (every, times, baseline, false_alarms, keep, units)
-        return _show(directory, json, fail_on_change, any(option is not None for option in fixed))
+        if terms != MonitorTerms() or every is not None or times is not None or units is not None:
+            raise UsageError(
+                "there is nothing to repeat; name it after the options: "
+                "sixbench monitor DIR --every 1h -- run EXPERIMENT"
+            )
+        return _show(directory, show)
     _check(command)
     if times is not None and every is None:
         raise UsageError("--times needs --every; give both, or neither")
+    request = MonitorRequest(directory=directory, command=tuple(command), every_ns=every_ns, times=times, terms=terms)
     if units is not None:
-        if every_ns is None:
-            raise UsageError("--units needs --every; give the time from one occurrence to the next")
-        return _write_units(units, directory, command, every_ns, baseline, false_alarms, keep, fail_on_change)
+        return _write_units(units, request, show)
+    return _monitor(request, show, quiet=quiet)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownChanges:
+    """The output of a monitor.
+
+    Attributes:
+        as_json: whether the changes are printed as JSON.
+        fails: whether a change makes the exit code 1.
+    """
+
+    as_json: bool
+    fails: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorRequest:
+    """A command that is repeated.
+
+    Attributes:
+        directory: the monitor's.
+        every_ns: time from one occurrence to the next; None: there is one occurrence.
+        times: the number of occurrences; None: until it is interrupted.
+    """
+
+    directory: Path
+    command: tuple[str, ...]
+    every_ns: int | None
+    times: int | None
+    terms: MonitorTerms
+
+
+def _monitor(request: MonitorRequest, show: ShownChanges, *, quiet: bool) -> int:
+    """Repeats the command. Returns the exit code of all occurrences together."""
     from ..lab.own_process import call
     from ..store import MonitorWriter
     from .repeating import Repeating
 
-    with MonitorWriter.open(directory) as writer:
-        settings = _settings(writer, tuple(command), baseline, rate, keep_bytes)
-        repeating = Repeating(writer, settings, quiet=quiet, call=call)
-        return _repeat(repeating, every_ns, times if every_ns is not None else 1, json, fail_on_change)
+    with MonitorWriter.open(request.directory) as writer:
+        settings = _settings(writer, request)
+        return _repeat(Repeating(writer, settings, quiet=quiet, call=call), request, show)
 
 
 def _check(command: list[str]) -> None:
@@ -127,20 +165,13 @@ def _check(command: list[str]) -> None:
             raise UsageError(f"the monitor itself sets {word} of the repeated command; leave it out")
 
 
-def _settings(
-    writer: MonitorWriter,
-    command: tuple[str, ...],
-    baseline: int | None,
-    rate: FalseAlarms | None,
-    keep_bytes: int | None,
-) -> Settings:
+def _settings(writer: MonitorWriter, request: MonitorRequest) -> Settings:
     """The settings that are fixed beforehand: those of the existing monitor, which these options may not contradict, or
     those of the new one. Raises `UsageError`."""
-    from dataclasses import replace
-
     from ..model.monitoring import Settings
-    from .monitor_options import false_alarms_of, keep_of
 
+    command, baseline = request.command, request.terms.baseline
+    rate, keep_bytes = request.terms.false_alarm_rate, request.terms.keep_bytes
     if writer.is_new:
         return Settings(
             command=command,
@@ -170,24 +201,20 @@ def _settings(
     return known if keep_bytes is None else replace(known, keep_bytes=keep_bytes)
 
 
-def _show(directory: Path, json: bool, fail_on_change: bool, has_more: bool) -> int:
-    """Tells what was found, and measures nothing."""
+def _show(directory: Path, show: ShownChanges) -> int:
+    """Prints the changes found so far, and measures nothing."""
     from ..analysis.monitoring import follow
     from ..store import read_monitor
 
-    if has_more:
-        raise UsageError(
-            "there is nothing to repeat; name it after the options: sixbench monitor DIR --every 1h -- run EXPERIMENT"
-        )
     monitor = read_monitor(directory)
-    return _tell(directory, monitor, follow(monitor.occurrences, monitor.settings), json, fail_on_change)
+    return _tell(directory, monitor, follow(monitor.occurrences, monitor.settings), show)
 
 
-def _tell(directory: Path, monitor: Monitor, followed: list[Followed], json: bool, fail_on_change: bool) -> int:
+def _tell(directory: Path, monitor: Monitor, followed: list[Followed], show: ShownChanges) -> int:
     from ..analysis.monitoring import new_conditions
     from ..report.monitoring import document, render
 
-    if json:
+    if show.as_json:
         print_json(document(str(directory), monitor, followed, new_conditions(monitor.occurrences)))
     else:
         say_lines(render(str(directory), monitor, followed))
@@ -195,10 +222,10 @@ def _tell(directory: Path, monitor: Monitor, followed: list[Followed], json: boo
         note(f"sixbench: {problem}; it is left out")
     if monitor.problems:
         return Exit.USAGE
-    return Exit.CHECK_FAILED if fail_on_change and any(metric.changed for metric in followed) else Exit.DONE
+    return Exit.CHECK_FAILED if show.fails and any(metric.changed for metric in followed) else Exit.DONE
 
 
-def _repeat(repeating: Repeating, every_ns: int | None, times: int | None, json: bool, fail_on_change: bool) -> int:
+def _repeat(repeating: Repeating, request: MonitorRequest, show: ShownChanges) -> int:
     """Repeats it until it was repeated often enough. Returns the exit code of all occurrences together."""
     from .repeating import next_start_ns
 
@@ -213,10 +240,10 @@ def _repeat(repeating: Repeating, every_ns: int | None, times: int | None, json:
             note(f"sixbench: occurrence {occurrence.number} is {occurrence.state}: {occurrence.reason}")
         repeating.make_room()
         monitor, followed = repeating.page()
-        code = _tell(writer.directory, monitor, followed, json, fail_on_change)
-        if every_ns is None or (times is not None and done >= times):
+        code = _tell(writer.directory, monitor, followed, show)
+        if request.every_ns is None or (request.times is not None and done >= request.times):
             return code or (Exit.DONE if whole else Exit.PARTLY)
-        first_ns, missed = next_start_ns(first_ns, every_ns, _clock_ns())
+        first_ns, missed = next_start_ns(first_ns, request.every_ns, _clock_ns())
         if missed:
             note(f"sixbench: it took longer than --every; left out: {missed}")
         _wait_until(first_ns, done)
@@ -236,32 +263,26 @@ def _clock_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
-def _write_units(
-    folder: Path,
-    directory: Path,
-    command: list[str],
-    every_ns: int,
-    baseline: int | None,
-    false_alarms: str | None,
-    keep: str | None,
-    fail_on_change: bool,
-) -> int:
-    """Writes the service and the timer, and tells how to begin."""
+def _write_units(folder: Path, request: MonitorRequest, show: ShownChanges) -> int:
+    """Writes the service and the timer, and says how to begin. Raises `UsageError` where there is no time between two
+    occurrences."""
     from ..store import write_into
     from .monitor_units import units
 
-    given = {"--baseline": baseline, "--false-alarms": false_alarms, "--keep": keep}
+    if request.every_ns is None:
+        raise UsageError("--units needs --every; give the time from one occurrence to the next")
+    directory = request.directory.resolve()
     line = [
         str(Path(sys.argv[0]).resolve()),
         "monitor",
-        str(directory.resolve()),
-        *option_words(given),
-        *(["--fail-on-change"] if fail_on_change else []),
+        str(directory),
+        *request.terms.options(),
+        *(["--fail-on-change"] if show.fails else []),
         "--quiet",
         "--",
-        *command,
+        *request.command,
     ]
-    contents = units(directory.resolve().name, line, Path.cwd(), every_ns)
+    contents = units(directory.name, line, Path.cwd(), request.every_ns)
     for file in write_into(folder, contents):
         say(str(file))
     timer = next(name for name in contents if name.endswith(".timer"))

@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from ..model.errors import UsageError
 from ..model.monitoring import FalseAlarms
 from ..model.units import parse_duration, parse_ratio, parse_size
+from .common import option_words
 
 _LONG_S = {"h": 3600, "d": 86_400}
 _A_YEAR = {"year": 1.0, "month": 12.0, "week": 365 / 7, "day": 365.0}
 _LONGEST_S = 366 * 86_400
 _RATE = re.compile(rf"(\d{{1,6}}(?:\.\d{{1,6}})?)/({'|'.join(_A_YEAR)})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorTerms:
+    """The terms of a monitor, as they were given: those of its beginning hold if they are None.
+
+    Attributes:
+        baseline: the number of occurrences that all others are held against.
+        false_alarms: their rate, such as `1/year`.
+        keep: the largest size of the directory.
+    """
+
+    baseline: int | None = None
+    false_alarms: str | None = None
+    keep: str | None = None
+
+    @property
+    def false_alarm_rate(self) -> FalseAlarms | None:
+        """The rate of false alarms. Raises `UsageError`."""
+        return None if self.false_alarms is None else false_alarms_of(self.false_alarms)
+
+    @property
+    def keep_bytes(self) -> int | None:
+        """The largest size of the directory. Raises `UsageError`."""
+        return None if self.keep is None else keep_of(self.keep)
+
+    def check(self) -> None:
+        """Raises `UsageError` where one of them cannot be read."""
+        _ = self.keep_bytes, self.false_alarm_rate
+
+    def options(self) -> list[str]:
+        """The words of a command line with the same terms."""
+        return option_words({"--baseline": self.baseline, "--false-alarms": self.false_alarms, "--keep": self.keep})
 
 
 def every_of(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from ..plan.loading import default_directory
 from .bugs import keeping_trials
 from .common import note, say_document, say_lines
 from .progress import Progress
+from .run_requests import RunOutput
 from .running import agent_hub, tell
 
 if TYPE_CHECKING:
@@ -25,9 +27,26 @@ NAME = "calibrate-null"
 RESULT, PAGE = "null.json", "report.html"
 
 
-def calibrate_null(
-    out: Path | None, *, quick: bool, comparisons: int | None, as_json: bool, quiet: bool, wait: bool
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class NullCalibrationRequest:
+    """A calibration by comparisons.
+
+    Attributes:
+        quick: whether fewer comparisons are made.
+        comparisons: their number; None: as many as the design has.
+        out: its directory; None: a new one in `runs`.
+        wait: whether it begins only when no other run measures on this machine.
+        output: its `events` and `report` have no meaning here.
+    """
+
+    out: Path | None
+    quick: bool
+    comparisons: int | None
+    wait: bool
+    output: RunOutput
+
+
+def calibrate_null(request: NullCalibrationRequest) -> int:
     """Makes the comparisons, judges them, writes and prints the result. The exit code is 1 if there are more false
     differences, or fewer true ones found, than chance explains."""
     from ..calibration.null.design import COMPARISONS, QUICK_COMPARISONS, plan_comparisons
@@ -38,12 +57,17 @@ def calibrate_null(
     from ..run.probing import probe_machine
     from ..store import holds_run, new_directory
 
+    out, output = request.out, request.output
     directory = out or default_directory(NAME)
     if holds_run(directory):
         raise UsageError(f"{directory} holds another run; give another --out")
-    planned = plan_comparisons(comparisons or (QUICK_COMPARISONS if quick else COMPARISONS))
+    planned = plan_comparisons(request.comparisons or (QUICK_COMPARISONS if request.quick else COMPARISONS))
     enter_namespace_if_needed(sys.argv[1:])
-    with agent_hub() as hub, measuring(NAME, wait=wait, told=tell) as presence, Progress(quiet) as progress:
+    with (
+        agent_hub() as hub,
+        measuring(NAME, wait=request.wait, told=tell) as presence,
+        Progress(output.quiet) as progress,
+    ):
         _, environment = probe_machine(hub, planned[0].experiment)
         directory = new_directory(directory) if out is None else directory
         try:
@@ -54,10 +78,10 @@ def calibrate_null(
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             return stop.exit_code
-    return _present(planned, runs, directory, as_json)
+    return _present(planned, runs, directory, as_json=output.as_json)
 
 
-def _present(planned: Sequence[PlannedComparison], runs: Sequence[Run], directory: Path, as_json: bool) -> int:
+def _present(planned: Sequence[PlannedComparison], runs: Sequence[Run], directory: Path, *, as_json: bool) -> int:
     from ..calibration.null import document, page, table
     from ..calibration.null.judge import judge
     from ..store import keep_false_alarms, machine_name, write_into

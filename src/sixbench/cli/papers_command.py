@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..plan.changes import ExperimentChanges
 from ..plan.loading import load_experiment, load_paper
 from . import completions
 from .common import print_json, say, say_lines
@@ -70,7 +71,7 @@ def runs_of(name: str) -> list[PaperRun]:
 
     runs = []
     for option, quick in ((" --quick", True), ("", False)):
-        experiment = load_experiment(name, [], quick, None, None)
+        experiment = load_experiment(name, ExperimentChanges(quick=quick))
         command = f"sixbench run {name}{option}"
         runs.append(PaperRun(command=command, experiment=experiment, estimated=estimate(experiment)))
     return runs

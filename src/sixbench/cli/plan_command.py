@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..plan.changes import ExperimentChanges
 from ..plan.loading import experiment_source, load_experiment
 from . import completions
-from .common import option_words, print_json, say_document, say_lines
+from .common import print_json, say_document, say_lines
 from .options import HOSTS, SEED, SET
 
 if TYPE_CHECKING:
@@ -59,16 +60,23 @@ def plan(
     from .plan_script import script_of
     from .plan_summary import summary_of
 
-    changes = (set_, quick, blocks, seed, chosen_kernels(None, kernels), None, hosts)
-    loaded = load_experiment(experiment, *changes)
-    _check_settings(loaded, lambda: experiment_source(experiment, *changes))
+    changes = ExperimentChanges(
+        assignments=tuple(set_),
+        quick=quick,
+        blocks=blocks,
+        seed=seed,
+        kernels=chosen_kernels(None, kernels),
+        hosts=hosts,
+    )
+    loaded = load_experiment(experiment, changes)
+    _check_settings(loaded, lambda: experiment_source(experiment, changes))
     estimated = estimate(loaded)
     if json:
         print_json(_as_json(loaded, estimated))
     elif commands:
         say_document(script_of(loaded, estimated, trials))
     else:
-        words = shlex.join([experiment, *_changes(set_, quick, blocks, seed, kernels, hosts)])
+        words = shlex.join([experiment, *changes.options()])
         say_lines(summary_of(loaded, estimated, words, trials))
 
 
@@ -88,15 +96,6 @@ def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> Non
             check_settings(hub, experiment.topologies, source)
     except (AgentError, CapabilityError):
         check_setting_names(experiment.topologies, source)
-
-
-def _changes(
-    set_: list[str], quick: bool, blocks: int | None, seed: int | None, kernels: str | None, hosts: Path | None
-) -> list[str]:
-    """The options that change the experiment, as they were written."""
-    words = ["--quick"] if quick else []
-    words += [word for assignment in set_ for word in ("--set", assignment)]
-    return words + option_words({"--blocks": blocks, "--seed": seed, "--kernels": kernels, "--hosts": hosts})
 
 
 def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:

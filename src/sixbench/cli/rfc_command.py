@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from ..plan.changes import ExperimentChanges
 from ..plan.loading import default_directory, experiment_source, load_experiment
 from . import completions
 from .consent import require_consent
 from .event_logs import event_log
 from .options import ALLOW_PROGRAMS, EVENTS, MEAN_IT, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
+from .run_requests import RunOutput
 from .running import agent_hub, begin_run, first_manifest, known_calibration, tell
+
+if TYPE_CHECKING:
+    from ..model.experiment import Experiment
+    from ..model.procedure import Procedure
 
 DEFAULT_PROFILE = "8219"
 
@@ -64,42 +72,107 @@ def rfc(
     The paths are those of the experiment, whose workloads are not used. The tester's own limit is searched first,
     between the hosts without a device. An interrupted run goes on with: sixbench resume DIR.
     """
-    from ..lab.privileges import enter_namespace_if_needed
+    request = RfcRequest(
+        experiment=experiment,
+        changes=ExperimentChanges(assignments=tuple(set_)),
+        tests=tuple(test),
+        profile=profile,
+        frame_sizes=tuple(frame),
+        traffic=tuple(traffic),
+        quick=quick,
+        out=out,
+        wait=wait,
+        allows_programs=allow_programs,
+        means_it=i_mean_it,
+        output=RunOutput(as_json=json, quiet=quiet, events=events),
+    )
+    return _test(request, *_designed(request))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RfcRequest:
+    """Tests by an RFC, of the paths of an experiment.
+
+    Attributes:
+        experiment: its file, or the name of a shipped one.
+        changes: to that file.
+        tests: their names; empty: all of the profile.
+        profile: the number of the RFC.
+        frame_sizes: as text; empty: those of the profile.
+        traffic: the names of what is tested beside plain frames; empty: what the profile asks for.
+        quick: whether trials are shorter than the RFC asks for.
+        out: the run directory; None: a new one in `runs`.
+        wait: whether it begins only when no other run measures on this machine.
+        allows_programs: whether programs may run that the experiment names.
+        means_it: whether interfaces may be lent that are in use.
+    """
+
+    experiment: str
+    changes: ExperimentChanges
+    tests: tuple[str, ...]
+    profile: str
+    frame_sizes: tuple[str, ...]
+    traffic: tuple[str, ...]
+    quick: bool
+    out: Path | None
+    wait: bool
+    allows_programs: bool
+    means_it: bool
+    output: RunOutput
+
+
+def _designed(request: RfcRequest) -> tuple[Experiment, Procedure]:
+    """The experiment of the tests, and their procedure. Raises `UsageError` and `ExperimentError` where they cannot be
+    run."""
     from ..model.errors import UsageError
     from ..model.units import parse_size
     from ..rfc.design import design
     from ..rfc.search import require_library
     from ..rfc.tests import TESTS
-    from ..run.other_runs import measuring
-    from ..run.probing import probe_machine
     from ..store import check_free
 
-    loaded = load_experiment(experiment, set_, False, None, None)
+    loaded = load_experiment(request.experiment, request.changes)
     try:
-        wanted = [parse_size(size) for size in frame]
+        sizes = [parse_size(size) for size in request.frame_sizes]
     except ValueError as error:
         raise UsageError(f"--frame: {error}") from None
     if loaded.kernels:
         raise UsageError(
-            f"{experiment} runs in emulated machines, whose clock a tester cannot use; leave out its kernels"
+            f"{request.experiment} runs in emulated machines, whose clock a tester cannot use; leave out its kernels"
         )
     if any(topology.is_spread for topology in loaded.topologies):
-        raise UsageError(f"{experiment} has hosts, and a tester has one clock; leave out its hosts")
-    require_consent(loaded.paths, allowed=allow_programs)
-    result, procedure = design(loaded, profile, test, wanted, traffic, quick=quick)
+        raise UsageError(f"{request.experiment} has hosts, and a tester has one clock; leave out its hosts")
+    require_consent(loaded.paths, allowed=request.allows_programs)
+    experiment, procedure = design(loaded, request.profile, request.tests, sizes, request.traffic, quick=request.quick)
     if any(TESTS[name].needs_search for name in procedure.tests):
         require_library()
-    if out is not None:
-        check_free(out, result.text)
+    if request.out is not None:
+        check_free(request.out, experiment.text)
+    return experiment, procedure
+
+
+def _test(request: RfcRequest, designed: Experiment, procedure: Procedure) -> int:
+    """Runs the tests, and presents them."""
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..run.open_run import OpenRun
+    from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
+    from ..theory import expected_amid_changes
+
     enter_namespace_if_needed(sys.argv[1:])
-    with event_log(events) as log, agent_hub() as hub:
-        result, environment = probe_machine(
-            hub, result, lambda: experiment_source(experiment, set_, False, None, None), means_it=i_mean_it
+    with event_log(request.output.events) as log, agent_hub() as hub:
+        experiment, environment = probe_machine(
+            hub,
+            designed,
+            lambda: experiment_source(request.experiment, request.changes),
+            means_it=request.means_it,
         )
-        with measuring(result.name, wait=wait, told=tell) as presence:
-            directory = out or default_directory(f"{result.name}-rfc")
-            manifest = first_manifest(
-                directory, result, environment, procedure=procedure, calibration=known_calibration(environment.kernel)
-            )
-            with begin_run(directory, manifest, is_named=out is not None) as writer:
-                return measure_and_present(result, writer, [], hub, presence, json, quiet, log)
+        with measuring(experiment.name, wait=request.wait, told=tell) as presence:
+            directory = request.out or default_directory(f"{experiment.name}-rfc")
+            calibration = known_calibration(environment.kernel)
+            manifest = first_manifest(directory, experiment, environment, procedure=procedure, calibration=calibration)
+            with begin_run(directory, manifest, is_named=request.out is not None) as writer:
+                open_run = OpenRun(
+                    experiment=experiment, writer=writer, hub=hub, theory=expected_amid_changes, presence=presence
+                )
+                return measure_and_present(open_run, request.output, log)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..model.exit_codes import Exit
-from ..plan.loading import default_directory, experiment_source, load_experiment, paper_name
+from ..plan.changes import ExperimentChanges
 from . import completions
 from .bugs import keeping_trials
 from .cell_command import KEY
@@ -21,13 +21,12 @@ from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_gu
 from .options import ALLOW_HOSTS, ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
-from .running import agent_hub, begin_run, first_manifest, known_calibration, tell
+from .run_requests import CellsRequest, ResumeRequest, RunOutput, RunRequest
+from .running import agent_hub, known_calibration, tell
 
 if TYPE_CHECKING:
-    from ..agent import AgentHub
     from ..model.experiment import Experiment
-    from ..model.trial import TrialRecord
-    from ..run.other_runs import Presence
+    from ..run.open_run import OpenRun
     from ..store import EventLog, Run, RunWriter
 
 
@@ -79,49 +78,59 @@ def run(
     key: Path | None = KEY,
 ) -> int:
     """Run an experiment: build its network, measure, and report."""
-    from ..lab.privileges import enter_namespace_if_needed
-    from ..run.other_runs import measuring
-    from ..run.probing import probe_machine
-
-    chosen = chosen_kernels(kernel, kernels)
-    changes = (set_, quick, blocks, seed, chosen, clock, hosts)
-    loaded = load_experiment(experiment, *changes)
+    changes = ExperimentChanges(
+        assignments=tuple(set_),
+        quick=quick,
+        blocks=blocks,
+        seed=seed,
+        kernels=chosen_kernels(kernel, kernels),
+        clock=clock,
+        hosts=hosts,
+    )
+    request = RunRequest(
+        experiment=experiment,
+        changes=changes,
+        out=out,
+        capture=capture,
+        cells=None if cells is None else CellsRequest(scheduler=cells, key=key),
+        wait=wait,
+        allows_programs=allow_programs,
+        means_it=i_mean_it,
+        output=RunOutput(as_json=json, quiet=quiet, events=events),
+    )
+    loaded = request.load()
     guest_clock = check_clock(clock, loaded)
-    require_consent(loaded.paths, () if chosen else loaded.kernels, allowed=allow_programs)
-    from ..store import check_free
-
+    require_consent(loaded.paths, () if changes.kernels else loaded.kernels, allowed=allow_programs)
     if out is not None:
+        from ..store import check_free
+
         check_free(out, loaded.text)
     refuse_key_alone(cells, key)
-    if cells is not None:
-        directory, paper = out or default_directory(loaded.name), paper_name(experiment)
-        return run_on_cells(
-            loaded, directory, out is None, paper, quick, capture, cells, key, wait, json, quiet, events
-        )
-    if loaded.kernels:
-        refuse_in_guests(events)
-        refuse_programs_in_guests(loaded.paths)
-        with measuring(loaded.name, wait=wait, told=tell):
-            directory, paper = out or default_directory(loaded.name), paper_name(experiment)
-            return run_in_guests(loaded, directory, out is None, paper, quick, capture, guest_clock, json, quiet)
+    if request.cells is not None:
+        return run_on_cells(request, request.cells, loaded)
+    return run_in_guests(request, loaded, guest_clock) if loaded.kernels else _run_here(request, loaded)
+
+
+def _run_here(request: RunRequest, loaded: Experiment) -> int:
+    """Runs an experiment on this machine, and presents it."""
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..run.open_run import OpenRun
+    from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
+    from ..theory import expected_amid_changes
+
     enter_namespace_if_needed(sys.argv[1:])
-    with event_log(events) as log, agent_hub() as hub:
-        loaded, environment = probe_machine(
-            hub, loaded, lambda: experiment_source(experiment, *changes), means_it=i_mean_it
-        )
-        with measuring(loaded.name, wait=wait, told=tell) as presence:
-            directory = out or default_directory(loaded.name)
-            manifest = first_manifest(
-                directory,
-                loaded,
-                environment,
-                paper=paper_name(experiment),
-                quick=quick,
-                capture=capture,
-                calibration=known_calibration(environment.kernel),
-            )
-            with begin_run(directory, manifest, is_named=out is not None) as writer:
-                return measure_and_present(loaded, writer, [], hub, presence, json, quiet, log)
+    with event_log(request.output.events) as log, agent_hub() as hub:
+        experiment, environment = probe_machine(hub, loaded, request.source, means_it=request.means_it)
+        with measuring(experiment.name, wait=request.wait, told=tell) as presence:
+            directory = request.directory(experiment)
+            calibration = known_calibration(environment.kernel)
+            manifest = request.first_manifest(directory, experiment, environment, calibration=calibration)
+            with request.begin(directory, manifest) as writer:
+                open_run = OpenRun(
+                    experiment=experiment, writer=writer, hub=hub, theory=expected_amid_changes, presence=presence
+                )
+                return measure_and_present(open_run, request.output, log)
 
 
 def resume(
@@ -145,82 +154,82 @@ def resume(
     from ..store import open_run
 
     refuse_key_alone(cells, key)
+    request = ResumeRequest(
+        directory=directory,
+        cells=None if cells is None else CellsRequest(scheduler=cells, key=key),
+        wait=wait,
+        allows_programs=allow_programs,
+        allows_hosts=allow_hosts,
+        means_it=i_mean_it,
+        output=RunOutput(as_json=json, quiet=quiet, events=events, report=report),
+    )
     writer, run_so_far = open_run(directory)
     with writer:
-        if cells is not None:
-            return resume_on_cells(writer, run_so_far, cells, key, wait, json, quiet, report, events)
+        if request.cells is not None:
+            return resume_on_cells(request, request.cells, writer, run_so_far)
         planned = run_so_far.manifest.experiment
         require_consent(planned.paths, planned.kernels, allowed=allow_programs)
         require_consent_to_hosts(planned.topologies, allowed=allow_hosts)
-        return _go_on(writer, run_so_far, json, quiet, wait, report, events, i_mean_it)
+        return _go_on(request, writer, run_so_far)
 
 
-def _go_on(
-    writer: RunWriter,
-    run_so_far: Run,
-    json: bool,
-    quiet: bool,
-    wait: bool,
-    report: bool,
-    events: Path | None,
-    means_it: bool,
-) -> int:
-    """Runs what an interrupted run lacks, and presents all of it."""
+def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
+    """Runs what an interrupted run lacks on this machine, and presents all of it."""
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
+    from ..run.open_run import OpenRun
     from ..run.other_runs import measuring
     from ..run.probing import probe_machine
+    from ..theory import expected_amid_changes
 
-    if not run_so_far.manifest.experiment.topologies:
+    manifest, output = run_so_far.manifest, request.output
+    if not manifest.experiment.topologies:
         raise UsageError(
             f"{writer.directory} is a measurement between two machines, which cannot be resumed; "
             "measure again with another --out"
         )
-    if run_so_far.manifest.cells:
+    if manifest.cells:
         raise UsageError(f"{writer.directory} was begun by cells, which have to finish it; give --cells ADDRESS")
-    if run_so_far.manifest.experiment.kernels:
-        refuse_in_guests(events)
-        refuse_programs_in_guests(run_so_far.manifest.experiment.paths)
-        with measuring(run_so_far.manifest.experiment.name, wait=wait, told=tell):
-            return resume_in_guests(writer, json, quiet)
+    if manifest.experiment.kernels:
+        refuse_in_guests(output.events)
+        refuse_programs_in_guests(manifest.experiment.paths)
+        with measuring(manifest.experiment.name, wait=request.wait, told=tell):
+            return resume_in_guests(writer, output)
     enter_namespace_if_needed(sys.argv[1:])
-    with event_log(events) as log, agent_hub() as hub:
-        experiment, environment = probe_machine(hub, run_so_far.manifest.experiment, means_it=means_it)
+    with event_log(output.events) as log, agent_hub() as hub:
+        experiment, environment = probe_machine(hub, manifest.experiment, means_it=request.means_it)
         # A run without trials is as if started where it is resumed.
         here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
-        with measuring(experiment.name, wait=wait, told=tell) as presence:
+        with measuring(experiment.name, wait=request.wait, told=tell) as presence:
             writer.save_manifest(state="running", **here)
-            return measure_and_present(experiment, writer, run_so_far.trials, hub, presence, json, quiet, log, report)
+            open_run = OpenRun(
+                experiment=experiment,
+                writer=writer,
+                done=run_so_far.trials,
+                hub=hub,
+                theory=expected_amid_changes,
+                presence=presence,
+            )
+            return measure_and_present(open_run, output, log)
 
 
-def measure_and_present(
-    experiment: Experiment,
-    writer: RunWriter,
-    done: list[TrialRecord],
-    hub: AgentHub,
-    presence: Presence,
-    json: bool,
-    quiet: bool,
-    log: EventLog | None,
-    report: bool = True,
-) -> int:
+def measure_and_present(open_run: OpenRun, output: RunOutput, log: EventLog | None) -> int:
     """Runs what a run lacks, by its procedure if it has one, and presents all of it."""
     from ..model.errors import Interrupted
     from ..run.procedure import run_procedure
     from ..run.scheduler import run_experiment
-    from ..theory import expected_amid_changes
 
+    writer = open_run.writer
     run_all = run_experiment if writer.manifest.procedure is None else run_procedure
     with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
         try:
-            with Progress(quiet, done) as progress:
-                observer = observers(progress, log)
-                end = run_all(experiment, writer, done, hub, expected_amid_changes, observer, presence=presence)
+            with Progress(output.quiet, open_run.done) as progress:
+                end = run_all(open_run, observers(progress, log))
         except Interrupted as stop:
             note(f"sixbench: {stop}")
-            if report:
-                present(writer.directory, json, log)
+            if output.report:
+                present(writer.directory, output.as_json, log)
             return stop.exit_code
-        if report:
-            present(writer.directory, json, log)
+        if output.report:
+            present(writer.directory, output.as_json, log)
         return Exit.DONE if end.state == "complete" else Exit.PARTLY

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import typer
 
+from ..plan.changes import ExperimentChanges
 from . import completions
 from .common import print_json, say
-from .fragments_table import print_fragments
+from .fragments_table import FragmentsRequest, print_fragments
 from .options import JSON
 from .tables import print_table
 
@@ -75,64 +77,100 @@ def theory(
 
     With --experiment it prints the fragments that a datagram becomes.
     """
-    from dataclasses import asdict
-
     from ..model.errors import UsageError
 
     if experiment is not None:
-        print_fragments(experiment, set_, path, datagram, df or "clear", json)
-        return
-    if datagram or df is not None or set_:
+        fragments = FragmentsRequest(
+            experiment=experiment,
+            changes=ExperimentChanges(assignments=tuple(set_)),
+            paths=tuple(path),
+            datagrams=tuple(datagram),
+            df=df or "clear",
+        )
+        print_fragments(fragments, as_json=json)
+    elif datagram or df is not None or set_:
         raise UsageError("--datagram, --df and --set concern the paths of an experiment; name it with --experiment")
+    elif table_1:
+        _tell_table_1(as_json=json)
+    else:
+        request = TheoryRequest(
+            mechanisms=tuple(path),
+            protocols=tuple(protocol),
+            mtus_bytes=tuple(mtu),
+            sizes=tuple(size),
+            rate=rate,
+            mss=mss,
+            timestamps=timestamps,
+        )
+        _tell_rows(request, as_json=json)
 
+
+@dataclass(frozen=True, kw_only=True)
+class TheoryRequest:
+    """Packets on one link, by theory.
+
+    Attributes:
+        mechanisms: empty: `native4` and `native6`.
+        protocols: `tcp` or `udp`; empty: both.
+        sizes: of a message, as text; empty: that which fills one packet.
+        rate: of the link, as text.
+        mss: the largest segment of TCP, as text; None: that of the link's MTU.
+        timestamps: whether TCP carries them.
+    """
+
+    mechanisms: tuple[str, ...]
+    protocols: tuple[str, ...]
+    mtus_bytes: tuple[int, ...]
+    sizes: tuple[str, ...]
+    rate: str
+    mss: str | None
+    timestamps: bool
+
+
+def _tell_table_1(*, as_json: bool) -> None:
     from ..theory import raicu_table_1
 
-    if table_1:
-        columns = raicu_table_1()
-        if json:
-            print_json({"schema": "sixbench.theory/1", "columns": [asdict(column) for column in columns]})
-        else:
-            _print_table_1(columns)
-        return
-    rows = _rows(path, protocol, mtu, size, rate, mss, timestamps)
-    if json:
+    columns = raicu_table_1()
+    if as_json:
+        print_json({"schema": "sixbench.theory/1", "columns": [asdict(column) for column in columns]})
+    else:
+        _print_table_1(columns)
+
+
+def _tell_rows(request: TheoryRequest, *, as_json: bool) -> None:
+    rows = _rows(request)
+    if as_json:
         from ..model.units import parse_rate
 
+        rate, rate_bps = request.rate, parse_rate(request.rate)
         predictions = [asdict(row) for row in rows]
-        print_json({"schema": "sixbench.theory/1", "rate": rate, "rate_bps": parse_rate(rate), "rows": predictions})
+        print_json({"schema": "sixbench.theory/1", "rate": rate, "rate_bps": rate_bps, "rows": predictions})
     else:
-        _print_rows(rows, rate)
+        _print_rows(rows, request.rate)
 
 
-def _rows(
-    paths: list[str],
-    protocols: list[str],
-    mtus: list[int],
-    sizes: list[str],
-    rate: str,
-    mss: str | None,
-    timestamps: bool,
-) -> list[Row]:
+def _rows(request: TheoryRequest) -> list[Row]:
+    """A row for each path, protocol, MTU and size. Raises `UsageError`."""
     from ..model.errors import UsageError
     from ..model.units import parse_rate, parse_size
     from ..theory import Transport, table
 
     transports: list[Transport] = []
-    for protocol in protocols or ["tcp", "udp"]:
+    for protocol in request.protocols or ("tcp", "udp"):
         if protocol not in ("tcp", "udp"):
             raise UsageError(f"--protocol {protocol}: there are tcp and udp")
         transports.append("tcp" if protocol == "tcp" else "udp")
     rows: list[Row] = []
     try:
-        for mtu in mtus:
+        for mtu_bytes in request.mtus_bytes:
             rows += table(
-                mechanisms=paths or ["native4", "native6"],
+                mechanisms=request.mechanisms or ("native4", "native6"),
                 transports=transports,
-                sizes_bytes=[parse_size(size) for size in sizes] or [None],
-                mtu_bytes=mtu,
-                rate_bps=parse_rate(rate),
-                mss_bytes=None if mss is None else parse_size(mss),
-                timestamps=timestamps,
+                sizes_bytes=[parse_size(size) for size in request.sizes] or [None],
+                mtu_bytes=mtu_bytes,
+                rate_bps=parse_rate(request.rate),
+                mss_bytes=None if request.mss is None else parse_size(request.mss),
+                timestamps=request.timestamps,
             )
     except ValueError as error:
         raise UsageError(f"theory: {error}") from error

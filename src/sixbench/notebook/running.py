@@ -66,20 +66,20 @@ def run(
         Interrupted: the run was interrupted; its directory is kept and can be resumed.
         SixbenchError: anything else went wrong; the message is that of the command.
     """
+    from ..plan.changes import ExperimentChanges
     from ..plan.loading import default_directory, load_experiment
 
     check_frames(frames)
     assignments = [f"{key}={_value(value)}" for key, value in set.items()] if isinstance(set, Mapping) else [*set]
+    changes = ExperimentChanges(
+        assignments=tuple(assignments), quick=quick, blocks=blocks, seed=seed, kernels=tuple(kernels) or None
+    )
     with _as_argument(experiment) as argument:
-        planned = load_experiment(argument, assignments, quick, blocks, seed, [*kernels] or None)
+        planned = load_experiment(argument, changes)
         directory = Path(out) if out is not None else new_directory(default_directory(planned.name))
         options = [
-            *(["--quick"] if quick else []),
-            *([] if blocks is None else ["--blocks", str(blocks)]),
-            *([] if seed is None else ["--seed", str(seed)]),
-            *(word for assignment in assignments for word in ("--set", assignment)),
+            *changes.options(),
             *(["--capture"] if capture else []),
-            *(["--kernels", ",".join(kernels)] if kernels else []),
             *(["--quiet"] if quiet else []),
         ]
         code, text = call(["run", argument, "--out", str(directory), *options], quiet)

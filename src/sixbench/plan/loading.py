@@ -6,65 +6,29 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .changes import NO_CHANGES, ExperimentChanges
+
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.paper import Paper
     from .yaml_source import Source
 
 
-def load_experiment(
-    name: str,
-    assignments: list[str],
-    quick: bool,
-    blocks: int | None,
-    seed: int | None,
-    kernels: list[str] | None = None,
-    clock: str | None = None,
-    hosts: Path | None = None,
-) -> Experiment:
-    """Finds, reads and checks an experiment, with the changes that are asked for.
-
-    Args:
-        clock: the clock of its emulated machines, if it has any: virtual unless this says `real`.
-        hosts: a file that puts its nodes on machines.
-    """
+def load_experiment(name: str, changes: ExperimentChanges = NO_CHANGES) -> Experiment:
+    """Finds, reads and checks an experiment, with the changes that are asked for."""
     from ..mechanisms import MECHANISMS
     from .experiment_file import read_experiment
 
-    return read_experiment(experiment_source(name, assignments, quick, blocks, seed, kernels, clock, hosts), MECHANISMS)
+    return read_experiment(experiment_source(name, changes), MECHANISMS)
 
 
-def experiment_source(
-    name: str,
-    assignments: list[str],
-    quick: bool,
-    blocks: int | None,
-    seed: int | None,
-    kernels: list[str] | None = None,
-    clock: str | None = None,
-    hosts: Path | None = None,
-) -> Source:
-    """The file of an experiment, with the changes that `load_experiment` makes. Raises `UsageError` where it cannot be
-    read, `ExperimentError` where it is not YAML."""
-    from .hosts_override import apply_hosts
-    from .overrides import apply, apply_quick, apply_set
+def experiment_source(name: str, changes: ExperimentChanges) -> Source:
+    """The file of an experiment, with changes. Raises `UsageError` where it cannot be read, `ExperimentError` where it
+    is not YAML."""
     from .shipped import find_experiment
     from .yaml_source import read_yaml
 
-    source = read_yaml(find_experiment(name))
-    if hosts is not None:
-        source = apply_hosts(source, hosts)
-    if quick:
-        is_in_guests = kernels is not None or (isinstance(source.data, dict) and bool(source.data.get("kernels")))
-        source = apply_quick(source, is_virtual=is_in_guests and clock != "real")
-    source = apply_set(source, assignments)
-    if blocks is not None:
-        source = apply(source, "blocks", blocks, "--blocks")
-    if seed is not None:
-        source = apply(source, "seed", seed, "--seed")
-    if kernels is not None:
-        source = apply(source, "kernels", kernels, "--kernel" if len(kernels) == 1 else "--kernels")
-    return source
+    return changes.apply_to(read_yaml(find_experiment(name)))
 
 
 @lru_cache(maxsize=16)  # a list of runs needs the same paper many times, and reading takes some 10 ms

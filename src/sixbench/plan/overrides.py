@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -37,7 +38,7 @@ NAMED: frozenset[tuple[str, ...]] = frozenset({("paths",), ("topology", "nodes")
 there (`paths.tunnell.mtu=1400`) is a mistake."""
 
 
-def apply_set(source: Source, assignments: list[str]) -> Source:
+def apply_set(source: Source, assignments: Sequence[str]) -> Source:
     """The source with each `a.b=c` put in. Raises `UsageError`, or `ExperimentError` where a value is not YAML."""
     changed = Changes(source)
     for assignment in assignments:

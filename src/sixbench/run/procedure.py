@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from ..agent import AgentHub
 from ..model.errors import Interrupted, StoreError, WriteError
-from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.experiment import Combination, PlannedTrial
 from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.path import Path
@@ -22,12 +21,12 @@ from ..model.trial import TrialRecord
 from ..model.workload import Workload
 from ..rfc.places import Places, by_place
 from ..rfc.test import RfcTest
-from ..store import RunState, RunWriter
+from ..store import RunState
 from .laboratory import Laboratories
-from .other_runs import Presence
+from .open_run import OpenRun
 from .record import Trial
 from .scheduler import RunEnd, built
-from .trial import References, Theory, run_trial
+from .trial import References, run_trial
 
 BETWEEN_TRIALS_NS = 500_000_000
 """About how long a trial takes besides its frames, for the progress line."""
@@ -37,19 +36,12 @@ class _Failed(Exception):
     """A trial failed: the device, its network or the tester is no longer there."""
 
 
-def run_procedure(
-    experiment: Experiment,
-    writer: RunWriter,
-    done: list[TrialRecord],
-    hub: AgentHub,
-    theory: Theory,
-    observer: Observer,
-    presence: Presence | None = None,
-) -> RunEnd:
+def run_procedure(run: OpenRun, observer: Observer) -> RunEnd:
     """Runs the tests of the manifest's procedure, the tester's own limit first. Raises as `run_experiment` does."""
-    laboratories = Laboratories(hub, experiment)
-    observer.planned(experiment, str(writer.directory), len(done))
-    tests = _Tests(experiment, writer, done, laboratories, theory, observer, presence)
+    experiment, writer = run.experiment, run.writer
+    laboratories = Laboratories(run.hub, experiment)
+    observer.planned(experiment, str(writer.directory), len(run.done))
+    tests = _Tests(run, laboratories, observer)
     try:
         laboratories.processors.start(experiment.keep_awake, experiment.topologies)
         tests.run()
@@ -73,15 +65,13 @@ def run_procedure(
 
 @dataclass
 class _Tests:
-    experiment: Experiment
-    writer: RunWriter
-    done: InitVar[Sequence[TrialRecord]]
+    open_run: OpenRun
     laboratories: Laboratories
-    theory: Theory
     observer: Observer
-    presence: Presence | None
 
-    def __post_init__(self, done: Sequence[TrialRecord]) -> None:
+    def __post_init__(self) -> None:
+        self.experiment, self.writer, done = self.open_run.experiment, self.open_run.writer, self.open_run.done
+        self.presence = self.open_run.presence
         procedure = self.writer.manifest.procedure
         assert procedure is not None, "a run without a procedure is run by `run_experiment`"
         self.sequence = len(done)
@@ -138,7 +128,9 @@ class _Tests:
         if self.presence is not None:
             self.presence.next_trial()
         keeps_packets = self.writer.manifest.capture
-        outcome = run_trial(trial, laboratory, network, References(theory=self.theory), keeps_packets=keeps_packets)
+        outcome = run_trial(
+            trial, laboratory, network, References(theory=self.open_run.theory), keeps_packets=keeps_packets
+        )
         record = outcome.record
         if self.presence is not None:
             record = self.presence.noted(record, self.writer.identity)

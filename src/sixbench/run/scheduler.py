@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from ..agent import AgentHub
 from ..analysis.looks import expected_blocks, schedule
 from ..analysis.stopping import rules_met
 from ..model.errors import Interrupted, WriteError
 from ..model.evidence import NO_EVIDENCE
-from ..model.experiment import Experiment, PlannedTrial
+from ..model.experiment import PlannedTrial
 from ..model.observer import Observer
 from ..model.repeats import next_attempt
 from ..model.trial import TrialRecord
@@ -23,11 +22,11 @@ from .bypass import by_workload, measure_bypass
 from .host_clocks import ClockWatch
 from .laboratory import Laboratories
 from .node_settings import merged
-from .other_runs import Presence
+from .open_run import OpenRun
 from .probing_hosts import with_clocks
 from .remaining import Remaining
 from .runner import Runner
-from .trial import Outcome, Theory
+from .trial import Outcome
 from .underlays import read_again
 
 
@@ -39,35 +38,23 @@ class RunEnd:
     trials: int
 
 
-def run_experiment(
-    experiment: Experiment,
-    writer: RunWriter,
-    done: list[TrialRecord],
-    hub: AgentHub,
-    theory: Theory,
-    observer: Observer,
-    kept: Laboratories | None = None,
-    presence: Presence | None = None,
-) -> RunEnd:
+def run_experiment(run: OpenRun, observer: Observer) -> RunEnd:
     """Runs the trials that are not done yet.
-
-    Args:
-        kept: networks of the same topologies that outlast this run; None: it has its own.
-        presence: this run among others of the machine, for the records; None: nobody knows of others.
 
     Raises:
         Interrupted: on `KeyboardInterrupt`, with all that is done kept.
         LabError, CapabilityError: the first network cannot be built.
         WriteError: a trial cannot be kept.
     """
-    clock = RunClock(done)
-    laboratories = kept or Laboratories(hub, experiment)
+    clock = RunClock(run.done)
+    experiment, writer = run.experiment, run.writer
+    laboratories = run.kept or Laboratories(run.hub, experiment)
     laboratories.forget_times()
-    observer.planned(experiment, str(writer.directory), len(done))
-    loop = _Loop(experiment, writer, done, laboratories, theory, observer, presence, clock)
+    observer.planned(experiment, str(writer.directory), len(run.done))
+    loop = _Loop(run, laboratories, observer, clock)
     try:
         laboratories.processors.start(experiment.keep_awake, experiment.topologies)
-        writer.save_manifest(bypass=measure_bypass(hub, experiment, writer.manifest.bypass))
+        writer.save_manifest(bypass=measure_bypass(run.hub, experiment, writer.manifest.bypass))
         loop.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):
@@ -80,7 +67,7 @@ def run_experiment(
             ) from None
         raise
     finally:
-        if kept is None:
+        if run.kept is None:
             laboratories.close()
     state: RunState = "complete" if all(record.status != "failed" for record in loop.by_key.values()) else "partial"
     writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **built(writer, laboratories))
@@ -115,16 +102,13 @@ def built(writer: RunWriter, laboratories: Laboratories) -> Built:
 
 @dataclass
 class _Loop:
-    experiment: Experiment
-    writer: RunWriter
-    done: InitVar[list[TrialRecord]]
+    open_run: OpenRun
     laboratories: Laboratories
-    theory: Theory
     observer: Observer
-    presence: Presence | None
     clock: RunClock
 
-    def __post_init__(self, done: list[TrialRecord]) -> None:
+    def __post_init__(self) -> None:
+        self.experiment, self.writer, done = self.open_run.experiment, self.open_run.writer, self.open_run.done
         self.by_key = {record.key: _without_details(record) for record in done}
         self.by_combination: dict[str, list[TrialRecord]] = {}
         for record in self.by_key.values():
@@ -140,11 +124,11 @@ class _Loop:
         self.runner = Runner(
             experiment=self.experiment,
             laboratories=self.laboratories,
-            theory=self.theory,
+            theory=self.open_run.theory,
             observer=self.observer,
             bypass=by_workload(self.writer.manifest.bypass),
             keeps_packets=self.writer.manifest.capture,
-            presence=self.presence,
+            presence=self.open_run.presence,
             directory=self.writer.identity,
             any_built=bool(self.by_key),
         )

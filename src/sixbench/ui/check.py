@@ -9,8 +9,8 @@ from typing import Any
 from ..mechanisms import MECHANISMS, commands_of, kernel_file_of
 from ..model.errors import ExperimentError, Problem, UsageError
 from ..model.experiment import Experiment
+from ..plan.changes import ExperimentChanges
 from ..plan.experiment_file import read_experiment
-from ..plan.overrides import apply, apply_quick, apply_set
 from ..plan.schedule import trial_counts
 from ..plan.shipped import find_experiment, shipped_names
 from ..plan.yaml_source import Source, parse_yaml
@@ -68,6 +68,7 @@ def checked(data: Any) -> Checked:
     quick, blocks, settings = data.get("quick", False), data.get("blocks"), data.get("settings", [])
     if not isinstance(quick, bool) or not (blocks is None or type(blocks) is int) or not _are_settings(settings):
         raise UsageError("the request of the page is not an experiment")
+    changes = ExperimentChanges(assignments=tuple(settings), quick=quick, blocks=blocks)
     is_changed = bool(settings) or blocks is not None
     if isinstance(name, str) and text is None:
         text = shipped_text(name)
@@ -77,11 +78,7 @@ def checked(data: Any) -> Checked:
         source = parse_yaml(text, NOWHERE + FILE)
     else:
         raise UsageError("the request of the page needs either the name of an experiment or its text")
-    if quick:
-        source = apply_quick(source)
-    source = apply_set(source, settings)
-    if blocks is not None:
-        source = apply(source, "blocks", blocks, "--blocks")
+    source = changes.apply_to(source)
     if name is None or is_changed:
         _refuse_files(source)
     experiment = read_experiment(source, MECHANISMS)
@@ -90,10 +87,7 @@ def checked(data: Any) -> Checked:
     _refuse_programs(experiment)
     if experiment.kernels:
         raise UsageError("an experiment on other kernels runs in emulated machines; start it with sixbench run")
-    options = [*(["--quick"] if quick else []), *([] if blocks is None else [f"--blocks={blocks}"])]
-    return Checked(
-        experiment=experiment, name=name, text=text, options=[*options, *(f"--set={setting}" for setting in settings)]
-    )
+    return Checked(experiment=experiment, name=name, text=text, options=changes.options(joined=True))
 
 
 def _are_settings(given: Any) -> bool:

@@ -24,7 +24,7 @@ LEAST_PACKET_BYTES = IPV6.size_bytes + UDP.size_bytes
 
 @cache
 def _experiment() -> Experiment:
-    return load_experiment(EXPERIMENT, [], False, None, None)
+    return load_experiment(EXPERIMENT)
 
 
 def lessons() -> dict[str, Any]:

@@ -23,10 +23,10 @@ from typing import Any
 
 JOB = Path(__file__).parent
 WITHOUT_REPORT = """
-import functools, sys
+import sys
 from sixbench.__main__ import main
 from sixbench.cli import run_command
-run_command.measure_and_present = functools.partial(run_command.measure_and_present, report=False)
+run_command.present = lambda *_: None
 sys.exit(main())
 """
 SIXBENCH = [sys.executable, "-c", WITHOUT_REPORT]

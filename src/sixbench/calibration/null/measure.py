@@ -14,6 +14,7 @@ from ...model.observer import Observer
 from ...model.trial import TrialRecord
 from ...plan.schedule import trial_counts
 from ...run.laboratory import Laboratories
+from ...run.open_run import OpenRun
 from ...run.other_runs import Presence
 from ...run.scheduler import run_experiment
 from ...store import Environment, Manifest, Run, RunWriter, create_run, holds_run, open_run, read_run
@@ -56,16 +57,16 @@ def measure(
             )
             with writer:
                 if writer.manifest.state not in ("complete", "partial"):
-                    run_experiment(
-                        planned_comparison.experiment,
-                        writer,
-                        done,
-                        hub,
-                        expected_amid_changes,
-                        overall,
-                        laboratories,
-                        presence,
+                    run = OpenRun(
+                        experiment=planned_comparison.experiment,
+                        writer=writer,
+                        done=done,
+                        hub=hub,
+                        theory=expected_amid_changes,
+                        presence=presence,
+                        kept=laboratories,
                     )
+                    run_experiment(run, overall)
                 known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
             runs.append(read_run(writer.directory))
             overall.compared(planned_comparison, runs[-1])
