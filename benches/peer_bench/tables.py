@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sixbench.model.aligned import aligned_lines, left_first
 from sixbench.report import words
 
 from .comparisons import COMPARISONS, Comparison
@@ -39,15 +40,7 @@ VALUE_HEADS = ("", "contender", "IP", "least", "mean", "most", "n", "packets/s o
 
 def text(heads: Sequence[str], cells: Sequence[Sequence[str]], left: int = _LEFT) -> str:
     """Columns as wide as their widest cell."""
-    widths = [max(len(row[i]) for row in [heads, *cells]) for i in range(len(heads))]
-    lines = []
-    for row in [heads, *cells]:
-        aligned = (
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join(aligned).rstrip())
-    return "\n".join(lines)
+    return "\n".join(aligned_lines([heads, *cells], left_first(left, len(heads))))
 
 
 def markdown(results: Results) -> str:

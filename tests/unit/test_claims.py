@@ -9,6 +9,7 @@ import pytest
 from paper_runs import BOTH, GOODPUT, LENGTHS, beside, run_of, same, slower_ipv6, verdict
 from reasons import of_agents
 
+from sixbench.analysis import analyse
 from sixbench.analysis.claim_votes import rank_correlation
 from sixbench.model.paper import (
     ClaimTest,
@@ -22,6 +23,7 @@ from sixbench.model.paper import (
     Trend,
     Untestable,
 )
+from sixbench.report import marks, rows
 from sixbench.store import Run
 
 pytestmark = pytest.mark.computes
@@ -35,8 +37,20 @@ def test_a_direction_is_reproduced() -> None:
     assert "of 3 comparisons 3 as claimed" in result.reason
     assert "n = 6" in result.reason
     assert len(result.evidence) == 3
-    assert "−5 %" in result.evidence[0]
+    assert "−5.05 % (−5.20 to −4.90)" in result.evidence[0]
     assert "length 128 B" in result.evidence[0]
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.1, 0.4])
+def test_a_claim_prints_a_change_with_the_digits_of_the_table_of_findings(noise: float) -> None:
+    run = run_of(slower_ipv6, noise=noise)
+    result = verdict(Direction(selector=GOODPUT, expect="lower", quantifier="all"), run)
+    goodput = [finding for finding in analyse(run).findings if finding.metric == "goodput" and not finding.is_aa]
+    assert len(goodput) == len(result.evidence) == 3
+    for row, sentence in zip(map(rows.row, goodput), result.evidence, strict=True):
+        assert f": {row.change}" in sentence
+        if row.interval != marks.TOO_VARIABLE:
+            assert f": {row.change_with_interval} against " in sentence
 
 
 def test_the_contrary_is_opposite() -> None:

@@ -83,7 +83,7 @@ def test_the_oldest_and_the_newest_kernel_stand_for_the_older_and_the_newer_syst
     assert result.verdict == "reproduced"
     assert "higher on 6.12 than on 5.10" in result.reason
     assert "5.10 stands for Old Linux, 6.12 stands for New Linux" in result.reason
-    assert "+20 %" in result.evidence[0]
+    assert "+20.0 %" in result.evidence[0]
     assert "from 5.10 to 6.12, n = 6" in result.evidence[0]
 
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
+from ..model.change_words import PrintedChange, apart_words, printed_change
 from ..model.experiment import Combination
 from ..model.finding import Verdict, is_too_variable
 from ..model.metric import METRICS
 from ..model.names import level
+from ..model.number_words import percent_decimals, quantity, signed
 from ..model.paper import Amount, Contrast, Direction, Formula, Magnitude, Selector, Trend
 from ..stats import Comparison
 from .claim_blocks import blocks_of_a_trend, blocks_to_decide
-from .claim_numbers import apart_in_words, change, change_with_interval, quantity, signed, subject
+from .claim_numbers import change_words, subject
 from .claim_results import Results, Series, level_of
 
 MIN_BLOCKS = 3
@@ -36,7 +38,7 @@ class Vote:
     """The vote of one combination of levels on a claim.
 
     Attributes:
-        change_percent: the difference that was looked at, if it was one; in percentage points where `points` is true.
+        change: the difference that was looked at, if it was one.
         value: the path's own value in the metric's unit, if that was looked at.
         n: blocks.
         sentence: the numbers in words.
@@ -46,8 +48,7 @@ class Vote:
     outcome: Outcome
     n: int
     sentence: str
-    change_percent: float | None = None
-    points: bool = False
+    change: PrintedChange | None = None
     value: float | None = None
     blocks_needed: int | None = None
 
@@ -68,6 +69,7 @@ class _Difference:
 
     Attributes:
         ratio: None for shares, whose interval is that of the difference.
+        unit: that of the metric.
         margin: the workload's, within which differences count as none.
         is_within_noise: whether the baseline may differ from itself by as much.
         direction: `higher` or `lower` where there is a difference for certain, however small.
@@ -82,6 +84,7 @@ class _Difference:
     low: float | None
     high: float | None
     verdict: Verdict
+    unit: str
     is_share: bool
     margin: float
     is_within_noise: bool = False
@@ -166,7 +169,8 @@ def amount_votes(test: Amount, results: Results) -> list[Vote]:
                 votes.append(Vote(outcome="unknown", n=estimate.n, sentence=few))
                 continue
             factor = results.share_of_machine(metric)
-            words = f"{where}: {quantity(metric, estimate.value)} ({quantity(metric, low)} to {quantity(metric, high)})"
+            value, *ends = (quantity(item, METRICS[metric].unit) for item in (estimate.value, low, high))
+            words = f"{where}: {value} ({ends[0]} to {ends[1]})"
             outcome, needed = _amount_outcome(
                 test, factor, (estimate.value, low, high), estimate.n, results.experiment.statistics.confidence
             )
@@ -236,6 +240,7 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
                     low=compared.low,
                     high=compared.high,
                     verdict=_verdict_of(compared),
+                    unit=METRICS[metric].unit,
                     is_share=_is_share(metric),
                     margin=margin,
                     direction=compared.direction,
@@ -250,11 +255,12 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
                     low=finding.ci_low,
                     high=finding.ci_high,
                     verdict=finding.verdict,
+                    unit=METRICS[metric].unit,
                     is_share=_is_share(metric),
                     margin=margin,
                     is_within_noise=finding.is_within_noise,
                     direction=finding.direction,
-                    apart=apart_in_words(finding) if finding.apart else "",
+                    apart=f"{apart_words(finding)} of {finding.n} blocks" if finding.apart else "",
                 )
 
 
@@ -275,14 +281,14 @@ def _difference_vote(
             sentence=f"{difference.where}: {difference.n} pairs of valid trials, {why}",
         )
     ends = (middle, low, high)
-    percents = [100 * end for end in ends] if difference.is_share else [in_percent(formula, ratio) for ratio in ends]
     wild = (
         difference.verdict == "inconclusive"
         and difference.ratio is not None
         and is_too_variable(low, high, difference.ratio, ())
     )
-    in_words = change_with_interval(*percents, points=difference.is_share, says_nothing=wild)
-    words = f"{difference.where}: {in_words} against {difference.other}"
+    change = _printed(difference, formula, says_nothing=wild)
+    in_words = "" if change is None else f" {change_words(change, says_nothing=wild)}"
+    words = f"{difference.where}:{in_words} against {difference.other}"
     small = f"{difference.direction}, by less than the {100 * difference.margin:g} % that matter"
     words += f", n = {difference.n}, {small if difference.is_small else difference.verdict}"
     words += ", but within A/A" if difference.is_within_noise and difference.verdict in ("higher", "lower") else ""
@@ -302,9 +308,20 @@ def _difference_vote(
         outcome=text,
         n=difference.n,
         sentence=words,
-        change_percent=percents[0],
-        points=difference.is_share,
+        change=change,
         blocks_needed=needed,
+    )
+
+
+def _printed(difference: _Difference, formula: Formula, *, says_nothing: bool) -> PrintedChange | None:
+    """The change by a formula, as findings have it. `says_nothing`: its interval is too wide to be printed."""
+    interval = () if says_nothing else (difference.low, difference.high)
+    if difference.is_share or difference.ratio is None:
+        return printed_change(None, difference.difference, interval, difference.unit)
+    ratios = [difference.ratio, *(end for end in interval if end is not None)]
+    change, *ends = (in_percent(formula, ratio) for ratio in ratios)
+    return PrintedChange(
+        change=change, ends=tuple(ends), decimals=percent_decimals(change, *ends), unit="%", divisor=None
     )
 
 
@@ -375,10 +392,11 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
         big = _is_big(change_percent, margin, share=share)
         outcome = "refutes" if not big else "agrees" if rising == (test.expect == "rises") else "contradicts"
     ends = "" if test.of == "ratio" else f", {_mean(metric, lowest)} to {_mean(metric, highest)}"
+    change = printed_change(None if share else whole.ratio, whole.difference, (), METRICS[metric].unit)
     sentence = (
-        f"{thing}: {change(change_percent, points=share)} "
+        f"{thing}: {'' if change is None else change.text} "
         f"from {level(test.factor, first)} to {level(test.factor, last)}{ends}; "
-        f"rank correlation {signed(mean_rho)} over {len(correlations)} blocks"
+        f"rank correlation {signed(mean_rho, 2)} over {len(correlations)} blocks"
     )
     needed = None
     if outcome == "undecided":
@@ -387,8 +405,7 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
         outcome=outcome,
         n=len(correlations),
         sentence=sentence,
-        change_percent=change_percent,
-        points=share,
+        change=change,
         blocks_needed=needed,
     )
 
@@ -423,15 +440,16 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
         return Vote(
             outcome="unknown", n=comparison.n, sentence=f"{thing}: {comparison.n} pairs of valid trials, too few"
         )
-    low, high = (100 * end if share else in_percent("of-baseline", end) for end in (comparison.low, comparison.high))
     ends = f"from {level(test.factor, test.at)} to {level(test.factor, test.then)}"
     wild = (
         comparison.direction is None
         and not share
         and is_too_variable(comparison.low, comparison.high, comparison.ratio, ())
     )
-    text = change_with_interval(middle, low, high, points=share, says_nothing=wild)
-    sentence = f"{thing}: {text} {ends}, n = {comparison.n}"
+    interval = () if wild else (comparison.low, comparison.high)
+    change = printed_change(None if share else comparison.ratio, comparison.difference, interval, METRICS[metric].unit)
+    text = "" if change is None else f"{change_words(change, says_nothing=wild)} "
+    sentence = f"{thing}: {text}{ends}, n = {comparison.n}"
     outcome = _contrast_outcome(test, _verdict_of(comparison))
 
     def decides(low: float, high: float) -> bool:
@@ -439,12 +457,10 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
 
     needed = None
     if outcome == "undecided":
-        interval = (middle / 100 if share else 1 + middle / 100, comparison.low, comparison.high)
+        estimate = (middle / 100 if share else 1 + middle / 100, comparison.low, comparison.high)
         confidence = results.experiment.statistics.confidence
-        needed = blocks_to_decide(interval, decides, n=comparison.n, confidence=confidence, is_ratio=not share)
-    return Vote(
-        outcome=outcome, n=comparison.n, sentence=sentence, change_percent=middle, points=share, blocks_needed=needed
-    )
+        needed = blocks_to_decide(estimate, decides, n=comparison.n, confidence=confidence, is_ratio=not share)
+    return Vote(outcome=outcome, n=comparison.n, sentence=sentence, change=change, blocks_needed=needed)
 
 
 def _contrast_outcome(test: Contrast, verdict: Verdict) -> Outcome:
@@ -470,4 +486,4 @@ def rank_correlation(values: Sequence[float]) -> float:
 
 
 def _mean(metric: str, values: dict[int, float]) -> str:
-    return quantity(metric, math.fsum(values.values()) / len(values))
+    return quantity(math.fsum(values.values()) / len(values), METRICS[metric].unit)

@@ -15,6 +15,8 @@ from ..model.finding import (
     Finding,
     PublishedComparison,
 )
+from ..model.metric import METRICS
+from ..model.number_words import quantity
 from ..model.paper import (
     SYSTEM,
     Amount,
@@ -29,7 +31,7 @@ from ..model.paper import (
     Trend,
     Untestable,
 )
-from .claim_numbers import amount, change, percent, quantity
+from .claim_numbers import amount, given_percent
 from .claim_results import Results
 from .claim_votes import (
     MIN_BLOCKS,
@@ -109,7 +111,7 @@ def _decide(claim: Claim, results: Results) -> _Decision:
             than = "" if test.against is None else f" against {test.against}"
             return _count(direction_votes(test, results), test.quantifier, f"{test.expect}{than}")
         case Magnitude() as test:
-            shown = f"{percent(test.low)} to {percent(test.high)} ({test.formula.replace('-', ' ')})"
+            shown = f"{given_percent(test.low)} to {given_percent(test.high)} ({test.formula.replace('-', ' ')})"
             return _count(magnitude_votes(test, results), test.quantifier, shown)
         case Trend() as test:
             return _count(trend_votes(test, results), test.quantifier, f"it {test.expect}")
@@ -211,12 +213,14 @@ def _reason(known: list[Vote], unknown: int, quantifier: Quantifier, expected: s
 def _spread(known: list[Vote], metric: str) -> str:
     values = sorted(vote.value for vote in known if vote.value is not None)
     if values:
-        return f", values from {quantity(metric, values[0])} to {quantity(metric, values[-1])}"
-    points = any(vote.points for vote in known)
-    changes = sorted(vote.change_percent for vote in known if vote.change_percent is not None)
+        return (
+            f", values from {quantity(values[0], METRICS[metric].unit)} to {quantity(values[-1], METRICS[metric].unit)}"
+        )
+    changes = [vote.change for vote in known if vote.change is not None]
     if not changes:
         return ""
-    return f", changes from {change(changes[0], points=points)} to {change(changes[-1], points=points)}"
+    ordered = sorted(changes, key=lambda change: change.change)
+    return f", changes from {ordered[0].text} to {ordered[-1].text}"
 
 
 _WORDS: dict[Outcome, str] = {

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.aligned import aligned_lines
 from ..model.errors import UsageError
 from . import completions
 from .common import note, print_json, say
 from .options import JSON
-from .tables import table_lines
 
 if TYPE_CHECKING:
     from ..lab.doctor import Answer, Capability
@@ -154,7 +154,7 @@ def matrix(answers: Sequence[EngineAnswer]) -> list[str]:
         (mechanism, *(cells.get((mechanism, engine), NOT_ITS_ENGINE) for engine in engines))
         for mechanism in dict.fromkeys(answer.mechanism for answer in answers)
     ]
-    return table_lines(("mechanism", *engines), rows, left=1 + len(engines))
+    return aligned_lines([("mechanism", *engines), *rows], ["left"] * (1 + len(engines)))
 
 
 def reasons(answers: Iterable[EngineAnswer]) -> list[str]:

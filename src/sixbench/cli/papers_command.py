@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.aligned import aligned
 from ..plan.changes import ExperimentChanges
 from ..plan.loading import load_experiment, load_paper
 from . import completions
@@ -92,10 +93,10 @@ def _print_paper(paper: Paper, runs: list[PaperRun]) -> None:
     say_lines(f"{paper.title}\n{', '.join(paper.authors)}. {paper.published}{year}\n\n")
     say_lines(textwrap.fill(paper.doc, 100) + "\n\n")
     say("Estimated duration")
-    width = max(len(run.command) for run in runs)
-    for run in runs:
-        words = f"{trials_words(run.experiment)}, {time_words(run.experiment, run.estimated)}"
-        say(f"  {run.command:<{width}}  {words}")
+    durations = [
+        (run.command, f"{trials_words(run.experiment)}, {time_words(run.experiment, run.estimated)}") for run in runs
+    ]
+    say_lines(aligned(durations, ["left", "left"]))
     say_lines("\nClaims, by the names that documents and reports use")
     for claim in paper.claims:
         say_lines(_indented(f'{claim.name}: "{claim.text}" ({_place(claim)})'))

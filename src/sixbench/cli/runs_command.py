@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.aligned import aligned_lines, left_first
 from . import completions
 from .common import note, print_json, say
 from .options import JSON
-from .tables import table_lines
 
 if TYPE_CHECKING:
     from ..report.listed_runs import ListedRun
@@ -61,7 +61,7 @@ def _print(listed: list[ListedRun]) -> None:
         for run in listed
     ]
     heads = ["started", "run", "experiment", "state", "ok", "invalid", "failed"]
-    first, *lines = table_lines(heads, rows, left=4)
+    first, *lines = aligned_lines([heads, *rows], left_first(4, len(heads)))
     say(first)
     for run, line in zip(listed, lines, strict=True):
         say(line)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from math import log
 
 from ..analysis.pooled import pooled_change
+from ..model.change_words import PrintedChange, change_of, noise_of, printed_change
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.trial import TrialRecord
 from . import bars, marks, rows, words
-from .agreeing import change_of, printed_change, value_texts
+from .agreeing import value_texts
 from .bars import Bar
 
 NO_AA = "This experiment has no A/A path, so its noise floor is not known."
@@ -179,12 +180,14 @@ def _values(finding: Finding) -> str:
 
 def _change(finding: Finding) -> str:
     """Empty where there is none, or where it says nothing."""
-    row = rows.row(finding)
-    if finding.mark == "too variable" or row.change == words.MISSING:
-        return ""
-    return (
-        row.change if row.interval == words.MISSING else f"{row.change} [{row.interval.replace(' to ', f',{_NBSP}')}]"
-    )
+    change = change_of(finding)
+    return "" if finding.mark == "too variable" or change is None else _with_brackets(change)
+
+
+def _with_brackets(change: PrintedChange) -> str:
+    """A change with its interval in brackets, `−1.38 % [−1.53, −1.22]`; the change alone where there is none."""
+    interval = change.printed_interval
+    return change.text if interval is None else f"{change.text} [{f',{_NBSP}'.join(interval.texts)}]"
 
 
 def _pooled(findings: Sequence[Finding], statistics: Statistics) -> str:
@@ -199,7 +202,7 @@ def _pooled(findings: Sequence[Finding], statistics: Statistics) -> str:
         return ""
     left_out = "" if pooled.levels == len(findings) else f" of {pooled.levels}"
     differ = {True: ", and the levels differ", False: ", and no level differs for certain", None: ""}[pooled.differ]
-    return f"{change.text} [{change.interval.replace(' to ', f',{_NBSP}')}] on average{left_out}{differ}"
+    return f"{_with_brackets(change)} on average{left_out}{differ}"
 
 
 def _theory(finding: Finding) -> str:
@@ -211,21 +214,13 @@ def _theory(finding: Finding) -> str:
 
 
 def _noise(finding: Finding) -> str:
-    """The A/A interval with the decimals of the change, and without its unit."""
-    low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
-    if low is None or high is None:
+    """The A/A interval without its unit."""
+    noise = noise_of(finding)
+    if noise is None:
         return ""
     if rows.is_noise_too_variable(finding):
         return marks.TOO_VARIABLE
-    if finding.ratio is not None:
-        ends = [words.as_percent(low), words.as_percent(high)]
-        decimals = words.percent_decimals(*ends)
-    else:
-        change = change_of(finding)
-        if change is None or change.divisor is None:
-            return ""
-        ends, decimals = [low / change.divisor, high / change.divisor], change.decimals
-    return _NBSP.join((words.signed(ends[0], decimals), "..", words.signed(ends[1], decimals)))
+    return f"{_NBSP}..{_NBSP}".join(noise.texts)
 
 
 def _capital(text: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from ..model.change_words import printed_change
 from ..model.finding import CellEffect, CellValue
 from ..store import Cell, Run
 from . import rows, words
-from .agreeing import printed_change
 from .tables import Table, left, right
 
 LEAST_P = 0.001
@@ -69,9 +69,7 @@ def _change(value: CellValue | None, unit: str) -> str:
     if value is None:
         return words.MISSING
     change = printed_change(value.ratio, value.difference, (value.ci_low, value.ci_high), unit)
-    if change is None:
-        return words.MISSING
-    return change.text if change.interval == words.MISSING else f"{change.text} ({change.interval})"
+    return words.MISSING if change is None else change.with_interval
 
 
 def _p_value(value: float | None) -> str:

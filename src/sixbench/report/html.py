@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..model.change_words import noise_of
 from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
@@ -256,10 +257,10 @@ def _sortable(finding: Finding) -> str:
 
 
 def _noise_interval(finding: Finding) -> str:
-    if finding.ratio is None or finding.noise_low is None or finding.noise_high is None:
+    noise = noise_of(finding)
+    if finding.ratio is None or noise is None:
         return ""
-    low, high = words.as_percent(finding.noise_low), words.as_percent(finding.noise_high)
-    return f"A/A interval {words.signed(low, 2)} to {words.signed(high, 2)} %"
+    return f"A/A interval {' to '.join(noise.texts)} {noise.unit}"
 
 
 def _filters(findings: list[Finding]) -> dict[str, list[str]]:

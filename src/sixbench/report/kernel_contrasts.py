@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..model.change_words import printed_change
 from ..model.finding import KernelContrast
 from ..model.metric import METRICS
 from . import marks, rows, words
-from .agreeing import agreeing_digits, printed_change
+from .agreeing import agreeing_digits
 from .tables import Table, left, right
 
 

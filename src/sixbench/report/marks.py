@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from math import asinh, log
 
 from ..analysis.noise import BUSY_ELSEWHERE_CORES, MUCH_SLOWDOWN
+from ..model.change_words import apart_words, change_of
 from ..model.experiment import Statistics
 from ..model.finding import MANY_BLOCKS, Finding, KernelContrast, Mark
 from ..model.metric import METRICS
 from ..model.trial import TrialRecord
 from . import words
-from .agreeing import change_of
 
 TOO_VARIABLE = "too variable"
 """In place of an interval that is too wide to be useful."""
@@ -70,7 +70,7 @@ def verdict(finding: Finding) -> str:
     plain = word(finding).removesuffix(IN_MOST)
     if _has_apart(finding):
         middle = "equal" if finding.mark == "equivalent" else _middle(finding) if plain == "mixed" else plain
-        return f"{'mixed: ' if plain == 'mixed' else ''}{middle} {_in_most(finding)}; {_apart(finding)}"
+        return f"{'mixed: ' if plain == 'mixed' else ''}{middle} {_in_most(finding)}; {apart_words(finding)}"
     if finding.mark in ("undecided", "too variable", "within A/A"):
         return "; ".join(filter(None, (undecided(finding), _aside(finding))))
     return f"{plain}, constant" if finding.constant and finding.mark in ("decided", "small") else plain
@@ -80,7 +80,7 @@ def mark(finding: Finding, statistics: Statistics) -> str:
     """The mark alone: `decided: worse`, `equivalent within 1 %`, `within A/A`, `undecided`, `too variable to tell`,
     `higher by 3.4 %, less than the 5 % that matter here`; with blocks that say otherwise, `equal in 8 of 10 blocks;
     77 to 97 % less in 2`."""
-    most, apart = (f" {_in_most(finding)} blocks", f"; {_apart(finding)}") if _has_apart(finding) else ("", "")
+    most, apart = (f" {_in_most(finding)} blocks", f"; {apart_words(finding)}") if _has_apart(finding) else ("", "")
     margin = words.percent(statistics.margin_of(finding.workload))
     match finding.mark:
         case "decided":
@@ -113,7 +113,7 @@ def short_mark(finding: Finding, statistics: Statistics) -> str:
 def blocks(finding: Finding) -> str:
     """A remark on the blocks: `8 of 10; 77 to 97 % less in 2`, `about 40 would tell`, `constant`."""
     if _has_apart(finding):
-        return f"{_in_most(finding).removeprefix('in ')}; {_apart(finding)}"
+        return f"{_in_most(finding).removeprefix('in ')}; {apart_words(finding)}"
     if finding.mark in ("undecided", "too variable", "within A/A"):
         needed = _blocks_of([finding]).strip(" ()").removesuffix(" blocks")
         return "; ".join(part for part in (f"{needed} would tell" if needed else "", _aside(finding)) if part)
@@ -135,7 +135,7 @@ def _middle(finding: Finding) -> str:
     change = change_of(finding)
     if finding.direction is None or change is None:
         return "equal" if finding.verdict == "equivalent" else "undecided" if change is None else change.text
-    return f"{finding.direction} by {change.text.lstrip('+' + words.MINUS)}"
+    return f"{finding.direction} by {change.size}"
 
 
 def _in_most(finding: Finding | KernelContrast) -> str:
@@ -144,45 +144,17 @@ def _in_most(finding: Finding | KernelContrast) -> str:
 
 def in_most(text: str, contrast: Finding | KernelContrast) -> str:
     """The text with what blocks that lie apart say: `equal in 8 of 10; 77 to 97 % less in 2`; as it is if none do."""
-    return f"{text} {_in_most(contrast)}; {_apart(contrast)}" if contrast.apart else text
-
-
-def _apart(finding: Finding | KernelContrast) -> str:
-    """The finding of the other blocks: `77 to 97 % less in 2`."""
-    low, high = words.finite(finding.apart_low), words.finite(finding.apart_high)
-    if low is None or high is None:
-        return f"other values in {finding.apart}"
-    return f"{_less_or_more(low, high)} in {finding.apart}"
-
-
-_MANY_TIMES = 3.0
-"""A ratio from which on times are said and not percent."""
-
-
-def _less_or_more(low: float, high: float) -> str:
-    if low > 1 and high >= _MANY_TIMES:
-        ends = [f"{float(f'{end:.2g}'):g}" for end in (low, high)]
-        return f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)} times as much"
-    if low < 1 < high:
-        return f"{_size(low)} % less to {_less_or_more(high, high)}"
-    side = "less" if low < 1 else "more"
-    ends = [_size(end) for end in ((high, low) if low < 1 else (low, high))]
-    return f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)} % {side}"
-
-
-def _size(ratio: float) -> str:
-    percent = abs(words.as_percent(ratio))
-    return ">99" if ratio < 1 and percent > 99.4 else f"{percent:.{0 if percent >= 9.95 else 1}f}"
+    return f"{text} {_in_most(contrast)}; {apart_words(contrast)}" if contrast.apart else text
 
 
 def _aside(finding: Finding) -> str:
     """Blocks that say otherwise of what is not decided."""
-    return f"{_apart(finding)} of {finding.n}" if finding.apart else ""
+    return f"{apart_words(finding)} of {finding.n}" if finding.apart else ""
 
 
 def hint(finding: Finding, trials: Sequence[TrialRecord] = ()) -> str:
     """Advice that would lead to an answer: `about 40 blocks would tell 5 %`; empty where it is one."""
-    aside = [f"{_apart(finding)} of {words.count(finding.n, 'block')}"] if finding.apart else []
+    aside = [f"{apart_words(finding)} of {words.count(finding.n, 'block')}"] if finding.apart else []
     match finding.mark:
         case "decided" | "small" if finding.constant:
             return f"constant: each has the same value in all {words.count(finding.n, 'block')}"

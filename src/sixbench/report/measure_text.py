@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ..model.aligned import aligned, left_first
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
 from ..model.metric import COLUMNS, METRICS
@@ -13,7 +14,6 @@ from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS, pmtu
 from ..model.workloads.common import rate
 from . import words
-from .aligned import aligned
 from .path_mtu_table import path_mtu_table
 
 Series = Mapping[str, Mapping[str, Sequence[float | None]]]
@@ -75,7 +75,7 @@ def summary(record: TrialRecord) -> str:
         known = [COLUMNS[column] for column in record.metrics if column in COLUMNS]
         known.sort(key=lambda metric: order.index(metric.name) if metric.name in order else len(order))
         rows = [(metric.label, words.quantity(record.metrics[metric.column], metric.unit)) for metric in known]
-        text = aligned([("", "value"), *rows], left=1) if rows else ""
+        text = aligned([("", "value"), *rows], ["left", "right"]) if rows else ""
     return f"[{record.path}] {record.status}\n{text}{remarks(record)}"
 
 
@@ -138,7 +138,8 @@ def _estimates(analysis: Analysis) -> str:
         )
         for estimate in analysis.estimates
     ]
-    return aligned([("", "mean", "95 % CI from", "to", "n"), *rows], left=1) if rows else ""
+    heads = ("", "mean", "95 % CI from", "to", "n")
+    return aligned([heads, *rows], left_first(1, len(heads))) if rows else ""
 
 
 def _intervals(columns: Mapping[str, Sequence[float | None]], sender: Mapping[str, Sequence[float | None]]) -> str:
@@ -151,7 +152,7 @@ def _intervals(columns: Mapping[str, Sequence[float | None]], sender: Mapping[st
     for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
         rows.append([_span(start, end), *_cells(merged, slice(index, index + 1), end - start)])
     rows.append([_span(0, ends[-1]), *_cells(merged, slice(None), ends[-1])])
-    lines = aligned(rows, left=1).splitlines(keepends=True)
+    lines = aligned(rows, left_first(1, len(heads))).splitlines(keepends=True)
     return "".join([*lines[:-1], "  - - - - - - - - -\n", lines[-1]])
 
 

@@ -20,11 +20,11 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ..model.aligned import aligned, left_first
 from ..model.json_object import JsonObject
 from ..model.monitoring import FalseAlarms, Followed, Monitor, Occurrence, OccurrenceState, Removed
 from ..model.units import format_size
 from . import validity, words
-from .aligned import aligned
 from .series_words import about, path_text, title_of, value_text
 from .tables import Column, Table, left
 
@@ -80,7 +80,7 @@ def render(directory: str, monitor: Monitor, followed: Sequence[Followed]) -> st
     changed = [item for item in followed if item.changed is not None]
     shown = (changed + [item for item in followed if item.changed is None])[:MOST_ROWS]
     for heading, group in groupby(sorted(shown, key=about), key=about):
-        parts.append(f"\n{words.one_line(heading)}\n" + aligned([HEADS, *map(_row, group)], left=2))
+        parts.append(f"\n{words.one_line(heading)}\n" + aligned([HEADS, *map(_row, group)], left_first(2, len(HEADS))))
     if len(followed) > len(shown):
         parts.append(f"\nand {len(followed) - len(shown)} more series: --json has them\n")
     parts.append(f"\n{conclusion(monitor, followed)}\n")

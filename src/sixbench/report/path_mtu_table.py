@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..model.aligned import aligned, left_first
 from ..model.form import ABSENT
 from ..model.results import Hop, PathMtu
 from ..model.trial import TrialRecord
 from ..model.workloads.pmtu import direction_verdict, verdict
 from . import words
-from .aligned import aligned
 
 
 def path_mtu_table(records: Sequence[TrialRecord]) -> str:
@@ -27,7 +27,7 @@ def path_mtu_table(records: Sequence[TrialRecord]) -> str:
         f"{verdict(record.client, record.server) or 'none, for a direction could not be judged'}\n"
         for record in records
     ]
-    return aligned(rows, left=1) + "".join(verdicts)
+    return aligned(rows, left_first(1, len(rows[0]))) + "".join(verdicts)
 
 
 def directions(record: TrialRecord) -> list[tuple[str, Mapping[str, Any]]]:

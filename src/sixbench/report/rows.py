@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+from ..model.change_words import change_of, noise_of
 from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.metric import METRICS
 from ..model.parameter import Scalar
-from ..model.units import scale
 from ..model.workloads import WORKLOADS
 from . import marks, words
-from .agreeing import change_of, value_texts
+from .agreeing import value_texts
 
 PROGRAM_METRICS = ("bpf_encapsulate", "bpf_decapsulate")
 """Only paths of the engine `ebpf` have these. A native baseline has nothing to compare them with."""
@@ -217,31 +217,16 @@ def expected_ratio(finding: Finding) -> float | None:
 
 
 def _noise(finding: Finding) -> str:
-    low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
-    if low is None or high is None:
+    noise = noise_of(finding)
+    if noise is None:
         return words.MISSING
-    if is_noise_too_variable(finding):
-        return marks.TOO_VARIABLE
-    if finding.ratio is not None:
-        return deviation(max(abs(low - 1), abs(high - 1)), finding)
-    return deviation(max(abs(low), abs(high)), finding)
+    return marks.TOO_VARIABLE if is_noise_too_variable(finding) else noise.widest
 
 
 def is_noise_too_variable(finding: Finding) -> bool:
     """True if the A/A comparison's interval says nothing, by the rule for intervals of changes."""
     low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
     return low is not None and high is not None and is_too_variable(low, high, finding.ratio, finding.values)
-
-
-def deviation(largest: float, finding: Finding) -> str:
-    """Possible error of a comparison, as `±0.05 %`; `largest` is of the ratio, or of the difference without one."""
-    if finding.ratio is not None:
-        percent = 100 * largest
-        return f"±{words.signed(percent, words.percent_decimals(percent)).lstrip('+')} %"
-    if finding.unit == "1":
-        return f"±{100 * largest:.3f} pp"
-    scaled, name = scale(largest, finding.unit)
-    return f"±{words.number(scaled, 3)} {name}"
 
 
 def contradicts_theory(finding: Finding) -> bool:

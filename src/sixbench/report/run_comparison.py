@@ -15,13 +15,14 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from itertools import groupby
 
+from ..model.aligned import Align, aligned
+from ..model.change_words import PrintedChange, printed_change
 from ..model.finding import is_too_variable
 from ..model.json_object import JsonObject
 from ..model.metric import METRICS
 from ..model.run_comparison import RUN_COMPARISON_SCHEMA, Cell, Lacking, RunComparison, Sample
 from . import marks, words
-from .agreeing import PrintedChange, agreeing_digits, printed_change
-from .aligned import aligned
+from .agreeing import agreeing_digits
 
 MOST_ROWS = 40
 """Comparisons that fit on a screen. Of more, only those that found a change are shown."""
@@ -46,6 +47,7 @@ MAIN_SETTINGS = (
 )
 """The settings that readers look for first, and groups of these, in order."""
 HEADS = ("metric", "path", "old", "new", "change", "interval", "")
+_ALIGN: tuple[Align, ...] = ("left", "left", "right", "right", "right", "right", "left")
 
 
 def document(comparison: RunComparison) -> JsonObject:
@@ -67,7 +69,7 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
     ]
     pairs, left_out = tables(comparison, everything=everything)
     for heading, rows in pairs:
-        parts.append(f"\n{heading}\n" + aligned([HEADS, *rows], left=2, words_last=True))
+        parts.append(f"\n{heading}\n" + aligned([HEADS, *rows], _ALIGN))
     if left_out:
         parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change. Show them with --all.\n")
     parts += lacking_lines(comparison.lacking)
@@ -120,7 +122,7 @@ def _settings(comparison: RunComparison, *, everything: bool) -> str:
     ]
     left = len(comparison.settings) - len(shown)
     more = f"  and {words.count(left, 'more setting')}. Show them with --all.\n" if left else ""
-    return "\n" + aligned(rows, left=3) + more
+    return "\n" + aligned(rows, ["left"] * 3) + more
 
 
 def _rank(name: str) -> int:

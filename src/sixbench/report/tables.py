@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from ..model.aligned import Align
 from ..model.finding import ClaimResult, ComparedTable, Finding, PublishedComparison
 from . import rows, words
 from .agreeing import value_texts
 from .rows import Group
 from .validity import Trials
-
-Align = Literal["left", "right"]
 
 _WIDE = 1000
 """Values whose largest is so many times the smallest do not share a unit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..model.change_words import change_of
 from ..model.finding import Analysis, Finding
 from ..model.reason import Reason as OfTrial
 from ..model.reason import ReasonKind
@@ -138,10 +139,16 @@ def noise_floor(analysis: Analysis) -> list[NoiseFloor]:
                     different=sum(finding.verdict in ("higher", "lower") for finding in known),
                     largest=marks.TOO_VARIABLE
                     if any(finding.mark == "too variable" for finding in known)
-                    else rows.deviation(_deviation(widest), widest),
+                    else _widest(widest),
                 )
             )
     return floors
+
+
+def _widest(finding: Finding) -> str:
+    change = change_of(finding)
+    interval = None if change is None else change.printed_interval
+    return words.MISSING if interval is None else interval.widest
 
 
 def _deviation(finding: Finding) -> float:

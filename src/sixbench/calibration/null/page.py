@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
+from ...model.aligned import aligned
 from ...report import page, run_description
-from ...report.aligned import aligned
 from ...store import Run
 from . import table
 from .figure import drawing
@@ -47,5 +47,5 @@ def text(result: NullResult) -> str:
     parts = [textwrap.fill(sentence, _TEXT_WIDTH) for sentence in names]
     for made in table.tables(result):
         heads = [column.name for column in made.columns]
-        parts.append(f"\n{made.title}\n{aligned([heads, *made.rows], 2)}")
+        parts.append(f"\n{made.title}\n{aligned([heads, *made.rows], [column.align for column in made.columns])}")
     return "\n".join(parts) + "\n"

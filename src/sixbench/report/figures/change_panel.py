@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
+from ...model.change_words import noise_of
 from ...model.finding import Finding
 from .. import rows, words
 from . import cut, style
@@ -62,8 +63,9 @@ def _level(change: Change, column: str) -> float:
 def _tip(path: str, change: Change, column: str) -> str:
     finding = change.finding
     text = f"{path}, {words.levels(finding.levels, [column])}\n{rows.row(finding).compared}"
-    if change.noise_low is not None and change.noise_high is not None:
-        text += f"\nA/A {words.signed(change.noise_low, 2)} to {words.signed(change.noise_high, 2)} %"
+    noise = None if finding.is_aa else noise_of(finding)
+    if noise is not None:
+        text += f"\nA/A {' to '.join(noise.texts)} {noise.unit}"
     return text
 
 

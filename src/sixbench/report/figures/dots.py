@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ...model.change_words import difference_scale
 from ...model.finding import Estimate, Finding
 from .. import rows, words
-from ..agreeing import difference_scale
 from . import cut, data, style
 from .changes import PAIRS, Change, change_handles, changes, limits, value_handles
 from .data import Context, Measured
