@@ -96,6 +96,7 @@ def test_what_every_run_needs_is_told_alone() -> None:
         ),
         ("KVM", "there is no kernel; fetch one: sixbench kernels add debian-6.1", ROOT, "sixbench kernels add"),
         ("KVM", "/dev/kvm may not be opened by this user; the group kvm may", USER, "sudo usermod -aG kvm"),
+        ("KVM", "/dev/kvm may be opened by root alone, and QEMU is not root", ROOT, "groupadd -rf kvm && chgrp kvm"),
         ("KVM", "there is no /dev/kvm", MachineState(is_root=True, modules=frozenset({"kvm_amd"})), "modprobe kvm_amd"),
         ("KVM", "there is no /dev/kvm", ROOT, "no command does; a virtual machine needs nested virtualisation"),
     ],

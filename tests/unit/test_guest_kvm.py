@@ -65,3 +65,11 @@ def test_a_device_that_only_root_may_open_is_no_kvm_for_qemu(
     device.chmod(0o600)
     refusal = kvm.why_no_kvm(qemu(tmp_path, "exit 0"), KERNEL)
     assert refusal == f"{device} may be opened by root alone, and QEMU is not root"
+
+
+def test_a_device_that_anybody_may_open_is_a_kvm_for_qemu_whatever_its_group(
+    tmp_path: Path, device: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kvm, "is_another_user", lambda: True)
+    device.chmod(0o666)
+    assert kvm.why_no_kvm(qemu(tmp_path, "exit 0"), KERNEL) is None

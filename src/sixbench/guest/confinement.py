@@ -50,6 +50,12 @@ def group_that_opens(device: Path) -> int | None:
     return about.st_gid if about.st_gid != 0 and about.st_mode & may == may else None
 
 
+def anybody_opens(device: Path) -> bool:
+    """True if every user may read and write a device."""
+    may = stat.S_IROTH | stat.S_IWOTH
+    return os.stat(device).st_mode & may == may
+
+
 def is_another_user() -> bool:
     """True if QEMU is not who this process is."""
     return _user() is not None

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from ..model.errors import CapabilityError
-from .confinement import confined, group_that_opens, is_another_user
+from .confinement import anybody_opens, confined, group_that_opens, is_another_user
 from .memory import anonymous_copy
 
 KVM_ANSWER_S = 10.0
@@ -28,7 +28,7 @@ def why_no_kvm(qemu: Path, vmlinuz: Path) -> str | None:
         return f"there is no {_DEVICE}"
     if not os.access(_DEVICE, os.R_OK | os.W_OK):
         return f"{_DEVICE} may not be opened by this user; the group kvm may"
-    if is_another_user() and not kvm_groups():
+    if is_another_user() and not kvm_groups() and not anybody_opens(_DEVICE):
         return f"{_DEVICE} may be opened by root alone, and QEMU is not root"
     image = anonymous_copy(vmlinuz)
     try:
@@ -58,6 +58,6 @@ def why_no_kvm(qemu: Path, vmlinuz: Path) -> str | None:
 
 
 def kvm_groups() -> tuple[int, ...]:
-    """The groups by whose rights a user may open the device; empty where only root may."""
+    """The groups by whose rights a user may open the device; empty where only root may, or anybody."""
     group = group_that_opens(_DEVICE)
     return () if group is None else (group,)

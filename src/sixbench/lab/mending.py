@@ -128,6 +128,8 @@ def _mend_kvm(reason: str, machine: MachineState) -> str:
         return "sixbench kernels add debian-6.1, then sixbench doctor"
     if "may not be opened by this user" in reason:
         return "sudo usermod -aG kvm $USER, then log in again"
+    if "may be opened by root alone" in reason:
+        return "groupadd -rf kvm && chgrp kvm /dev/kvm && chmod g+rw /dev/kvm"
     for module in ("kvm_intel", "kvm_amd"):
         if "there is no /dev/kvm" in reason and module in machine.modules:
             return _as_root(f"modprobe {module}", machine)
