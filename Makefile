@@ -113,7 +113,7 @@ test-rust: | system-test
 	cargo test $(strip $(CARGO_TEST_PACKAGES)) --locked $(CARGO_TEST_OPTIONS)
 
 test-python: install system-test
-	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/property tests/unit tests/golden $(PYTEST_CHOICE) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/property tests/unit tests/golden benches/tests tools/tests $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
 	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))
@@ -225,4 +225,4 @@ release: ## check a release, build its wheels and source archive, write checksum
 .PHONY: clean
 clean: ## remove what make made; results in runs stay
 	rm -rf $(VENV) target dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benches tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
