@@ -24,7 +24,7 @@ from sixbench.lab import registry
 from sixbench.model.errors import UsageError, WriteError
 from sixbench.model.trial import TrialRecord
 from sixbench.run import announcements, other_runs
-from sixbench.run.other_runs import Presence, announced_page, measuring, running
+from sixbench.run.other_runs import OtherRun, Page, Presence, announced_page, measuring, running
 from sixbench.store import Folder, create_new_run, create_run, new_directory, open_run, read_run
 from sixbench.ui.look import Look
 
@@ -229,6 +229,22 @@ for line in sys.stdin:
     held[0].sendto(f"run/{root}/{'0' * 16}/{name}-c".encode(), "\\0sixbench/" + line.strip())
     print("sent", flush=True)
 """
+
+
+def test_messages_that_arrive_without_end_do_not_hold_up_a_run() -> None:
+    page = Page(directory=(1, 2), token="0" * 16)
+
+    class Flooded:
+        messages = 0
+
+        def recvmsg(self, *_: int) -> tuple[bytes, list[tuple[int, int, bytes]], int, None]:
+            self.messages += 1
+            assert self.messages < 100_000, "it reads without end"
+            return page.told.encode(), [], 0, None
+
+    run = OtherRun(name=NAME, pid=os.getpid(), token="1" * 16)
+    presence = Presence(run, Flooded())  # type: ignore[arg-type]
+    assert presence.noted(replace(small().trials[0], watched=None), page.directory).watched is True
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user, too")

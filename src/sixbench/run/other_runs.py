@@ -51,6 +51,8 @@ _TOKEN = "(?P<token>[0-9a-f]{16})"
 _TOLD_RUN = re.compile(rf"{_RUN}(?P<pid>[0-9]{{1,10}})/{_TOKEN}/(?P<name>{NAME.pattern})")
 _TOLD_PAGE = re.compile(rf"{_PAGE}(?P<device>[0-9]{{1,20}})-(?P<inode>[0-9]{{1,20}})/{_TOKEN}")
 _MAX_TOLD_BYTES = 256
+_MOST_TOLD = 1000
+"""Messages that are read at a look: anybody on this machine may send them, and as fast as they are read."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -139,9 +141,12 @@ class Presence:
     def _heard(self) -> set[OtherRun | Page]:
         """Runs that have begun since the last look."""
         heard: set[OtherRun | Page] = set()
+        here = self._here
+        if here is None:
+            return heard
         with contextlib.suppress(BlockingIOError):
-            while self._here is not None:
-                message, rights, _, _ = self._here.recvmsg(
+            for _ in range(_MOST_TOLD):
+                message, rights, _, _ = here.recvmsg(
                     _MAX_TOLD_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT
                 )
                 result = _parse(message.decode(errors="replace"))
