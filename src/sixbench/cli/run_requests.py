@@ -1,4 +1,4 @@
-"""What the command line asks of runs, as values that the functions behind the commands take."""
+"""The requests of the command line for runs, as values that the functions behind the commands take."""
 
 from __future__ import annotations
 
