@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,12 +11,16 @@ from pathlib import Path
 
 import pytest
 from adding import ROOT, Section, follow, sections
+from ip_packets import ipv6, pcap
+
+from sixbench.model.capture_file import read_capture
 
 RUN = ROOT / "tests/schemas/run-2/fragments"
 
 SECTIONS = sections()
 SHOWN = {
     "A mechanism": ["link add toy type sit local", "link set toy mtu 1480 up"],
+    "Packets through a mechanism": ["toy      A configured tunnel of IPv6 in IPv4."],
     "An engine": ["link add 6in4-1 type sit local 198.18.1.1 remote 198.18.1.2 ttl 64\n"],
     "A workload": ["name-lookup"],
     "A metric": ["name-lookup"],
@@ -67,6 +72,18 @@ def test_what_was_added_works(tree: Path, heading: str) -> None:
 def test_the_schema_knows_them(tree: Path) -> None:
     schema = in_tree(tree, "-m", "sixbench", "schema")
     assert [name for name in ('"toy"', '"bare"', '"name-lookup"') if name not in schema] == []
+
+
+def test_packets_go_through_the_mechanism(tree: Path) -> None:
+    (tree / "in.pcap").write_bytes(pcap([ipv6(b"", source="2001:db8::1")]))
+    ends = ("--local", "192.0.2.1", "--remote", "192.0.2.2", "--ttl", "9")
+    printed = in_tree(
+        tree, "-m", "sixbench", "translate", "toy", *ends, "--in", "in.pcap", "--out", "out.pcap", "--json"
+    )
+    assert json.loads(printed)["out"] == [{"source": "192.0.2.1", "destination": "192.0.2.2", "bytes": 60}]
+    with (tree / "out.pcap").open("rb") as stream:
+        [packet] = [record.data for record in read_capture(stream)]
+    assert packet[8] == 9
 
 
 SUMMARISE = """

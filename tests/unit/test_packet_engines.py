@@ -10,8 +10,9 @@ from ip_packets import ipv4, ipv6
 
 from sixbench.model.errors import UsageError
 from sixbench.model.observation import Count, CountersAnswer, InterfaceCounters, TranslatorState
-from sixbench.translate.engines import carrying, hosts_of
+from sixbench.translate.engines import carrying
 from sixbench.translate.mechanisms import PACKET_MECHANISMS
+from sixbench.translate.mechanisms.nat64 import hosts_of
 from sixbench.translate.passing.counted import Backlogs, Counted, of_translator
 from sixbench.translate.passing.network import translator_network, tunnel_network
 

@@ -18,8 +18,8 @@ from .command_groups import GroupedCommands, with_subcommands
 from .common import note
 
 if TYPE_CHECKING:
-    from ..translate.mechanisms import PacketKind
-    from ..translate.option import Option
+    from ..translate.kind import PacketMechanism
+    from ..translate.option import PacketOption
 
 
 class _OneForEachMechanism(GroupedCommands):
@@ -33,8 +33,8 @@ class _OneForEachMechanism(GroupedCommands):
             from ..translate.mechanisms import PACKET_MECHANISMS
 
             app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-            for kind in PACKET_MECHANISMS:
-                app.command(kind.name)(_command(kind))
+            for mechanism in PACKET_MECHANISMS:
+                app.command(mechanism.name)(_command(mechanism))
             self._made = get_group(app).commands
         return self._made
 
@@ -98,42 +98,49 @@ _COMMON: dict[str, tuple[Any, Any]] = {
 }
 
 
-def _command(kind: PacketKind) -> Callable[..., int]:
+def _command(mechanism: PacketMechanism) -> Callable[..., int]:
     """A function with a parameter for each option."""
 
     def translate(**values: Any) -> int:
         common = {name: values[name] for name in _COMMON}
-        options = {option.name: values[_variable(option)] for option in kind.options}
-        return _translate(kind, options, **common)
+        options = {option.name: values[_variable(option)] for option in mechanism.options}
+        return _translate(mechanism, options, **common)
 
     def parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind)
 
-    parameters = [parameter(_variable(option), *_typed(option)) for option in kind.options]
+    parameters = [parameter(_variable(option), *_typed(option)) for option in mechanism.options]
     common = [parameter(name, *typed) for name, typed in _COMMON.items()]
-    translate.__doc__ = kind.doc
+    translate.__doc__ = mechanism.doc
     translate.__signature__ = inspect.Signature([*parameters, *common])  # type: ignore[attr-defined]
     return translate
 
 
-def _variable(option: Option) -> str:
+def _variable(option: PacketOption) -> str:
     return option.name.replace("-", "_")
 
 
-def _typed(option: Option) -> tuple[Any, Any]:
+def _typed(option: PacketOption) -> tuple[Any, Any]:
     """The option's type, and how it is declared."""
     if option.read is None:
         name = f"--no-{option.name}" if option.turns_off else f"--{option.name}"
         return bool, typer.Option(False, name, help=option.help)
     default: Any = ... if option.is_required else [] if option.is_repeated else None
-    declared = typer.Option(default, f"--{option.name}", metavar=option.shown_as, help=option.help)
+    declared = typer.Option(default, f"--{option.name}", metavar=option.placeholder, help=option.help)
     if option.is_repeated:
         return list[str], declared
     return str if option.is_required else str | None, declared
 
 
 def _translate(
-    kind: PacketKind, options: dict[str, Any], *, in_: str, out: str | None, explain: bool, as_json: bool, engine: str
+    mechanism: PacketMechanism,
+    options: dict[str, Any],
+    *,
+    in_: str,
+    out: str | None,
+    explain: bool,
+    as_json: bool,
+    engine: str,
 ) -> int:
     from ..model.errors import UsageError
     from ..translate.engines import carrying
@@ -144,15 +151,15 @@ def _translate(
         raise UsageError("write the packets to a file with --out FILE, or explain their fate with --explain")
     if out == STANDARD and sys.stdout.isatty():
         raise UsageError("--out -: standard output is a terminal, and packets are no text; name a file, or a pipe")
-    given = _read(kind, options)
+    given = _read(mechanism, options)
     stream = sys.stderr if out == STANDARD else sys.stdout
     with ExitStack() as opened:
         # Some networks need the senders before they are built. Errors of options come before errors of files.
         packets = cache(lambda: opened.enter_context(open_packets(in_)))
-        mechanism = opened.enter_context(
-            carrying(kind, given, engine, sys.argv[1:], lambda: (packet.data for packet in packets().keep()))
+        carrier = opened.enter_context(
+            carrying(mechanism, given, engine, sys.argv[1:], lambda: (packet.data for packet in packets().keep()))
         )
-        journey = Journey(mechanism, packets(), opened.enter_context(open_output(out)))
+        journey = Journey(carrier, packets(), opened.enter_context(open_output(out)))
         for passage in journey:
             line = passage.to_json() if as_json else passage.in_words() if explain else None
             if line is not None:
@@ -176,12 +183,12 @@ def _tell(line: str | None, stream: TextIO, *, is_all: bool) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _read(kind: PacketKind, options: dict[str, Any]) -> dict[str, Any]:
+def _read(mechanism: PacketMechanism, options: dict[str, Any]) -> dict[str, Any]:
     """The values that were given. Raises `UsageError`."""
     from ..model.errors import UsageError
 
     given: dict[str, Any] = {}
-    for option in kind.options:
+    for option in mechanism.options:
         value = options[option.name]
         if value is None or value is False or value == []:
             continue

@@ -37,7 +37,7 @@ TTL = Parameter(
     doc="TTL or hop limit of outer packets; 0: the inner packet's",
     minimum=0,
     maximum=255,
-    default="64",
+    default=DEFAULT_TTL,
 )
 TOS = Parameter(
     name="tos",
@@ -47,7 +47,7 @@ TOS = Parameter(
     maximum=255,
     unless_given="the inner packet's",
 )
-ECN = Parameter(name="ecn", kind="flag", doc="whether ECN passes through the tunnel (RFC 6040)", default=True)
+ECN = Parameter(name="ecn", kind="flag", doc="whether to let ECN pass through the tunnel (RFC 6040)", default=True)
 PMTU = Parameter(
     name="pmtu",
     kind="choice",

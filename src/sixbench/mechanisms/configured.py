@@ -90,10 +90,15 @@ def _outer(options: Options) -> Family:
     return 6 if options.get("outer") == "ipv6" else 4
 
 
-def _key(doc: str, most: int) -> Parameter:
-    return Parameter(name="key", kind="count", doc=doc, minimum=0, maximum=most)
-
-
+GRE_KEY = Parameter(
+    name="key",
+    kind="count",
+    doc="32 bits; packets with another key are dropped (RFC 2890)",
+    minimum=0,
+    maximum=2**32 - 1,
+    unless_given="no key",
+)
+VXLAN_KEY = Parameter(name="key", kind="count", doc="the network's identifier (VNI)", minimum=0, maximum=2**24 - 1)
 _FAMILIES = (
     Parameter(
         name="inner", kind="choice", choices=("ipv6", "ipv4"), doc="family of the packets inside", default="ipv6"
@@ -128,7 +133,7 @@ GRE = replace(
     family=_inner,
     install=_installer("gre", _inner, _outer),
     headers=("ipv4", "gre"),
-    options=(*TUNNEL_OPTIONS, *_FAMILIES, _key("32 bits; other keys are dropped (RFC 2890)", 2**32 - 1)),
+    options=(*TUNNEL_OPTIONS, *_FAMILIES, GRE_KEY),
 )
 VXLAN = replace(
     SIX_IN_FOUR,
@@ -138,5 +143,5 @@ VXLAN = replace(
     install=_installer("ethernet", _inner, _outer),
     headers=("ipv4", "udp", "vxlan", "ethernet"),
     executed_by=(KERNEL,),
-    options=(*TUNNEL_OPTIONS, *_FAMILIES, _key("the network's identifier (VNI)", 2**24 - 1)),
+    options=(*TUNNEL_OPTIONS, *_FAMILIES, VXLAN_KEY),
 )

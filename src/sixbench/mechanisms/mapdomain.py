@@ -28,36 +28,35 @@ MAX_PSID_OFFSET = 10
 """A port set then has 1023 ranges. A ruleset has a chain for each."""
 MAX_CES = 32
 
-RULE_OPTIONS = (
-    Parameter(
-        name="rule-prefix",
-        kind="ipv6-prefix",
-        doc="the Rule IPv6 prefix, with which the IPv6 prefixes of all CEs begin",
-        default=DEFAULT_RULE_PREFIX,
-    ),
-    Parameter(
-        name="rule-ipv4",
-        kind="ipv4-prefix",
-        doc="the Rule IPv4 prefix: the addresses that the CEs share",
-        default=DEFAULT_RULE_IPV4,
-    ),
-    Parameter(
-        name="ea-bits",
-        kind="count",
-        doc="number of bits after the rule prefix: those of the IPv4 address behind its prefix, then the PSID",
-        minimum=0,
-        maximum=MAX_EA_BITS,
-        default=DEFAULT_EA_BITS,
-    ),
-    Parameter(
-        name="psid-offset",
-        kind="count",
-        doc="number of bits of a port before the PSID; 0: a CE's ports are one range",
-        minimum=0,
-        maximum=MAX_PSID_OFFSET,
-        default=DEFAULT_PSID_OFFSET,
-    ),
+RULE_PREFIX = Parameter(
+    name="rule-prefix",
+    kind="ipv6-prefix",
+    doc="the Rule IPv6 prefix, with which the IPv6 prefixes of all customer edges begin",
+    default=DEFAULT_RULE_PREFIX,
 )
+RULE_IPV4 = Parameter(
+    name="rule-ipv4",
+    kind="ipv4-prefix",
+    doc="the Rule IPv4 prefix: the addresses that the customer edges share",
+    default=DEFAULT_RULE_IPV4,
+)
+EA_BITS = Parameter(
+    name="ea-bits",
+    kind="count",
+    doc="number of bits after the rule prefix: those of the IPv4 address behind its prefix, then the PSID",
+    minimum=0,
+    maximum=MAX_EA_BITS,
+    default=DEFAULT_EA_BITS,
+)
+PSID_OFFSET = Parameter(
+    name="psid-offset",
+    kind="count",
+    doc="number of bits of a port before the PSID; 0: a customer edge's ports are one range",
+    minimum=0,
+    maximum=MAX_PSID_OFFSET,
+    default=DEFAULT_PSID_OFFSET,
+)
+RULE_OPTIONS = (RULE_PREFIX, RULE_IPV4, EA_BITS, PSID_OFFSET)
 _OPTION_OF = {"ipv6": "rule-prefix", "ipv4": "rule-ipv4", "ea_bits": "ea-bits", "psid_offset": "psid-offset"}
 
 

@@ -33,7 +33,8 @@ DMR_PREFIX = Parameter(
 HAIRPIN = Parameter(
     name="hairpin",
     kind="flag",
-    doc="whether the border relay's translator sends packets from one CE to another's IPv4 address back at once",
+    doc="whether to translate packets from one customer edge to another's IPv4 address twice at the border relay, back "
+    "to IPv6",
     default=False,
 )
 

@@ -32,11 +32,18 @@ HOST = IPv4Address("192.0.0.2")
 """A host that is its own CLAT has an address of the IPv4 service continuity prefix (RFC 7335)."""
 FIRST_PORT = 1024
 
-_OF_PLAT = replace(
+XLAT_ZERO_CHECKSUM = replace(
     ZERO_CHECKSUM,
     doc="treatment of UDP over IPv4 without a checksum (RFC 6146 section 3.4, RFC 7915 section 4.5)",
     default=None,
     unless_given="compute by the PLAT, drop by the CLAT",
+)
+NAT64_ZERO_CHECKSUM = replace(XLAT_ZERO_CHECKSUM, default="compute", unless_given=ZERO_CHECKSUM.unless_given)
+CLAT_PREFIX = Parameter(
+    name="clat-prefix",
+    kind="ipv6-prefix",
+    doc="the IPv6 prefix in which the CLAT embeds its clients' addresses (RFC 6052)",
+    default=DEFAULT_CLAT_PREFIX,
 )
 
 PORTS = Parameter(
@@ -129,7 +136,7 @@ NAT64 = Mechanism(
     options=(
         PREFIX,
         ALLOW_PRIVATE,
-        replace(_OF_PLAT, default="compute", unless_given=ZERO_CHECKSUM.unless_given),
+        NAT64_ZERO_CHECKSUM,
         LOWEST_IPV6_MTU,
         ERRORS_FROM_DESTINATION,
         PORTS,
@@ -149,15 +156,10 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
     options=(
         PREFIX,
         ALLOW_PRIVATE,
-        _OF_PLAT,
+        XLAT_ZERO_CHECKSUM,
         LOWEST_IPV6_MTU,
         ERRORS_FROM_DESTINATION,
-        Parameter(
-            name="clat-prefix",
-            kind="ipv6-prefix",
-            doc="the IPv6 prefix in which the CLAT embeds its clients' addresses",
-            default=DEFAULT_CLAT_PREFIX,
-        ),
+        CLAT_PREFIX,
         PORTS,
         DISCOVERY,
         TELLER,

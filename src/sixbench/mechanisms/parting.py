@@ -22,7 +22,7 @@ a lab (RFC 6052 section 3.1), and Debian's tayga refuses the other one (RFC 8215
 ALLOW_PRIVATE = Parameter(
     name="allow-private",
     kind="flag",
-    doc="whether 64:ff9b::/96 may stand for IPv4 addresses that are not global, against RFC 6052 section 3.1",
+    doc="whether to let 64:ff9b::/96 stand for IPv4 addresses that are not global, against RFC 6052 section 3.1",
     default=False,
 )
 

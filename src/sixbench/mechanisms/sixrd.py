@@ -15,6 +15,16 @@ from .mesh import HEADERS, Mesh, mesh_of
 from .sites import SUBNET_BITS, compatible, join
 
 DEFAULT_PREFIX = "2001:db8::/32"
+PREFIX = Parameter(name="prefix", kind="ipv6-prefix", doc="the domain's 6rd prefix", default=DEFAULT_PREFIX)
+IPV4_MASK = Parameter(
+    name="ipv4-mask",
+    column="ipv4_mask_bits",
+    kind="count",
+    doc="number of leading bits of the IPv4 addresses that are the same in the whole domain, and so not embedded",
+    minimum=0,
+    maximum=31,
+    default=0,
+)
 _NOT_FOR_HOSTS = {
     f"{what} ({network})": IPv6Network(network)
     for what, network in (
@@ -118,17 +128,8 @@ SIX_RD = Mechanism(
     executed_by=(KERNEL, EBPF, USER),
     options=(
         *TUNNEL_OPTIONS,
-        Parameter(name="prefix", kind="ipv6-prefix", doc="the domain's 6rd prefix", default=DEFAULT_PREFIX),
-        Parameter(
-            name="ipv4-mask",
-            column="ipv4_mask_bits",
-            kind="count",
-            doc="number of leading bits of the IPv4 addresses that are the same in the whole domain, and so not "
-            "embedded",
-            minimum=0,
-            maximum=31,
-            default=0,
-        ),
+        PREFIX,
+        IPV4_MASK,
         Parameter(name="br", kind="name", doc="the border relay", unless_given="the last node"),
     ),
     sample=("r1", "r2"),

@@ -15,6 +15,12 @@ from .mesh import HEADERS, mesh_of
 from .sites import compatible, join
 
 PREFIX = IPv6Network("2002::/16")
+PRIVATE = Parameter(
+    name="private",
+    kind="flag",
+    doc="whether to take private IPv4 addresses, which RFC 3964 section 5.3 says to drop",
+    default=False,
+)
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -87,12 +93,7 @@ SIX_TO_FOUR = Mechanism(
             doc="the router that leads to native IPv6, for which sites have a default route",
             unless_given="none",
         ),
-        Parameter(
-            name="private",
-            kind="flag",
-            doc="whether to take private IPv4 addresses, which RFC 3964 section 5.3 says to drop",
-            default=False,
-        ),
+        PRIVATE,
     ),
     sample=("r1", "r2"),
 )

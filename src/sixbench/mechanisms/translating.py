@@ -29,7 +29,7 @@ HOPS_OF_OWN = 1
 PREFIX = Parameter(
     name="prefix",
     kind="ipv6-prefix",
-    doc="the IPv6 prefix in which IPv4 addresses are embedded (RFC 6052)",
+    doc="the IPv6 prefix in which IPv4 addresses are embedded (RFC 6052), of 32, 40, 48, 56, 64 or 96 bits",
     default=DEFAULT_PREFIX,
 )
 ZERO_CHECKSUM = Parameter(
@@ -50,8 +50,8 @@ LOWEST_IPV6_MTU = Parameter(
 ERRORS_FROM_DESTINATION = Parameter(
     name="errors-from-destination",
     kind="flag",
-    doc="whether ICMPv6 errors of IPv4 routers come from where the packet that they quote was to go, and not from the "
-    "router",
+    doc="whether to send ICMPv6 errors of IPv4 routers from the destination of the packet that they quote, and not "
+    "from the router's address",
     default=False,
 )
 FORWARDING = {"net.ipv6.conf.all.forwarding": "1"}

@@ -18,7 +18,7 @@ from ..model.capture_file import (
     read_capture,
 )
 from ..model.errors import UsageError
-from .engines import Carrying
+from .engines import PacketCarrier
 from .process import PacketDecision
 
 _BATCH_PACKETS = 64
@@ -125,7 +125,7 @@ class Passage:
 class Journey:
     """Packets as they pass through a mechanism, one after the other, and the counts of what became of them."""
 
-    def __init__(self, mechanism: Carrying, packets: Packets, written: PcapWriter | None) -> None:
+    def __init__(self, mechanism: PacketCarrier, packets: Packets, written: PcapWriter | None) -> None:
         self._mechanism = mechanism
         self._packets = packets
         self._written = written

@@ -1,42 +1,39 @@
-"""Options of the mechanisms of `sixbench translate`, and how their values are read."""
+"""Options of the mechanisms of `sixbench translate`: those that experiments have, and those that only packets need."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
-from ..model.quoting import shown
+from ..model.parameter import Parameter, ParameterKind
+from .readers import TextReader, choice, ipv4_net, ipv6_prefix, number
 
 Given = Mapping[str, Any]
 """The values of the options that were given, by option without its dashes."""
 
-
-@dataclass(frozen=True)
-class Reader:
-    """Reads a value from the text on the command line. Raises `ValueError`, whose message says what would be right.
-
-    Attributes:
-        metavar: how help shows a value.
-    """
-
-    parse: Callable[[str], Any]
-    metavar: str
-
-    def __call__(self, text: str) -> Any:
-        return self.parse(text)
+_FLAG_DOC = "whether to "
+"""Beginning of the text of a flag of experiments; the rest is a sentence in the imperative."""
+_READERS: Mapping[ParameterKind, Callable[[Parameter], TextReader]] = {
+    "ipv4-prefix": lambda parameter: ipv4_net,
+    "ipv6-prefix": lambda parameter: ipv6_prefix,
+    "choice": lambda parameter: choice(*parameter.choices),
+    "count": lambda parameter: number(*_bounds(parameter)),
+    "mtu": lambda parameter: number(*_bounds(parameter), "BYTES"),
+    "mtu-or-size": lambda parameter: number(*_bounds(parameter), "BYTES"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Option:
+class PacketOption:
     """An option of a mechanism.
 
     Attributes:
         name: such as `local`, given as `--local`.
         read: None: the option is a flag and has no value.
-        metavar: how help shows its value, if not as the reader has it.
+        metavar: placeholder of its value in the help, if it is not the reader's.
         turns_off: whether the flag is given as `--no-NAME`, because the opposite is the default.
+        parameter: the parameter of experiments that it is; None: only packets need it.
     """
 
     name: str
@@ -46,91 +43,72 @@ class Option:
     is_required: bool = False
     is_repeated: bool = False
     turns_off: bool = False
+    parameter: Parameter | None = None
 
     @property
-    def shown_as(self) -> str:
+    def placeholder(self) -> str:
         """The placeholder of its value in the help."""
-        return self.metavar or (self.read.metavar if isinstance(self.read, Reader) else "")
+        return self.metavar or (self.read.metavar if isinstance(self.read, TextReader) else "")
 
 
-def _parsed(kind: Callable[[str], Any], metavar: str, what: str, *, has_length: bool = False) -> Reader:
-    """A reader of addresses or prefixes, without a zone.
-
-    Args:
-        what: what it reads, with an example.
-        has_length: whether a prefix must have its length.
-    """
-
-    def read(text: str) -> str:
-        try:
-            if "%" in text or (has_length and "/" not in text):
-                raise ValueError
-            return str(kind(text))
-        except ValueError as error:
-            raise ValueError(f"{shown(text)} is not {what}") from error
-
-    return Reader(read, metavar)
-
-
-ipv4 = _parsed(IPv4Address, "ADDRESS", "an IPv4 address, such as 192.0.2.1")
-ipv6 = _parsed(IPv6Address, "ADDRESS", "an IPv6 address, such as 2001:db8::1")
-address = _parsed(ip_address, "ADDRESS", "an address, such as 192.0.2.1 or 2001:db8::1")
-ipv6_prefix = _parsed(IPv6Network, "PREFIX", "an IPv6 prefix, such as 64:ff9b::/96", has_length=True)
-ipv4_net = _parsed(IPv4Network, "IPV4/N", "an IPv4 prefix or address, such as 198.51.100.0/24")
-ipv6_net = _parsed(IPv6Network, "IPV6/N", "an IPv6 prefix or address, such as 2001:db8:ff::/64")
-_MAPPED4 = _parsed(IPv4Network, "", "an IPv4 prefix, such as 192.0.2.1/32", has_length=True)
-_MAPPED6 = _parsed(IPv6Network, "", "an IPv6 prefix, such as 2001:db8::1/128", has_length=True)
-
-
-def eam(text: str) -> list[str]:
-    """A mapping of RFC 7757: the IPv4 prefix and the IPv6 prefix."""
-    parts = text.split("=")
-    if len(parts) != 2:
-        raise ValueError(f"{shown(text)} is not IPV4/N=IPV6/M, such as 192.0.2.1/32=2001:db8::1/128")
-    return [_MAPPED4(parts[0]), _MAPPED6(parts[1])]
-
-
-def fields(what: str, *readers: Callable[[str], Any], optional: int = 0) -> Callable[[str], list[Any]]:
-    """A reader of values with commas between them, the last ones of which may be missing.
+def option_of(
+    parameter: Parameter,
+    *,
+    metavar: str = "",
+    is_required: bool = False,
+    is_repeated: bool = False,
+    has_default: bool = True,
+    note: str = "",
+) -> PacketOption:
+    """The option for a parameter of experiments: its name, kind, bounds, text and default.
 
     Args:
-        what: how it is written, with an example.
-        optional: how many may be missing.
+        parameter: of a kind that has a reader, or a flag whose text begins with `whether to`.
+        is_required: whether it must be given, because a packet has no topology from which a default could come.
+        has_default: whether the parameter's default holds here too.
+        note: sentences that only packets need.
     """
-
-    def read(text: str) -> list[Any]:
-        parts = text.split(",")
-        if not len(readers) - optional <= len(parts) <= len(readers):
-            raise ValueError(f"{shown(text)} is not {what}")
-        return [reader(part) for reader, part in zip(readers, parts, strict=False)]
-
-    return read
-
-
-def number(least: int, most: int) -> Reader:
-    """A reader of whole numbers within bounds, which are inclusive."""
-
-    def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else -1
-        if not least <= value <= most:
-            raise ValueError(f"{shown(text)} is not a number from {least} to {most}")
-        return value
-
-    return Reader(read, "N")
+    is_flag = parameter.kind == "flag"
+    has_default = has_default and not is_required and not is_repeated
+    text = _flag_help(parameter) if is_flag else _value_help(parameter, has_default, is_repeated)
+    return PacketOption(
+        name=parameter.name,
+        help=f"{text} {note}".rstrip(),
+        metavar=metavar,
+        read=None if is_flag else reader_of(parameter),
+        is_required=is_required,
+        is_repeated=is_repeated,
+        turns_off=is_flag and parameter.default is True,
+        parameter=parameter,
+    )
 
 
-def numbers(least: int, most: int) -> Callable[[str], list[int]]:
-    """A reader of such numbers with commas between them."""
-    read = number(least, most)
-    return lambda text: [read(part) for part in text.split(",")]
+def reader_of(parameter: Parameter) -> TextReader:
+    """The reader of a parameter's value, by its kind, choices and bounds."""
+    return _READERS[parameter.kind](parameter)
 
 
-def choice(*choices: str) -> Reader:
-    """A reader of one of some words."""
+def value_of(given: Given, parameter: Parameter) -> Any:
+    """The value that was given for a parameter, or its default; None: it has none."""
+    return given.get(parameter.name, parameter.default)
 
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"{shown(text)} is not one of {', '.join(choices)}")
-        return text
 
-    return Reader(read, "|".join(choices))
+def _flag_help(parameter: Parameter) -> str:
+    assert parameter.doc.startswith(_FLAG_DOC), f"the text of the flag {parameter.name} begins with {_FLAG_DOC!r}"
+    order = parameter.doc.removeprefix(_FLAG_DOC)
+    return f"Do not {order}." if parameter.default is True else f"{order[0].upper()}{order[1:]}."
+
+
+def _value_help(parameter: Parameter, has_default: bool, is_repeated: bool) -> str:
+    text = parameter.doc
+    if not text.startswith(parameter.choices):
+        text = text[0].upper() + text[1:]
+    repeated = "; may be repeated" if is_repeated else ""
+    default = f"; default: {parameter.default_text}" if has_default and parameter.default_text else ""
+    return f"{text}{repeated}{default}."
+
+
+def _bounds(parameter: Parameter) -> tuple[int, int]:
+    assert parameter.minimum is not None
+    assert parameter.maximum is not None
+    return int(parameter.minimum), int(parameter.maximum)

@@ -1,32 +1,36 @@
-"""Options of `sixbench translate nat64` and `464xlat` for a translator with state, and for a CLAT."""
+"""NAT64: a translator with state."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
-from ...mechanisms import embedding
+from ...engines import EBPF
+from ...mechanisms import nat64
+from ...mechanisms.nat64 import NAT64_ZERO_CHECKSUM
+from ...model.capture_file import addresses_of
 from ...model.errors import UsageError
+from ...model.parameter import Parameter
 from ...model.quoting import shown
-from ..option import Given, Option, choice, ipv4_net, ipv6_prefix, number
-from .translating import siit_line
+from ..kind import DeviceRequest, FirstLine, PacketMechanism
+from ..option import Given, PacketOption
+from ..passing.network import PassingNetwork, nat64_network
+from ..readers import choice, ipv4_net, number
+from .translating import refuse_no_program, translator_line, without, zero_checksum
 
 _MAX_TIMEOUT_S = 30 * 24 * 3600
 _MAX_PORT = 65_535
 _POOL = "IPV4/N[:FIRST-LAST], such as 192.0.2.0/28:1024-65535"
 _BINDING = "tcp|udp|icmp,IPV4:PORT,[IPV6]:PORT, such as udp,192.0.2.1:53,[2001:db8::1]:53"
-TIMEOUTS = ("udp", "tcp-established", "tcp-transitory", "icmp")
-"""Kinds of sessions, each with an option."""
-CLAT_NETWORK = "192.0.0.0/29"
-"""The IPv4 service continuity prefix (RFC 7335)."""
-DUMMY4 = "192.0.0.8"
-"""The source of errors of a translator that has no address of its own (RFC 7600)."""
-ZERO_CHECKSUM = Option(
-    name="zero-checksum",
-    read=choice("drop", "compute", "forward"),
-    help="Treatment of UDP without a checksum; default: compute, for which fragments are put together (RFC 6146 "
-    "section 3.4). A CLAT, which has no state, drops it (RFC 7915 section 4.5).",
-)
+_SESSION_KINDS = ("udp", "tcp-established", "tcp-transitory", "icmp")
+"""Kinds of sessions, each with an option for its lifetime."""
+_NOT_OF_LINUX = ("static", "filtering", "seed", "max-sessions", *(f"{kind}-timeout" for kind in _SESSION_KINDS))
+"""Options that connection tracking lacks, or has with another meaning."""
+_ICMPV6, _FIRST_INFORMATIONAL = 58, 128
+"""RFC 4443 section 2.1."""
+_MAX_HOSTS = 1024
+"""Largest number of rows in the table of a translator's programs."""
 _port = number(0, _MAX_PORT)
 
 
@@ -57,8 +61,8 @@ def _binding(text: str) -> dict[str, Any]:
         raise ValueError(f"{shown(text)} is not {_BINDING}") from error
 
 
-def _timeout(name: str, of: str, default: str) -> Option:
-    return Option(
+def _timeout(name: str, of: str, default: str) -> PacketOption:
+    return PacketOption(
         name=f"{name}-timeout",
         metavar="SECONDS",
         read=number(1, _MAX_TIMEOUT_S),
@@ -66,8 +70,8 @@ def _timeout(name: str, of: str, default: str) -> Option:
     )
 
 
-_STATE_OPTIONS = (
-    Option(
+STATE_OPTIONS = (
+    PacketOption(
         name="pool",
         metavar="IPV4/N[:FIRST-LAST]",
         read=_pool,
@@ -75,7 +79,7 @@ _STATE_OPTIONS = (
         help="IPv4 addresses that IPv6 hosts get, and the ports that each has for them, such as "
         "192.0.2.0/28:1024-65535; may be repeated. Default of the ports: 1024-65535.",
     ),
-    Option(
+    PacketOption(
         name="static",
         metavar="PROTOCOL,IPV4:PORT,[IPV6]:PORT",
         read=_binding,
@@ -83,7 +87,7 @@ _STATE_OPTIONS = (
         help="A binding that is always there, such as udp,192.0.2.1:53,[2001:db8::1]:53; icmp has identifiers of "
         "echoes as ports. May be repeated.",
     ),
-    Option(
+    PacketOption(
         name="filtering",
         read=choice("endpoint-independent", "address-dependent"),
         help="Sources that may send from IPv4 to a binding: anybody, which is the default, or addresses that were "
@@ -93,77 +97,79 @@ _STATE_OPTIONS = (
     _timeout("tcp-established", "TCP that is established", "7440"),
     _timeout("tcp-transitory", "TCP that begins or ends", "240"),
     _timeout("icmp", "echoes", "60"),
-    Option(name="max-sessions", read=number(1, 2**24), help="Largest number of sessions at a time; default: 1048576."),
-    Option(
+    PacketOption(
+        name="max-sessions", read=number(1, 2**24), help="Largest number of sessions at a time; default: 1048576."
+    ),
+    PacketOption(
         name="seed",
         read=number(0, 2**64 - 1),
         help="Decides which addresses, ports and identifications are drawn; default: an IPv6 host's own port if it is "
         "free, or else the next one that is.",
     ),
 )
-NAT64_OPTIONS = (*_STATE_OPTIONS, ZERO_CHECKSUM)
-XLAT_OPTIONS = (
-    Option(
-        name="role",
-        read=choice("clat", "plat"),
-        is_required=True,
-        help="The CLAT, or the PLAT. --prefix is the PLAT's for both.",
-    ),
-    Option(
-        name="clat-prefix",
-        read=ipv6_prefix,
-        help="The CLAT: the prefix in which its clients' addresses are embedded (RFC 6052). --eam maps them otherwise.",
-    ),
-    Option(
-        name="inside",
-        read=ipv4_net,
-        is_repeated=True,
-        help=f"The CLAT: its clients' addresses; may be repeated. Default: {CLAT_NETWORK} (RFC 7335).",
-    ),
-    *_STATE_OPTIONS,
-    ZERO_CHECKSUM,
-)
-_STATEFUL = {option.name for option in _STATE_OPTIONS}
+STATEFUL = frozenset(option.name for option in STATE_OPTIONS)
 
 
-def nat64_line(given: Given) -> dict[str, Any]:
+def stateful_zero_checksum(parameter: Parameter) -> PacketOption:
+    """The option for the treatment of UDP without a checksum by a translator that may keep fragments."""
+    return zero_checksum(parameter, "A translator that computes it puts fragments together.")
+
+
+def nat64_line(given: Given) -> FirstLine:
     """The first line for a NAT64. Raises `UsageError` where an option is lacking."""
     for name in ("prefix", "pool"):
         if name not in given:
             raise UsageError(f"a NAT64 needs --{name}: see --help")
-    translation = {name: value for name, value in given.items() if name not in _STATEFUL}
+    translation = {name: value for name, value in given.items() if name not in STATEFUL}
     if "seed" in given:
         translation.setdefault("identification-seed", given["seed"])
     state = {"pool": given["pool"], "bindings": given.get("static", []), "timeouts_s": _timeouts(given)}
     others = {name.replace("-", "_"): given[name] for name in ("filtering", "max-sessions", "seed") if name in given}
-    return siit_line(translation) | {"mechanism": "nat64", "nat64": state | others}
+    return translator_line(translation) | {"mechanism": "nat64", "nat64": state | others}
 
 
 def _timeouts(given: Given) -> dict[str, int]:
-    return {name.replace("-", "_"): given[f"{name}-timeout"] for name in TIMEOUTS if f"{name}-timeout" in given}
+    return {name.replace("-", "_"): given[f"{name}-timeout"] for name in _SESSION_KINDS if f"{name}-timeout" in given}
 
 
-def xlat_line(given: Given) -> dict[str, Any]:
-    """The first line for a CLAT or PLAT. Raises `UsageError` where options do not fit it."""
-    is_clat = given["role"] == "clat"
-    not_its = _STATEFUL if is_clat else {"clat-prefix", "inside", "eam"}
-    wrong = next((name for name in given if name in not_its), None)
-    if wrong is not None:
-        raise UsageError(f"--{wrong} is not for a {given['role'].upper()}: see --help")
-    others = {name: value for name, value in given.items() if name not in ("role", "clat-prefix", "inside")}
-    if not is_clat:
-        return nat64_line(others)
-    if "prefix" not in given or ("clat-prefix" not in given and "eam" not in given):
-        raise UsageError("a CLAT needs --prefix, the PLAT's, and --clat-prefix or --eam: see --help")
-    rows = list(given.get("eam", []))
-    if "clat-prefix" in given:
-        prefix = IPv6Network(given["clat-prefix"])
-        wrong = embedding.check_prefix(prefix)
-        if wrong is not None:
-            raise UsageError(wrong)
-        inside = [IPv4Network(text) for text in given.get("inside", [CLAT_NETWORK])]
-        rows += [[str(network), str(embedding.embed_network(prefix, network))] for network in inside]
-        # The PLAT drops packets with a source in its own prefix (RFC 6146 section 3.5).
-        own4 = IPv4Address(others.get("own4", DUMMY4))
-        others.setdefault("own6", str(embedding.embed(prefix, own4)))
-    return siit_line(others | {"eam": rows})
+def nat64_device(request: DeviceRequest) -> PassingNetwork:
+    """The network around a NAT64: programs in the kernel, and Linux's connection tracking. Raises `UsageError` where
+    these have no such setting, or there are too many hosts."""
+    given = request.given
+    refuse_no_program(given)
+    other = next((name for name in _NOT_OF_LINUX if name in given), None)
+    if other is not None:
+        raise UsageError(f"its sessions are those of Linux's connection tracking, which has no --{other}")
+    if len(given["pool"]) != 1:
+        raise UsageError(f"its NAT44 has one --pool, and these are {len(given['pool'])}")
+    [pool] = given["pool"]
+    prefixes = [IPv6Network(prefix) for prefix in given["prefix"]]
+    hosts = [host for host in hosts_of(request.packets()) if not any(host in prefix for prefix in prefixes)]
+    if len(hosts) > _MAX_HOSTS:
+        raise UsageError(f"its programs know {_MAX_HOSTS} IPv6 hosts, and the capture has packets of {len(hosts)}")
+    ports = f"{pool['first']}-{pool['last']}"
+    return nat64_network(request.mechanism, request.line["siit"], hosts, IPv4Network(pool["net"]), ports)
+
+
+def hosts_of(packets: Iterable[bytes]) -> list[IPv6Address]:
+    """The sources of IPv6 packets, each once, without those of ICMPv6 errors, which are of any router."""
+    sources: dict[IPv6Address, None] = {}
+    for packet in packets:
+        ends = addresses_of(packet)
+        is_error = packet[6:7] == bytes([_ICMPV6]) and packet[40:41] < bytes([_FIRST_INFORMATIONAL])
+        if ends is not None and isinstance(ends[0], IPv6Address) and not is_error:
+            sources[ends[0]] = None
+    return list(sources)
+
+
+NAT64 = PacketMechanism(
+    mechanism=nat64.NAT64,
+    doc="A stateful translator for IPv6 clients of IPv4 servers (RFC 6146).",
+    options=(
+        *STATE_OPTIONS,
+        stateful_zero_checksum(NAT64_ZERO_CHECKSUM),
+        *without("eam", "overlapping", "hairpin", "zero-checksum"),
+    ),
+    first_line=nat64_line,
+    networks={EBPF.name: nat64_device},
+)

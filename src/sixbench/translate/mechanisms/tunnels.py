@@ -1,19 +1,24 @@
-"""Options of `sixbench translate` for one end of a tunnel."""
+"""Parts that ends of tunnels share: their options, their first line, and the network around one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from ..option import Given, Option, choice, ipv4, ipv6, number
+from ...mechanisms.common import ECN, MTU, PMTU, TOS, TTL
+from ..kind import DeviceRequest, FirstLine
+from ..option import Given, PacketOption, option_of, value_of
+from ..passing.network import PassingNetwork, tunnel_network
+from ..readers import ipv4, ipv6
 
-_MOST_MTU = 65_535 - 48
+_MAX_MTU = 65_535 - 48
 """Room that the longest outer headers, IPv6 with GRE and its key, leave in the longest packet."""
 
 
-def local(read: Callable[[str], str]) -> Option:
+def local(read: Callable[[str], str]) -> PacketOption:
     """The option for this end's address."""
-    return Option(
+    return PacketOption(
         name="local",
         read=read,
         is_required=True,
@@ -22,13 +27,13 @@ def local(read: Callable[[str], str]) -> Option:
     )
 
 
-def remote(read: Callable[[str], str]) -> Option:
+def remote(read: Callable[[str], str]) -> PacketOption:
     """The option for the other end's address."""
-    return Option(name="remote", read=read, is_required=True, help="The other end's address.")
+    return PacketOption(name="remote", read=read, is_required=True, help="The other end's address.")
 
 
-def _own(read: Callable[[str], str], family: int) -> Option:
-    return Option(
+def _own(read: Callable[[str], str], family: int) -> PacketOption:
+    return PacketOption(
         name=f"own{family}",
         read=read,
         help=(
@@ -41,84 +46,47 @@ def _own(read: Callable[[str], str], family: int) -> Option:
 OWN4, OWN6 = _own(ipv4, 4), _own(ipv6, 6)
 
 
-def _tunnel_options(least_mtu: int) -> tuple[Option, ...]:
-    return (
-        Option(
-            name="mtu",
-            metavar="BYTES",
-            read=number(least_mtu, _MOST_MTU),
-            help=f"MTU of the tunnel, {least_mtu} to {_MOST_MTU}; default: the most.",
-        ),
-        Option(
-            name="ttl",
-            read=number(0, 255),
-            help="TTL or hop limit of outer packets; 0: the inner packet's; default: 64.",
-        ),
-        Option(
-            name="tos",
-            read=number(0, 255),
-            help="TOS octet of outer packets, of which the DSCP is taken; default: the inner packet's.",
-        ),
-        Option(name="ecn", turns_off=True, help="Do not let ECN pass through the tunnel (RFC 6040)."),
-        Option(
-            name="pmtu",
-            read=choice("static", "dynamic"),
-            help="static: outer packets may be fragmented, which is the default; dynamic: they may not (RFC 4213 "
-            "section 3.2).",
-        ),
+def _tunnel_options(least_mtu: int) -> tuple[PacketOption, ...]:
+    """The options of every tunnel of experiments. Its MTU is not that of a carrier."""
+    mtu = replace(
+        MTU,
+        doc=f"MTU of the tunnel, {least_mtu} to {_MAX_MTU}",
+        minimum=least_mtu,
+        maximum=_MAX_MTU,
+        unless_given="the most",
     )
+    return tuple(option_of(parameter) for parameter in (mtu, TTL, TOS, ECN, PMTU))
 
 
 IPV6_TUNNEL = _tunnel_options(1280)
 IPV4_TUNNEL = _tunnel_options(68)
 
 
-def tunnel_line(given: Given, name: str, outer: str, payload: str, mapping: dict[str, Any]) -> dict[str, Any]:
+def tunnel_line(given: Given, name: str, outer: str, payload: str, mapping: dict[str, Any]) -> FirstLine:
     """The first line for an end of a tunnel with that mapping (docs/protocol.md)."""
+    tos = value_of(given, TOS)
     tunnel = {
         "device": name,
         "underlay": ["below"],
-        "mtu_bytes": given.get("mtu", _MOST_MTU),
+        "mtu_bytes": given.get(MTU.name, _MAX_MTU),
         "outer": outer,
         "payload": payload,
         "local": given["local"],
         "mapping": mapping,
-        "ttl": given.get("ttl", 64) or "inherit",
-        "tos": given.get("tos", "inherit"),
-        "ecn": given.get("ecn", True),
-        "pmtu": given.get("pmtu", "static"),
+        "ttl": value_of(given, TTL) or "inherit",
+        "tos": "inherit" if tos is None else tos,
+        "ecn": value_of(given, ECN),
+        "pmtu": value_of(given, PMTU),
     }
     node = {name: given[name] for name in ("own4", "own6") if name in given}
     return {"mechanism": "tunnel", "tunnel": tunnel, "node": node}
 
 
-def fixed(name: str, outer: str, payload: str) -> Callable[[Given], dict[str, Any]]:
+def fixed(name: str, outer: str, payload: str) -> Callable[[Given], FirstLine]:
     """Makes the first line for an end of a tunnel with one other end."""
     return lambda given: tunnel_line(given, name, outer, payload, {"kind": "fixed", "remote": given["remote"]})
 
 
-def six_to_four(given: Given) -> dict[str, Any]:
-    """The first line for a router of 6to4."""
-    mapping = {"kind": "6to4", "relay": given.get("relay"), "allow_private": given.get("private", False)}
-    return tunnel_line(given, "6to4", "ipv4", "ipv6", mapping)
-
-
-def six_rd(given: Given) -> dict[str, Any]:
-    """The first line for a node of 6rd."""
-    is_border_relay = given.get("br") == given["local"]
-    mapping = {
-        "kind": "6rd",
-        "prefix": given["prefix"],
-        "ipv4_mask_bits": given.get("ipv4-mask", 0),
-        "border_relay": None if is_border_relay else given.get("br"),
-        "is_border_relay": is_border_relay,
-    }
-    return tunnel_line(given, "6rd", "ipv4", "ipv6", mapping)
-
-
-def gre(given: Given) -> dict[str, Any]:
-    """The first line for an end of a GRE tunnel."""
-    outer = "ipv6" if ":" in given["local"] else "ipv4"
-    line = tunnel_line(given, "gre", outer, "gre", {"kind": "fixed", "remote": given["remote"]})
-    line["tunnel"]["gre_key"] = given.get("key")
-    return line
+def end_network(request: DeviceRequest) -> PassingNetwork:
+    """The network around one end of a tunnel."""
+    return tunnel_network(request.line["tunnel"], request.line["node"])
