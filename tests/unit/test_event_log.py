@@ -96,6 +96,15 @@ def test_a_log_goes_on_after_a_line_that_a_killed_run_left(tmp_path: Path) -> No
     assert json.loads(file.read_text().splitlines()[1])["event"] == "block-done"
 
 
+def test_a_file_of_the_users_that_is_no_log_is_not_to_be_removed(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    (tmp_path / "linked").hardlink_to(tmp_path / "other")
+    for file in (Path("/dev/null"), tmp_path / "linked"):
+        with pytest.raises(UsageError, match=r"; name a file that can be appended to$") as caught:
+            EventLog(file)
+        assert "remove" not in str(caught.value)
+
+
 def test_only_regular_files_are_logs(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for name, words in (("fifo", "not a regular file|No such device"), ("", "Is a directory"), ("no/such", "No such")):

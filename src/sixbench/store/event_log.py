@@ -42,7 +42,7 @@ class EventLog(Observer):
         self._progress: dict[str, int] = {"done": 0, "expected": 0, "remaining_ns": 0}
         self.problem: str | None = None
         try:
-            self._descriptor = Folder.open(file.parent).open_to_append(file.name)
+            self._descriptor = Folder.open(file.parent).open_to_append(file.name, helps="")
         except OSError as error:
             raise UsageError(f"opening {file} for --events: {error.strerror}; name a file that can be made") from error
         except (StoreError, WriteError) as error:

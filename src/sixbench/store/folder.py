@@ -191,10 +191,14 @@ class Folder:
                 raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
             raise
 
-    def open_to_append(self, name: str) -> int:
+    def open_to_append(self, name: str, helps: str = "; remove it") -> int:
         """The descriptor of a file to whose end is written, and which can be read. It is made where there is none.
         Raises `WriteError` where it cannot be written, is no regular file, or has another name as well: what is there
-        would change too."""
+        would change too.
+
+        Args:
+            helps: advice about an entry of that name that is not written to. Only names of ours are removed.
+        """
         # Without O_NONBLOCK, opening a FIFO waits for whoever reads from it.
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
@@ -206,7 +210,7 @@ class Folder:
             return descriptor
         os.close(descriptor)
         what = "it has another name, too" if stat.S_ISREG(status.st_mode) else "it is not a regular file"
-        raise WriteError(f"writing {self._shown(name)}: {what}; remove it")
+        raise WriteError(f"writing {self._shown(name)}: {what}{helps}")
 
     def open_to_write_through(self, name: str) -> int:
         """The descriptor of a FIFO or a character device. As everywhere, opening a FIFO waits for its reader. Raises
