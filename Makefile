@@ -5,7 +5,7 @@ UV_LOCK := requirements-uv.lock
 UV_VERSION := $(shell sed -n 's/^uv==\([0-9.]*\).*/\1/p' $(UV_LOCK))
 PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
-LONG_TESTS := $(call lab_files,cells connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_engines translate_small_links)
+LONG_TESTS := $(call lab_files,cells connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_engines translate_nat translate_small_links translate_softwires translate_tayga)
 # Not in CI, which they would take over an hour.
 SLOW_TESTS := $(call lab_files,calibration cells_killed dns64_tested hosts_internet machines_killed monitor notebook null_comparisons papers_on_hosts peer_bench translated_packets tutorials wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py

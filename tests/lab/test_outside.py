@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ip_packets import ICMP, ICMPV6
+from lab.commands import with_exit
 from lab.networks import Watched, built, execute
 from lab.packets import Ends, as_compared, echo, in4, in6, udp
 from lab.wire import DISCOVERY
@@ -35,17 +36,6 @@ ADDRESSES = {
 NONE = Count(packets=0, bytes=0)
 OUT = Ends(source=CLIENT, destination=f"{PREFIX}{ADDRESSES['server']}", ports=(BOUND_PORT, SERVER_PORT))
 ANSWER = Ends(source=ADDRESSES["server"], destination=POOL, ports=(SERVER_PORT, BOUND_PORT))
-
-
-def with_exit(sixbench: Callable[..., Any]) -> Callable[..., Any]:
-    """The command as `packets_through` knows it."""
-
-    def run(*words: object) -> Any:
-        done = sixbench(*words)
-        done.exit = done.returncode
-        return done
-
-    return run
 
 
 @pytest.mark.parametrize("engine", ["user", "ebpf"])

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from ip_packets import ICMP, ICMPV6
+from lab.commands import with_exit
+from lab.packet_cases import FROM_LOCAL4, FROM_LOCAL6, IN4, IN6, OWN, TUNNEL4, TUNNEL6
 from lab.packets import DF, Ends, as_compared, error, in4, in6, udp
-from lab.test_translate_engines import FROM_LOCAL4, FROM_LOCAL6, IN4, IN6, OWN, TUNNEL4, TUNNEL6, with_exit
 from packets_through import packets_through
 
 IN_6TO4 = Ends(source="2002:cb00:7101::1", destination="2002:cb00:7102::1")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lab.packets import DF, Ends, in4, udp
-from lab.test_translate_engines import (
+from lab.commands import with_exit
+from lab.packet_cases import (
     ANSWER,
     CE_IPV4,
     CE_PORT,
@@ -18,8 +18,8 @@ from lab.test_translate_engines import (
     PREFIX,
     SIIT,
     from_edge,
-    with_exit,
 )
+from lab.packets import DF, Ends, in4, udp
 from packets_through import packets_through
 
 LEAST_BYTES = 68
