@@ -1,4 +1,4 @@
-"""`tools/lint-words`: the first words of docstrings and doc comments, and the length of comments."""
+"""`tools/lint-words`: the first words of docstrings and doc comments, and the lengths of comments and functions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ import pytest
 pytestmark = pytest.mark.computes
 
 TOOL = Path(__file__).parents[2] / "tools" / "lint-words"
+
+
+def long_function(lines: int) -> str:
+    """A function of so many lines, which begins at the second line of a file."""
+    return "class A:\n    async def long(self):\n" + "        x = 1\n" * (lines - 1)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +37,8 @@ TOOL = Path(__file__).parents[2] / "tools" / "lint-words"
             ["a.rs:1: begin with the subject: Of a thing", "a.rs:3: begin with the subject: How it ends"],
         ),
         ("a.c", f"/* {'x' * 118} */\n", ["a.c:1: this comment has 124 columns, and at most 120 are allowed"]),
+        ("a.py", long_function(80), []),
+        ("a.py", long_function(81), ["a.py:2: long has 81 lines, and at most 80 are allowed: split it"]),
         ("a.md", "What is it?\n", []),
     ],
 )

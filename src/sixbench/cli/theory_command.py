@@ -18,6 +18,29 @@ if TYPE_CHECKING:
     from ..theory import FullPacket, Row
 
 
+EXPERIMENT: str | None = typer.Option(
+    None,
+    "--experiment",
+    metavar="FILE",
+    help="An experiment file, or the name of a shipped one: print the packets that datagrams become on each link of "
+    "its paths.",
+    autocompletion=completions.experiments,
+)
+DATAGRAM: list[str] = typer.Option(
+    [],
+    "--datagram",
+    metavar="SIZE",
+    help="With --experiment: size of the UDP payload; default 1470B; may be repeated.",
+)
+DF: str | None = typer.Option(
+    None,
+    "--df",
+    metavar="clear|set|probe|kernel|atomic",
+    help="With --experiment: the sender's policy for DF; default: clear.",
+    autocompletion=completions.df_policies,
+)
+
+
 def theory(
     path: list[str] = typer.Option(
         [],
@@ -45,29 +68,9 @@ def theory(
         True, "--timestamps/--no-timestamps", help="Whether TCP carries timestamps (12 bytes), as Linux does."
     ),
     table_1: bool = typer.Option(False, "--table-1", help="Print Table 1 of raicu-stack-rtt as the paper has it."),
-    experiment: str | None = typer.Option(
-        None,
-        "--experiment",
-        metavar="FILE",
-        help=(
-            "An experiment file, or the name of a shipped one: print the packets that datagrams become on each "
-            "link of its paths."
-        ),
-        autocompletion=completions.experiments,
-    ),
-    datagram: list[str] = typer.Option(
-        [],
-        "--datagram",
-        metavar="SIZE",
-        help="With --experiment: size of the UDP payload; default 1470B; may be repeated.",
-    ),
-    df: str | None = typer.Option(
-        None,
-        "--df",
-        metavar="clear|set|probe|kernel|atomic",
-        help="With --experiment: the sender's policy for DF; default: clear.",
-        autocompletion=completions.df_policies,
-    ),
+    experiment: str | None = EXPERIMENT,
+    datagram: list[str] = DATAGRAM,
+    df: str | None = DF,
     set_: list[str] = typer.Option(
         [], "--set", metavar="A.B=C", help="With --experiment: change a value of the experiment; may be repeated."
     ),

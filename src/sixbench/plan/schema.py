@@ -72,7 +72,21 @@ _UNITS: dict[str, tuple[Iterable[str], str, list[str]]] = {
 
 def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
     """The schema of experiments that can use these mechanisms."""
-    properties: dict[str, Schema] = {
+    properties = {**_about(), **_compared(mechanisms), **_trials(), **_machine()}
+    assert list(properties) == list(KEYS), "every key of an experiment has its schema"
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sixbench experiment",
+        "description": "A network, the paths through it and the traffic: see docs/experiments.",
+        **object_of(properties, required=("workloads",)),
+        "anyOf": [{"required": ["dut"]}, {"required": [key for key in REQUIRED if key != "workloads"]}],
+        "$defs": {**_definitions(), "path": _path(mechanisms)},
+    }
+
+
+def _about() -> dict[str, Schema]:
+    """The name and the question of an experiment, and values that others share."""
+    return {
         "experiment": ref("name") | {"description": "Name of the experiment; the run directory has it too."},
         "title": text("One line for reports; unless given, the name."),
         "description": text("The question of the experiment, in a few sentences."),
@@ -89,6 +103,12 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "maxProperties": MAX_PROFILES,
             "description": "Your own access networks, by name.",
         },
+    }
+
+
+def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
+    """The network, the paths that are compared, and the traffic over them."""
+    return {
         "dut": _device(mechanisms),
         "hosts": hosts_schema(),
         "topology": topology_schema(),
@@ -116,6 +136,12 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "minItems": 1,
             "description": "The traffic, and so the measurements.",
         },
+    }
+
+
+def _trials() -> dict[str, Schema]:
+    """The trials: their conditions, their number, and what is made of them."""
+    return {
         "events": {
             "type": "array",
             "items": event_schema(),
@@ -153,6 +179,12 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "default": "any",
             "description": "With path, a trial is invalid if the machine limited it rather than the path.",
         },
+    }
+
+
+def _machine() -> dict[str, Schema]:
+    """The use of the machine, and the changes of `--quick`."""
+    return {
         "placement": {
             "enum": list(PLACEMENTS),
             "description": (
@@ -177,15 +209,6 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "maxProperties": MAX_QUICK,
             "description": "Values that --quick sets as well where the clock is virtual.",
         },
-    }
-    assert list(properties) == list(KEYS), "every key of an experiment has its schema"
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "sixbench experiment",
-        "description": "A network, the paths through it and the traffic: see docs/experiments.",
-        **object_of(properties, required=("workloads",)),
-        "anyOf": [{"required": ["dut"]}, {"required": [key for key in REQUIRED if key != "workloads"]}],
-        "$defs": {**_definitions(), "path": _path(mechanisms)},
     }
 
 

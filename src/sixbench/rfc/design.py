@@ -28,7 +28,7 @@ from .places import SIZE_LEVEL
 from .sizes import SIZES, sizes_of
 from .test import RfcTest
 from .tests import TESTS, with_needed
-from .traffic import NETWORKS
+from .traffic import NETWORKS, RfcTraffic
 from .traffic_design import At, Pairs, repeated, traffics_for, unfit_sizes
 
 
@@ -54,37 +54,16 @@ def design(
     """
     if profile not in SIZES:
         raise UsageError(f"there is no profile {shown(profile)}; there are {listed(sorted(SIZES))}")
-    for name in named:
-        if name not in TESTS:
-            raise UsageError(f"there is no test {shown(name)}; there are {listed(TESTS)}")
     paths = [path for path in experiment.paths if path.aa_of is None]
     networks = [(path, install(path, experiment.topologies[0], experiment.between)) for path in paths]
-    chosen = with_needed(named or [test.name for test in TESTS.values() if profile in test.profiles])
-    tests = [TESTS[name] for name in chosen]
-    for test in tests:
-        reasons = [why for pair in networks if (why := test.unfit(*pair)) is not None]
-        if test.name in named and len(reasons) == len(networks):
-            raise UsageError(
-                f"the test {test.name} does not apply to {listed([path.name for path in paths])}: {reasons[0]}"
-            )
-    fitting = [test for test in tests if any(test.unfit(*pair) is None for pair in networks)]
-    if not fitting:
-        why = tests[0].unfit(*networks[0])
-        raise UsageError(f"no test of profile {profile} applies to {listed([path.name for path in paths])}: {why}")
-    tests = fitting
-    own = lengths(quick)
+    chosen, tests = _tests(profile, named, networks)
     sized = [test for test in tests if test.by_frame_size]
     sizes, left_out = _sizes(networks, profile, wanted) if sized else ([], {})
     others, traffics_left_out = traffics_for(experiment, networks, profile, traffics) if sized else ([], {})
     is_partial = quick and not traffics and bool(others)
     families = sorted({path.family for path in paths}) if any(test.over_testers for test in tests) else []
     testers = [_tester(family, paths) for family in families]
-    hosts = _hosts_only(experiment.between, max(sizes, default=0))
-    topology = experiment.topologies[0]
-    if any(frames_parameters.NETWORKS.column in element.params for element in others):
-        # RFC 2544 section 7: the device's configuration is the same in all tests.
-        bits = {length for element in others for length in other_bits(element.params)}
-        topology, hosts = (with_networks(element, experiment.between, NETWORKS, bits) for element in (topology, hosts))
+    topology, hosts = _topologies(experiment, others, max(sizes, default=0))
     places = [
         At(test=test, size=size)
         for test in tests
@@ -97,23 +76,12 @@ def design(
         if not at and traffics:
             raise UsageError(f"no frame size that is tested has room for {item.name}")
         places += at
-    combinations = [
-        Combination(
-            name=f"c{number:04d}",
-            workload=Workload(kind=at.test.workload, params={**_params(at.test, at.size, own), **at.params}),
-            levels=at.levels,
-            topology=0,
-            topology_by_path={path.name: 1 for path in testers},
-            paths=at.paths,
-        )
-        for number, at in enumerate(places, 1)
-    ]
     result = replace(
         experiment,
         paths=(*paths, *testers),
         baseline=paths[0].name,
         topologies=(topology, hosts),
-        combinations=tuple(combinations),
+        combinations=_combinations(places, testers, lengths(quick)),
         blocks=Blocks(minimum=1, maximum=1),
         repeats=0,  # the test itself chooses its trials
         bottleneck="any",
@@ -129,6 +97,53 @@ def design(
         is_partial=is_partial,
     )
     return result, procedure
+
+
+def _tests(profile: str, named: Sequence[str], networks: Pairs) -> tuple[tuple[str, ...], list[RfcTest]]:
+    """The names of the tests with those that they need, and the tests that apply to a path. Raises `UsageError` for a
+    name that no test has, and where a named test or all of them apply to no path."""
+    for name in named:
+        if name not in TESTS:
+            raise UsageError(f"there is no test {shown(name)}; there are {listed(TESTS)}")
+    names = [path.name for path, _ in networks]
+    chosen = with_needed(named or [test.name for test in TESTS.values() if profile in test.profiles])
+    tests = [TESTS[name] for name in chosen]
+    for test in tests:
+        reasons = [why for pair in networks if (why := test.unfit(*pair)) is not None]
+        if test.name in named and len(reasons) == len(networks):
+            raise UsageError(f"the test {test.name} does not apply to {listed(names)}: {reasons[0]}")
+    fitting = [test for test in tests if any(test.unfit(*pair) is None for pair in networks)]
+    if not fitting:
+        why = tests[0].unfit(*networks[0])
+        raise UsageError(f"no test of profile {profile} applies to {listed(names)}: {why}")
+    return chosen, fitting
+
+
+def _topologies(
+    experiment: Experiment, traffics: Sequence[RfcTraffic], largest_bytes: int
+) -> tuple[Topology, Topology]:
+    """The network of the experiment, and the two hosts on one link, both with the networks that the traffics need."""
+    topology, hosts = experiment.topologies[0], _hosts_only(experiment.between, largest_bytes)
+    if any(frames_parameters.NETWORKS.column in traffic.params for traffic in traffics):
+        # RFC 2544 section 7: the device's configuration is the same in all tests.
+        bits = {length for traffic in traffics for length in other_bits(traffic.params)}
+        topology, hosts = (with_networks(network, experiment.between, NETWORKS, bits) for network in (topology, hosts))
+    return topology, hosts
+
+
+def _combinations(places: Sequence[At], testers: Sequence[Path], test_lengths: Lengths) -> tuple[Combination, ...]:
+    """A combination for each test, frame size and traffic."""
+    return tuple(
+        Combination(
+            name=f"c{number:04d}",
+            workload=Workload(kind=at.test.workload, params={**_params(at.test, at.size, test_lengths), **at.params}),
+            levels=at.levels,
+            topology=0,
+            topology_by_path={path.name: 1 for path in testers},
+            paths=at.paths,
+        )
+        for number, at in enumerate(places, 1)
+    )
 
 
 def _sizes(networks: Pairs, profile: str, wanted: Sequence[int]) -> tuple[list[int], dict[int, str]]:

@@ -191,23 +191,35 @@ def compare_all(
     Raises:
         ValueError: the path and the baseline of a comparison are not equally many.
     """
-    uncertain = [index for index, pairs in enumerate(comparisons) if pairs.is_uncertain]
-    if uncertain:
-        measured = [replace(pairs, path_uncertainty=(), baseline_uncertainty=()) for pairs in comparisons]
-        extremes = [comparisons[index].moved(sign) for sign in (-1, 1) for index in uncertain]
-        made = compare_all(
-            [*measured, *extremes],
-            confidence=confidence,
-            margin=margin,
-            equivalence=equivalence,
-            estimator=estimator,
-            seed=seed,
-        )
-        found = made[: len(comparisons)]
-        for place, index in enumerate(uncertain, start=len(comparisons)):
-            found[index] = _widened(found[index], made[place], made[place + len(uncertain)])
-        return found
     confidences = (confidence, max(0.0, 2 * confidence - 1) if equivalence is None else equivalence)
+    rule = _Rule(confidences=confidences, margin=margin, estimator=estimator, seed=seed)
+    uncertain = [index for index, pairs in enumerate(comparisons) if pairs.is_uncertain]
+    if not uncertain:
+        return _compared(comparisons, rule)
+    measured = [replace(pairs, path_uncertainty=(), baseline_uncertainty=()) for pairs in comparisons]
+    extremes = [comparisons[index].moved(sign) for sign in (-1, 1) for index in uncertain]
+    results = _compared([*measured, *extremes], rule)
+    for place, index in enumerate(uncertain, start=len(comparisons)):
+        results[index] = _widened(results[index], results[place], results[place + len(uncertain)])
+    return results[: len(comparisons)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rule:
+    """The arguments of `compare_all`.
+
+    Attributes:
+        confidences: of the interval, and of the one that has to be within the margin for equivalence.
+    """
+
+    confidences: tuple[float, float]
+    margin: float
+    estimator: Estimator
+    seed: int
+
+
+def _compared(comparisons: Sequence[Pairs], rule: _Rule) -> list[Comparison]:
+    """Compares values that are certain. Raises `ValueError` as `compare_all` does."""
     groups: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for index, pairs in enumerate(comparisons):
         if len(pairs.path) != len(pairs.baseline):
@@ -218,21 +230,24 @@ def compare_all(
         groups[by_ratio, len(pairs.path)].append(index)
     results: list[Comparison] = [Comparison(n=0)] * len(comparisons)
     for (by_ratio, n), indices in groups.items():
-        if n == 0:
-            continue
-        path = np.array([comparisons[index].path for index in indices], dtype=np.float64)
-        baseline = np.array([comparisons[index].baseline for index in indices], dtype=np.float64)
-        shares = np.array([comparisons[index].scale == "difference" for index in indices])
-        exact = np.array([comparisons[index].is_exact for index in indices])
-        if by_ratio and estimator == "biweight" and n >= biweight.FEWEST:
-            group = _by_biweight(path, baseline, exact, confidences, margin, seed)
-        elif by_ratio:
-            group = _by_ratio(path, baseline, exact, confidences, margin, seed)
-        else:
-            group = _by_difference(path, baseline, exact, shares, confidences, margin, seed)
-        for index, result in zip(indices, group, strict=True):
-            results[index] = result
+        if n:
+            group = _of_equal_n([comparisons[index] for index in indices], rule, by_ratio=by_ratio)
+            for index, result in zip(indices, group, strict=True):
+                results[index] = result
     return results
+
+
+def _of_equal_n(comparisons: Sequence[Pairs], rule: _Rule, *, by_ratio: bool) -> list[Comparison]:
+    """Comparisons that have equally many pairs, and at least one."""
+    path = np.array([pairs.path for pairs in comparisons], dtype=np.float64)
+    baseline = np.array([pairs.baseline for pairs in comparisons], dtype=np.float64)
+    exact = np.array([pairs.is_exact for pairs in comparisons])
+    if not by_ratio:
+        shares = np.array([pairs.scale == "difference" for pairs in comparisons])
+        return _by_difference(path, baseline, exact, shares, rule)
+    if rule.estimator == "biweight" and path.shape[1] >= biweight.FEWEST:
+        return _by_biweight(path, baseline, exact, rule)
+    return _by_ratio(path, baseline, exact, rule)
 
 
 def _widened(measured: Comparison, least: Comparison, greatest: Comparison) -> Comparison:
@@ -252,17 +267,14 @@ def _widened(measured: Comparison, least: Comparison, greatest: Comparison) -> C
     )
 
 
-def _by_ratio(
-    path: Array, baseline: Array, exact: NDArray[np.bool_], confidences: tuple[float, float], margin: float, seed: int
-) -> list[Comparison]:
-    """`confidences`: of the interval, and of the one that has to be within the margin for equivalence."""
+def _by_ratio(path: Array, baseline: Array, exact: NDArray[np.bool_], rule: _Rule) -> list[Comparison]:
     logs = np.log(path) - np.log(baseline)
     values = _values(path, baseline, np.ones_like(path))
     constant = _constant(path, baseline)
-    tests = _mean_tests(logs, np.full(len(logs), SAME), exact & constant, confidences, seed)
+    tests = _mean_tests(logs, np.full(len(logs), SAME), exact & constant, rule)
     if tests is None:
         return [Comparison(n=logs.shape[1], **side) for side in values]
-    return _comparisons(values, tests, np.full(len(logs), np.log1p(margin) + SAME), constant)
+    return _comparisons(values, tests, np.full(len(logs), np.log1p(rule.margin) + SAME), constant)
 
 
 class _Values(TypedDict):
@@ -284,15 +296,13 @@ class _Tests:
     spreads: Array
 
 
-def _mean_tests(
-    samples: Array, resolution: Array, certain: NDArray[np.bool_], confidences: tuple[float, float], seed: int
-) -> _Tests | None:
+def _mean_tests(samples: Array, resolution: Array, certain: NDArray[np.bool_], rule: _Rule) -> _Tests | None:
     """The tests of means, of samples of equal size; None for fewer than two values. For `resolution` and `certain` see
     `_p_values`."""
     n = samples.shape[1]
     if n < 2:
         return None
-    width, equivalence_width = half_widths(samples, confidences, seed)
+    width, equivalence_width = half_widths(samples, rule.confidences, rule.seed)
     return _Tests(
         n=n,
         centre=samples.mean(axis=1),
@@ -359,9 +369,7 @@ def _constant(path: Array, baseline: Array) -> NDArray[np.bool_]:
     return are_constant
 
 
-def _by_biweight(
-    path: Array, baseline: Array, exact: NDArray[np.bool_], confidences: tuple[float, float], margin: float, seed: int
-) -> list[Comparison]:
+def _by_biweight(path: Array, baseline: Array, exact: NDArray[np.bool_], rule: _Rule) -> list[Comparison]:
     """Comparisons by the biweight of the log ratios where these have a scale, and by their mean where they do not."""
     logs = np.log(path) - np.log(baseline)
     n = logs.shape[1]
@@ -370,10 +378,10 @@ def _by_biweight(
     results: list[Comparison] = [Comparison(n=n)] * len(logs)
     without = np.flatnonzero(~has_scale)
     if without.size:
-        means = _by_ratio(path[without], baseline[without], exact[without], confidences, margin, seed)
+        means = _by_ratio(path[without], baseline[without], exact[without], rule)
         for index, comparison in zip(without.tolist(), means, strict=True):
             results[index] = comparison
-    width, equivalence_width = biweight.half_widths(error, n, confidences)
+    width, equivalence_width = biweight.half_widths(error, n, rule.confidences)
     tests = _Tests(
         n=n,
         centre=centre,
@@ -382,7 +390,7 @@ def _by_biweight(
         p_values=np.clip(biweight.p_values(centre / np.where(has_scale, error, 1.0), n), LEAST_P, 1.0),
         spreads=error * np.sqrt(n),
     )
-    margins, never = np.full(len(logs), np.log1p(margin) + SAME), np.zeros(len(logs), dtype=np.bool_)
+    margins, never = np.full(len(logs), np.log1p(rule.margin) + SAME), np.zeros(len(logs), dtype=np.bool_)
     comparisons = _comparisons(_values(path, baseline, weights), tests, margins, never)
     outlying = weights < biweight.LITTLE
     for index in np.flatnonzero(has_scale).tolist():
@@ -392,13 +400,7 @@ def _by_biweight(
 
 
 def _by_difference(
-    path: Array,
-    baseline: Array,
-    exact: NDArray[np.bool_],
-    shares: NDArray[np.bool_],
-    confidences: tuple[float, float],
-    margin: float,
-    seed: int,
+    path: Array, baseline: Array, exact: NDArray[np.bool_], shares: NDArray[np.bool_], rule: _Rule
 ) -> list[Comparison]:
     sides = zip(path.mean(axis=1).tolist(), baseline.mean(axis=1).tolist(), strict=True)
     values: list[_Values] = [
@@ -406,10 +408,10 @@ def _by_difference(
     ]
     resolution = SAME * np.maximum(np.abs(path), np.abs(baseline)).max(axis=1)
     constant = _constant(path, baseline)
-    tests = _mean_tests(path - baseline, resolution, exact & constant, confidences, seed)
+    tests = _mean_tests(path - baseline, resolution, exact & constant, rule)
     if tests is None:
         return [Comparison(n=path.shape[1], **side) for side in values]
-    margins = np.where(shares, margin, margin * np.abs(baseline.mean(axis=1)))
+    margins = np.where(shares, rule.margin, rule.margin * np.abs(baseline.mean(axis=1)))
     return _comparisons(values, tests, margins + resolution, constant)
 
 
