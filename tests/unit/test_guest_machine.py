@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import tarfile
 import threading
 from pathlib import Path
 
 import pytest
 
-from sixbench.guest import machine
+from sixbench.guest import GuestCommand, Kernel, machine
+from sixbench.guest.boot import _result
 from sixbench.guest.confinement import SANDBOX
 from sixbench.guest.initramfs import first_script, make_initramfs, second_script
-from sixbench.guest.machine import Silent, Start, command_line, run_machine
+from sixbench.guest.machine import End, Silent, Start, command_line, run_machine
 from sixbench.guest.memory import (
     ALIGNMENT_BYTES,
     MAX_BYTES,
@@ -85,6 +88,25 @@ def test_an_image_that_the_memory_cannot_hold_is_refused(tmp_path: Path) -> None
         file.truncate(2000 * MIB)
     with pytest.raises(CapabilityError, match=r"3072 MiB is too small for its file systems of 2000 MiB and 0 MiB"):
         lay_out(root, modules)
+
+
+def with_a_hole(size_bytes: int) -> bytes:
+    """A tar archive of one file that is nothing but a hole (GNU tar, "Old GNU Format" of sparse files)."""
+    member = tarfile.TarInfo("trials.bin")
+    member.type = tarfile.GNUTYPE_SPARSE
+    header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    header[483:495] = b"\x80" + size_bytes.to_bytes(11, "big")
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + bytes(1024)
+
+
+def test_results_that_would_fill_the_memory_are_refused() -> None:
+    kernel = Kernel(name="debian-6.1", release="6", origin="", sha256="")
+    command = GuestCommand(arguments=("doctor",), agent=Path("agent"), limit_s=1)
+    end = End(exit=0, said=[], console=[], pace=None)
+    with pytest.raises(CapabilityError, match=r'the results of the guest with debian-6\.1: the file "trials.bin" has'):
+        _result(kernel, command, end, io.BytesIO(with_a_hole(2**50)))
 
 
 def entries(archive: bytes) -> dict[str, bytes]:

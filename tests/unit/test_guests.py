@@ -196,6 +196,16 @@ def test_a_run_that_is_refused_in_the_guest_says_where_and_why(
     assert read_run(writer.directory).trials == []
 
 
+@pytest.mark.parametrize("names", [("a", "a/b"), ("x" * 300,), ("a\0b",)])
+def test_files_of_a_guest_that_no_directory_can_have_are_told(
+    writer: RunWriter, boots: list[str], monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    strange = GuestResult(exit=0, stdout="", said=[], files=dict.fromkeys(names, b""))
+    monkeypatch.setattr(guests, "boot", lambda *arguments: strange)
+    with pytest.raises(CapabilityError, match=r"^on debian-(5\.10|6\.1): writing its results into /"):
+        guests.run_on_kernels(writer.manifest.experiment, writer, Path("agent"), "virtual", nobody)
+
+
 WITH_SETTINGS = """
 kernels: debian-6.1
 topology:

@@ -15,6 +15,7 @@ from typing import IO, Literal
 import sixbench
 
 from ..model.errors import CapabilityError
+from ..model.quoting import shown
 from .image import find_image
 from .initramfs import STDOUT, make_initramfs, second_script
 from .jool import PROGRAMS
@@ -166,17 +167,29 @@ def _result(kernel: Kernel, command: GuestCommand, end: End, disk: IO[bytes]) ->
             f"the guest with {kernel.name} was still busy after {command.limit_s} s of its clock; "
             f"{last_lines(end.console)}"
         )
-    files: dict[str, bytes] = {}
     try:
-        with tarfile.open(fileobj=disk, mode="r|") as archive:
-            for member in archive:
-                content = archive.extractfile(member) if member.isfile() else None
-                name = PurePosixPath(member.name)
-                if content is not None and not name.is_absolute() and ".." not in name.parts:
-                    files[str(name)] = content.read()
-    except (tarfile.TarError, OSError) as error:
+        files = _files_of(disk)
+    except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
         raise CapabilityError(f"reading the results of the guest with {kernel.name}: {error}") from error
     if STDOUT not in files:
         raise CapabilityError(f"the guest with {kernel.name} left no results; {last_lines(end.console)}")
     stdout = files.pop(STDOUT).decode(errors="replace")
     return GuestResult(exit=end.exit, stdout=stdout, said=end.said, files=files, pace=end.pace)
+
+
+def _files_of(archive: IO[bytes]) -> dict[str, bytes]:
+    """The regular files of a tar archive, by name. Those whose names lead out of a directory are left out.
+
+    A guest may have written anything, so holes are refused: they would be bytes in this machine's memory. Raises
+    `tarfile.TarError`, `OSError`, `ValueError` and `OverflowError`.
+    """
+    files: dict[str, bytes] = {}
+    with tarfile.open(fileobj=archive, mode="r|") as members:
+        for member in members:
+            if member.issparse():
+                raise tarfile.ReadError(f"the file {shown(member.name)} has holes")
+            content = members.extractfile(member) if member.isfile() else None
+            name = PurePosixPath(member.name)
+            if content is not None and name.parts and not name.is_absolute() and ".." not in name.parts:
+                files[str(name)] = content.read()
+    return files

@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
@@ -152,10 +152,10 @@ def _the_same_everywhere(manifest: Manifest) -> Manifest:
 
 def _take_over(writer: RunWriter, kernel: str, result: GuestResult) -> RunState:
     with tempfile.TemporaryDirectory(prefix="sixbench-") as scratch:
-        for name, content in result.files.items():
-            path = Path(scratch) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        try:
+            _write(Path(scratch), result.files)
+        except (OSError, ValueError) as error:  # a guest may give any names: `a` and `a/b`, or one with a zero byte
+            raise CapabilityError(f"on {kernel}: writing its results into {scratch}: {error}") from error
         if result.exit == Exit.BUG:
             text = result.files.get(TRACEBACK_FILE, b"").decode(errors="replace")
             raise Bug(directory=writer.directory, resume=f"sixbench resume {writer.directory}", traceback=text or None)
@@ -169,6 +169,13 @@ def _take_over(writer: RunWriter, kernel: str, result: GuestResult) -> RunState:
         adopt_trials(writer, run, _sequence_before(writer.manifest.experiment, kernel))
         _note(writer, kernel, run)
     return run.manifest.state
+
+
+def _write(directory: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def _refused(kernel: str, result: GuestResult, file: str) -> list[Problem]:
