@@ -25,7 +25,7 @@ USER = USER_ENGINE.name
 ENGINES = tuple(dict.fromkeys((USER, *(engine for mechanism in PACKET_MECHANISMS for engine in mechanism.networks))))
 """The engines that packets can be taken through, the core alone first."""
 _NATURES: Mapping[str, str] = {TAYGA.name: "a translator without state"}
-"""What engines are, for those that have devices of some mechanisms alone."""
+"""The nature of engines that have devices of some mechanisms alone."""
 
 
 class PacketCarrier(Protocol):
