@@ -14,7 +14,8 @@ from sixbench.translate.engines import carrying
 from sixbench.translate.mechanisms import PACKET_MECHANISMS
 from sixbench.translate.mechanisms.nat64 import hosts_of
 from sixbench.translate.passing.counted import Backlogs, Counted, of_translator
-from sixbench.translate.passing.network import translator_network, tunnel_network
+from sixbench.translate.passing.translators import translator_network
+from sixbench.translate.passing.tunnels import tunnel_network
 
 pytestmark = pytest.mark.computes
 

@@ -13,7 +13,8 @@ from ...model.errors import UsageError
 from ...model.map_rule import PORT_BITS, Psid, Rule, RuleError
 from ..kind import DeviceRequest, FirstLine, PacketMechanism
 from ..option import Given, PacketOption
-from ..passing.network import PassingNetwork, Row
+from ..passing.network import PassingNetwork
+from ..passing.tunnels import SoftwireRow
 from ..readers import choice, fields, ipv4, ipv6, number
 from .softwires import ROUTER_OPTIONS, edge_network, refuse_router, router_network, with_router
 from .tunnels import IPV4_TUNNEL, OWN4, OWN6, tunnel_line
@@ -134,12 +135,12 @@ def _network(request: DeviceRequest) -> PassingNetwork:
     return edge_network(request, rule, rule.ipv4.network_address, rule.psid.value if rule.psid else 0)
 
 
-def _rows(given: Given) -> list[Row]:
+def _rows(given: Given) -> list[SoftwireRow]:
     rows = []
     for address, bits, psid, softwire, *more in given["binding"]:
         offset = more[0] if more else 0
         relay = more[1] if len(more) > 1 else given["br"]
-        rows.append(Row(address=address, ports=PortSet.of(bits, psid, offset), softwire=softwire, relay=relay))
+        rows.append(SoftwireRow(address=address, ports=PortSet.of(bits, psid, offset), softwire=softwire, relay=relay))
     return rows
 
 

@@ -8,7 +8,8 @@ from ...mechanisms.binding import PortSet
 from ...model.errors import UsageError
 from ..kind import DeviceRequest, FirstLine, PacketMechanism
 from ..option import Given, PacketOption
-from ..passing.network import PassingNetwork, Row
+from ..passing.network import PassingNetwork
+from ..passing.tunnels import SoftwireRow
 from ..readers import ipv6
 from .mapdomain import CUSTOMER_EDGE, DOMAIN_OPTIONS, MESH, edge_of, map_node, rules_of
 from .softwires import ROUTER_OPTIONS, edge_network, refuse_router, router_network, with_router
@@ -45,7 +46,7 @@ def _network(request: DeviceRequest) -> PassingNetwork:
     return edge_network(request, *edge_of(given))
 
 
-def _rows(given: Given) -> list[Row]:
+def _rows(given: Given) -> list[SoftwireRow]:
     """All customer edges of the domain. Raises `UsageError` where there are too many."""
     rules = rules_of(given)
     edges = sum(1 << rule.ea_bits for rule in rules)
@@ -56,7 +57,7 @@ def _rows(given: Given) -> list[Row]:
     if any(rule.spare_bits for rule in rules):
         raise UsageError("its border relay has customer edges with an address each, and none with an IPv4 prefix")
     return [
-        Row(
+        SoftwireRow(
             address=str(address),
             ports=PortSet.of(rule.psid_bits, psid, rule.psid_offset),
             softwire=str(rule.address(address, psid)),

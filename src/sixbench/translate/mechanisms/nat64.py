@@ -15,7 +15,8 @@ from ...model.parameter import Parameter
 from ...model.quoting import shown
 from ..kind import DeviceRequest, FirstLine, PacketMechanism
 from ..option import Given, PacketOption
-from ..passing.network import PassingNetwork, nat64_network
+from ..passing.network import PassingNetwork
+from ..passing.translators import nat64_network
 from ..readers import choice, ipv4_net, number
 from .translating import refuse_no_program, translator_line, without, zero_checksum
 

@@ -10,7 +10,8 @@ from ...model.errors import UsageError
 from ...model.map_rule import Rule
 from ..kind import DeviceRequest, FirstLine
 from ..option import Given, PacketOption
-from ..passing.network import PassingNetwork, Row, napt_network, softwires_network
+from ..passing.network import PassingNetwork
+from ..passing.tunnels import SoftwireRow, napt_network, softwires_network
 from ..readers import number
 
 _MTU4 = PacketOption(
@@ -46,7 +47,9 @@ def refuse_router(given: Given, what: str, options: Iterable[PacketOption] = ROU
             raise UsageError(f"--{'no-' if option.turns_off else ''}{option.name} is not for {what}")
 
 
-def router_network(request: DeviceRequest, rows: Sequence[Row], options: Iterable[PacketOption]) -> PassingNetwork:
+def router_network(
+    request: DeviceRequest, rows: Sequence[SoftwireRow], options: Iterable[PacketOption]
+) -> PassingNetwork:
     """The network around an lwAFTR or a border relay. Raises `UsageError` where its node has another way with packets
     than its ruleset and Linux have.
 

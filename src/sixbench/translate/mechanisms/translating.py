@@ -15,7 +15,8 @@ from ...model.topology import Family
 from ..kind import DeviceRequest, FirstLine
 from ..option import Given, PacketOption, option_of
 from ..passing.barrier import NODE
-from ..passing.network import PassingNetwork, translator_network
+from ..passing.network import PassingNetwork
+from ..passing.translators import translator_network
 from ..readers import eam, ipv4, ipv4_net, ipv6, ipv6_net, number, numbers
 
 _SETTINGS = {

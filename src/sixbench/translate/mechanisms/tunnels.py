@@ -9,7 +9,8 @@ from typing import Any
 from ...mechanisms.common import ECN, MTU, PMTU, TOS, TTL
 from ..kind import DeviceRequest, FirstLine
 from ..option import Given, PacketOption, option_of, value_of
-from ..passing.network import PassingNetwork, tunnel_network
+from ..passing.network import PassingNetwork
+from ..passing.tunnels import tunnel_network
 from ..readers import ipv4, ipv6
 
 _MAX_MTU = 65_535 - 48
