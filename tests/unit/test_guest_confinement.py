@@ -12,6 +12,7 @@ import pytest
 
 from sixbench.guest import confinement, start_opened
 from sixbench.guest.confinement import FIRST_UID, confined, group_that_opens, sandbox
+from sixbench.model.errors import CapabilityError
 
 
 def status(*words: str) -> dict[str, str]:
@@ -51,6 +52,15 @@ def test_a_qemu_without_filters_is_started_without(tmp_path: Path) -> None:
         program.chmod(0o755)
     assert "spawn=deny" in sandbox(tmp_path / "with")[1]
     assert sandbox(tmp_path / "without") == ()
+
+
+def test_a_qemu_that_does_not_answer_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confinement, "ANSWER_S", 0.2)
+    (tmp_path / "silent").write_text("#!/bin/sh\nexec sleep 1000\n")
+    (tmp_path / "silent").chmod(0o755)
+    for name in ("silent", "nowhere"):
+        with pytest.raises(CapabilityError, match=f"asking {tmp_path}/{name} whether it filters its system calls: "):
+            sandbox(tmp_path / name)
 
 
 def test_the_group_of_a_device_is_no_use_where_it_is_roots_or_may_not_write(tmp_path: Path) -> None:

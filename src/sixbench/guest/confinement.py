@@ -15,10 +15,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from ..model.errors import CapabilityError
 from .programs import find_program
 
 SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny")
 """QEMU's filters of system calls: none that are obsolete, change users, start programs or change priorities."""
+
+ANSWER_S = 10.0
+"""Longest time that QEMU may take to say whether it knows them."""
 
 FIRST_UID, UIDS = 1_900_000_000, 2**24
 """Users whom no registry of users gives to anybody (systemd's UIDS-GIDS: unused), and how many of them are taken."""
@@ -73,6 +77,10 @@ def _user() -> int | None:
 
 @lru_cache(maxsize=4)
 def sandbox(qemu: Path) -> tuple[str, ...]:
-    """The option that filters QEMU's system calls; nothing where it is built without."""
-    done = subprocess.run([qemu, *SANDBOX, "-version"], capture_output=True, timeout=10, check=False)
+    """The option that filters QEMU's system calls; nothing where it is built without. Raises `CapabilityError` where
+    QEMU does not tell."""
+    try:
+        done = subprocess.run([qemu, *SANDBOX, "-version"], capture_output=True, timeout=ANSWER_S, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CapabilityError(f"asking {qemu} whether it filters its system calls: {error}") from error
     return SANDBOX if done.returncode == 0 else ()
