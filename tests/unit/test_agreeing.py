@@ -17,6 +17,7 @@ import synthetic
 from sixbench.analysis import analyse
 from sixbench.model.finding import Analysis, Finding
 from sixbench.report import answers, marks, rows, tables
+from sixbench.report.finding_columns import BASELINE, CHANGE, TABLE, VALUE, FindingTable
 from sixbench.report.formats import FORMATS
 from sixbench.store import Run
 
@@ -112,10 +113,9 @@ def test_values_give_the_printed_change_in_the_text_of_every_format(form: str) -
         text = FORMATS[form].render(run, analysis)
         text = text.replace("$-$", "−").replace(" & ", " | ")
         for finding in analysis.findings:
-            row = rows.row(finding)
-            made = tables.cells(rows.Group(workload=finding.workload, metric=finding.metric, rows=[row]), [])
-            _, value, baseline, change, *_ = made.rows[0]
-            cells = re.escape(value), re.escape(baseline), re.escape(change)
+            [group] = rows.grouped([finding])
+            [texts] = FindingTable.of(group, TABLE).texts()
+            cells = [re.escape(texts[column]) for column in (VALUE, BASELINE, CHANGE)]
             checked += re.search(rf"{cells[0]}[ |]+{cells[1]}[ |]+{cells[2]}[ |]", text) is not None
     assert checked > 10
 

@@ -88,10 +88,14 @@ class PrintedInterval:
         return signed(self.low, self.decimals), signed(self.high, self.decimals)
 
     @property
+    def farther(self) -> float:
+        """Distance of the ends from no difference: the larger of the two."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
     def widest(self) -> str:
-        """The end that is farther from no difference, such as `±1.84 %`."""
-        largest = unsigned(max(abs(self.low), abs(self.high)), self.decimals)
-        return f"±{largest} {self.unit}"
+        """The same in words, such as `±1.84 %`."""
+        return f"±{unsigned(self.farther, self.decimals)} {self.unit}"
 
 
 def printed_change(

@@ -24,11 +24,19 @@ def finite(value: float | None) -> float | None:
 
 def number(value: float, digits: int = 4) -> str:
     """A number of about so many significant digits, without an exponent: `94.15`, `1523`, `0.0213`."""
+    return decimal(value, decimals_of(value, digits))
+
+
+def decimals_of(value: float, digits: int) -> int:
+    """Number of decimals with which a value has about so many significant digits."""
     if value == 0:
-        return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:.{min(decimals, max(9, digits))}f}"
-    return text.replace("-", MINUS)
+        return 0
+    return min(max(0, digits - 1 - math.floor(math.log10(abs(value)))), max(9, digits))
+
+
+def decimal(value: float, decimals: int) -> str:
+    """A number with so many decimals: `94.15`, `−0.2`."""
+    return "0" if value == 0 and decimals == 0 else f"{value:.{decimals}f}".replace("-", MINUS)
 
 
 def quantity(value: float | None, unit: str) -> str:

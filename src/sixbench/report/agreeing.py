@@ -9,27 +9,33 @@ from __future__ import annotations
 from ..model.change_words import PrintedChange, change_of
 from ..model.finding import Finding
 from . import words
+from .typed_cells import NOTHING, TypedCell, scaled_cell
 
 _MOST_DIGITS = 15
 """That a double has."""
 
 
-def value_texts(finding: Finding, divisor: float | None = None) -> tuple[str, str]:
+Scale = tuple[float, str]
+"""The divisor to the unit that is printed, and the name of this unit."""
+
+
+def value_cells(finding: Finding, scale: Scale | None = None) -> tuple[TypedCell, TypedCell]:
     """The value of the path and that of the baseline, which give the printed change.
 
     Args:
-        divisor: of both, where the unit stands elsewhere; None: each has its unit.
+        scale: of both; None: each has that which reads best.
     """
     own, base = map(words.finite, finding.values)
-    least = 3 if finding.unit == "1" else 4
-    if own is None or base is None:
-        return _text(own, finding.unit, divisor, least), _text(base, finding.unit, divisor, least)
+    scales = [_scale(value, finding.unit, scale) for value in (own, base)]
+    digits = 3 if finding.unit == "1" else 4
     change = change_of(finding) if finding.value is not None else None
-    if change is not None:
-        least = agreeing_digits(
-            change, own, base, (_scale(own, finding.unit, divisor), _scale(base, finding.unit, divisor)), least
-        )
-    return _text(own, finding.unit, divisor, least), _text(base, finding.unit, divisor, least)
+    if own is not None and base is not None and change is not None:
+        digits = agreeing_digits(change, own, base, (scales[0][0], scales[1][0]), digits)
+    path, baseline = (
+        NOTHING if value is None else scaled_cell(value, item, digits)
+        for value, item in zip((own, base), scales, strict=True)
+    )
+    return path, baseline
 
 
 def agreeing_digits(change: PrintedChange, own: float, base: float, scales: tuple[float, float], least: int) -> int:
@@ -45,18 +51,9 @@ def agreeing_digits(change: PrintedChange, own: float, base: float, scales: tupl
     return _MOST_DIGITS
 
 
-def _scale(value: float, unit: str, divisor: float | None) -> float:
-    return words.common_scale([value], unit)[0] if divisor is None else divisor
+def _scale(value: float | None, unit: str, scale: Scale | None) -> Scale:
+    return words.common_scale([value], unit) if scale is None else scale
 
 
 def _rounded(value: float, digits: int) -> float:
-    return float(words.number(value, digits).replace(words.MINUS, "-"))
-
-
-def _text(value: float | None, unit: str, divisor: float | None, digits: int) -> str:
-    if value is None:
-        return words.MISSING
-    if divisor is not None:
-        return words.number(value / divisor, digits)
-    scale, name = words.common_scale([value], unit)
-    return f"{words.number(value / scale, digits)} {name}"
+    return round(value, words.decimals_of(value, digits))

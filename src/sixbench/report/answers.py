@@ -8,7 +8,7 @@ workload and path share one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 
 from ..analysis.pooled import pooled_change
@@ -17,8 +17,9 @@ from ..model.experiment import Statistics
 from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.trial import TrialRecord
 from . import bars, marks, rows, words
-from .agreeing import value_texts
+from .agreeing import value_cells
 from .bars import Bar
+from .typed_cells import NumberCell
 
 NO_AA = "This experiment has no A/A path, so its noise floor is not known."
 
@@ -173,9 +174,9 @@ def _values(finding: Finding) -> str:
     known = [value for value in map(words.finite, finding.values) if value is not None]
     if len(known) < 2:
         return f"{names[0]} → {names[1]}"
-    divisor, unit = words.common_scale(known, finding.unit)
-    after, before = value_texts(finding, divisor)
-    return f"{names[0]} {before} → {names[1]} {after} {unit}"
+    scale = words.common_scale(known, finding.unit)
+    after, before = (cell.within(scale[1]) for cell in value_cells(finding, scale))
+    return f"{names[0]} {before} → {names[1]} {after} {scale[1]}"
 
 
 def _change(finding: Finding) -> str:
@@ -206,11 +207,11 @@ def _pooled(findings: Sequence[Finding], statistics: Statistics) -> str:
 
 
 def _theory(finding: Finding) -> str:
-    theory = rows.row(finding).theory
-    if theory == words.MISSING:
+    theory = rows.theory_cell(finding)
+    if not isinstance(theory, NumberCell):
         return ""
     outside = " outside the interval" if rows.contradicts_theory(finding) else ""
-    return f"{theory.removeprefix(f'{rows.UNLIKE} ')}{outside}"
+    return f"{replace(theory, prefix='').text}{outside}"
 
 
 def _noise(finding: Finding) -> str:

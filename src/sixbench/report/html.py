@@ -19,6 +19,20 @@ from . import answers, marks, matrices, path_tables, rows, run_description, tabl
 from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, for_page
 from .figures.style import path_styles
+from .finding_columns import (
+    BASELINE,
+    CHANGE,
+    INTERVAL,
+    LEVELS,
+    METRIC,
+    NOISE,
+    PAIRS,
+    PATH,
+    THEORY,
+    VALUE,
+    VERDICT,
+    WORKLOAD,
+)
 from .sections import PARTS, SECTIONS, ReportData, environment
 from .templating import Filled, template
 
@@ -33,6 +47,10 @@ MOST_ROWS = (3000, 1500, 750, 300, 100)
 the headline ones are shown."""
 
 _ANSWERS_SHOWN = 12
+
+_COLUMNS = (WORKLOAD, METRIC, LEVELS, PATH, CHANGE, INTERVAL, VERDICT, VALUE, BASELINE, PAIRS, THEORY, NOISE)
+_HEADINGS = {PAIRS: "Pairs", NOISE: NOISE.name}
+"""Headings of columns that are not their names with a capital."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +134,9 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "header_figures": [figure for figure in shown if figure.drawing.section == "evidence"],
         "left_out": left_out,
         "findings": [_row(finding) for finding in findings],
+        "finding_columns": [
+            (column.name, _HEADINGS.get(column, column.name.capitalize()), column.align) for column in _COLUMNS
+        ],
         "matrices": tables_of_values[: most // 10],
         "findings_left_out": len(analysis.findings) - len(findings),
         "filters": _filters(findings),
@@ -237,12 +258,23 @@ def _row(finding: Finding) -> Filled:
     row = rows.row(finding)
     return {
         "finding": finding,
-        "metric": words.metric_label(finding.metric),
         "text": row,
+        "cells": {column.name: column.cell(row).text for column in _COLUMNS},
         "meaning": marks.meaning(row.word),
         "headline": finding.headline and not finding.is_aa,
-        "change_value": _sortable(finding),
+        "sorted_by": _sorted_by(finding),
         "noise_interval": _noise_interval(finding),
+    }
+
+
+def _sorted_by(finding: Finding) -> dict[str, Any]:
+    """The values by which rows are sorted, by the column: those of numbers, which have several units."""
+    value, baseline = finding.values
+    return {
+        CHANGE.name: _sortable(finding),
+        VALUE.name: "" if value is None else value,
+        BASELINE.name: "" if baseline is None else baseline,
+        PAIRS.name: finding.n,
     }
 
 

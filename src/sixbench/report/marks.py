@@ -38,6 +38,10 @@ IN_MOST = " in most"
 
 APART = "in most: some blocks with almost no weight differ by more than the margin"
 
+ARROWS = {"higher": "↑", "lower": "↓"}
+SLIGHT_ARROWS = {"higher": "↗", "lower": "↘"}
+_SIGNS: dict[Mark, str] = {"within A/A": "†", "equivalent": "≈", "mixed": "‡", "too variable": "?"}
+
 LONG_TRIAL_NS = 60e9
 """Shorter trials than this are said to be short where results scatter."""
 
@@ -118,6 +122,13 @@ def blocks(finding: Finding) -> str:
         needed = _blocks_of([finding]).strip(" ()").removesuffix(" blocks")
         return "; ".join(part for part in (f"{needed} would tell" if needed else "", _aside(finding)) if part)
     return "constant" if finding.constant and finding.mark in ("decided", "small") else ""
+
+
+def sign(finding: Finding) -> str:
+    """The mark as one character beside a change; none where more blocks may tell."""
+    if finding.mark == "small":
+        return SLIGHT_ARROWS.get(finding.direction or "", "")
+    return ARROWS.get(finding.verdict, "") if finding.mark == "decided" else _SIGNS.get(finding.mark, "")
 
 
 def _judged(finding: Finding) -> str:

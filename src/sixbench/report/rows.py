@@ -12,7 +12,8 @@ from ..model.metric import METRICS
 from ..model.parameter import Scalar
 from ..model.workloads import WORKLOADS
 from . import marks, words
-from .agreeing import value_texts
+from .agreeing import Scale, value_cells
+from .typed_cells import NOTHING, IntervalCell, NumberCell, TypedCell, WordsCell, is_empty, quantity_cell
 
 PROGRAM_METRICS = ("bpf_encapsulate", "bpf_decapsulate")
 """Only paths of the engine `ebpf` have these. A native baseline has nothing to compare them with."""
@@ -49,8 +50,32 @@ Item = TypeVar("Item", bound=HasLevels)
 THEORY_IS_EXACT_TO = 0.001
 """Accuracy of an expected ratio: a trial has whole packets in its window, and theory an endless stream."""
 
+_WIDE = 1000
+"""Values whose largest is so many times the smallest do not share a unit."""
+
 UNLIKE = "≠"
 """Marks what theory expects where it lies outside the measured interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingCells:
+    """The numbers of a finding, as all formats print them.
+
+    Attributes:
+        value, baseline: those that the change is of, with so many digits that they give it.
+        change: path against baseline: signed percent, or a signed difference in the metric's unit.
+        interval: confidence interval of the change, in its unit; words where it is too wide to say anything.
+        noise: the largest deviation that the A/A comparison's interval allows, as `±0.05 %`.
+        theory: the change that theory expects, marked `≠` where it is outside the interval; or what theory gives for
+            the path where it is silent on the baseline.
+    """
+
+    value: TypedCell
+    baseline: TypedCell
+    change: TypedCell
+    interval: TypedCell
+    noise: TypedCell
+    theory: TypedCell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,48 +84,71 @@ class FindingRow:
 
     Attributes:
         levels: those that vary within the workload, as a phrase; empty if none does.
-        value, baseline_value: those that the change is of, with so many digits that they give it.
-        change: path against baseline: signed percent, or a signed difference in the metric's unit.
-        interval: confidence interval of the change, in the unit of the change and without it: `−1.45 to −1.33`; in
-            words where it is too wide to say anything.
         word: one of few, by which rows can be sorted: `marks.word`.
         verdict: the text for a table, with what pairs that lie apart say, and with the blocks that would tell.
-        noise: the largest deviation that the A/A comparison's interval allows, as `±0.05 %`.
-        theory: the change that theory expects, marked `≠` where it is outside the interval; or what theory gives for
-            the path where it is silent on the baseline.
     """
 
     finding: Finding
+    cells: FindingCells
     levels: str
-    value: str
-    baseline_value: str
-    change: str
-    interval: str
     word: str
     verdict: str
-    noise: str
-    theory: str
     tone: Tone
+
+    @property
+    def value(self) -> str:
+        """The path's value, with its unit."""
+        return self.cells.value.text
+
+    @property
+    def baseline_value(self) -> str:
+        """That of the baseline."""
+        return self.cells.baseline.text
+
+    @property
+    def change(self) -> str:
+        """Such as `−1.39 %`."""
+        return self.cells.change.text
+
+    @property
+    def interval(self) -> str:
+        """Such as `−1.45 to −1.33`."""
+        return self.cells.interval.text
+
+    @property
+    def noise(self) -> str:
+        """Such as `±0.05 %`."""
+        return self.cells.noise.text
+
+    @property
+    def theory(self) -> str:
+        """Such as `−1.38 %`."""
+        return self.cells.theory.text
 
     @property
     def change_with_interval(self) -> str:
         """Such as `−1.39 % (−1.45 to −1.33)`."""
-        return self.change if self.interval == words.MISSING else f"{self.change} ({self.interval})"
+        return self.change if is_empty(self.cells.interval) else f"{self.change} ({self.interval})"
 
     @property
     def compared(self) -> str:
         """Such as `−1.39 % (−1.45 to −1.33) against ipv4: lower`."""
-        text = self.change if self.interval == marks.TOO_VARIABLE else self.change_with_interval
+        text = self.change_with_interval if isinstance(self.cells.interval, IntervalCell) else self.change
         return f"{text} against {self.finding.baseline}: {self.verdict}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The findings of one metric of one workload, as rows."""
+    """The findings of one metric of one workload, as rows.
+
+    Attributes:
+        scale: that of all values; None where each has its own.
+    """
 
     workload: str
     metric: str
     rows: list[FindingRow]
+    scale: Scale | None = None
 
 
 def headline(analysis: Analysis) -> list[Finding]:
@@ -122,10 +170,20 @@ def grouped(findings: Iterable[Finding]) -> list[Group]:
     for workload, of_workload in by_workload(findings).items():
         columns = varying(of_workload)
         for metric, of_metric in by_metric(of_workload).items():
-            groups.append(
-                Group(workload=workload, metric=metric, rows=[row(finding, columns) for finding in of_metric])
-            )
+            scale = _scale_of(of_metric)
+            finding_rows = [row(finding, columns, scale) for finding in of_metric]
+            groups.append(Group(workload=workload, metric=metric, rows=finding_rows, scale=scale))
     return groups
+
+
+def _scale_of(findings: Iterable[Finding]) -> Scale | None:
+    """The scale of all values of a metric; None where the largest is too many times the smallest."""
+    everything = list(findings)
+    values = [known for item in everything for value in item.values if (known := words.finite(value)) is not None]
+    sizes, unit = list(map(abs, values)), everything[0].unit
+    if not sizes or (unit != "1" and max(sizes) > _WIDE * min(sizes)):
+        return None
+    return words.common_scale(values, unit)
 
 
 def by_workload(items: Iterable[Item]) -> dict[str, list[Item]]:
@@ -170,23 +228,41 @@ def constant(items: Iterable[HasLevels]) -> dict[str, Scalar]:
     return {column: value for item in everything[:1] for column, value in item.levels.items() if column not in changing}
 
 
-def row(finding: Finding, columns: Iterable[str] | None = None) -> FindingRow:
-    """A finding in words; `columns` are the levels to name (None: all)."""
-    change = change_of(finding)
-    interval = words.MISSING if change is None else change.interval
-    value, baseline_value = value_texts(finding)
+def row(finding: Finding, columns: Iterable[str] | None = None, scale: Scale | None = None) -> FindingRow:
+    """A finding in words.
+
+    Args:
+        columns: the levels to name (None: all).
+        scale: that of the values (None: each has its own).
+    """
     return FindingRow(
         finding=finding,
+        cells=_cells(finding, scale),
         levels=words.levels(finding.levels, columns),
-        value=value,
-        baseline_value=baseline_value,
-        change=words.MISSING if change is None else change.text,
-        interval=marks.TOO_VARIABLE if finding.mark == "too variable" else interval,
         word=marks.word(finding),
         verdict=marks.verdict(finding),
-        noise=_noise(finding),
-        theory=_theory(finding),
         tone=tone(finding),
+    )
+
+
+def _cells(finding: Finding, scale: Scale | None) -> FindingCells:
+    value, baseline = value_cells(finding, scale)
+    change = change_of(finding)
+    interval = None if change is None else change.printed_interval
+    too_variable = WordsCell(text=marks.TOO_VARIABLE)
+    return FindingCells(
+        value=value,
+        baseline=baseline,
+        change=NOTHING
+        if change is None
+        else NumberCell(value=change.change, decimals=change.decimals, unit=change.unit, sign="both"),
+        interval=too_variable
+        if finding.mark == "too variable"
+        else NOTHING
+        if interval is None
+        else IntervalCell(low=interval.low, high=interval.high, decimals=interval.decimals),
+        noise=_noise(finding),
+        theory=theory_cell(finding),
     )
 
 
@@ -216,11 +292,13 @@ def expected_ratio(finding: Finding) -> float | None:
     return words.finite(finding.theory / finding.theory_baseline)
 
 
-def _noise(finding: Finding) -> str:
+def _noise(finding: Finding) -> TypedCell:
     noise = noise_of(finding)
     if noise is None:
-        return words.MISSING
-    return marks.TOO_VARIABLE if is_noise_too_variable(finding) else noise.widest
+        return NOTHING
+    if is_noise_too_variable(finding):
+        return WordsCell(text=marks.TOO_VARIABLE)
+    return NumberCell(value=noise.farther, decimals=noise.decimals, unit=noise.unit, sign="none", prefix="±")
 
 
 def is_noise_too_variable(finding: Finding) -> bool:
@@ -238,10 +316,11 @@ def contradicts_theory(finding: Finding) -> bool:
     return not low - THEORY_IS_EXACT_TO <= ratio <= high + THEORY_IS_EXACT_TO
 
 
-def _theory(finding: Finding) -> str:
+def theory_cell(finding: Finding) -> TypedCell:
+    """The change that theory expects, or its value of the path where it is silent on the baseline."""
     ratio = expected_ratio(finding)
-    if ratio is not None:
-        change = words.as_percent(ratio)
-        sign = f"{UNLIKE} " if contradicts_theory(finding) else ""
-        return f"{sign}{words.signed(change, words.percent_decimals(change))} %"
-    return words.quantity(finding.theory, finding.unit)
+    if ratio is None:
+        return quantity_cell(finding.theory, finding.unit)
+    change = words.as_percent(ratio)
+    prefix = f"{UNLIKE} " if contradicts_theory(finding) else ""
+    return NumberCell(value=change, decimals=words.percent_decimals(change), unit="%", sign="both", prefix=prefix)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..model.aligned import Align
 from ..model.finding import ClaimResult, ComparedTable, Finding, PublishedComparison
-from . import rows, words
-from .agreeing import value_texts
+from . import finding_columns, rows, words
+from .finding_columns import FindingColumn, FindingTable
 from .rows import Group
 from .validity import Trials
-
-_WIDE = 1000
-"""Values whose largest is so many times the smallest do not share a unit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,75 +40,34 @@ class Table:
     rows: list[list[str]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cells:
-    """The findings of one metric of one workload without units in the cells.
-
-    Attributes:
-        unit: of values; empty where each cell carries its own.
-        change_unit: of change, interval, noise and theory.
-        level_columns: columns of the levels that vary within the workload.
-    """
-
-    group: Group
-    unit: str
-    change_unit: str
-    level_columns: list[str]
-    rows: list[list[str]]
-
-
-HEADINGS = ("value", "baseline", "change", "interval", "verdict", "n", "A/A", "theory", "invalid")
-
-
-def cells(group: Group, level_columns: list[str]) -> Cells:
-    """Cells: the levels, the path, and what `HEADINGS` names, in that order."""
-    findings = [row.finding for row in group.rows]
-    unit, values = _values(findings)
-    change_unit = _change_unit(group)
-    names = []
-    for index, row in enumerate(group.rows):
-        finding = row.finding
-        names.append(
-            [
-                *(words.level(column, finding.levels.get(column)) for column in level_columns),
-                finding.path,
-                *values[index],
-                _without(row.change, change_unit),
-                row.interval,
-                row.verdict,
-                str(finding.n),
-                _without(row.noise, change_unit),
-                _without(row.theory, change_unit),
-                str(finding.invalid) if finding.invalid else "",
-            ]
-        )
-    return Cells(group=group, unit=unit, change_unit=change_unit, level_columns=level_columns, rows=names)
-
-
 def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table]:
     """One table a workload and metric; columns that would be empty are left out."""
     tables = []
     for of_workload in rows.by_workload(findings).values():
-        level_columns = rows.varying(of_workload)
+        columns = [*finding_columns.level_columns(of_workload).values(), *finding_columns.TABLE]
         for group in rows.grouped(of_workload):
-            result = cells(group, level_columns)
-            baselines = list(dict.fromkeys(row.finding.baseline for row in group.rows))
-            unit = f" ({result.unit})" if result.unit else ""
-            change_unit = f" ({result.change_unit})" if result.change_unit else ""
-            columns = [
-                *right(*(words.factor(column) for column in level_columns)),
-                *left("path"),
-                *right(
-                    f"value{unit}",
-                    f"{baselines[0] if len(baselines) == 1 else 'baseline'}{unit}",
-                    f"change{change_unit}",
-                    f"{100 * confidence:g} % CI",
-                ),
-                *left("verdict"),
-                *right("n", f"A/A{change_unit}", f"theory{change_unit}", "invalid"),
-            ]
-            tables.append(without_empty(Table(title=title(group), columns=columns, rows=result.rows)))
+            table = FindingTable.of(group, columns)
+            kept = finding_columns.filled_columns([table])
+            tables.append(
+                Table(
+                    title=title(group),
+                    columns=[Column(name=_heading(table, column, confidence), align=column.align) for column in kept],
+                    rows=[[texts[column] for column in kept] for texts in table.texts()],
+                )
+            )
     return tables
+
+
+def _heading(table: FindingTable, column: FindingColumn, confidence: float) -> str:
+    """The heading of a column, with the unit of its cells."""
+    baselines = list(dict.fromkeys(row.finding.baseline for row in table.group.rows))
+    name = column.name
+    if column is finding_columns.BASELINE and len(baselines) == 1:
+        name = baselines[0]
+    if column is finding_columns.INTERVAL:
+        name = f"{100 * confidence:g} % CI"
+    unit = table.unit_in(column)
+    return f"{name} ({unit})" if unit else name
 
 
 def title(group: Group) -> str:
@@ -220,27 +176,6 @@ def reasons_table(trials: Trials) -> Table:
         columns=[*left("status"), *right("trials"), *left("paths", "reason")],
         rows=[[reason.status, str(reason.count), ", ".join(reason.paths), reason.text] for reason in trials.reasons],
     )
-
-
-def _values(findings: Sequence[Finding]) -> tuple[str, list[tuple[str, str]]]:
-    """The unit of all values, and those of each finding in it; an empty unit where each value has its own."""
-    values = [known for finding in findings for value in finding.values if (known := words.finite(value)) is not None]
-    sizes, unit = list(map(abs, values)), findings[0].unit
-    if not sizes:
-        return "", [(words.MISSING, words.MISSING)] * len(findings)
-    if unit != "1" and max(sizes) > _WIDE * min(sizes):
-        return "", [value_texts(finding) for finding in findings]
-    divisor, name = words.common_scale(values, unit)
-    return name, [value_texts(finding, divisor) for finding in findings]
-
-
-def _change_unit(group: Group) -> str:
-    units = {row.change.split()[-1] for row in group.rows if row.change != words.MISSING}
-    return units.pop() if len(units) == 1 else ""
-
-
-def _without(text: str, unit: str) -> str:
-    return text.removesuffix(f" {unit}") if unit else text
 
 
 def _range(low: float | None, high: float | None, unit: str) -> str:

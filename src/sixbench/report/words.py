@@ -24,7 +24,8 @@ finite, number, quantity, common_scale = (
     number_words.quantity,
     number_words.common_scale,
 )
-signed, percent_decimals, as_percent = number_words.signed, number_words.percent_decimals, number_words.as_percent
+decimal, decimals_of, percent_decimals = number_words.decimal, number_words.decimals_of, number_words.percent_decimals
+signed, unsigned, as_percent = number_words.signed, number_words.unsigned, number_words.as_percent
 whole, share, percent, duration = number_words.whole, number_words.share, number_words.percent, number_words.duration
 
 _NUMBER_AND_UNIT = re.compile(

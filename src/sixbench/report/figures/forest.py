@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ...model.finding import Analysis, Finding
-from .. import marks, rows, words
+from .. import rows, words
+from ..typed_cells import IntervalCell
 from . import cut, mark_look, style
 from .changes import PAIRS, Change, change_handles, changes, limits
 from .data import Context
@@ -167,8 +168,9 @@ class _Forest:
         marker.set_gid(gid)
         place_of = f"{finding.path}, {row.levels}" if row.levels else finding.path
         self.tips[gid] = [f"{place_of}\n{row.compared}\n{words.count(finding.n, 'pair')} of trials"]
-        has_ends = row.interval not in (words.MISSING, marks.TOO_VARIABLE)
-        message = f"{row.change.removesuffix(' %')} ({row.interval})" if has_ends else row.change_with_interval
+        interval = row.cells.interval
+        has_ends = isinstance(interval, IntervalCell)
+        message = f"{row.cells.change.within('%')} ({interval.text})" if has_ends else row.change_with_interval
         text: style.Look = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": style.INK}
         if self.is_narrow:
             axes.text(0.01, place - 0.3, f"{self._label(finding)}: {message}", va="bottom", bbox=style.BEHIND, **text)

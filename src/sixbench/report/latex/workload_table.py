@@ -6,18 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...model.experiment import Experiment
-from ...model.finding import Finding, Mark
+from ...model.finding import Finding
 from .. import marks, rows, words
-from ..rows import FindingRow
-from ..tables import Cells, Column, cells, left, right
+from ..finding_columns import (
+    BASELINE,
+    BLOCKS,
+    CHANGE,
+    INTERVAL,
+    INVALID,
+    NOISE,
+    PAIRS,
+    PATH,
+    PATH_AND_BASELINE,
+    SIGN,
+    THEORY,
+    VALUE,
+    FindingColumn,
+    FindingTable,
+    filled_columns,
+    level_columns,
+)
+from ..tables import Column
+from ..typed_cells import IntervalCell, TypedCell
 from .floats import Block, Float
 
 MOST_ROWS = 120
 """Rows that a paper may have of a workload, on three floats or four; of more, only the primary metric is shown."""
 
-_ARROWS = {"higher": "↑", "lower": "↓"}
-_SLIGHT_ARROWS = {"higher": "↗", "lower": "↘"}
-_SIGNS: dict[Mark, str] = {"within A/A": "†", "equivalent": "≈", "mixed": "‡", "too variable": "?"}
+_COLUMNS = (VALUE, BASELINE, CHANGE, SIGN, INTERVAL, PAIRS, NOISE, THEORY, INVALID, BLOCKS)
+"""The columns after those of levels and the path: a sign beside the change stands for the verdict."""
 
 
 def workload_tables(findings: Sequence[Finding], experiment: Experiment, run: str, prefix: str) -> list[Float]:
@@ -51,19 +68,21 @@ class _Maker:
     experiment: Experiment
 
     def table(self, run: str, prefix: str) -> Float:
-        levels, groups = rows.varying(self.findings), rows.grouped(self.findings)
-        results = [cells(group, levels) for group in groups]
-        keep = self._kept(results, len(levels))
-        names = self._columns(levels)
+        path = PATH if len(self.baselines) == 1 else PATH_AND_BASELINE
+        columns = [*level_columns(self.findings).values(), path, *_COLUMNS]
+        results = [FindingTable.of(group, columns) for group in rows.grouped(self.findings)]
+        units = {result.change_unit for result in results}
+        shared_unit = units.pop() if len(units) == 1 else ""
+        kept = [column for column in filled_columns(results) if not self._is_in_caption(column)]
         return Float(
             label=f"{prefix}-{self.workload}",
-            title=self._title(levels),
-            caption=f"{self._caption(levels)} {run}",
-            columns=[names[at] for at in keep],
+            title=self._title(),
+            caption=f"{self._caption(shared_unit)} {run}",
+            columns=[Column(name=self._column_heading(column), align=column.align) for column in kept],
             blocks=[
                 Block(
-                    heading=self._heading(result),
-                    rows=[[row[at] for at in keep] for row in map(self._row, result.rows, result.group.rows)],
+                    heading=self._heading(result, shared_unit),
+                    rows=[[_text(row[column], result.unit_in(column)) for column in kept] for row in result.rows],
                 )
                 for result in results
             ],
@@ -89,74 +108,43 @@ class _Maker:
         """Their baselines."""
         return list(dict.fromkeys(finding.baseline for finding in self.findings))
 
-    def _columns(self, levels: Sequence[str]) -> list[Column]:
-        one_path, one_baseline = len(self.paths) == 1, len(self.baselines) == 1
-        confidence = f"{100 * self.experiment.statistics.confidence:g} % CI"
-        return [
-            *right(*(words.factor(column) for column in levels)),
-            *left("path"),
-            *right(self.paths[0] if one_path else "value", self.baselines[0] if one_baseline else "baseline", "change"),
-            *left(""),
-            *right(confidence, "n", "A/A", "theory", "invalid"),
-            *left("blocks"),
-        ]
+    def _column_heading(self, column: FindingColumn) -> str:
+        if column is VALUE and len(self.paths) == 1:
+            return self.paths[0]
+        if column is BASELINE and len(self.baselines) == 1:
+            return self.baselines[0]
+        if column is INTERVAL:
+            return f"{100 * self.experiment.statistics.confidence:g} % CI"
+        return column.name
 
-    def _row(self, texts: list[str], row: FindingRow) -> list[str]:
-        """The cells of `tables.cells` in the order of `_columns`."""
-        *levels, path, value, baseline, change, interval, _verdict, n, noise, theory, invalid = texts
-        if len(self.baselines) > 1:
-            path = f"{path} vs {row.finding.baseline}"
-        return [*levels, path, value, baseline, change, _sign(row.finding), _bracketed(interval), n, noise,
-                theory, invalid, marks.blocks(row.finding)]  # fmt: skip
+    def _is_in_caption(self, column: FindingColumn) -> bool:
+        """True if all cells of a column would be the same, which the caption says once."""
+        if column is PAIRS:
+            return len({finding.n for finding in self.findings}) == 1
+        return column is PATH and len(self.paths) == 1
 
-    def _kept(self, results: Sequence[Cells], levels: int) -> list[int]:
-        """Columns that say something, and differ where the caption could say it once."""
-        every = [row for result in results for row in map(self._row, result.rows, result.group.rows)]
-        once = set()
-        if len(self.paths) == 1 and len(self.baselines) == 1:
-            once.add(levels)
-        if len({finding.n for finding in self.findings}) == 1:
-            once.add(levels + 6)
-        return [
-            at
-            for at in range(len(every[0]))
-            if at not in once and any(row[at] not in ("", words.MISSING) for row in every)
-        ]
-
-    @property
-    def _units(self) -> set[str]:
-        return {item.change_unit for item in (cells(group, []) for group in rows.grouped(self.findings))}
-
-    @property
-    def _mixed(self) -> bool:
-        return len(self._units) > 1 or not self._unit
-
-    @property
-    def _unit(self) -> str:
-        return min(self._units)
-
-    def _heading(self, result: Cells) -> str:
+    def _heading(self, result: FindingTable, shared_unit: str) -> str:
         group = result.group
         unit = f" ({result.unit})" if result.unit else ""
-        change = f", change in {result.change_unit}" if self._mixed and result.change_unit else ""
+        change = f", change in {result.change_unit}" if not shared_unit and result.change_unit else ""
         better = words.better(group.metric)
         return f"{words.metric_label(group.metric)}{unit}{change}{f'; {better}' if better else ''}"
 
-    def _title(self, levels: Sequence[str]) -> str:
+    def _title(self) -> str:
         against = words.listing(self.baselines)
         who = f"{self.paths[0]} against {against}" if len(self.paths) == 1 else f"paths against {against}"
         if len(self.baselines) > 1:
             who = "paths against their baselines"
         return f"{words.workload_title(self.workload)}, {who}"
 
-    def _caption(self, levels: Sequence[str]) -> str:
+    def _caption(self, shared_unit: str) -> str:
         statistics = self.experiment.statistics
         at = words.levels(rows.constant(self.findings))
         pairs = sorted({finding.n for finding in self.findings})
         n = f"n = {pairs[0]}" if len(pairs) == 1 else f"n = {pairs[0]} to {pairs[-1]}"
-        unit = "" if self._mixed else f" in {self._unit}"
+        unit = f" in {shared_unit}" if shared_unit else ""
         parts = [
-            f"{self._title(levels)}{f', {at}' if at else ''}.",
+            f"{self._title()}{f', {at}' if at else ''}.",
             f"Both values are those of the pairs of a comparison, and the change{unit} is theirs, with its "
             f"{100 * statistics.confidence:g} % confidence interval, paired by block ({n} pairs).",
             self._marks(),
@@ -171,9 +159,9 @@ class _Maker:
         """Meaning of the marks beside changes, of those that there are."""
         names = {finding.mark for finding in self.findings}
         verdicts = {finding.verdict for finding in self.findings if finding.mark == "decided"}
-        arrows = [arrow for verdict, arrow in _ARROWS.items() if verdict in verdicts]
+        arrows = [arrow for verdict, arrow in marks.ARROWS.items() if verdict in verdicts]
         slight = {finding.direction for finding in self.findings if finding.mark == "small"}
-        slight_arrows = [arrow for direction, arrow in _SLIGHT_ARROWS.items() if direction in slight]
+        slight_arrows = [arrow for direction, arrow in marks.SLIGHT_ARROWS.items() if direction in slight]
         margins = words.margins_of(self.experiment.statistics, self.findings)
         texts = [
             *([f"{' '.join(arrows)}: different (Holm-adjusted)"] if arrows else []),
@@ -188,14 +176,6 @@ class _Maker:
         return f"{'; '.join(texts)}." if texts else ""
 
 
-def _sign(finding: Finding) -> str:
-    """The mark beside a change; none where more blocks may tell."""
-    if finding.mark == "small":
-        return _SLIGHT_ARROWS.get(finding.direction or "", "")
-    return _ARROWS.get(finding.verdict, "") if finding.mark == "decided" else _SIGNS.get(finding.mark, "")
-
-
-def _bracketed(interval: str) -> str:
-    """`[−1.45, −1.33]` for `−1.45 to −1.33`; anything else as it is."""
-    low, to, high = interval.partition(" to ")
-    return f"[{low}, {high}]" if to else interval
+def _text(cell: TypedCell, unit: str) -> str:
+    """The text of a cell, without the unit that its column shares."""
+    return cell.in_brackets if isinstance(cell, IntervalCell) else cell.within(unit)
