@@ -11,6 +11,7 @@ from sixbench.lab.names import hosts_file
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Blueprint
+from sixbench.model.node_names import viewers
 
 pytestmark = pytest.mark.computes
 
@@ -109,3 +110,14 @@ def test_across_a_translator_a_host_has_the_address_by_which_it_is_reached(
     # Where the other side is behind a NAT, its own address stays: the NAT's would lead to another node.
     if path == "nat64":
         assert names_of(hosts_file(found, "", "h2"))["h1"] == ["2001:2::1"]
+
+
+def test_only_nodes_on_a_translated_path_may_have_names_of_their_own(read: Callable[[str], Experiment]) -> None:
+    """Files of other nodes are not made, so that a lab of hundreds of nodes comes up at once."""
+    experiment = read(TRANSLATED)
+    for path in experiment.paths:
+        found = install(path, experiment.topologies[0], experiment.between)
+        others = [node for node in found.topology.nodes if node not in viewers(found)]
+        assert {hosts_file(found, "", node) for node in others} <= {hosts_file(found, "")}
+    large = read("topology: {star: 300}\npaths: {ipv6: native6}\nworkloads: [ping]\n")
+    assert viewers(install(large.paths[0], large.topologies[0], large.between)) == set()

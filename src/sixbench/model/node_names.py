@@ -24,8 +24,7 @@ def addresses_by_name(blueprint: Blueprint, viewer: str | None = None) -> dict[s
     topology = blueprint.topology
     preferred = (blueprint.legs[0].source, blueprint.legs[-1].destination) if isinstance(blueprint, Network) else ()
     names: dict[str, list[Address]] = {}
-    for node in topology.nodes:
-        ends = _ends_of(topology, node)
+    for node, ends in _all_ends(topology).items():
         for family in FAMILIES:
             own = [address for end in ends if (address := _address(end, family)) is not None]
             if own:
@@ -37,6 +36,14 @@ def addresses_by_name(blueprint: Blueprint, viewer: str | None = None) -> dict[s
     if viewer is not None and isinstance(blueprint, Network):
         names |= _hosts_seen_by(blueprint, viewer, names)
     return names
+
+
+def viewers(blueprint: Blueprint) -> set[str]:
+    """The nodes that may reach hosts by other addresses than their own: those on a path of several legs."""
+    if not isinstance(blueprint, Network) or len(blueprint.legs) < 2:
+        return set()
+    legs = blueprint.legs
+    return {legs[0].near, legs[-1].far}.union(*(_between(blueprint.topology, leg) for leg in legs))
 
 
 def _hosts_seen_by(network: Network, viewer: str, names: Mapping[str, list[Address]]) -> dict[str, list[Address]]:
@@ -88,8 +95,16 @@ def resolver_addresses(topology: Topology, node: str, resolver: str) -> list[Add
 
 def _ends_of(topology: Topology, node: str) -> list[Interface]:
     """The interfaces of a node, those of wires first."""
-    links = sorted(topology.links, key=lambda link: link.is_tunnel)
-    return [end for link in links for end in link.ends if end.node == node]
+    return _all_ends(topology)[node]
+
+
+def _all_ends(topology: Topology) -> dict[str, list[Interface]]:
+    """The interfaces of each node, those of wires first."""
+    ends: dict[str, list[Interface]] = {node: [] for node in topology.nodes}
+    for link in sorted(topology.links, key=lambda link: link.is_tunnel):
+        for end in link.ends:
+            ends[end.node].append(end)
+    return ends
 
 
 def _both(end: Interface) -> list[Address]:

@@ -14,6 +14,7 @@ from ..lab.names import hosts_file, nsswitch_conf, resolv_confs
 from ..lab.privileges import in_user_namespace
 from ..model.errors import CapabilityError
 from ..model.network import Blueprint
+from ..model.node_names import viewers
 from ..model.path import Path
 from ..plan.yaml_source import Source
 from .emulated import check_guests_of
@@ -66,7 +67,8 @@ def _etc(blueprint: Blueprint) -> dict[str, str]:
     """The files that commands in nodes see in place of the machine's."""
     machine = os.uname().nodename
     files = {"hosts": hosts_file(blueprint, machine)}
-    by_node = {node: hosts_file(blueprint, machine, node) for node in blueprint.topology.nodes}
+    own = viewers(blueprint) | blueprint.resolvers.keys()
+    by_node = {node: hosts_file(blueprint, machine, node) for node in blueprint.topology.nodes if node in own}
     files |= {registry.own_file("hosts", node): text for node, text in by_node.items() if text != files["hosts"]}
     confs = resolv_confs(blueprint)
     if confs and _NSSWITCH.exists():
