@@ -13,7 +13,7 @@ from sixbench.model.observation import Count, CountersAnswer, InterfaceCounters,
 from sixbench.translate.engines import carrying
 from sixbench.translate.mechanisms import PACKET_MECHANISMS
 from sixbench.translate.mechanisms.nat64 import hosts_of
-from sixbench.translate.passing.counted import Backlogs, Counted, of_translator
+from sixbench.translate.passing.counted import DeviceCounts, SlowPathBacklog, of_translator
 from sixbench.translate.passing.translators import translator_network
 from sixbench.translate.passing.tunnels import tunnel_network
 
@@ -76,8 +76,8 @@ def test_a_packet_comes_from_the_side_to_which_it_belongs() -> None:
     assert [gre.side_of(one) for one in packets] == ["near", "far", "near"]
 
 
-def counted(outcomes: dict[str, int], node: dict[str, int], handed: int = 0) -> Counted:
-    return Counted(outcomes=outcomes, handed=handed, done=None, node=node, passed={}, is_still=True)
+def counted(outcomes: dict[str, int], node: dict[str, int], handed: int = 0) -> DeviceCounts:
+    return DeviceCounts(outcomes=outcomes, handed=handed, done=None, node=node, passed={}, is_still=True)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_counters_say_what_became_of_a_packet(
 NONE = Count(packets=0, bytes=0)
 
 
-def translator_counted(handed: int, drops: dict[str, int] | None = None, **counts: int) -> Counted:
+def translator_counted(handed: int, drops: dict[str, int] | None = None, **counts: int) -> DeviceCounts:
     """A translator's counters, where that many packets were left to user space."""
     of = {name: Count(packets=number, bytes=0) for name, number in counts.items()}
     state = TranslatorState(
@@ -153,7 +153,7 @@ def test_the_time_of_a_fragment_is_up_while_another_packet_is_under_way() -> Non
 
 def test_a_packet_of_the_nodes_own_is_not_waited_for_twice() -> None:
     """It was in the device when the counters were read that a packet is held against."""
-    backlogs = Backlogs()
+    backlogs = SlowPathBacklog()
     backlogs.note(translator_counted(5, slow=5))
     before = translator_counted(6, slow=5)
     backlogs.note(before)

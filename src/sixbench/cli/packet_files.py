@@ -12,17 +12,17 @@ from ..model.errors import UsageError
 from ..model.files import open_regular
 from ..model.quoting import printable
 from ..store import replacing
-from ..translate.journey import Packets
+from ..translate.journey import CapturePackets
 
 STANDARD = "-"
 """Standard input or output instead of a file."""
 
 
 @contextlib.contextmanager
-def open_packets(file: str) -> Iterator[Packets]:
+def open_packets(file: str) -> Iterator[CapturePackets]:
     """The packets of a file, or of standard input. Raises `UsageError`."""
     if file == STANDARD:
-        yield Packets(sys.stdin.buffer, "standard input")
+        yield CapturePackets(sys.stdin.buffer, "standard input")
         return
     name = printable(file)
     try:
@@ -31,7 +31,7 @@ def open_packets(file: str) -> Iterator[Packets]:
         what_helps = "; give - for standard input" if Path(file).is_fifo() else ""
         raise UsageError(f"reading {name}: {error.strerror or error}{what_helps}") from error
     with stream:
-        yield Packets(stream, name)
+        yield CapturePackets(stream, name)
 
 
 @contextlib.contextmanager

@@ -50,59 +50,65 @@ translate_app = with_subcommands(
     _OneForEachMechanism,
 )
 
-_COMMON: dict[str, tuple[Any, Any]] = {
-    "in_": (
-        str,
-        typer.Option(
-            ...,
-            "--in",
-            metavar="FILE",
-            help="The packets: pcap or pcapng, of IP packets or of Ethernet frames, whose IP packets are taken; - is "
-            "standard input.",
-        ),
-    ),
-    "out": (
-        str | None,
-        typer.Option(
-            None,
-            "--out",
-            metavar="FILE",
-            help="The output: a pcap file of IP packets (LINKTYPE_RAW), with the times of the packets "
-            "that went in; - is standard output.",
-        ),
-    ),
-    "explain": (
-        bool,
-        typer.Option(
-            False,
-            "--explain",
-            help=(
-                "Print a line for each packet: its number, its fate, the rule, the addresses before and after, and "
-                "the text of the rule. Standard error has it if the packets go to standard output."
+
+def _common_options() -> dict[str, tuple[Any, Any]]:
+    """The type and declaration of each option that all mechanisms have, by its variable."""
+    from ..translate.engines import ENGINES
+
+    return {
+        "in_": (
+            str,
+            typer.Option(
+                ...,
+                "--in",
+                metavar="FILE",
+                help="The packets: pcap or pcapng, of IP packets or of Ethernet frames, whose IP packets are taken; - "
+                "is standard input.",
             ),
         ),
-    ),
-    "as_json": (bool, typer.Option(False, "--json", help="Print the same as a JSON object a line.")),
-    "engine": (
-        str,
-        typer.Option(
-            "user",
-            "--engine",
-            metavar="user|ebpf|tayga",
-            help="Engine that carries the packets: user, the core of the translators and tunnels alone, which is the "
-            "default; "
-            "or the device that experiments have, in a throw-away network: ebpf, programs in the kernel with a slow "
-            "path; tayga, for siit and siit-dc. Networks need the rights that experiments need.",
+        "out": (
+            str | None,
+            typer.Option(
+                None,
+                "--out",
+                metavar="FILE",
+                help="The output: a pcap file of IP packets (LINKTYPE_RAW), with the times of the packets "
+                "that went in; - is standard output.",
+            ),
         ),
-    ),
-}
+        "explain": (
+            bool,
+            typer.Option(
+                False,
+                "--explain",
+                help=(
+                    "Print a line for each packet: its number, its fate, the rule, the addresses before and after, and "
+                    "the text of the rule. Standard error has it if the packets go to standard output."
+                ),
+            ),
+        ),
+        "as_json": (bool, typer.Option(False, "--json", help="Print the same as a JSON object a line.")),
+        "engine": (
+            str,
+            typer.Option(
+                "user",
+                "--engine",
+                metavar="|".join(ENGINES),
+                help="Engine that carries the packets: user, the core of the translators and tunnels alone, which is "
+                "the default; or the device that experiments have, in a throw-away network: ebpf, programs in the "
+                "kernel with a slow path; tayga, for siit and siit-dc. Networks need the rights that experiments need.",
+            ),
+        ),
+    }
 
 
 def _command(mechanism: PacketMechanism) -> Callable[..., int]:
     """A function with a parameter for each option."""
 
+    common_options = _common_options()
+
     def translate(**values: Any) -> int:
-        common = {name: values[name] for name in _COMMON}
+        common = {name: values[name] for name in common_options}
         options = {option.name: values[_variable(option)] for option in mechanism.options}
         return _translate(mechanism, options, **common)
 
@@ -110,7 +116,7 @@ def _command(mechanism: PacketMechanism) -> Callable[..., int]:
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind)
 
     parameters = [parameter(_variable(option), *_typed(option)) for option in mechanism.options]
-    common = [parameter(name, *typed) for name, typed in _COMMON.items()]
+    common = [parameter(name, *typed) for name, typed in common_options.items()]
     translate.__doc__ = mechanism.doc
     translate.__signature__ = inspect.Signature([*parameters, *common])  # type: ignore[attr-defined]
     return translate
@@ -144,7 +150,7 @@ def _translate(
 ) -> int:
     from ..model.errors import UsageError
     from ..translate.engines import carrying
-    from ..translate.journey import Journey
+    from ..translate.journey import PacketJourney
     from .packet_files import STANDARD, open_output, open_packets
 
     if out is None and not explain and not as_json:
@@ -159,9 +165,9 @@ def _translate(
         carrier = opened.enter_context(
             carrying(mechanism, given, engine, sys.argv[1:], lambda: (packet.data for packet in packets().keep()))
         )
-        journey = Journey(carrier, packets(), opened.enter_context(open_output(out)))
-        for passage in journey:
-            line = passage.to_json() if as_json else passage.in_words() if explain else None
+        journey = PacketJourney(carrier, packets(), opened.enter_context(open_output(out)))
+        for carried in journey:
+            line = carried.to_json() if as_json else carried.in_words() if explain else None
             if line is not None:
                 _tell(line, stream, is_all=out is None)
         _tell(None, stream, is_all=out is None)

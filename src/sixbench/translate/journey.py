@@ -34,7 +34,7 @@ class NumberedPacket:
     data: bytes
 
 
-class Packets:
+class CapturePackets:
     """The IP packets of a capture.
 
     Attributes:
@@ -95,7 +95,7 @@ def _ip_packet(record: Record) -> bytes | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passage:
+class CarriedPacket:
     """A packet, and what became of it."""
 
     packet: NumberedPacket
@@ -122,10 +122,10 @@ class Passage:
         return json.dumps(answers, allow_nan=False)
 
 
-class Journey:
+class PacketJourney:
     """Packets as they pass through a mechanism, one after the other, and the counts of what became of them."""
 
-    def __init__(self, mechanism: PacketCarrier, packets: Packets, written: PcapWriter | None) -> None:
+    def __init__(self, mechanism: PacketCarrier, packets: CapturePackets, written: PcapWriter | None) -> None:
         self._mechanism = mechanism
         self._packets = packets
         self._written = written
@@ -133,13 +133,13 @@ class Journey:
         self._out = 0
         self._in_vain = 0
 
-    def __iter__(self) -> Iterator[Passage]:
+    def __iter__(self) -> Iterator[CarriedPacket]:
         """Each packet when what came out of it has been written. Raises `UsageError` and `AgentError`."""
         for batch in _batches(self._packets):
             decisions = self._mechanism.carry([(packet.time_ns, packet.data) for packet in batch])
             for packet, decision in zip(batch, decisions, strict=True):
                 self._write(packet, decision)
-                yield Passage(packet=packet, decision=decision)
+                yield CarriedPacket(packet=packet, decision=decision)
         self._in_vain = self._mechanism.finish()
 
     def _write(self, packet: NumberedPacket, decision: PacketDecision) -> None:

@@ -76,8 +76,8 @@ class MechanismProcess(AbstractContextManager["MechanismProcess"]):
             stream.close()
 
     def carry(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketDecision]:
-        """The decisions about packets, one after the other. Raises `UsageError` where the mechanism cannot be as it was
-        told, and `AgentError`.
+        """The decisions about packets, one after the other. Raises `UsageError` where the mechanism cannot be as its
+        first line asks, and `AgentError`.
 
         Args:
             packets: each with its time in nanoseconds since any instant.

@@ -40,9 +40,9 @@ def _first_line(given: Given) -> FirstLine:
     """Raises `UsageError` where options do not fit it."""
     is_clat = given["role"] == "clat"
     excluded = STATEFUL if is_clat else {CLAT_PREFIX.name, "inside", "eam"}
-    wrong = next((name for name in given if name in excluded), None)
-    if wrong is not None:
-        raise UsageError(f"--{wrong} is not for a {given['role'].upper()}: see --help")
+    misfit = next((name for name in given if name in excluded), None)
+    if misfit is not None:
+        raise UsageError(f"--{misfit} is not for a {given['role'].upper()}: see --help")
     others = {name: value for name, value in given.items() if name not in ("role", CLAT_PREFIX.name, "inside")}
     if not is_clat:
         return nat64_line(others)
@@ -51,9 +51,9 @@ def _first_line(given: Given) -> FirstLine:
     rows = list(given.get("eam", []))
     if CLAT_PREFIX.name in given:
         prefix = IPv6Network(given[CLAT_PREFIX.name])
-        wrong = embedding.check_prefix(prefix)
-        if wrong is not None:
-            raise UsageError(wrong)
+        problem = embedding.check_prefix(prefix)
+        if problem is not None:
+            raise UsageError(problem)
         inside = [IPv4Network(text) for text in given.get("inside", [_CLAT_NETWORK])]
         rows += [[str(network), str(embedding.embed_network(prefix, network))] for network in inside]
         # The PLAT drops packets with a source in its own prefix (RFC 6146 section 3.5).

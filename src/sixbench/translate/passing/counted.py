@@ -24,7 +24,7 @@ _ENDS = {
     "Ip6": (*_OF_BOTH, "OutNoRoutes", "OutDiscards", "FragFails", "InNoRoutes", "InTruncatedPkts", "InTooBigErrors"),
 }
 """The node's counters that rise where it ends a packet's way itself, or may."""
-_TELLS = {
+_ANSWERS = {
     "Icmp": ("OutDestUnreachs", "OutTimeExcds", "OutParmProbs", "OutEchoReps"),
     "Icmp6": ("OutDestUnreachs", "OutPktTooBigs", "OutTimeExcds", "OutParmProblems", "OutEchoReplies"),
     "Tcp": ("OutRsts",),
@@ -35,7 +35,7 @@ _NO_PATH_OF_ITS_OWN = frozenset({"Ip.InDelivers", "Ip6.InDelivers", "Ip.ReasmReq
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class DeviceCounts:
     """Counters of the device and its node. The device's counters were read before the node's, so that nothing is
     done here that was not handed, and `backlog` is never less than it was.
 
@@ -64,22 +64,22 @@ class Counted:
         """Packets that user space had got and not dealt with, and those that it has lost in all; None: unknown."""
         return None if self.done is None else self.handed - self.done
 
-    def risen(self, before: Counted) -> Rises:
+    def risen(self, before: DeviceCounts) -> CountRises:
         """The increase since then."""
         outcomes = _risen(before.outcomes, self.outcomes)
         slow = sum(rise for name, rise in outcomes.items() if name.startswith("slow "))
         ways = {name: outcomes.pop(name) for name in list(outcomes) if name.startswith("way ")}
         if sum(ways.values()) > slow:
             outcomes |= {name.replace("way ", "fast "): rise for name, rise in ways.items()}
-        return Rises(
+        return CountRises(
             outcomes=outcomes,
             handed=self.handed - before.handed,
             node=_risen(before.node, self.node),
         )
 
 
-class Backlogs:
-    """Those of all looks at a device, of which the least is that of an idle one.
+class SlowPathBacklog:
+    """Least backlog of all looks at a device, which is that of an idle one.
 
     A packet is not held against the look before it: a packet of the node's own may have been in the device
     then, and its backlog would be waited for again.
@@ -88,19 +88,19 @@ class Backlogs:
     def __init__(self) -> None:
         self._least: int | None = None
 
-    def note(self, counted: Counted) -> None:
+    def note(self, counted: DeviceCounts) -> None:
         """Notes a look."""
         if counted.backlog is not None:
             self._least = counted.backlog if self._least is None else min(self._least, counted.backlog)
 
-    def is_idle(self, counted: Counted) -> bool:
+    def is_idle(self, counted: DeviceCounts) -> bool:
         """True if user space had nothing that it had not dealt with, as far as it tells these apart."""
         return counted.backlog is None or self._least is None or counted.backlog <= self._least
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rises:
-    """The increase since a packet came: as in `Counted`."""
+class CountRises:
+    """The increase since a packet came: as in `DeviceCounts`."""
 
     outcomes: Mapping[str, int]
     handed: int
@@ -109,7 +109,7 @@ class Rises:
     @property
     def verdict(self) -> Verdict | None:
         """The outcome of the packet; None: no counter gives it."""
-        if any(name.startswith("answered ") for name in self.outcomes) or self._told:
+        if any(name.startswith("answered ") for name in self.outcomes) or self._node_answered:
             return "answered"
         if any(name.startswith(("fast ", "slow ")) for name in self.outcomes):
             return "translated"
@@ -129,7 +129,7 @@ class Rises:
         """The deciding path or rule of the device in one word, or `node`."""
         for name in (*self.outcomes, ""):
             kind, _, rule = name.partition(" ")
-            if kind in ("answered", "dropped") or (kind in ("fast", "slow") and not self._told):
+            if kind in ("answered", "dropped") or (kind in ("fast", "slow") and not self._node_answered):
                 return rule
         return "fragment-waits" if self.verdict == "waits" else "node"
 
@@ -149,20 +149,20 @@ class Rises:
                     "waits": "It waits in user space for another fragment of its packet.",
                 }[kind]
             )
-        own = self._told or (not self.outcomes and self.node)
-        if own:
-            did = "answered" if self._told else "kept it for reassembly" if self.is_held else "delivered or dropped it"
+        if self._node_answered or (not self.outcomes and self.node):
+            ended = "kept it for reassembly" if self.is_held else "delivered or dropped it"
+            did = "answered" if self._node_answered else ended
             counters = ", ".join(name for name in self.node if name not in _NO_PATH_OF_ITS_OWN) or ", ".join(self.node)
             names.append(f"The device's node {did}, and not the device: {counters}.")
         return " ".join(names) or "Neither the device nor its node has counted it."
 
     @property
-    def _told(self) -> bool:
-        tells = {f"{group}.{name}" for group, names in _TELLS.items() for name in names}
-        return not tells.isdisjoint(self.node)
+    def _node_answered(self) -> bool:
+        answers = {f"{group}.{name}" for group, names in _ANSWERS.items() for name in names}
+        return not answers.isdisjoint(self.node)
 
 
-def of_translator(state: TranslatorState, node: CountersAnswer, devices: Sequence[str]) -> Counted:
+def of_translator(state: TranslatorState, node: CountersAnswer, devices: Sequence[str]) -> DeviceCounts:
     """A translator's."""
     slow = {f"slow {clause}": count.packets for clause, count in state.slow.items()}
     ways = {"way to-ipv6": state.to_ipv6.packets, "way to-ipv4": state.to_ipv4.packets}
@@ -172,7 +172,7 @@ def of_translator(state: TranslatorState, node: CountersAnswer, devices: Sequenc
     seen = sum(count.packets for reason, count in state.drops.items() if reason not in _EXTRA_DROPS)
     slow_packets = sum(slow.values())
     waited = state.waiting.packets + in_vain
-    return Counted(
+    return DeviceCounts(
         outcomes={**ways, **slow, **answered, **dropped, "waits": waited},
         handed=_sent(node, devices),
         done=slow_packets + sum(answered.values()) + seen + state.waiting.packets,
@@ -181,7 +181,7 @@ def of_translator(state: TranslatorState, node: CountersAnswer, devices: Sequenc
     )
 
 
-def of_tunnels(states: Mapping[str, TunnelState], node: CountersAnswer) -> Counted:
+def of_tunnels(states: Mapping[str, TunnelState], node: CountersAnswer) -> DeviceCounts:
     """That of the ends of tunnels. Their user space counts what it has put together, and not each fragment that was
     left to it."""
     outcomes: Counter[str] = Counter()
@@ -195,18 +195,18 @@ def of_tunnels(states: Mapping[str, TunnelState], node: CountersAnswer) -> Count
             **{f"dropped {reason}": count for reason, count in (state.drops or {}).items()},
         }
         outcomes.update({name: count.packets for name, count in counts.items() if count is not None})
-    return Counted(outcomes=outcomes, handed=_sent(node, states), done=None, **_of_node(node))
+    return DeviceCounts(outcomes=outcomes, handed=_sent(node, states), done=None, **_of_node(node))
 
 
-def of_program(node: CountersAnswer, devices: Sequence[str]) -> Counted:
+def of_program(node: CountersAnswer, devices: Sequence[str]) -> DeviceCounts:
     """Counts of another's program, which reports nothing about packets."""
-    return Counted(outcomes={}, handed=_sent(node, devices), done=None, **_of_node(node))
+    return DeviceCounts(outcomes={}, handed=_sent(node, devices), done=None, **_of_node(node))
 
 
 def _of_node(node: CountersAnswer) -> dict[str, Any]:
     counted = {
         f"{group}.{name}": node.snmp.get(group, {}).get(name, 0)
-        for group, names in (*_ENDS.items(), *_TELLS.items())
+        for group, names in (*_ENDS.items(), *_ANSWERS.items())
         for name in names
     }
     passed = {

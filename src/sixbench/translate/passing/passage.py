@@ -23,7 +23,7 @@ from ...model.errors import AgentError, LabError, UsageError
 from ...run.laboratory import Laboratory
 from ..process import PacketDecision
 from .barrier import Barrier
-from .counted import Backlogs, Counted, Rises, of_program, of_translator, of_tunnels
+from .counted import CountRises, DeviceCounts, SlowPathBacklog, of_program, of_translator, of_tunnels
 from .network import MTU_BYTES, NODE, SIDES, PassingNetwork, Side, destination_of, interface_towards, mac_of
 
 _LOOK_S = 0.001
@@ -53,8 +53,8 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             raise UsageError(f"--engine {engine}: {unfit}")
         self._numbers = count()
         self._held: dict[tuple[object, ...], int] = {}
-        self._backlogs = Backlogs()
-        self._ended: Counted | None = None
+        self._backlog = SlowPathBacklog()
+        self._ended: DeviceCounts | None = None
         try:
             self._lab = Laboratory(hub, network.blueprint, engine)
         except LabError as error:
@@ -137,7 +137,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             out = [data for data in out if not self._barrier.is_answer(data)]
         return self._decision(packet, rises, out)
 
-    def _begin(self) -> Counted:
+    def _begin(self) -> DeviceCounts:
         """The counters before a packet. Raises `AgentError` where anything has passed since the one before it was taken
         for dealt with."""
         counted = self._counted()
@@ -173,7 +173,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
                     "agent-silent", f"{self._engine} has not finished a packet after {_PATIENCE_S:g} s: {failures}"
                 )
 
-    def _wait(self, packet: bytes, side: Side, before: Counted) -> Rises:
+    def _wait(self, packet: bytes, side: Side, before: DeviceCounts) -> CountRises:
         """Waits until the packet is dealt with and nothing of it is under way any more. Raises `AgentError` where the
         device does not get on with it."""
         started = time.monotonic()
@@ -195,7 +195,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
                 raise self._not_done(rises)
             earlier = now
 
-    def _is_seen(self, packet: bytes, rises: Rises) -> bool:
+    def _is_seen(self, packet: bytes, rises: CountRises) -> bool:
         """True if there is word of the packet. Of an ICMP error that the node itself gets, user space may say more
         afterwards."""
         if self._barrier is not None or rises.outcomes:
@@ -203,22 +203,22 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         is_error = destination_of(packet) in self._network.local and _protocol(packet) in (_ICMP, _ICMPV6)
         return bool(rises.node) and not is_error
 
-    def _is_open(self, now: Counted, rises: Rises, *, arrived: bool) -> bool:
+    def _is_open(self, now: DeviceCounts, rises: CountRises, *, arrived: bool) -> bool:
         """True if user space has got something that it has not dealt with."""
         if self._device_is_silent:
             return False
         if now.done is not None:
-            return not self._backlogs.is_idle(now)
+            return not self._backlog.is_idle(now)
         number = sum(rise for name, rise in rises.outcomes.items() if not name.startswith("handed "))
         return number < rises.handed + int(arrived)
 
-    def _is_delivered(self, packet: bytes, rises: Rises) -> bool:
+    def _is_delivered(self, packet: bytes, rises: CountRises) -> bool:
         """True if the node gave the slow path of a tunnel a packet."""
         group = "Ip" if packet[0] >> 4 == 4 else "Ip6"
         is_tunneled = destination_of(packet) in self._network.local and _protocol(packet) == self._network.protocol
         return is_tunneled and f"{group}.InDelivers" in rises.node
 
-    def _not_done(self, rises: Rises) -> AgentError:
+    def _not_done(self, rises: CountRises) -> AgentError:
         return AgentError(
             "agent-silent",
             f"the device {self._devices[0].device} has not finished a packet after {_PATIENCE_S:g} s, so its output "
@@ -248,7 +248,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         frames = [bytes.fromhex(packet.data) for packet in seen.packets if packet.outgoing is False]
         return [frame[_ETHERNET_BYTES:] for frame in frames if frame[:6] == neighbour]
 
-    def _decision(self, packet: bytes, rises: Rises, out: Sequence[bytes]) -> PacketDecision:
+    def _decision(self, packet: bytes, rises: CountRises, out: Sequence[bytes]) -> PacketDecision:
         self._keep_fragments(packet, rises)
         verdict, reason, words = rises.verdict, rises.reason, rises.words
         if self._device_is_silent and verdict != "answered":
@@ -264,7 +264,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             verdict=verdict or "dropped", reason=reason, section=None, words=words, packets=tuple(out)
         )
 
-    def _keep_fragments(self, packet: bytes, rises: Rises) -> None:
+    def _keep_fragments(self, packet: bytes, rises: CountRises) -> None:
         """Counts the fragments that wait."""
         whose = (packet[12:20], packet[9], packet[4:6]) if packet[0] >> 4 == 4 else (packet[8:40], packet[44:48])
         if rises.is_held:
@@ -272,8 +272,8 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         elif any(name.endswith(".ReasmOKs") for name in rises.node):
             self._held.pop(whose, None)
 
-    def _counted(self) -> Counted:
-        """The counters of the device, and then those of its node: see `Counted`."""
+    def _counted(self) -> DeviceCounts:
+        """The counters of the device, and then those of its node: see `DeviceCounts`."""
         node = self._lab.agents[NODE]
         names = [device.device for device in self._devices]
         if self._device_is_silent:
@@ -283,7 +283,7 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
             return of_tunnels(tunnels, node.answer(Counters()))
         [state] = node.answer(TranslatorCounters()).translators.values()
         counted = of_translator(state, node.answer(Counters()), names)
-        self._backlogs.note(counted)
+        self._backlog.note(counted)
         return counted
 
 
