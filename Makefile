@@ -113,7 +113,7 @@ test-rust: | system-test
 	cargo test $(strip $(CARGO_TEST_PACKAGES)) --locked $(CARGO_TEST_OPTIONS)
 
 test-python: install system-test
-	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/property tests/unit tests/golden benches/tests tools/tests $(PYTEST_CHOICE) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --max-worker-restart 0 --dist loadgroup tests/property tests/unit tests/golden benches/tests tools/tests $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
 	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))

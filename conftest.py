@@ -3,6 +3,7 @@ the command."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,6 +60,18 @@ def default_signals() -> None:
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps this machine's state, such as a calibration, out of a test, and the test's out of the machine's."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+
+
+@pytest.fixture(autouse=True)
+def stays_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test whose command would start another program in place of this process, as a run of an ordinary user
+    does to enter a user namespace: pytest would be gone without a word."""
+
+    def refuse(program: str, *_: object) -> None:
+        pytest.fail(f"this process would become {program}; run the command in a process of its own")
+
+    for name in ("execv", "execve", "execvp", "execvpe"):
+        monkeypatch.setattr(os, name, refuse)
 
 
 @pytest.fixture(scope="session")

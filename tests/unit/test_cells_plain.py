@@ -197,13 +197,11 @@ def test_what_a_hostile_cell_measured_is_not_unpickled(scheduler: Address, mark:
 
 
 def test_what_a_hostile_cell_would_choose_is_not_unpickled(scheduler: Address, mark: Path) -> None:
-    with (
-        hostile(scheduler, mark, "choice"),
-        DaskCells(scheduler, security_of(KEY), "r", wait=False, told=print) as cells,
-    ):
-        with pytest.raises(SixbenchError, match="cell") as caught:
+    # The scheduler may drop such a cell before it is asked; then there is none to choose from.
+    with hostile(scheduler, mark, "choice"), pytest.raises(SixbenchError, match="cell") as caught:  # noqa: SIM117
+        with DaskCells(scheduler, security_of(KEY), "r", wait=False, told=print) as cells:
             cells.choose("a run")
-        assert str(caught.value).isprintable()
+    assert str(caught.value).isprintable()
 
 
 def test_no_request_runs_code_in_the_scheduler(scheduler: Address, mark: Path) -> None:

@@ -15,6 +15,7 @@ from sixbench.cli.consent import refuse_programs_in_guests
 from sixbench.guest import DeviceGuest, Kernel, device, device_fields, start_opened
 from sixbench.guest.confinement import SANDBOX
 from sixbench.guest.device import CONSOLE, READY, SETUP, START, command_line, start_line
+from sixbench.lab import privileges
 from sixbench.lab.render import render_path, script_text
 from sixbench.mechanisms import MECHANISMS, SHIPPED_GUESTS, commands_of, install
 from sixbench.model.errors import CapabilityError, ExperimentError, UsageError
@@ -237,7 +238,10 @@ def test_a_guest_that_cannot_be_started_here_is_told_at_its_path(monkeypatch: py
         emulated.check_guests(read_experiment(source, MECHANISMS))
 
 
-def test_a_kernel_from_files_needs_consent(sixbench: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_kernel_from_files_needs_consent(
+    sixbench: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(privileges, "enter_namespace_if_needed", lambda arguments: None)
     file = tmp_path / "x.yaml"
     file.write_text(json.dumps({"dut": {"guest": "./vmlinuz:./6.1"}, "workloads": ["ping"]}))
     done = sixbench("run", file)
