@@ -42,8 +42,12 @@ class RunClock:
         return unit if self.kind == "real" else f"{VIRTUAL}{unit}"
 
     def __str__(self) -> str:
-        rate = "" if self.instruction_ns is None else f" of {self.instruction_ns:g} ns an instruction"
-        return f"a {self.kind} clock{rate}"
+        return f"a {self.kind} clock{self.rate}"
+
+    @property
+    def rate(self) -> str:
+        """Time of an instruction, such as ` of 4 ns an instruction`; empty where the clock has none."""
+        return "" if self.instruction_ns is None else f" of {self.instruction_ns:g} ns an instruction"
 
 
 def clock_of(run: Run) -> RunClock:

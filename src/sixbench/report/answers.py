@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import log
 
 from ..analysis.pooled import pooled_change
-from ..model.change_words import PrintedChange, change_of, noise_of, printed_change
+from ..model.change_words import PrintedChange, PrintedInterval, change_of, noise_of, printed_change
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.trial import TrialRecord
@@ -36,8 +36,8 @@ class Answer:
     Attributes:
         title: what is compared: metric, workload and levels.
         values: both values, as `IPv4 94.15 → IPv6 92.86 Mbit/s`.
-        change: with its interval in brackets, as `−1.38 % [−1.53, −1.22]`; of several levels, the change in their mean,
-            and whether they differ. Empty where nothing can be told.
+        changed: the change, with its interval; of several levels, that of their mean. None where nothing can be told.
+        about_change: whether several levels differ, as it stands behind the interval.
         theory: what theory expects, as `−1.38 %`; empty where it is silent.
         noise: the A/A interval, as `−1.84 .. +0.80`; empty where there is none.
         mark: `decided: worse`, `within A/A`, `undecided`, and so on.
@@ -47,13 +47,25 @@ class Answer:
 
     title: str
     values: str
-    change: str
+    changed: PrintedChange | None
     theory: str
     noise: str
     mark: str
     hint: str
     tone: rows.Tone
+    about_change: str = ""
     bars: list[Bar] = field(default_factory=list)
+
+    @property
+    def change(self) -> str:
+        """The change and all about it, as `−1.38 % [−1.53, −1.22]`; empty where nothing can be told."""
+        return "" if self.changed is None else f"{self.changed.text}{self.beside_change}"
+
+    @property
+    def beside_change(self) -> str:
+        """All that stands behind the change: ` [−1.53, −1.22] on average`."""
+        interval = None if self.changed is None else self.changed.printed_interval
+        return f"{'' if interval is None else _in_brackets(interval)}{self.about_change}"
 
     @property
     def numbers(self) -> str:
@@ -107,7 +119,7 @@ class _Said:
         return Answer(
             title=_capital(f"{self._subject(finding)}{f', {at}' if at else ''}"),
             values=_values(finding),
-            change=_change(finding),
+            changed=_change(finding),
             theory=_theory(finding),
             noise=_noise(finding),
             mark=marks.mark(finding, self.statistics),
@@ -123,11 +135,13 @@ class _Said:
         first = findings[0]
         tones = {rows.tone(finding) for finding in findings}
         apart = largest(findings)
-        stands_out = "" if apart is None else f"largest at {words.levels(apart.levels, swept)}, {_change(apart)}"
+        changed, about_change = _pooled(findings, self.statistics)
+        stands_out = "" if apart is None else f"largest at {words.levels(apart.levels, swept)}, {_with_brackets(apart)}"
         return Answer(
             title=_capital(f"{self._subject(first)}, {len(findings)} {places}"),
             values=f"{words.protocol(first.baseline)} → {words.protocol(first.path)}",
-            change=_pooled(findings, self.statistics),
+            changed=changed,
+            about_change=about_change,
             theory="",
             noise="",
             mark=marks.count_marks(findings, self.statistics),
@@ -179,31 +193,32 @@ def _values(finding: Finding) -> str:
     return f"{names[0]} {before} → {names[1]} {after} {scale[1]}"
 
 
-def _change(finding: Finding) -> str:
-    """Empty where there is none, or where it says nothing."""
+def _change(finding: Finding) -> PrintedChange | None:
+    """None where there is none, or where it says nothing."""
+    return None if finding.mark == "too variable" else change_of(finding)
+
+
+def _with_brackets(finding: Finding) -> str:
     change = change_of(finding)
-    return "" if finding.mark == "too variable" or change is None else _with_brackets(change)
+    interval = None if change is None else change.printed_interval
+    return "" if change is None else f"{change.text}{'' if interval is None else _in_brackets(interval)}"
 
 
-def _with_brackets(change: PrintedChange) -> str:
-    """A change with its interval in brackets, `−1.38 % [−1.53, −1.22]`; the change alone where there is none."""
-    interval = change.printed_interval
-    return change.text if interval is None else f"{change.text} [{f',{_NBSP}'.join(interval.texts)}]"
+def _in_brackets(interval: PrintedInterval) -> str:
+    return f" [{f',{_NBSP}'.join(interval.texts)}]"
 
 
-def _pooled(findings: Sequence[Finding], statistics: Statistics) -> str:
-    """The average change of the levels with its interval, and whether they differ: `−5.20 % [−5.41, −5.05] on average,
-    and the levels differ`. Empty where none is known, or where it says nothing."""
+def _pooled(findings: Sequence[Finding], statistics: Statistics) -> tuple[PrintedChange | None, str]:
+    """The average change of the levels with its interval, and whether they differ: `−5.20 % [−5.41, −5.05]`, and
+    ` on average, and the levels differ`. None where none is known, or where it says nothing."""
     pooled = pooled_change(findings, statistics.confidence)
     values = [value for finding in findings for value in finding.values]
     if pooled is None or is_too_variable(pooled.low, pooled.high, pooled.ratio, values):
-        return ""
+        return None, ""
     change = printed_change(pooled.ratio, pooled.difference, (pooled.low, pooled.high), findings[0].unit)
-    if change is None:
-        return ""
     left_out = "" if pooled.levels == len(findings) else f" of {pooled.levels}"
     differ = {True: ", and the levels differ", False: ", and no level differs for certain", None: ""}[pooled.differ]
-    return f"{_with_brackets(change)} on average{left_out}{differ}"
+    return change, "" if change is None else f" on average{left_out}{differ}"
 
 
 def _theory(finding: Finding) -> str:

@@ -59,19 +59,21 @@ def order(name: str) -> int:
 
 def word(finding: Finding) -> str:
     """One of few words: `higher` or `lower` only where that is decided, else the mark."""
+    return _plain_word(finding) + (IN_MOST if _has_apart(finding) and finding.mark != "mixed" else "")
+
+
+def _plain_word(finding: Finding) -> str:
     match finding.mark:
         case "decided":
-            plain: str = finding.verdict
+            return finding.verdict
         case "small":
-            plain = f"slightly {finding.direction}"
-        case other:
-            plain = other
-    return plain + IN_MOST if _has_apart(finding) and plain != "mixed" else plain
+            return f"slightly {finding.direction}"
+    return finding.mark
 
 
 def verdict(finding: Finding) -> str:
     """The text for a table: the word, with the blocks that say otherwise or those that would tell."""
-    plain = word(finding).removesuffix(IN_MOST)
+    plain = _plain_word(finding)
     if _has_apart(finding):
         middle = "equal" if finding.mark == "equivalent" else _middle(finding) if plain == "mixed" else plain
         return f"{'mixed: ' if plain == 'mixed' else ''}{middle} {_in_most(finding)}; {apart_words(finding)}"
@@ -117,10 +119,11 @@ def short_mark(finding: Finding, statistics: Statistics) -> str:
 def blocks(finding: Finding) -> str:
     """A remark on the blocks: `8 of 10; 77 to 97 % less in 2`, `about 40 would tell`, `constant`."""
     if _has_apart(finding):
-        return f"{_in_most(finding).removeprefix('in ')}; {apart_words(finding)}"
+        return f"{_most_of(finding)}; {apart_words(finding)}"
     if finding.mark in ("undecided", "too variable", "within A/A"):
-        needed = _blocks_of([finding]).strip(" ()").removesuffix(" blocks")
-        return "; ".join(part for part in (f"{needed} would tell" if needed else "", _aside(finding)) if part)
+        needed = finding.blocks_needed
+        would_tell = "" if needed is None else f"{_number_between([needed])} would tell"
+        return "; ".join(part for part in (would_tell, _aside(finding)) if part)
     return "constant" if finding.constant and finding.mark in ("decided", "small") else ""
 
 
@@ -150,7 +153,12 @@ def _middle(finding: Finding) -> str:
 
 
 def _in_most(finding: Finding | KernelContrast) -> str:
-    return f"in {finding.n - finding.apart} of {finding.n}"
+    return f"in {_most_of(finding)}"
+
+
+def _most_of(finding: Finding | KernelContrast) -> str:
+    """Number of blocks that do not lie apart: `8 of 10`."""
+    return f"{finding.n - finding.apart} of {finding.n}"
 
 
 def in_most(text: str, contrast: Finding | KernelContrast) -> str:
@@ -281,13 +289,16 @@ def _blocks_of(findings: Sequence[Finding | KernelContrast]) -> str:
 
 def _blocks_between(needed: Sequence[int]) -> str:
     """The least and the most of these: `about 40 to 200 blocks`; empty for none."""
-    if not needed:
-        return ""
+    return f"{_number_between(needed)} blocks" if needed else ""
+
+
+def _number_between(needed: Sequence[int]) -> str:
+    """The same without the word: `about 40 to 200`."""
     low, high = _rounded(min(needed)), _rounded(max(needed))
     if min(needed) > MANY_BLOCKS:
-        return f"over {words.whole(MANY_BLOCKS)} blocks"
+        return f"over {words.whole(MANY_BLOCKS)}"
     most = f"over {words.whole(MANY_BLOCKS)}" if high > MANY_BLOCKS else words.whole(high)
-    return f"about {words.whole(low)} blocks" if low == high else f"about {words.whole(low)} to {most} blocks"
+    return f"about {words.whole(low)}" if low == high else f"about {words.whole(low)} to {most}"
 
 
 _ORDER: tuple[Mark, ...] = (

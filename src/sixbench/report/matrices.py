@@ -14,6 +14,7 @@ from . import rows, words
 from .intervals import half_interval, of_confidence
 from .kernel_tables import is_on_several, kernel_tables
 from .tables import Table, left, right
+from .typed_cells import quantity_cell
 
 PATH = None
 """Stands for the paths, where no factor is across."""
@@ -101,7 +102,7 @@ def _matrix(estimates: Sequence[Estimate], axes: _Axes, order: Sequence[Estimate
 
 def _cell(estimate: Estimate) -> str:
     """The value, and half of its interval."""
-    text = words.quantity(estimate.value, estimate.unit)
+    cell = quantity_cell(estimate.value, estimate.unit)
     divisor, name = words.common_scale([estimate.value], estimate.unit)
     half = half_interval(estimate, divisor)
-    return f"{text.removesuffix(f' {name}')}{half} {name}" if half else text
+    return f"{cell.within(name)}{half} {name}" if half else cell.text

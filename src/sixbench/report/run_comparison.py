@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
+from typing import Literal
 
 from ..model.aligned import Align, aligned
 from ..model.change_words import PrintedChange, printed_change
@@ -67,9 +68,9 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
         "Better and worse are adjusted by Holm within each metric.\n",
         conclusion(comparison),
     ]
-    pairs, left_out = tables(comparison, everything=everything)
-    for heading, rows in pairs:
-        parts.append(f"\n{heading}\n" + aligned([HEADS, *rows], _ALIGN))
+    shown, left_out = tables(comparison, everything=everything)
+    for table in shown:
+        parts.append(f"\n{table.heading}\n" + aligned([HEADS, *table.rows], _ALIGN))
     if left_out:
         parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change. Show them with --all.\n")
     parts += lacking_lines(comparison.lacking)
@@ -77,13 +78,32 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
     return "".join(parts)
 
 
-def tables(
-    comparison: RunComparison, *, everything: bool = False
-) -> tuple[list[tuple[str, list[tuple[str, ...]]]], int]:
-    """The comparisons that are shown, as a heading with rows of `HEADS` for each workload and its levels, and how many
-    headline metrics are left out."""
+@dataclass(frozen=True, kw_only=True)
+class RunComparisonTable:
+    """The comparisons of a workload at its levels: a row of `HEADS` each, and the meaning of its last cell."""
+
+    heading: str
+    rows: list[tuple[str, ...]]
+    tones: list[Literal["better", "worse", "changed", "quiet"]]
+
+
+def tables(comparison: RunComparison, *, everything: bool = False) -> tuple[list[RunComparisonTable], int]:
+    """The comparisons that are shown, and how many headline metrics are left out."""
     shown, left_out = _chosen(comparison, everything=everything)
-    return [(heading, [_row(cell) for cell in cells]) for heading, cells in groupby(shown, _heading)], left_out
+    groups = [(heading, list(cells)) for heading, cells in groupby(shown, _heading)]
+    return [
+        RunComparisonTable(heading=heading, rows=[*map(_row, cells)], tones=[*map(_tone, cells)])
+        for heading, cells in groups
+    ], left_out
+
+
+def _tone(cell: Cell) -> Literal["better", "worse", "changed", "quiet"]:
+    match cell.change:
+        case "better" | "worse":
+            return cell.change
+        case "higher" | "lower":
+            return "changed"
+    return "quiet"
 
 
 def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell], int]:

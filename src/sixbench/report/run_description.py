@@ -114,8 +114,9 @@ def _baselines(experiment: Experiment) -> str:
 def environment_properties(run: Run) -> list[tuple[str, str]]:
     """Properties of the machine: system, versions, settings; name and value. The systems of cells are in a table of
     their own."""
+    clock = clock_of(run)
     return [
-        ("Clock", str(clock_of(run)).removeprefix("a ").removesuffix(" clock")),
+        ("Clock", f"{clock.kind} clock{clock.rate}" if clock.rate else clock.kind),
         *([] if run.manifest.cells else _machine(run)),
         *host_properties(run),
         *((f"Version of {name}", version) for name, version in _versions(run).items()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from ..model.aligned import Align
 from ..model.finding import ClaimResult, ComparedTable, Finding, PublishedComparison
@@ -152,7 +153,8 @@ def _printed(value: float) -> str:
 
 
 def _decimals(value: float | None) -> int:
-    return 0 if value is None else len(_printed(value).partition(".")[2])
+    """Number of decimals with which a paper's number is printed."""
+    return 0 if value is None else max(0, -int(Decimal(f"{value:.10g}").as_tuple().exponent))
 
 
 def against_published(item: PublishedComparison) -> str:

@@ -61,11 +61,8 @@ class Trials:
         left_out = f"; {self.unusable} more cannot be used: damaged, missing or changed" if self.unusable else ""
         if not self.total:
             return f"no trials{left_out}"
-        parts = [
-            f"{number} {status}"
-            for status, number in (("ok", self.ok), ("invalid", self.invalid), ("failed", self.failed))
-        ]
-        by_status = ", ".join(part for part in parts if not part.startswith("0 "))
+        numbers = (("ok", self.ok), ("invalid", self.invalid), ("failed", self.failed))
+        by_status = ", ".join(f"{number} {status}" for status, number in numbers if number)
         again = f" ({words.count(self.repeats, 'of them a repeat', 'of them repeats')})" if self.repeats else ""
         return f"{words.count(self.total, 'trial')}{again}: {by_status}{left_out}"
 

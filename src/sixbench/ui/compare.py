@@ -59,7 +59,10 @@ def _against(old_name: str, old: Run, new_name: str, new: Run) -> dict[str, Any]
     return answer | {
         "confidence": comparison.confidence,
         "settings": [{"name": setting.name, "old": setting.old, "new": setting.new} for setting in comparison.settings],
-        "tables": [{"heading": heading, "rows": [list(row) for row in rows]} for heading, rows in shown_tables],
+        "tables": [
+            {"heading": table.heading, "rows": [list(row) for row in table.rows], "tones": table.tones}
+            for table in shown_tables
+        ],
         "left_out": left_out,
         "lacking": [line.strip() for line in lacking_lines(comparison.lacking) if line.strip()],
         "conclusion": conclusion(comparison).strip(),
@@ -80,15 +83,15 @@ def _places(read: dict[str, Run]) -> list[dict[str, Any]]:
             about = described[trial.combination]
             place = places.setdefault(
                 about["title"],
-                {"title": about["title"], "metric": about["metric"], "unit": about["unit"], "rows": [], "values": []},
+                {"title": about["title"], "metric": about["metric"], "unit": about["unit"], "rows": {}, "values": []},
             )
             row = f"{trial.path}, {name}"
-            if row not in place["rows"]:
-                place["rows"].append(row)
+            place["rows"].setdefault(row, trial.path)
             value = trial.metrics.get(METRICS[WORKLOADS[trial.workload].primary].column)
             if value is not None:
                 place["values"].append({"row": row, "value": value, "status": trial.status, "block": trial.block})
     for place in places.values():
-        place["rows"].sort(key=lambda row: row.partition(", ")[0])
-        place["colours"] = [shade_name(colours[row.partition(", ")[0]]) for row in place["rows"]]
+        paths = dict(sorted(place["rows"].items(), key=lambda row: row[1]))
+        place["rows"] = list(paths)
+        place["colours"] = [shade_name(colours[path]) for path in paths.values()]
     return list(places.values())

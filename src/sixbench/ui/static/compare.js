@@ -10,10 +10,9 @@ const table = (heads, rows, kind) => h("table", { class: kind }, h("thead", {}, 
 
 // The changes, number by number, with the colours of the report's verdicts. The last column has words in some rows, and
 // is left out if all are empty.
-const tone = (verdict) => (["better", "worse"].find((one) => verdict.startsWith(one)) ?? (/^(higher|lower)/.test(verdict) ? "changed" : "quiet"));
-const values = (heads, rows) => {
+const values = (heads, rows, tones) => {
   const shown = rows.some((row) => row[row.length - 1]) ? heads.length : heads.length - 1;
-  return table(heads.slice(0, shown), rows.map((row) => [...row.slice(0, heads.length - 1), row.at(-1) && h("span", { class: `badge ${tone(row.at(-1))}` }, row.at(-1))].slice(0, shown)), "values");
+  return table(heads.slice(0, shown), rows.map((row, index) => [...row.slice(0, heads.length - 1), row.at(-1) && h("span", { class: `badge ${tones[index]}` }, row.at(-1))].slice(0, shown)), "values");
 };
 
 function against(one, heads) {
@@ -23,7 +22,7 @@ function against(one, heads) {
     ? h("details", {}, h("summary", {}, one.settings.length === 1 ? "1 setting differs" : `${one.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", one.reference, one.run], one.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
     : h("p", {}, "Machine, versions and experiment are the same.");
   return h("section", { class: "against" }, head, h("p", {}, one.conclusion), settings,
-    one.tables.map(({ heading, rows }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: one.reference, new: one.run })[name] ?? name), rows))]),
+    one.tables.map(({ heading, rows, tones }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: one.reference, new: one.run })[name] ?? name), rows, tones))]),
     one.left_out > 0 && h("p", { class: "quiet" }, `${one.left_out} more without a certain change: see sixbench compare --all.`),
     one.lacking.map((line) => h("p", { class: "warning" }, line)));
 }
