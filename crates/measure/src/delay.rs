@@ -3,7 +3,8 @@
 //! Pure: numbers in, numbers out. Delays are signed, since the clocks of two machines may disagree. Every datagram
 //! enters once, in the order of arrival: the ledger recognises duplicates.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::histogram::Times;
 
@@ -35,19 +36,36 @@ impl Delays {
         self.jitter.value_ns()
     }
 
-    /// Adds the keys of the protocol document to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>) {
-        result.insert("one_way_delay".into(), self.one_way.to_json());
-        result.insert("one_way_delay_negative".into(), self.one_way_negative.into());
-        result.insert("ipdv".into(), self.ipdv.absolute().to_json());
-        if let Some(signed) = self.ipdv.signed() {
-            result.insert("ipdv_signed".into(), signed.to_json());
-        }
-        result.insert("pdv".into(), self.pdv.histogram().to_json());
-        if let Some(jitter_ns) = self.jitter.value_ns() {
-            result.insert("jitter_rfc3550_ns".into(), json!(jitter_ns));
+    /// The measures of all datagrams so far.
+    pub fn tally(&self) -> DelayTally {
+        DelayTally {
+            one_way_delay: self.one_way.to_json(),
+            one_way_delay_negative: self.one_way_negative,
+            ipdv: self.ipdv.absolute().to_json(),
+            ipdv_signed: self.ipdv.signed(),
+            pdv: self.pdv.histogram().to_json(),
+            jitter_rfc3550_ns: self.jitter.value_ns(),
         }
     }
+}
+
+/// Measures of the delays of a flow, by the names of the protocol document.
+#[derive(Debug, Clone, Serialize)]
+pub struct DelayTally {
+    /// Delays that are not negative, as a histogram.
+    pub one_way_delay: Value,
+    /// Number of negative delays.
+    pub one_way_delay_negative: u64,
+    /// Absolute IPDV, as a histogram.
+    pub ipdv: Value,
+    /// Signed IPDV; absent without any pair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipdv_signed: Option<SignedIpdv>,
+    /// PDV, as a histogram.
+    pub pdv: Value,
+    /// RFC 3550's jitter; absent before the second datagram.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_rfc3550_ns: Option<f64>,
 }
 
 /// IPDV with a selection function of consecutive sequence numbers (RFC 5481 section 4.1): the delay of a datagram minus
@@ -61,7 +79,7 @@ pub struct Ipdv {
 }
 
 /// Signed IPDV, as RFC 8219 section 7.3.2 wants it reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SignedIpdv {
     /// Pairs of consecutive datagrams.
     pub count: u64,
@@ -129,13 +147,6 @@ impl Ipdv {
         side.record(difference.unsigned_abs());
         let (min, max) = self.extremes_ns.unwrap_or((difference, difference));
         self.extremes_ns = Some((min.min(difference), max.max(difference)));
-    }
-}
-
-impl SignedIpdv {
-    /// The form of the protocol document.
-    pub fn to_json(self) -> Value {
-        json!({"count": self.count, "min_ns": self.min_ns, "p50_ns": self.p50_ns, "max_ns": self.max_ns})
     }
 }
 
@@ -233,6 +244,7 @@ fn signed(value: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
@@ -300,8 +312,7 @@ mod tests {
         for (sequence, sent, received) in [(0, 1_000, 1_500), (1, 2_000, 2_600), (2, 3_000, 2_900)] {
             delays.record(sequence, sent, received);
         }
-        let mut result = Map::new();
-        delays.write_to(&mut result);
+        let result = json!(delays.tally());
         assert_eq!(result["one_way_delay"]["buckets"], json!([[500, 1], [600, 1]]));
         assert_eq!(result["one_way_delay_negative"], 1);
         assert_eq!(result["ipdv"]["buckets"], json!([[100, 1], [700, 1]]));
@@ -312,10 +323,9 @@ mod tests {
 
     #[test]
     fn no_datagrams_no_values() {
-        let mut result = Map::new();
-        Delays::default().write_to(&mut result);
+        let result = json!(Delays::default().tally());
         assert_eq!(result["pdv"]["count"], 0);
-        assert!(!result.contains_key("jitter_rfc3550_ns") && !result.contains_key("ipdv_signed"));
+        assert_eq!((result.get("jitter_rfc3550_ns"), result.get("ipdv_signed")), (None, None));
     }
 
     #[test]
@@ -354,7 +364,7 @@ mod tests {
         fn hostile_times_do_not_panic(times in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 0..50)) {
             let mut delays = Delays::default();
             times.iter().for_each(|&(sequence, sent, received)| delays.record(sequence, sent, received));
-            delays.write_to(&mut Map::new());
+            let _ = json!(delays.tally());
         }
 
         #[test]

@@ -1,7 +1,8 @@
 //! The arrivals of a measured flow: the datagrams or frames that arrived, their times and their delays. Pure.
 
-use serde_json::{Map, Value, json};
-use sixbench_measure::delay::Delays;
+use serde::Serialize;
+use serde_json::Value;
+use sixbench_measure::delay::{DelayTally, Delays};
 
 use crate::ledger::Ledger;
 use crate::progress::Datagrams;
@@ -101,39 +102,82 @@ impl Arrivals {
         self.window.map_or(0, |window| window.last_ns - window.first_ns)
     }
 
-    /// Adds the keys of the protocol document to a result. `sent`: the number of datagrams or frames that the other
-    /// side has sent.
-    pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
+    /// The account of the flow. `sent`: the number of datagrams or frames that the other side has sent.
+    pub fn tally(&self, sent: Option<u64>) -> ArrivalTally {
         let ledger = &self.ledger;
         let measured_ns = self.measured_ns();
-        let counts = [
-            ("received", Some(ledger.received())),
-            ("unique", Some(ledger.unique())),
-            ("duplicates", Some(ledger.duplicates())),
-            ("reordered", Some(ledger.reordered())),
-            ("lost_middle", Some(ledger.lost_middle())),
-            ("highest_sequence", ledger.highest_sequence()),
-            ("lost_tail", sent.and_then(|sent| ledger.lost_tail(sent))),
-            ("unique_bytes", Some(self.unique_bytes)),
-            ("measured_bytes", self.window.map(|window| self.unique_bytes - window.first_bytes)),
-            ("measured_ns", self.window.map(|_| measured_ns)),
-        ];
-        result.extend(counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?.into()))));
-        let sequences = json!({
-            "lost": ledger.lost_sequences(sent).to_json(),
-            "duplicate": ledger.duplicate_sequences().to_json(),
-            "reordered": ledger.reordered_sequences().to_json(),
-        });
-        result.insert("sequences".into(), sequences);
         let mut series = self.series.clone();
         series.close(measured_ns);
-        let series = json!({
-            "t_ns": series.ends_ns(measured_ns),
-            "datagrams": series.column(|interval| interval.datagrams),
-            "bytes": series.column(|interval| interval.bytes),
-            "lost_middle": series.column(|interval| interval.lost_middle),
-        });
-        result.insert("series".into(), series);
-        self.delays.write_to(result);
+        ArrivalTally {
+            received: ledger.received(),
+            unique: ledger.unique(),
+            duplicates: ledger.duplicates(),
+            reordered: ledger.reordered(),
+            lost_middle: ledger.lost_middle(),
+            highest_sequence: ledger.highest_sequence(),
+            lost_tail: sent.and_then(|sent| ledger.lost_tail(sent)),
+            unique_bytes: self.unique_bytes,
+            measured_bytes: self.window.map(|window| self.unique_bytes - window.first_bytes),
+            measured_ns: self.window.map(|_| measured_ns),
+            sequences: Sequences {
+                lost: ledger.lost_sequences(sent).to_json(),
+                duplicate: ledger.duplicate_sequences().to_json(),
+                reordered: ledger.reordered_sequences().to_json(),
+            },
+            series: Columns {
+                t_ns: series.ends_ns(measured_ns),
+                datagrams: series.column(|interval| interval.datagrams),
+                bytes: series.column(|interval| interval.bytes),
+                lost_middle: series.column(|interval| interval.lost_middle),
+            },
+            delays: self.delays.tally(),
+        }
     }
+}
+
+/// The account of a flow, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct ArrivalTally {
+    pub received: u64,
+    pub unique: u64,
+    pub duplicates: u64,
+    pub reordered: u64,
+    pub lost_middle: u64,
+    /// Absent where nothing came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub highest_sequence: Option<u64>,
+    /// Absent where the number sent is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_tail: Option<u64>,
+    pub unique_bytes: u64,
+    /// Payload of all arrivals but the first; absent where nothing came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_bytes: Option<u64>,
+    /// Time from the first arrival to the last; absent where nothing came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_ns: Option<u64>,
+    pub sequences: Sequences,
+    pub series: Columns,
+    #[serde(flatten)]
+    pub delays: DelayTally,
+}
+
+/// Numbers of datagrams or frames, as ranges.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Sequences {
+    pub lost: Value,
+    pub duplicate: Value,
+    pub reordered: Value,
+}
+
+/// The series, by columns.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Columns {
+    pub t_ns: Vec<u64>,
+    pub datagrams: Vec<u64>,
+    pub bytes: Vec<u64>,
+    pub lost_middle: Vec<i64>,
 }

@@ -25,6 +25,7 @@ pub mod progress;
 pub mod series;
 pub mod session;
 pub mod socket;
+pub mod strays;
 pub mod sys;
 mod workloads;
 

@@ -17,6 +17,24 @@ const MAX_IN_FLIGHT: u128 = 1_024;
 /// Most bytes of each buffer that a parameter asks for.
 const MAX_MEMORY_BYTES: u128 = 16 << 20;
 
+/// The parameters of workloads that are limited.
+const LIMITED: [&str; 14] = [
+    "streams",
+    "in_flight",
+    "duration_ns",
+    "warmup_ns",
+    "bytes",
+    "transfer_bytes",
+    "message_bytes",
+    "response_bytes",
+    "sndbuf_bytes",
+    "rcvbuf_bytes",
+    "window_bytes",
+    "rate_bps",
+    "rate_pps",
+    "datagram_bytes",
+];
+
 /// Beginnings of the names of parameters of traffic models.
 const VARYING: [&str; 5] = ["gaps", "sizes", "on_", "off_", "trace"];
 
@@ -45,7 +63,10 @@ impl Limits {
     /// # Errors
     /// `over-limit` with the limit and what would be within it.
     pub fn check(&self, workload: &str, params: &Map<String, Value>) -> Result<(), Failure> {
-        let asked = |key: &str| params.get(key).and_then(Value::as_u64).map(u128::from);
+        let asked = |key: &str| {
+            debug_assert!(LIMITED.contains(&key), "{key} is not among the limited parameters");
+            params.get(key).and_then(Value::as_u64).map(u128::from)
+        };
         let streams = asked("streams").unwrap_or(1);
         within("streams", streams, MAX_STREAMS, "streams")?;
         within("in_flight", asked("in_flight").unwrap_or(1), MAX_IN_FLIGHT, "connections in flight")?;
@@ -120,6 +141,23 @@ mod tests {
     fn check(workload: &str, params: Value) -> Result<(), Failure> {
         let Value::Object(params) = params else { panic!("an object") };
         LIMITS.check(workload, &params)
+    }
+
+    #[test]
+    fn limited_parameters_are_parameters_of_workloads() {
+        let workloads = sixbench_traffic::parameters().expect("the parameters");
+        let names: Vec<&String> = workloads
+            .as_object()
+            .expect("workloads by name")
+            .values()
+            .flat_map(|parameters| parameters.as_object().expect("parameters by name").keys())
+            .collect();
+        for limited in LIMITED {
+            assert!(names.iter().any(|name| *name == limited), "no workload has {limited}");
+        }
+        for begin in VARYING {
+            assert!(names.iter().any(|name| name.starts_with(begin)), "no parameter begins with {begin}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod tcp_transactions;
 mod thread_server;
 mod udp_rr;
 mod udp_stream;
+mod window;
 
 use crate::Workload;
 

@@ -1,8 +1,10 @@
 //! The round trips of a closed loop: one request in flight. Pure.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sixbench_measure::histogram::Times;
 
+use super::window::Window;
 use crate::series::Series;
 
 /// Times of answered requests, in their order.
@@ -48,30 +50,51 @@ impl RoundTrips {
         self.rtt.count()
     }
 
-    /// Adds the outcome of a window between these times of the monotonic clock to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>, started_ns: u64, ended_ns: u64) {
+    /// The account of a window between these times of the monotonic clock.
+    pub fn tally(&self, started_ns: u64, ended_ns: u64) -> RoundTripTally {
         let measured_ns = ended_ns - started_ns;
-        result.insert("measured_ns".into(), measured_ns.into());
-        result.insert("started_ns".into(), started_ns.into());
-        result.insert("ended_ns".into(), ended_ns.into());
         let mut series = self.series.clone();
         series.close(measured_ns);
-        result.insert("transactions".into(), self.count().into());
-        result.insert("rtt".into(), self.rtt.to_json());
-        result.insert("rtt_jitter".into(), self.rtt_jitter.to_json());
-        result.insert(
-            "series".into(),
-            json!({
-                "t_ns": series.ends_ns(measured_ns),
-                "transactions": series.column(|slot| slot.transactions),
-                "rtt_mean_ns": series.column(|slot| slot.rtt_sum_ns.checked_div(slot.transactions)),
-            }),
-        );
+        RoundTripTally {
+            window: Window { started_ns, ended_ns, measured_ns },
+            transactions: self.count(),
+            rtt: self.rtt.to_json(),
+            rtt_jitter: self.rtt_jitter.to_json(),
+            series: Columns {
+                t_ns: series.ends_ns(measured_ns),
+                transactions: series.column(|slot| slot.transactions),
+                rtt_mean_ns: series.column(|slot| slot.rtt_sum_ns.checked_div(slot.transactions)),
+            },
+        }
     }
+}
+
+/// The account of a window, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct RoundTripTally {
+    #[serde(flatten)]
+    window: Window,
+    transactions: u64,
+    /// Times of answered requests, as a histogram.
+    rtt: Value,
+    /// Differences between consecutive ones, as a histogram.
+    rtt_jitter: Value,
+    series: Columns,
+}
+
+/// The series, by columns.
+#[derive(Debug, Serialize)]
+struct Columns {
+    t_ns: Vec<u64>,
+    transactions: Vec<u64>,
+    /// Absent where nothing was answered in the interval.
+    rtt_mean_ns: Vec<Option<u64>>,
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -81,8 +104,7 @@ mod tests {
         trips.record(30, 40);
         trips.note_lost();
         trips.record(20, 250);
-        let mut result = Map::new();
-        trips.write_to(&mut result, 1_000, 1_260);
+        let result = json!(trips.tally(1_000, 1_260));
         assert_eq!(result["transactions"], 3);
         assert_eq!(result["rtt"]["buckets"], json!([[10, 1], [20, 1], [30, 1]]));
         assert_eq!(result["rtt_jitter"]["buckets"], json!([[20, 1]]));

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sixbench_measure::histogram::Times;
 
 use super::message::Verdict;
+use crate::strays::Strays;
 
 /// Number of questions that identifiers can distinguish.
 const PLACES: usize = 1 << 16;
@@ -78,17 +80,30 @@ impl Answers {
         self.waiting == 0
     }
 
-    /// Adds the keys of the protocol document to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>) {
-        result.extend([
-            ("right".to_owned(), json!(self.times.count())),
-            ("wrong".to_owned(), json!(self.wrong)),
-            ("late".to_owned(), json!(self.late)),
-            ("failed".to_owned(), json!(self.failed)),
-            ("response".to_owned(), self.times.to_json()),
-            ("strays".to_owned(), json!({"connections": 0, "datagrams": self.strays})),
-        ]);
+    /// The account of all questions so far.
+    pub fn tally(&self) -> AnswerTally {
+        AnswerTally {
+            right: self.times.count(),
+            wrong: self.wrong,
+            late: self.late,
+            failed: self.failed.clone(),
+            response: self.times.to_json(),
+            strays: Strays::of_datagrams(self.strays),
+        }
     }
+}
+
+/// The account of all questions, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct AnswerTally {
+    right: u64,
+    wrong: u64,
+    late: u64,
+    /// Numbers of answers that report a failure, by its name.
+    failed: BTreeMap<&'static str, u64>,
+    /// Times of right answers, as a histogram.
+    response: Value,
+    strays: Strays,
 }
 
 /// RFC 1035 section 4.1.1.
@@ -123,11 +138,7 @@ mod tests {
         answers.ask(4, 99, 5000);
         answers.answer(4, Verdict::Right, 5001);
         assert!(answers.has_all());
-        let mut result = Map::new();
-        answers.write_to(&mut result);
-        assert_eq!(
-            json!([result["right"], result["wrong"], result["late"], result["failed"]]),
-            json!([2, 1, 1, {"SERVFAIL": 1}])
-        );
+        let AnswerTally { right, wrong, late, failed, .. } = answers.tally();
+        assert_eq!((right, wrong, late, failed), (2, 1, 1, BTreeMap::from([("SERVFAIL", 1)])));
     }
 }

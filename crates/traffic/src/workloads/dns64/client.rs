@@ -3,13 +3,14 @@
 use std::io::Read;
 
 use nix::errno::Errno;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 use sixbench_measure::clock::{self, PreciseTimers};
 use sixbench_measure::cpu;
 use sixbench_measure::histogram::Times;
 use socket2::Socket;
 
-use super::answers::Answers;
+use super::answers::{AnswerTally, Answers};
 use super::message::{self, MAX_ANSWER_BYTES};
 use super::{PORT, Settings};
 use crate::datagram_socket::{self, wait_until};
@@ -17,6 +18,7 @@ use crate::df::Df;
 use crate::session::Endpoint;
 use crate::socket::Buffers;
 use crate::workloads::tcp::Stop;
+use crate::workloads::window::Window;
 use crate::{Error, Result};
 
 /// Questions that are asked before answers are read.
@@ -52,18 +54,28 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Valu
     let from = cpu::sample();
     client.ask_all(stop)?;
     let cpu = cpu::Span { from, to: cpu::sample() };
-    let mut result = Map::new();
-    client.answers.write_to(&mut result);
-    result.extend([
-        ("sent".to_owned(), json!(client.asked - client.unsent)),
-        ("due".to_owned(), json!(due)),
-        ("lateness".to_owned(), client.lateness.to_json()),
-        ("started_ns".to_owned(), json!(started_ns)),
-        ("ended_ns".to_owned(), json!(client.last_ns)),
-        ("measured_ns".to_owned(), json!(client.last_ns - started_ns)),
-        ("cpu".to_owned(), json!(cpu)),
-    ]);
-    Ok(Value::Object(result))
+    Ok(json!(ClientResult {
+        answers: client.answers.tally(),
+        sent: client.asked - client.unsent,
+        due,
+        lateness: client.lateness.to_json(),
+        window: Window { started_ns, ended_ns: client.last_ns, measured_ns: client.last_ns - started_ns },
+        cpu,
+    }))
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+struct ClientResult {
+    #[serde(flatten)]
+    answers: AnswerTally,
+    sent: u64,
+    due: u64,
+    /// Lateness of each question, as a histogram.
+    lateness: Value,
+    #[serde(flatten)]
+    window: Window,
+    cpu: cpu::Span,
 }
 
 struct Client<'a> {

@@ -10,6 +10,7 @@ use crate::datagram_socket;
 use crate::df::Df;
 use crate::session::{Cancel, Endpoint, Server};
 use crate::socket::Buffers;
+use crate::strays::Strays;
 use crate::workloads::thread_server::ThreadServer;
 use crate::{Error, Result};
 
@@ -28,7 +29,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
             control.check()?;
             if control.order().is_some() {
                 return Ok(json!({
-                    "asked": asked, "answered": answered, "strays": {"connections": 0, "datagrams": strays},
+                    "asked": asked, "answered": answered, "strays": Strays::of_datagrams(strays),
                 }));
             }
             // It waits for a short time; an error may be that of an earlier answer, whose reader is gone.

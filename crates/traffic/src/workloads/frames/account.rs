@@ -1,13 +1,14 @@
 //! The receiver's account of a flow of frames. Pure: callers pass the frames and their times.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use sixbench_wire::ethernet::ethertype;
 
 use super::Settings;
 use super::reading::{Extended, Read, Sought};
-use crate::arrivals::{Arrivals, Entry};
+use crate::arrivals::{ArrivalTally, Arrivals, Entry};
 use crate::datagram::Phase;
 use crate::ledger::Arrival;
+use crate::strays::Strays;
 
 /// The account of one flow.
 pub struct Account {
@@ -101,24 +102,46 @@ impl Account {
         self.arrivals.record(mark.sequence.into(), mark.sent_realtime_ns, received_ns, bytes)
     }
 
-    /// Adds the keys of the protocol document to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
-        self.arrivals.write_to(result, sent);
-        let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
-        put("corrupt", self.corrupt.into());
-        put("late", self.late.into());
-        if let Some(last) = sent.and_then(|sent| self.arrivals.ledger.last_lost(sent)) {
-            put("last_lost", last.into());
+    /// The account of the flow. `sent`: the number of frames that the other side has sent.
+    pub fn tally(&self, sent: Option<u64>) -> AccountTally {
+        let native = |native| NativeTally { family: family_of(native), unique: self.native_unique };
+        AccountTally {
+            arrivals: self.arrivals.tally(sent),
+            corrupt: self.corrupt,
+            late: self.late,
+            last_lost: sent.and_then(|sent| self.arrivals.ledger.last_lost(sent)),
+            warmup_received: self.warmup_received,
+            native: self.native.as_ref().map(native),
+            otherwise_extended: self.sought.is_extended().then_some(self.otherwise_extended),
+            strays: Strays::of_datagrams(self.strays),
         }
-        put("warmup_received", self.warmup_received.into());
-        if let Some(native) = &self.native {
-            put("native", json!({"family": family_of(native), "unique": self.native_unique}));
-        }
-        if self.sought.is_extended() {
-            put("otherwise_extended", self.otherwise_extended.into());
-        }
-        put("strays", json!({"connections": 0, "datagrams": self.strays}));
     }
+}
+
+/// The account of one flow, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct AccountTally {
+    #[serde(flatten)]
+    arrivals: ArrivalTally,
+    corrupt: u64,
+    late: u64,
+    /// The last number that is lost; absent without any, or where the number sent is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_lost: Option<u64>,
+    warmup_received: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native: Option<NativeTally>,
+    /// Absent where frames have no extension headers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otherwise_extended: Option<u64>,
+    strays: Strays,
+}
+
+/// The frames that went natively.
+#[derive(Debug, Serialize)]
+struct NativeTally {
+    family: u8,
+    unique: u64,
 }
 
 /// True if a frame is of the family that is sought, by its EtherType.
@@ -137,6 +160,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::super::extensions::Extensions;
     use super::super::layout::{Mark, Template, Way};
@@ -185,8 +209,7 @@ mod tests {
         account.end_at(START_NS + 20 * MS);
         account.enter(&frame(6, Phase::Measured, 8), START_NS + 21 * MS);
         assert!(!account.arrivals.has_all(10));
-        let mut result = Map::new();
-        account.write_to(&mut result, Some(10));
+        let result = json!(account.tally(Some(10)));
         for (name, value) in [
             ("received", 4),
             ("unique", 3),
@@ -209,10 +232,9 @@ mod tests {
 
     #[test]
     fn nothing_came() {
-        let mut result = Map::new();
-        account().write_to(&mut result, Some(10));
+        let result = json!(account().tally(Some(10)));
         assert_eq!((&result["lost_tail"], &result["lost_middle"]), (&json!(10), &json!(0)));
-        assert!(!result.contains_key("measured_ns"));
+        assert_eq!(result.get("measured_ns"), None);
     }
 
     /// The treatment of a frame by a path.
@@ -263,8 +285,7 @@ mod tests {
                     }
                 }
             }
-            let mut result = Map::new();
-            account.write_to(&mut result, Some(10));
+            let result = json!(account.tally(Some(10)));
             prop_assert_eq!(&result["unique"], unique.len());
             prop_assert_eq!(&result["duplicates"], duplicates);
             prop_assert_eq!(&result["corrupt"], corrupt);

@@ -1,7 +1,7 @@
 //! The directions of frames and the two sides of a session. The client always opens the way by UDP: neighbours are
 //! known then, and translators let the server's frames through.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use socket2::Socket;
 
 use super::ends::Ends;
@@ -15,7 +15,7 @@ use crate::session::{Cancel, Server};
 use crate::workloads::opening::{self, Begins};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::ThreadServer;
-use crate::workloads::udp_stream::{Direction, at_once, end, named};
+use crate::workloads::udp_stream::{Direction, at_once, end};
 use crate::{Result, datagram_socket};
 
 /// The serving side.
@@ -38,16 +38,16 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
         let send = || {
             let outgoing = outgoing((&socket, native.as_ref()), &ends, port, payload_bytes, settings)?;
             let sent = outgoing.send(by, control.stop())?;
-            end::send(&socket, &ends.own, &sent, control.stop())?;
+            end::send(&socket, &ends.own, sent.flow.sent, control.stop())?;
             Ok(sent)
         };
         match (settings.direction, intake) {
-            (Direction::Forward, Some(intake)) => receive(intake),
+            (Direction::Forward, Some(intake)) => Ok(json!(receive(intake)?)),
             (Direction::Both, Some(intake)) => {
                 let (received, sent) = at_once(NAME, || receive(intake), send)?;
-                Ok(named([("forward_receiver", received), ("reverse_sender", sent)]))
+                Ok(json!({"forward_receiver": received, "reverse_sender": sent}))
             }
-            _ => Ok(named([("reverse_sender", send()?)])),
+            _ => Ok(json!({"reverse_sender": send()?})),
         }
     })
 }
@@ -74,12 +74,12 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     };
     let send = || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(by, &stop);
     match (settings.direction, intake) {
-        (Direction::Reverse, Some(intake)) => Ok(named([("reverse_receiver", receive(intake)?)])),
+        (Direction::Reverse, Some(intake)) => Ok(json!({"reverse_receiver": receive(intake)?})),
         (Direction::Both, Some(intake)) => {
             let (received, sent) = at_once(NAME, || receive(intake), send)?;
-            Ok(named([("forward_sender", sent), ("reverse_receiver", received)]))
+            Ok(json!({"forward_sender": sent, "reverse_receiver": received}))
         }
-        _ => send(),
+        _ => Ok(json!(send()?)),
     }
 }
 

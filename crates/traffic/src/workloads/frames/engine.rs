@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
 use sixbench_measure::clock;
 use sixbench_netlink::Client;
 
@@ -12,7 +12,7 @@ use super::ends::Ends;
 use super::forms::Forms;
 use super::layout::{FCS_BYTES, FILL, signature};
 use super::reading::Sought;
-use super::stamps::{self, Stamper, Stamps, Wanted};
+use super::stamps::{self, StampTally, Stamper, Stamps, Wanted};
 use super::{NAME, Settings};
 use crate::datagram_socket::wait_for_any;
 use crate::sys::frame_batch::FrameBatch;
@@ -191,22 +191,32 @@ impl Outlet {
         false
     }
 
-    /// Adds its engine to a sender's result.
-    pub fn write_to(&self, result: &mut Map<String, Value>) {
-        let name = match &self.way {
-            Sending::Packets(..) => "packet socket",
-            Sending::Xdp(sender) => sender.name(),
-        };
-        result.insert("engine".into(), name.into());
-        if let Some(refused) = &self.refused {
-            result.insert("engine_refused".into(), refused.as_str().into());
-        }
-        match &self.stamping {
-            Some(Ok(stamps)) => stamps.write_to(result),
-            Some(Err(refused)) => stamps::write_refused(refused, result),
-            None => {}
+    /// The engine and the stamps, for a sender's result.
+    pub fn tally(&self) -> EngineTally {
+        EngineTally {
+            engine: match &self.way {
+                Sending::Packets(..) => "packet socket",
+                Sending::Xdp(sender) => sender.name(),
+            },
+            engine_refused: self.refused.clone(),
+            hardware_stamps: self.stamping.as_ref().and_then(|stamping| stamping.as_ref().ok()).map(Stamps::tally),
+            hardware_stamps_refused: self.stamping.as_ref().and_then(|stamping| stamping.as_ref().err().cloned()),
         }
     }
+}
+
+/// The engine of one end of a flow and the stamps of its interface, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct EngineTally {
+    engine: &'static str,
+    /// The reason why it is not the engine that was wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_refused: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hardware_stamps: Option<StampTally>,
+    /// The reason why there are no stamps, where they were wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hardware_stamps_refused: Option<String>,
 }
 
 /// A packet socket that sends by the queue of the interface, so that its rate holds, and receives nothing.
@@ -271,14 +281,13 @@ impl Intake {
         Ok(of_ring + of_xsk.map_err(|e| Error::system(doing(), "getsockopt(XDP_STATISTICS)", e))?)
     }
 
-    /// Adds its engine to a receiver's result.
-    pub fn write_to(&self, result: &mut Map<String, Value>) {
-        result.insert("engine".into(), self.xsk.as_ref().map_or("packet ring", xsk::Receiver::name).into());
-        if let Some(refused) = &self.refused {
-            result.insert("engine_refused".into(), refused.as_str().into());
-        }
-        if let Some(Err(refused)) = &self.stamping {
-            stamps::write_refused(refused, result);
+    /// The engine and the stamps, for a receiver's result.
+    pub fn tally(&self, stamps: Option<&Stamps>) -> EngineTally {
+        EngineTally {
+            engine: self.xsk.as_ref().map_or("packet ring", xsk::Receiver::name),
+            engine_refused: self.refused.clone(),
+            hardware_stamps: stamps.map(Stamps::tally),
+            hardware_stamps_refused: self.stamping.as_ref().and_then(|stamping| stamping.as_ref().err().cloned()),
         }
     }
 }

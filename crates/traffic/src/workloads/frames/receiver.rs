@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-use sixbench_measure::clock;
+use serde::Serialize;
+use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
 use super::Settings;
-use super::account::Account;
+use super::account::{Account, AccountTally};
 use super::ends::Ends;
-use super::engine::Intake;
+use super::engine::{EngineTally, Intake};
 use super::stamps::Stamps;
 use crate::arrivals::Entry;
 use crate::datagram::HEADER_BYTES;
@@ -76,7 +76,7 @@ impl<'a> Incoming<'a> {
     }
 
     /// Works as the server: until it has to finish, and the residual time is over.
-    pub fn work(mut self, control: &Control) -> Result<Value> {
+    pub fn work(mut self, control: &Control) -> Result<ReceiverResult> {
         loop {
             control.check()?;
             if let (None, Some(order)) = (self.end, control.order()) {
@@ -90,7 +90,13 @@ impl<'a> Incoming<'a> {
     }
 
     /// Works as the client: until the server has sent the number of frames, and the residual time is over.
-    pub fn work_to_end(mut self, socket: &Socket, endpoint: &Endpoint, rate_pps: u64, stop: &Stop) -> Result<Value> {
+    pub fn work_to_end(
+        mut self,
+        socket: &Socket,
+        endpoint: &Endpoint,
+        rate_pps: u64,
+        stop: &Stop,
+    ) -> Result<ReceiverResult> {
         let token = endpoint.token.short();
         let planned_ns = self.settings.planned_ns(rate_pps).saturating_add(UNTOLD_NS);
         let given_up_ns = clock::monotonic_ns().saturating_add(planned_ns);
@@ -160,8 +166,7 @@ impl<'a> Incoming<'a> {
         });
     }
 
-    fn result(mut self) -> Result<Value> {
-        let mut result = Map::new();
+    fn result(mut self) -> Result<ReceiverResult> {
         // Frames that the ring had when it was over are not lost: they were read after all.
         while self.intake.take(|frame| {
             self.account.enter(frame.bytes, frame.realtime_ns);
@@ -172,22 +177,34 @@ impl<'a> Incoming<'a> {
             self.note_stamps();
         }
         self.span.note_quiet();
-        self.account.write_to(&mut result, self.end.and_then(|end| end.sent));
-        let dropped = self.intake.dropped()? - self.dropped_before;
-        self.intake.write_to(&mut result);
-        if let Some(stamps) = &self.stamps {
-            stamps.write_to(&mut result);
-        }
-        result.insert("ring_drops".into(), dropped.into());
-        if let Some(started_ns) = self.started_ns {
-            result.insert("started_ns".into(), started_ns.into());
-            result.insert("ended_ns".into(), started_ns.saturating_add(self.account.arrivals.measured_ns()).into());
-        }
-        if let Some(span) = self.span.end() {
-            result.insert("cpu".into(), json!(span));
-        }
-        Ok(Value::Object(result))
+        let measured_ns = self.account.arrivals.measured_ns();
+        Ok(ReceiverResult {
+            account: self.account.tally(self.end.and_then(|end| end.sent)),
+            ring_drops: self.intake.dropped()? - self.dropped_before,
+            engine: self.intake.tally(self.stamps.as_ref()),
+            started_ns: self.started_ns,
+            ended_ns: self.started_ns.map(|started_ns| started_ns.saturating_add(measured_ns)),
+            cpu: self.span.end(),
+        })
     }
+}
+
+/// The receiver's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct ReceiverResult {
+    #[serde(flatten)]
+    account: AccountTally,
+    /// Frames for which the ring had no room.
+    ring_drops: u64,
+    #[serde(flatten)]
+    engine: EngineTally,
+    /// Time of the first measured frame on the monotonic clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<cpu::Span>,
 }
 
 /// Number of frames that were sent, where a received datagram gives it.

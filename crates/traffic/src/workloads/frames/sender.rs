@@ -4,11 +4,12 @@
 use std::net::IpAddr;
 
 use nix::errno::Errno;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sixbench_measure::histogram::Times;
 use sixbench_measure::{clock, cpu};
 
-use super::engine::Outlet;
+use super::engine::{EngineTally, Outlet};
 use super::forms::{Forms, NativeShare};
 use super::layout::Mark;
 use super::stamps::{Stamper, Stamps, Wanted};
@@ -18,7 +19,7 @@ use crate::Result;
 use crate::datagram::Phase;
 use crate::datagram_socket::PATIENCE;
 use crate::sys::xsk;
-use crate::workloads::pacing::{Flow, Next, Pace, SendFailures, Waits};
+use crate::workloads::pacing::{Flow, FlowTally, Next, Pace, SendFailures, WaitTally, Waits};
 use crate::workloads::tcp::Stop;
 
 /// Pause where the kernel has no room.
@@ -56,7 +57,7 @@ pub struct By {
 
 impl Outgoing<'_> {
     /// Sends the whole flow, by XDP if there is a sender for it, and returns the sender's result.
-    pub fn send(&self, by: By, stop: &Stop) -> Result<Value> {
+    pub fn send(&self, by: By, stop: &Stop) -> Result<SenderResult> {
         let settings = self.settings;
         let stamping = by.stamper.map(|found| Ok(Stamps::new(found?, settings, self.rate_pps)));
         let mut sender = Sender {
@@ -91,26 +92,58 @@ impl Outgoing<'_> {
         let to = cpu::sample();
         sender.wait_for_stamps(flow.sent());
 
-        let mut result = Map::new();
-        result.insert("sent_bytes".into(), flow.sent_bytes().into());
-        if let Some((share, family)) = self.native {
-            result.insert("native".into(), json!({"family": family, "sent": share.among(flow.sent())}));
-        }
-        flow.write_to(&mut result);
-        if settings.warmup_ns > 0 {
-            result.insert("warmup_sent".into(), warm_up.sent().into());
-        }
-        let mut waits = sender.waits.to_json();
-        waits["warmup_spun_ns"] = warmup_spun_ns.into();
-        result.insert("waits".into(), waits);
-        result.insert("sending".into(), json!({"batch": at_once, "calls": sender.calls}));
-        sender.outlet.write_to(&mut result);
-        result.insert("send_errors".into(), sender.failures.to_json());
-        result.insert("inter_frame_error".into(), sender.gap_error.to_json());
-        result.insert("due".into(), settings.due(self.rate_pps).into());
-        result.insert("cpu".into(), json!(cpu::Span { from, to }));
-        Ok(Value::Object(result))
+        let native = |(share, family): (NativeShare, u8)| NativeTally { family, sent: share.among(flow.sent()) };
+        Ok(SenderResult {
+            sent_bytes: flow.sent_bytes(),
+            native: self.native.map(native),
+            flow: flow.tally(),
+            warmup_sent: (settings.warmup_ns > 0).then(|| warm_up.sent()),
+            waits: sender.waits.tally(warmup_spun_ns),
+            sending: Calls { batch: at_once, calls: sender.calls },
+            engine: sender.outlet.tally(),
+            send_errors: sender.failures.to_json(),
+            inter_frame_error: sender.gap_error.to_json(),
+            due: settings.due(self.rate_pps),
+            cpu: cpu::Span { from, to },
+        })
     }
+}
+
+/// The sender's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct SenderResult {
+    sent_bytes: u64,
+    /// The frames that went natively, if some were to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native: Option<NativeTally>,
+    /// The measured flow.
+    #[serde(flatten)]
+    pub flow: FlowTally,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warmup_sent: Option<u64>,
+    waits: WaitTally,
+    sending: Calls,
+    #[serde(flatten)]
+    engine: EngineTally,
+    send_errors: Value,
+    /// Differences between the distances of frames and those of the schedule, as a histogram.
+    inter_frame_error: Value,
+    due: u64,
+    cpu: cpu::Span,
+}
+
+#[derive(Debug, Serialize)]
+struct NativeTally {
+    family: u8,
+    sent: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Calls {
+    /// Frames that go together at most.
+    batch: u64,
+    /// Calls that sent something.
+    calls: u64,
 }
 
 struct Sender<'a> {

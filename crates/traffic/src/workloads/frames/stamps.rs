@@ -4,7 +4,7 @@
 //! Two hardware clocks differ, so a stamp is only ever compared with one of the same clock. Many interfaces keep only
 //! one stamp of a sent frame until it is read, so not every frame has a tag.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use sixbench_netlink::Client;
 use sixbench_packet::stamping::{self, Abilities, Setting};
 
@@ -76,11 +76,6 @@ fn clock_of(abilities: Abilities) -> Result<u32, String> {
     Err(missing.to_owned())
 }
 
-/// Adds to a result why there are no stamps.
-pub fn write_refused(why: &str, result: &mut Map<String, Value>) {
-    result.insert("hardware_stamps_refused".to_owned(), why.into());
-}
-
 /// The share of frames of a flow that are tagged: one of this many, the first among them. Both ends compute the same.
 pub fn one_of(settings: &Settings, rate_pps: u64) -> u32 {
     let fastest_pps = settings.step.map_or(rate_pps, |(_, step_pps)| rate_pps.max(step_pps));
@@ -137,27 +132,38 @@ impl Stamps {
         self.known < frames.div_ceil(self.one_of.into()).min(self.tagged.len() as u64)
     }
 
-    /// Adds the key of the protocol document to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>) {
-        let at = |one: &Tagged| if let Tagged::At(ns) = one { Some(*ns) } else { None };
-        let from_ns = self.tagged.iter().filter_map(at).min();
-        let after = |one| Some(at(one)? - from_ns?);
-        let mut stamps = json!({
-            "interface": self.stamper.interface,
-            "clock": self.stamper.clock,
-            "one_of": self.one_of,
-            "after_ns": self.tagged.iter().map(after).collect::<Vec<_>>(),
-        });
-        if let Some(from_ns) = from_ns {
-            stamps["from_ns"] = from_ns.into();
+    /// The stamps of the flow.
+    pub fn tally(&self) -> StampTally {
+        let time = |tagged: &Tagged| if let Tagged::At(ns) = tagged { Some(*ns) } else { None };
+        let from_ns = self.tagged.iter().filter_map(time).min();
+        StampTally {
+            interface: self.stamper.interface.clone(),
+            clock: self.stamper.clock,
+            one_of: self.one_of,
+            from_ns,
+            after_ns: self.tagged.iter().map(|tagged| Some(time(tagged)? - from_ns?)).collect(),
         }
-        result.insert("hardware_stamps".to_owned(), stamps);
     }
+}
+
+/// The stamps of a flow at one end: `hardware_stamps` of the results.
+#[derive(Debug, Serialize)]
+pub struct StampTally {
+    interface: String,
+    clock: u32,
+    one_of: u32,
+    /// The earliest stamp on the interface's clock; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_ns: Option<u64>,
+    /// The stamps of tagged frames in their order, since the earliest.
+    after_ns: Vec<Option<u64>>,
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
+
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -201,20 +207,16 @@ mod tests {
         stamps.note(u64::MAX - 1, Some(1));
         assert!(!stamps.awaits_any_of(6));
         assert!(stamps.awaits_any_of(9));
-        let mut result = Map::new();
-        stamps.write_to(&mut result);
         let after = json!([u64::MAX - 1_000_000_000, null, 0, null, null]);
-        let said = json!({"interface": "eth1", "clock": 3, "one_of": 2, "from_ns": 1_000_000_000, "after_ns": after});
-        assert_eq!(result["hardware_stamps"], said);
+        let tally = json!({"interface": "eth1", "clock": 3, "one_of": 2, "from_ns": 1_000_000_000, "after_ns": after});
+        assert_eq!(json!(stamps.tally()), tally);
     }
 
     #[test]
     fn a_flow_without_stamps_has_no_beginning() {
         let settings = settings(json!({"frame_bytes": 64, "rate_pps": 1, "count": 2}));
-        let mut result = Map::new();
-        Stamps::new(stamper(), &settings, 1).write_to(&mut result);
-        let said = json!({"interface": "eth1", "clock": 3, "one_of": 1, "after_ns": [null, null]});
-        assert_eq!(result["hardware_stamps"], said);
+        let tally = json!({"interface": "eth1", "clock": 3, "one_of": 1, "after_ns": [null, null]});
+        assert_eq!(json!(Stamps::new(stamper(), &settings, 1).tally()), tally);
     }
 
     #[test]

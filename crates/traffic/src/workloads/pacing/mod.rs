@@ -6,14 +6,16 @@ mod waiting;
 
 use std::collections::VecDeque;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 use sixbench_measure::histogram::Times;
 
 pub use self::failures::SendFailures;
 pub use self::schedule::{Interval, MAX_BPS, MAX_PPS, Schedule, Slot};
-pub use self::waiting::{DEFAULT_SPIN_NS, Waits};
+pub use self::waiting::{DEFAULT_SPIN_NS, WaitTally, Waits};
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::SECOND_NS;
+use crate::workloads::window::Window;
 
 /// Time after the end in which a flow with a schedule and a duration may still send what was due before.
 const GRACE_NS: u64 = SECOND_NS;
@@ -45,6 +47,25 @@ pub struct Flow {
     /// Due times of the first and the last of those sent.
     first_and_last_due_ns: Option<(u64, u64)>,
     lateness: Times,
+}
+
+/// The account of a flow that is over, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct FlowTally {
+    /// Datagrams that were sent.
+    pub sent: u64,
+    /// The time in which they were sent; absent where none was.
+    #[serde(flatten)]
+    pub window: Option<Window>,
+    /// Lateness of each, as a histogram, where there is a schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Value>,
+    /// Time from the first due time to the last, of those sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduled_ns: Option<u64>,
+    /// Datagrams that were due and not sent, where there is a duration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsent: Option<u64>,
 }
 
 /// The next action of a flow.
@@ -159,24 +180,26 @@ impl Flow {
         self.first_and_last_ns = Some((first_ns, moment_ns));
     }
 
-    /// Adds `sent`, the window, `lateness` and `unsent` to a result. The flow is over.
-    pub fn write_to(&mut self, result: &mut Map<String, Value>) {
-        result.insert("sent".into(), self.sent.into());
-        if let Some((first_ns, last_ns)) = self.first_and_last_ns {
-            result.insert("started_ns".into(), first_ns.into());
-            result.insert("ended_ns".into(), last_ns.into());
-            result.insert("measured_ns".into(), (last_ns - first_ns).into());
-        }
+    /// The account of the flow, which is over.
+    pub fn tally(&mut self) -> FlowTally {
+        let mut tally = FlowTally {
+            sent: self.sent,
+            window: self.first_and_last_ns.map(|(started_ns, ended_ns)| Window {
+                started_ns,
+                ended_ns,
+                measured_ns: ended_ns - started_ns,
+            }),
+            lateness: None,
+            scheduled_ns: None,
+            unsent: None,
+        };
         if let Pace::Scheduled(schedule) = &mut self.pace {
-            result.insert("lateness".into(), self.lateness.to_json());
-            if let Some((first_ns, last_ns)) = self.first_and_last_due_ns {
-                result.insert("scheduled_ns".into(), (last_ns - first_ns).into());
-            }
-            if let Some(duration_ns) = self.duration_ns {
-                let known = self.upcoming.len() as u64;
-                result.insert("unsent".into(), (known + schedule.count_before(duration_ns)).into());
-            }
+            tally.lateness = Some(self.lateness.to_json());
+            tally.scheduled_ns = self.first_and_last_due_ns.map(|(first_ns, last_ns)| last_ns - first_ns);
+            let known = self.upcoming.len() as u64;
+            tally.unsent = self.duration_ns.map(|duration_ns| known + schedule.count_before(duration_ns));
         }
+        tally
     }
 
     /// Has the slots of this many datagrams, where there are as many.
@@ -226,9 +249,8 @@ mod tests {
         flow.note_sent(4, 1500 * MS);
         assert_eq!(flow.next(2999 * MS), Next::Send(4));
         assert_eq!(flow.next(3000 * MS), Next::End);
-        let mut result = Map::new();
-        flow.write_to(&mut result);
-        assert_eq!((&result["sent"], &result["unsent"]), (&4.into(), &996.into()));
+        let tally = flow.tally();
+        assert_eq!((tally.sent, tally.unsent), (4, Some(996)));
     }
 
     #[test]
@@ -276,9 +298,8 @@ mod tests {
         assert_eq!(flow.payloads().take(2).collect::<Vec<_>>(), [100, 200]);
         flow.note_sent(2, 4 * MS);
         assert_eq!((flow.sent_bytes(), flow.next(4 * MS)), (300, Next::WaitUntil(9 * MS)));
-        let mut result = Map::new();
-        flow.write_to(&mut result);
-        assert_eq!((&result["unsent"], &result["lateness"]["count"]), (&1.into(), &2.into()));
+        let tally = flow.tally();
+        assert_eq!((tally.unsent, &tally.lateness.unwrap()["count"]), (Some(1), &2.into()));
         let mut flow = Flow::new(Pace::Scheduled(Box::new(Growing(0))), 4, None, Some(9 * MS));
         assert_eq!(flow.next(9 * MS), Next::Send(2));
         flow.note_sent(2, 9 * MS);

@@ -4,7 +4,7 @@
 //! lateness is measured at every wake. The thread sleeps for that much less, and spins for the rest. Another thread
 //! that wants the core at that moment would keep it for milliseconds, so this one asks the scheduler for preference.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use sixbench_measure::clock::{self, PreciseTimers};
 use sixbench_measure::cpu;
 use sixbench_measure::sys::scheduling::RealTime;
@@ -81,11 +81,28 @@ impl Waits {
         std::mem::take(&mut self.spun_ns)
     }
 
-    /// `waits` of the results.
-    pub fn to_json(&self) -> Value {
-        let real_time = self.real_time.as_ref().is_some_and(RealTime::is_granted);
-        json!({"spin_ns": self.stretch.length_ns(), "spun_ns": self.spun_ns, "real_time": real_time})
+    /// The account of the waits. `warmup_spun_ns`: the time that was spun in the warm-up.
+    pub fn tally(&self, warmup_spun_ns: u64) -> WaitTally {
+        WaitTally {
+            spin_ns: self.stretch.length_ns(),
+            spun_ns: self.spun_ns,
+            warmup_spun_ns,
+            real_time: self.real_time.as_ref().is_some_and(RealTime::is_granted),
+        }
     }
+}
+
+/// The account of a sender's waits: `waits` of the results.
+#[derive(Debug, Serialize)]
+pub struct WaitTally {
+    /// Length of the last stretch that was spun.
+    pub spin_ns: u64,
+    /// Time that was spun in the measured part.
+    pub spun_ns: u64,
+    /// Time that was spun in the warm-up.
+    pub warmup_spun_ns: u64,
+    /// True if the sender had real-time priority.
+    pub real_time: bool,
 }
 
 /// The length of the last stretch: as long as all but [`LATE_SHARE`] of the wakes were late. Pure.

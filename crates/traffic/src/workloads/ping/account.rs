@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sixbench_measure::delay::Ipdv;
 use sixbench_measure::histogram::Times;
 
 use super::packet::{Mark, Message};
 use crate::ledger::{Arrival, Ledger, MAX_SEQUENCES};
+use crate::strays::Strays;
 
 /// The account of the measured requests.
 pub struct Account {
@@ -76,22 +78,20 @@ impl Account {
         self.ledger.unique() >= sent
     }
 
-    /// Adds the keys of the protocol document to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>, sent: u64) {
-        result.extend([
-            ("received".into(), json!(self.received)),
-            ("lost".into(), json!(sent.saturating_sub(self.received))),
-            ("late".into(), json!(self.late)),
-            ("duplicates".into(), json!(self.ledger.duplicates())),
-            ("errors".into(), json!(self.errors)),
-            ("strays".into(), json!({"connections": 0, "datagrams": self.strays})),
-            ("user_timestamps".into(), json!(self.user_timestamps)),
-            ("rtt".into(), self.rtt.to_json()),
-            ("rtt_negative".into(), json!(self.rtt_negative)),
-            ("rtt_jitter".into(), self.variation.absolute().to_json()),
-        ]);
-        if let Some(hop_limit) = self.hop_limit {
-            result.insert("hop_limit".into(), hop_limit.into());
+    /// The account of all `sent` requests.
+    pub fn tally(&self, sent: u64) -> AccountTally {
+        AccountTally {
+            received: self.received,
+            lost: sent.saturating_sub(self.received),
+            late: self.late,
+            duplicates: self.ledger.duplicates(),
+            errors: self.errors.clone(),
+            strays: Strays::of_datagrams(self.strays),
+            user_timestamps: self.user_timestamps,
+            rtt: self.rtt.to_json(),
+            rtt_negative: self.rtt_negative,
+            rtt_jitter: self.variation.absolute().to_json(),
+            hop_limit: self.hop_limit,
         }
     }
 
@@ -118,6 +118,28 @@ impl Account {
     }
 }
 
+/// The account of the measured requests, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct AccountTally {
+    received: u64,
+    lost: u64,
+    late: u64,
+    duplicates: u64,
+    /// Numbers of ICMP errors by their names.
+    errors: BTreeMap<&'static str, u64>,
+    strays: Strays,
+    /// Answers whose time the kernel did not note.
+    user_timestamps: u64,
+    /// Round-trip times, as a histogram.
+    rtt: Value,
+    rtt_negative: u64,
+    /// Differences between the round-trip times of consecutive requests, as a histogram.
+    rtt_jitter: Value,
+    /// The hop limit of the last answer; absent where none was noted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hop_limit: Option<u8>,
+}
+
 /// Time at which a message was received, on the realtime clock.
 #[derive(Debug, Clone, Copy)]
 pub enum Received {
@@ -129,6 +151,8 @@ pub enum Received {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn reply(token: u64, number: u64) -> Option<Message> {
@@ -151,8 +175,7 @@ mod tests {
         enter(reply(8, 2), 1_200);
         enter(None, 1_200);
         enter(Some(Message::Error("time-exceeded")), 1_200);
-        let mut result = Map::new();
-        account.write_to(&mut result, 5);
+        let result = json!(account.tally(5));
         for (name, value) in [("received", 2), ("lost", 3), ("late", 1), ("duplicates", 1), ("hop_limit", 60)] {
             assert_eq!(result[name], value, "{name}");
         }
@@ -167,8 +190,7 @@ mod tests {
     fn a_clock_that_was_stepped_back_shows() {
         let mut account = Account::new(7, 500, 0);
         account.enter(reply(7, 0), Some(9), Received::User(900), 1);
-        let mut result = Map::new();
-        account.write_to(&mut result, 1);
+        let result = json!(account.tally(1));
         assert_eq!((&result["rtt_negative"], &result["user_timestamps"]), (&json!(1), &json!(1)));
         assert_eq!((&result["received"], &result["hop_limit"]), (&json!(1), &json!(60)));
     }

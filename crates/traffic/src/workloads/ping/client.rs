@@ -6,12 +6,13 @@ use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 use sixbench_measure::clock::{self, PreciseTimers};
 use sixbench_measure::cpu;
 use socket2::{SockAddr, Socket};
 
-use super::account::{Account, Received};
+use super::account::{Account, AccountTally, Received};
 use super::packet::{self, ECHO_HEADER_BYTES, Mark, Requests};
 use super::{NAME, Settings};
 use crate::datagram_socket::{self, is_momentary};
@@ -19,7 +20,7 @@ use crate::df::Df;
 use crate::session::{Cancel, Endpoint};
 use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
-use crate::workloads::pacing::{Flow, Interval, Next, Pace, SendFailures};
+use crate::workloads::pacing::{Flow, FlowTally, Interval, Next, Pace, SendFailures};
 use crate::workloads::tcp::io::pattern;
 use crate::{Error, Result, sys};
 
@@ -71,18 +72,30 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     pinging.wait_for_answers(&flow)?;
     let to = cpu::sample();
 
-    let mut result = Map::new();
-    flow.write_to(&mut result);
-    pinging.account.write_to(&mut result, flow.sent());
-    result.insert("send_errors".into(), pinging.failures.to_json());
-    if settings.df != Df::Clear {
-        result.insert("refused".into(), flow.refused().into());
-    }
-    if settings.warmup_ns > 0 {
-        result.insert("warmup_sent".into(), warm_up.sent().into());
-    }
-    result.insert("cpu".into(), json!(cpu::Span { from, to }));
-    Ok(Value::Object(result))
+    Ok(json!(PingResult {
+        flow: flow.tally(),
+        account: pinging.account.tally(flow.sent()),
+        send_errors: pinging.failures.to_json(),
+        refused: (settings.df != Df::Clear).then(|| flow.refused()),
+        warmup_sent: (settings.warmup_ns > 0).then(|| warm_up.sent()),
+        cpu: cpu::Span { from, to },
+    }))
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+struct PingResult {
+    #[serde(flatten)]
+    flow: FlowTally,
+    #[serde(flatten)]
+    account: AccountTally,
+    send_errors: Value,
+    /// Requests that the kernel refused for their size; absent where DF is clear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warmup_sent: Option<u64>,
+    cpu: cpu::Span,
 }
 
 struct Pinging<'a> {

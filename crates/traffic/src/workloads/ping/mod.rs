@@ -15,6 +15,7 @@ use crate::datagram::max_payload_bytes;
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::{self, Limit, MAX_TIME_NS, Params, SECOND_NS};
+use crate::strays::Strays;
 use crate::{Cancel, Endpoint, Finish, Result, Server, Workload};
 
 /// The workload.
@@ -50,7 +51,7 @@ impl Server for Kernel {
     }
 
     fn finish(self: Box<Self>, _: &Finish) -> Result<Value> {
-        Ok(json!({"strays": {"connections": 0, "datagrams": 0}}))
+        Ok(json!({"strays": Strays::default()}))
     }
 }
 

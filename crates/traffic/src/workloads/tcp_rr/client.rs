@@ -1,13 +1,14 @@
 //! The asking side of `tcp-rr`.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::RrParams;
 use super::link::Link;
 use crate::workloads::guard::Guard;
-use crate::workloads::round_trips::RoundTrips;
+use crate::workloads::round_trips::{RoundTripTally, RoundTrips};
 use crate::workloads::tcp::{Preamble, Role, Stop, connect, io as tcp_io};
 use crate::{Endpoint, Result};
 
@@ -41,6 +42,16 @@ struct Asking<'a> {
     doing: String,
 }
 
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+struct ClientResult {
+    #[serde(flatten)]
+    trips: RoundTripTally,
+    warmup_transactions: u64,
+    socket: Value,
+    cpu: cpu::Span,
+}
+
 impl Asking<'_> {
     fn run(&mut self) -> Result<Value> {
         let warmup_transactions = self.warm_up()?;
@@ -56,14 +67,12 @@ impl Asking<'_> {
             trips.record(ended_ns - asked_ns, ended_ns - started_ns);
         }
         let cpu = cpu::Span { from, to: cpu::sample() };
-        let mut result = Map::new();
-        trips.write_to(&mut result, started_ns, ended_ns);
-        result.extend([
-            ("warmup_transactions".into(), json!(warmup_transactions)),
-            ("socket".into(), json!(self.params.options.granted(SockRef::from(self.link.stream())))),
-            ("cpu".into(), json!(cpu)),
-        ]);
-        Ok(Value::Object(result))
+        Ok(json!(ClientResult {
+            trips: trips.tally(started_ns, ended_ns),
+            warmup_transactions,
+            socket: self.params.options.granted(SockRef::from(self.link.stream())),
+            cpu,
+        }))
     }
 
     fn warm_up(&mut self) -> Result<u64> {

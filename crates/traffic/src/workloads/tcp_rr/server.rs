@@ -3,12 +3,14 @@
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Value, json};
-use sixbench_measure::clock;
+use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::RrParams;
 use super::link::Link;
+use crate::strays::Strays;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::guard::Guard;
 use crate::workloads::tcp::io::Failure;
@@ -45,6 +47,7 @@ struct Answering {
     worker: Option<Worker<Answered>>,
 }
 
+#[derive(Debug, Serialize)]
 struct Answered {
     transactions: u64,
     socket: Value,
@@ -70,16 +73,23 @@ impl Serve for Answering {
     fn result(self, strays: u64) -> Value {
         let Self { edges, cpu, worker, .. } = self;
         drop(edges);
-        let mut result = json!({"strays": {"connections": strays, "datagrams": 0}});
-        if let Some(answered) = worker.and_then(|worker| worker.join().ok().flatten()) {
-            result["transactions"] = json!(answered.transactions);
-            result["socket"] = answered.socket;
-        }
-        if let Some(span) = cpu.end() {
-            result["cpu"] = json!(span);
-        }
-        result
+        json!(ServerResult {
+            strays: Strays { connections: strays, datagrams: 0 },
+            answered: worker.and_then(|worker| worker.join().ok().flatten()),
+            cpu: cpu.end(),
+        })
     }
+}
+
+/// The server's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+struct ServerResult {
+    strays: Strays,
+    /// Absent where the connection failed, or none came.
+    #[serde(flatten)]
+    answered: Option<Answered>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<cpu::Span>,
 }
 
 /// Answers until the client closes between two messages.

@@ -5,7 +5,8 @@ use std::io;
 use std::net::UdpSocket;
 
 use nix::errno::Errno;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
@@ -16,9 +17,10 @@ use crate::datagram_socket::{self, is_momentary};
 use crate::df::Df;
 use crate::error_queue::{Drained, ErrorCounts};
 use crate::session::{Cancel, Endpoint};
+use crate::strays::Strays;
 use crate::workloads::guard::Guard;
 use crate::workloads::opening;
-use crate::workloads::round_trips::RoundTrips;
+use crate::workloads::round_trips::{RoundTripTally, RoundTrips};
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 
@@ -75,10 +77,27 @@ impl Counts {
         *self.errors.entry(format!("{errno:?}")).or_default() += 1;
     }
 
-    fn to_json(&self) -> Value {
+    fn errors_by_name(&self) -> BTreeMap<String, u64> {
         let icmp = self.icmp.iter().map(|(name, count)| (name.to_owned(), count));
-        json!(self.errors.clone().into_iter().chain(icmp).collect::<BTreeMap<_, _>>())
+        self.errors.clone().into_iter().chain(icmp).collect()
     }
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+struct ClientResult {
+    #[serde(flatten)]
+    trips: RoundTripTally,
+    /// Requests that the kernel refused for their size; absent where DF is clear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<u64>,
+    lost: u64,
+    late: u64,
+    errors: BTreeMap<String, u64>,
+    strays: Strays,
+    warmup_transactions: u64,
+    socket: Value,
+    cpu: cpu::Span,
 }
 
 /// The outcome of a request.
@@ -142,22 +161,21 @@ impl Asking<'_> {
             asked += 1;
         }
         let cpu = cpu::Span { from, to: cpu::sample() };
-        let mut result = Map::new();
-        if self.settings.df != Df::Clear {
+        let is_noted = self.settings.df != Df::Clear;
+        if is_noted {
             self.counts.icmp.drain(&self.socket);
-            result.insert("refused".into(), json!(refused));
         }
-        trips.write_to(&mut result, started_ns, ended_ns);
-        result.extend([
-            ("lost".into(), json!(lost)),
-            ("late".into(), json!(self.counts.late)),
-            ("errors".into(), self.counts.to_json()),
-            ("strays".into(), json!({"connections": 0, "datagrams": self.counts.strays})),
-            ("warmup_transactions".into(), json!(warmup_transactions)),
-            ("socket".into(), datagram_socket::granted(&SockRef::from(&self.socket))),
-            ("cpu".into(), json!(cpu)),
-        ]);
-        Ok(Value::Object(result))
+        Ok(json!(ClientResult {
+            trips: trips.tally(started_ns, ended_ns),
+            refused: is_noted.then_some(refused),
+            lost,
+            late: self.counts.late,
+            errors: self.counts.errors_by_name(),
+            strays: Strays::of_datagrams(self.counts.strays),
+            warmup_transactions,
+            socket: datagram_socket::granted(&SockRef::from(&self.socket)),
+            cpu,
+        }))
     }
 
     #[inline]

@@ -3,14 +3,16 @@
 use std::net::{SocketAddr, UdpSocket};
 
 use nix::errno::Errno;
+use serde::Serialize;
 use serde_json::{Value, json};
-use sixbench_measure::clock;
+use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::{NAME, Settings, pause};
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::{Cancel, Endpoint, Server};
+use crate::strays::Strays;
 use crate::workloads::guard::Guard;
 use crate::workloads::opening::{self, Begins};
 use crate::workloads::server_span::{QUIET, ServerSpan};
@@ -142,15 +144,24 @@ impl Answering {
 
     fn result(mut self) -> Value {
         self.span.note_quiet();
-        let mut result = json!({
-            "transactions": self.transactions,
-            "unanswered": self.unanswered,
-            "strays": {"connections": 0, "datagrams": self.strays},
-            "socket": datagram_socket::granted(&SockRef::from(&self.socket)),
-        });
-        if let Some(span) = self.span.end() {
-            result["cpu"] = json!(span);
-        }
-        result
+        json!(ServerResult {
+            transactions: self.transactions,
+            unanswered: self.unanswered,
+            strays: Strays::of_datagrams(self.strays),
+            socket: datagram_socket::granted(&SockRef::from(&self.socket)),
+            cpu: self.span.end(),
+        })
     }
+}
+
+/// The server's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+struct ServerResult {
+    transactions: u64,
+    /// Requests whose answer the kernel did not send.
+    unanswered: u64,
+    strays: Strays,
+    socket: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<cpu::Span>,
 }

@@ -3,14 +3,16 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Settings;
-use crate::arrivals::{Arrivals, Entry};
+use crate::arrivals::{ArrivalTally, Arrivals, Entry};
 use crate::datagram::{Header, Phase};
 use crate::ledger::Arrival;
 use crate::packet_log::ArrivalLog;
 use crate::session::Endpoint;
+use crate::strays::Strays;
 
 /// A datagram as it came from the socket.
 pub struct Incoming<'a> {
@@ -82,14 +84,14 @@ impl Account {
         self.arrivals.ledger.unique() == 0 && self.warmup_received == 0
     }
 
-    /// Adds the keys of the protocol document to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
-        self.arrivals.write_to(result, sent);
-        result.insert("user_timestamps".into(), self.user_timestamps.into());
-        result.insert("warmup_received".into(), self.warmup_received.into());
-        result.insert("strays".into(), json!({"connections": 0, "datagrams": self.strays}));
-        if let Some(log) = &self.log {
-            result.insert("packet_log".into(), log.to_json());
+    /// The account of the flow. `sent`: the number of datagrams that the other side has sent.
+    pub fn tally(&self, sent: Option<u64>) -> AccountTally {
+        AccountTally {
+            arrivals: self.arrivals.tally(sent),
+            user_timestamps: self.user_timestamps,
+            warmup_received: self.warmup_received,
+            strays: Strays::of_datagrams(self.strays),
+            packet_log: self.log.as_ref().map(ArrivalLog::to_json),
         }
     }
 
@@ -99,8 +101,23 @@ impl Account {
     }
 }
 
+/// The account of one flow, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct AccountTally {
+    #[serde(flatten)]
+    pub arrivals: ArrivalTally,
+    /// Datagrams whose time the kernel did not note.
+    pub user_timestamps: u64,
+    pub warmup_received: u64,
+    pub strays: Strays,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_log: Option<Value>,
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::{Map, json};
+
     use super::*;
     use crate::Progress;
     use crate::progress::Datagrams;
@@ -138,9 +155,10 @@ mod tests {
     }
 
     fn result(account: &Account, sent: Option<u64>) -> Map<String, Value> {
-        let mut result = Map::new();
-        account.write_to(&mut result, sent);
-        result
+        match json!(account.tally(sent)) {
+            Value::Object(result) => result,
+            other => panic!("{other} is no object"),
+        }
     }
 
     /// A value as the vectors have it: of a histogram its buckets.

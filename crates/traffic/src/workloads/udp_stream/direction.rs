@@ -1,7 +1,7 @@
 //! The directions of `udp-stream` and the two sides of a session. The client always opens the flow, so that it works
 //! behind a NAT.
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use super::receiver::{self, Receiver};
 use super::{NAME, Settings, end, sender};
@@ -38,15 +38,15 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         let receiver = || Receiver::new(&socket, &opened.endpoint, opened.strays, &settings);
         let send = |control: &Control| {
             let sent = sender::send(&socket, &opened.endpoint, &settings, control.stop())?;
-            end::send(&socket, &opened.endpoint, &sent, control.stop())?;
+            end::send(&socket, &opened.endpoint, sent.flow.sent, control.stop())?;
             Ok(sent)
         };
         match settings.direction {
-            Direction::Forward => receiver()?.work(control),
-            Direction::Reverse => Ok(named([("reverse_sender", send(control)?)])),
+            Direction::Forward => Ok(json!(receiver()?.work(control)?)),
+            Direction::Reverse => Ok(json!({"reverse_sender": send(control)?})),
             Direction::Both => {
                 let (received, sent) = at_once(NAME, || receiver()?.work(control), || send(control))?;
-                Ok(named([("forward_receiver", received), ("reverse_sender", sent)]))
+                Ok(json!({"forward_receiver": received, "reverse_sender": sent}))
             }
         }
     })
@@ -55,7 +55,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
 /// The client's side.
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     if settings.direction == Direction::Forward {
-        return sender::run(endpoint, settings, cancel);
+        return Ok(json!(sender::run(endpoint, settings, cancel)?));
     }
     let stop = Stop::new(cancel);
     let socket = receiver::open(endpoint, settings)?;
@@ -63,18 +63,18 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     opening::ask(&socket, endpoint, || stop.check())?;
     let receive = || Receiver::new(&socket, endpoint, 0, settings)?.work_to_end(settings, &stop);
     if settings.direction == Direction::Reverse {
-        return Ok(named([("reverse_receiver", receive()?)]));
+        return Ok(json!({"reverse_receiver": receive()?}));
     }
     let (received, sent) = at_once(NAME, receive, || sender::send(&socket, endpoint, settings, &stop))?;
-    Ok(named([("forward_sender", sent), ("reverse_receiver", received)]))
+    Ok(json!({"forward_sender": sent, "reverse_receiver": received}))
 }
 
 /// Receives in this thread and sends in another, which has the workload's name; either's failure is that of both.
-pub fn at_once(
+pub fn at_once<R, S: Send>(
     workload: &str,
-    receive: impl FnOnce() -> Result<Value>,
-    send: impl FnOnce() -> Result<Value> + Send,
-) -> Result<(Value, Value)> {
+    receive: impl FnOnce() -> Result<R>,
+    send: impl FnOnce() -> Result<S> + Send,
+) -> Result<(R, S)> {
     std::thread::scope(|scope| {
         let sending = std::thread::Builder::new()
             .name(format!("{workload} sender"))
@@ -86,19 +86,14 @@ pub fn at_once(
     })
 }
 
-/// The results of the ends, by their names in the protocol.
-pub fn named<const N: usize>(parts: [(&str, Value); N]) -> Value {
-    Value::Object(parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect::<Map<_, _>>())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_sending_thread_has_the_workloads_name() {
-        let name = || Ok(std::thread::current().name().map_or(Value::Null, Value::from));
-        let (_, sender) = at_once("frames", || Ok(Value::Null), name).unwrap();
-        assert_eq!(sender, "frames sender");
+        let name = || Ok(std::thread::current().name().map(str::to_owned));
+        let ((), sender) = at_once("frames", || Ok(()), name).unwrap();
+        assert_eq!(sender.as_deref(), Some("frames sender"));
     }
 }

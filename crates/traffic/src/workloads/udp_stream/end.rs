@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use sixbench_measure::clock;
 use socket2::Socket;
 
@@ -19,8 +18,7 @@ const COUNT: usize = 5;
 const DISTANCE: Duration = Duration::from_millis(20);
 
 /// Sends the client the number of datagrams of the measured flow.
-pub fn send(socket: &Socket, endpoint: &Endpoint, result: &Value, stop: &Stop) -> Result<()> {
-    let sent = result["sent"].as_u64().unwrap_or(0);
+pub fn send(socket: &Socket, endpoint: &Endpoint, sent: u64, stop: &Stop) -> Result<()> {
     for _ in 0..COUNT {
         stop.check()?;
         // A datagram that cannot be sent is lost: there are more.

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-pub(super) use self::direction::{Direction, at_once, named};
+pub(super) use self::direction::{Direction, at_once};
 use self::together::Together;
 use super::pacing::{DEFAULT_SPIN_NS, Interval, MAX_BPS, MAX_PPS, Pace};
 use crate::datagram::{HEADER_BYTES, MAX_PAYLOAD_BYTES_V4, max_payload_bytes};

@@ -4,13 +4,14 @@
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
-use serde_json::{Map, Value, json};
-use sixbench_measure::clock;
+use serde::Serialize;
+use serde_json::Value;
 use sixbench_measure::histogram::Times;
 use sixbench_measure::sys::scheduling;
+use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
-use super::account::{Account, Incoming};
+use super::account::{Account, AccountTally, Incoming};
 use super::{NAME, Settings, end};
 use crate::arrivals::Entry;
 use crate::datagram_socket::{self, is_momentary};
@@ -81,7 +82,7 @@ pub struct Receiver<'a> {
 }
 
 /// Calls and super-packets by which the measured flow was received.
-#[derive(Default)]
+#[derive(Debug, Default, Serialize)]
 struct Receiving {
     calls: u64,
     super_packets: u64,
@@ -124,7 +125,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Works as the client: until the server has announced the end, or nothing comes for too long.
-    pub fn work_to_end(mut self, settings: &Settings, stop: &Stop) -> Result<Value> {
+    pub fn work_to_end(mut self, settings: &Settings, stop: &Stop) -> Result<ReceiverResult> {
         let started_ns = clock::monotonic_ns();
         let planned_ns = settings.limit.duration_ns().map_or(0, |ns| ns.saturating_add(settings.warmup_ns));
         let patience_ns = if settings.may_be_slow() { SLOW_SILENCE_NS } else { LAST_SILENCE_NS };
@@ -150,7 +151,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Works as the server: until it has to finish.
-    pub fn work(mut self, control: &Control) -> Result<Value> {
+    pub fn work(mut self, control: &Control) -> Result<ReceiverResult> {
         loop {
             control.check()?;
             if let Some(order) = control.order() {
@@ -164,7 +165,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Takes all that had come before the order, then waits for what is still missing.
-    fn finish(mut self, order: &Order, control: &Control) -> Result<Value> {
+    fn finish(mut self, order: &Order, control: &Control) -> Result<ReceiverResult> {
         loop {
             control.check()?;
             let received = self.batch.receive_ready(self.socket.as_fd());
@@ -246,30 +247,50 @@ impl<'a> Receiver<'a> {
             || order.is_overdue(now_ns)
     }
 
-    fn result(self, sent: Option<u64>) -> Value {
-        let mut result = Map::new();
-        self.account.write_to(&mut result, sent);
+    fn result(self, sent: Option<u64>) -> ReceiverResult {
+        let account = self.account.tally(sent);
+        let started_ns = self.first.map(|first| first.started_ns);
+        let measured_ns = account.arrivals.measured_ns;
         // Datagrams that are dropped after the last one are in no datagram's notes, but in the socket's own count.
-        if let Some(drops) = datagram_socket::drops(self.socket).or(self.drops) {
-            let before = self.first.map_or(0, |first| first.drops);
-            result.insert("socket_drops".into(), drops.wrapping_sub(before).into());
+        let drops = datagram_socket::drops(self.socket).or(self.drops);
+        let before = self.first.map_or(0, |first| first.drops);
+        ReceiverResult {
+            account,
+            socket_drops: drops.map(|drops| drops.wrapping_sub(before)),
+            started_ns,
+            ended_ns: started_ns.zip(measured_ns).map(|(from_ns, ns)| from_ns.saturating_add(ns)),
+            cpu: self.span.end(),
+            receiving: self.receiving,
+            timestamping: Timestamping { clock_reading: self.reading.to_json() },
+            socket: datagram_socket::granted(self.socket),
         }
-        if let Some(First { started_ns, .. }) = self.first {
-            result.insert("started_ns".into(), started_ns.into());
-            if let Some(measured_ns) = result.get("measured_ns").and_then(Value::as_u64) {
-                result.insert("ended_ns".into(), started_ns.saturating_add(measured_ns).into());
-            }
-        }
-        if let Some(span) = self.span.end() {
-            result.insert("cpu".into(), json!(span));
-        }
-        let Receiving { calls, super_packets, joined_datagrams } = self.receiving;
-        let receiving = json!({"calls": calls, "super_packets": super_packets, "joined_datagrams": joined_datagrams});
-        result.insert("receiving".into(), receiving);
-        result.insert("timestamping".into(), json!({"clock_reading": self.reading.to_json()}));
-        result.insert("socket".into(), datagram_socket::granted(self.socket));
-        Value::Object(result)
     }
+}
+
+/// The receiver's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct ReceiverResult {
+    #[serde(flatten)]
+    account: AccountTally,
+    /// Datagrams that the socket had no room for since the first; absent where the kernel does not count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket_drops: Option<u32>,
+    /// Time of the first arrival on the monotonic clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<cpu::Span>,
+    receiving: Receiving,
+    timestamping: Timestamping,
+    socket: Value,
+}
+
+#[derive(Debug, Serialize)]
+struct Timestamping {
+    /// Times that reading the clock takes, as a histogram.
+    clock_reading: Value,
 }
 
 /// True if an error is of a datagram that went the other way on the same socket: a client that has gone, a path that is

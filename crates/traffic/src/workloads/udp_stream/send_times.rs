@@ -5,7 +5,8 @@
 //! `SOF_TIMESTAMPING_TX_SOFTWARE`). The time to the queue is the sender's part of each one-way delay; the rest is the
 //! path's.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sixbench_measure::clock;
 use sixbench_measure::histogram::Times;
 use socket2::Socket;
@@ -82,13 +83,25 @@ impl SendTimes {
         (self.to_queue, self.to_device) = (Times::default(), Times::default());
     }
 
-    /// `timestamping` of the results.
-    pub fn to_json(&self) -> Value {
-        let mut result = json!({"clock_reading": self.reading.to_json()});
-        if self.is_possible {
-            result["to_queue"] = self.to_queue.to_json();
-            result["to_device"] = self.to_device.to_json();
+    /// The account of the sample.
+    pub fn tally(&self) -> SendTimeTally {
+        SendTimeTally {
+            clock_reading: self.reading.to_json(),
+            to_queue: self.is_possible.then(|| self.to_queue.to_json()),
+            to_device: self.is_possible.then(|| self.to_device.to_json()),
         }
-        result
     }
+}
+
+/// The times of a sample of a flow's datagrams, as histograms: `timestamping` of the sender's result.
+#[derive(Debug, Serialize)]
+pub struct SendTimeTally {
+    /// Times that reading the clock takes.
+    pub clock_reading: Value,
+    /// Times to the queue of the device; absent where the kernel notes none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_queue: Option<Value>,
+    /// Times to the device; absent where the kernel notes none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_device: Option<Value>,
 }

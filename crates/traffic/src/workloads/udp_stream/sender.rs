@@ -4,12 +4,12 @@
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
-use serde_json::{Map, Value, json};
-use sixbench_measure::clock;
-use sixbench_measure::cpu;
+use serde::Serialize;
+use serde_json::Value;
+use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
-use super::send_times::SendTimes;
+use super::send_times::{SendTimeTally, SendTimes};
 use super::together::Sending;
 use super::{NAME, Settings};
 use crate::Result;
@@ -23,20 +23,20 @@ use crate::packet_log::SentLog;
 use crate::session::{Cancel, Endpoint};
 use crate::sys::mmsg::{Manner, SendBatch};
 use crate::workloads::opening;
-use crate::workloads::pacing::{Flow, Next, SendFailures, Waits};
+use crate::workloads::pacing::{Flow, FlowTally, Next, SendFailures, WaitTally, Waits};
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 
 /// Pause after an error where no schedule makes one.
 const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
 
-pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<SenderResult> {
     let socket = opening::connected(endpoint, settings.buffers, settings.df, cancel)?;
     send(&socket, endpoint, settings, &Stop::new(cancel))
 }
 
 /// Sends on a connected socket, and gives the sender's result.
-pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
+pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<SenderResult> {
     let sending = settings.together.decide(socket, endpoint, settings)?;
     let rest = pattern(settings.payloads().end() - HEADER_BYTES);
     let atomic = if settings.df == Df::Atomic {
@@ -76,30 +76,56 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
     let to = cpu::sample();
     sender.errors.drain(socket);
 
-    let mut result = Map::new();
-    result.insert("sent_bytes".into(), flow.sent_bytes().into());
-    flow.write_to(&mut result);
-    if settings.warmup_ns > 0 {
-        result.insert("warmup_sent".into(), warm_up.sent().into());
-    }
-    result.insert("sending".into(), sending.to_json(sender.calls));
-    if let Some(waits) = &sender.waits {
-        let mut waits = waits.to_json();
-        waits["warmup_spun_ns"] = sender.warmup_spun_ns.into();
-        result.insert("waits".into(), waits);
-    }
-    result.insert("timestamping".into(), sender.times.to_json());
-    result.insert("send_errors".into(), sender.failures.to_json());
-    if settings.df != Df::Clear {
-        result.insert("refused".into(), flow.refused().into());
-        result.insert("errors".into(), sender.errors.to_json());
-    }
-    if let Some(log) = &sender.log {
-        result.insert("packet_log".into(), log.to_json());
-    }
-    result.insert("socket".into(), datagram_socket::granted(socket));
-    result.insert("cpu".into(), json!(cpu::Span { from, to }));
-    Ok(Value::Object(result))
+    let is_noted = settings.df != Df::Clear;
+    Ok(SenderResult {
+        sent_bytes: flow.sent_bytes(),
+        flow: flow.tally(),
+        warmup_sent: (settings.warmup_ns > 0).then(|| warm_up.sent()),
+        sending: Calls { manner: sending, calls: sender.calls },
+        waits: sender.waits.as_ref().map(|waits| waits.tally(sender.warmup_spun_ns)),
+        timestamping: sender.times.tally(),
+        send_errors: sender.failures.to_json(),
+        refused: is_noted.then(|| flow.refused()),
+        errors: is_noted.then(|| sender.errors.to_json()),
+        packet_log: sender.log.as_ref().map(SentLog::to_json),
+        socket: datagram_socket::granted(socket),
+        cpu: cpu::Span { from, to },
+    })
+}
+
+/// The sender's result, by the names of the protocol document.
+#[derive(Debug, Serialize)]
+pub struct SenderResult {
+    sent_bytes: u64,
+    /// The measured flow.
+    #[serde(flatten)]
+    pub flow: FlowTally,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warmup_sent: Option<u64>,
+    sending: Calls,
+    /// Waits of a paced flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<WaitTally>,
+    timestamping: SendTimeTally,
+    send_errors: Value,
+    /// Datagrams that the kernel refused for their size; absent where DF is clear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<u64>,
+    /// ICMP errors; absent where DF is clear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packet_log: Option<Value>,
+    socket: Value,
+    cpu: cpu::Span,
+}
+
+#[derive(Debug, Serialize)]
+struct Calls {
+    #[serde(flatten)]
+    manner: Sending,
+    /// Calls that sent something.
+    calls: u64,
 }
 
 struct Sender<'a> {

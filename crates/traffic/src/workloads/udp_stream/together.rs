@@ -1,6 +1,6 @@
 //! Decides which datagrams go to the kernel together, and whether it gets them in one piece and cuts that.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use socket2::Socket;
 
 use super::{NAME, Settings};
@@ -123,21 +123,15 @@ fn obstacle(payload_bytes: u64, several: bool, is_ipv4: bool, mtu_bytes: u32, eg
 }
 
 /// The way of sending datagrams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sending {
     /// Most datagrams of one call.
+    #[serde(rename = "batch")]
     pub at_once: u64,
     /// Most datagrams in one piece for the kernel.
     pub segments: usize,
     /// True if these pieces cross the first link as they are.
     pub super_packets: bool,
-}
-
-impl Sending {
-    /// `sending` of the results.
-    pub fn to_json(self, calls: u64) -> Value {
-        json!({"batch": self.at_once, "segments": self.segments, "super_packets": self.super_packets, "calls": calls})
-    }
 }
 
 #[cfg(test)]
